@@ -1,0 +1,13 @@
+# Which ISAs have kernels in this build, and the flags of each. A file named *_<isa>.cc is compiled with
+# the flags of <isa>, so a new kernel needs no edit here.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(_itg_isas avx2)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(_itg_isas "")
+else()
+  set(_itg_isas "")
+endif()
+set(ITG_KERNELS "${_itg_isas}" CACHE STRING "ISAs with kernels of their own, beside scalar")
+
+set(ITG_FLAGS_avx2 -mavx2 -mfma)
+set(ITG_KNOWN_ISAS avx2 avxvnni avx512vnni neon neondot neoni8mm dsp helium)

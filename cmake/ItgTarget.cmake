@@ -1,0 +1,24 @@
+# How every target of ours is compiled.
+
+# itg_target(NAME [DEVICE]): flags of the house; DEVICE for what may be linked into firmware.
+function(itg_target name)
+  cmake_parse_arguments(arg "DEVICE" "" "" ${ARGN})
+  target_compile_features(${name} PUBLIC cxx_std_17)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+                                           VISIBILITY_INLINES_HIDDEN ON)
+  # Promise 1: the same bits everywhere. Contraction would fuse what the contract rounds twice.
+  target_compile_options(${name} PRIVATE -ffp-contract=off -Wall -Wextra -Wconversion -Wshadow
+                                         -ffunction-sections -fdata-sections)
+  # Our FlatBuffers stands beside any other in one program.
+  target_compile_definitions(${name} PRIVATE flatbuffers=itg_flatbuffers)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(arg_DEVICE)
+    target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics
+                                           -fno-asynchronous-unwind-tables -fno-math-errno)
+  endif()
+  if(ITG_SANITIZE)
+    target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize-recover=all
+                                           -fno-omit-frame-pointer)
+    target_link_options(${name} PUBLIC -fsanitize=${ITG_SANITIZE})
+  endif()
+endfunction()

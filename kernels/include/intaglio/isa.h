@@ -1,0 +1,36 @@
+// Instruction sets: which ones a kernel needs, which ones a CPU has.
+#pragma once
+
+#include <cstdint>
+
+namespace intaglio {
+
+// A set of instruction sets, one bit each. Zero is plain C++: every CPU has it.
+using IsaMask = uint32_t;
+
+namespace isa {
+inline constexpr IsaMask kScalar = 0;
+inline constexpr IsaMask kAvx2 = 1u << 0;  // with FMA3
+inline constexpr IsaMask kAvxVnni = 1u << 1;
+inline constexpr IsaMask kAvx512Vnni = 1u << 2;  // with F, BW, DQ, VL
+inline constexpr IsaMask kNeon = 1u << 8;
+inline constexpr IsaMask kNeonDot = 1u << 9;
+inline constexpr IsaMask kNeonI8mm = 1u << 10;
+inline constexpr IsaMask kDsp = 1u << 16;     // Cortex-M DSP extension
+inline constexpr IsaMask kHelium = 1u << 17;  // Cortex-M MVE
+inline constexpr IsaMask kAll = 0xffffffffu;
+}  // namespace isa
+
+struct IsaName {
+  IsaMask bit;
+  const char* name;  // as in kernel names and `--isa`
+};
+
+// Every instruction set that this library knows, least first.
+inline constexpr IsaName kIsaNames[] = {
+    {isa::kScalar, "scalar"},     {isa::kAvx2, "avx2"}, {isa::kAvxVnni, "avxvnni"},
+    {isa::kAvx512Vnni, "avx512vnni"}, {isa::kNeon, "neon"}, {isa::kNeonDot, "neondot"},
+    {isa::kNeonI8mm, "neoni8mm"}, {isa::kDsp, "dsp"},   {isa::kHelium, "helium"},
+};
+
+}  // namespace intaglio

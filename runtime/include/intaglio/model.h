@@ -1,0 +1,129 @@
+// A model file in memory: opened once, checked whole, then read in place.
+#pragma once
+
+#include <limits>
+
+#include "intaglio/image_input.h"
+#include "intaglio/span.h"
+#include "intaglio/status.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio {
+
+// Operators, as numbered in the model file.
+enum class Op : uint16_t {
+  kNone = 0,
+  kConv2d = 1,
+  kDepthwiseConv2d = 2,
+  kFullyConnected = 3,
+  kAdd = 4,
+  kAvgPool2d = 5,
+  kMaxPool2d = 6,
+  kMean = 7,
+  kSoftmax = 8,
+  kReshape = 9,
+  kTranspose = 10,
+  kQuantize = 11,
+  kDequantize = 12,
+  kLookup = 13,
+  kClamp = 14,
+};
+inline constexpr int32_t kOpCount = 15;
+
+inline constexpr uint16_t kFormatVersion = 0;     // of files that this library writes, and the newest it reads
+inline constexpr size_t kModelAlignment = 16;     // of the first byte of a model
+inline constexpr size_t kMemoryAlignment = 64;    // of the memory given to a session
+inline constexpr size_t kTensorAlignment = 16;    // of a tensor within the activation memory
+inline constexpr size_t kMaxModelBytes = size_t{1} << 30;
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 30;
+inline constexpr int32_t kMaxTensors = 16384;
+inline constexpr int32_t kMaxNodes = 8192;
+
+// A convolution's or pool's window. Output size: (in + pads - (kernel - 1) * dilation - 1) / stride + 1.
+struct Window2d {
+  int32_t kernel_h = 1, kernel_w = 1;
+  int32_t stride_h = 1, stride_w = 1;
+  int32_t dilation_h = 1, dilation_w = 1;
+  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool count_include_pad = false;  // average pooling: padding counts as zeros
+};
+
+// What a node carries beside its tensors; an operator reads the members that are its own.
+struct NodeOptions {
+  Window2d window;
+  int32_t groups = 1;
+  float clamp_min = -std::numeric_limits<float>::infinity();  // FP32: fused activation
+  float clamp_max = std::numeric_limits<float>::infinity();
+  int32_t clamp_lo = -128;              // int8: the same in output codes
+  int32_t clamp_hi = 127;
+  float intermediate_scale = 0.0f;      // int8 with a residual input: quantization of the sum before it
+  int32_t intermediate_zero_point = 0;
+  Span<const float> multiplier;         // int8 convolutions: [oc]
+  Span<const int32_t> folded_bias;      // int8 convolutions: [oc]
+  Span<const int32_t> axes;             // Mean: reduced axes, ascending; Transpose: permutation
+};
+
+struct NodeInfo {
+  const char* name = "";
+  Op op = Op::kNone;
+  Span<const int32_t> inputs;   // tensor indices; -1: absent
+  Span<const int32_t> outputs;  // tensor indices
+  NodeOptions options;
+};
+
+struct StateInfo {
+  int32_t input = -1;            // tensor indices
+  int32_t output = -1;
+  Span<const uint8_t> initial;   // empty: zeros
+};
+
+// What calibrated a model; empty strings and zero for one that was not.
+struct CalibrationInfo {
+  const char* library_version = "";
+  const char* method = "";
+  const char* options = "";
+  uint32_t samples = 0;
+  Span<const uint8_t> samples_digest;  // SHA-256 of the sorted SHA-256 of each sample
+};
+
+struct OpenOptions {
+  // For callers that authenticate the bytes themselves. The structure is checked always.
+  bool skip_checksum = false;
+};
+
+// A handle on checked bytes: small, copied freely, owns nothing. The bytes must stay unchanged and at
+// their place as long as any Model, Session or TensorInfo made from them is used.
+class Model {
+ public:
+  Model() = default;
+
+  // Checks everything that needs no operator's knowledge. `bytes` start at a multiple of kModelAlignment.
+  static Result<Model> open(Span<const uint8_t> bytes, const OpenOptions& options = {});
+
+  Span<const uint8_t> bytes() const { return bytes_; }
+  int32_t tensor_count() const;
+  int32_t node_count() const;
+  TensorInfo tensor(int32_t index) const;
+  NodeInfo node(int32_t index) const;
+  Span<const int32_t> inputs() const;   // tensor indices
+  Span<const int32_t> outputs() const;  // tensor indices
+  int32_t state_count() const;
+  StateInfo state(int32_t index) const;
+  int32_t image_count() const;
+  ImageInput image(int32_t index) const;
+  CalibrationInfo calibration() const;
+  uint16_t format_version() const;
+
+  // The activation plan.
+  size_t activation_bytes() const;
+  size_t activation_lower_bound() const;         // bytes of the largest set of tensors alive at once
+  uint32_t activation_offset(int32_t tensor) const;  // kNoOffset for a constant
+
+  static constexpr uint32_t kNoOffset = 0xffffffffu;
+
+ private:
+  Span<const uint8_t> bytes_;
+  const void* root_ = nullptr;
+};
+
+}  // namespace intaglio

@@ -1,0 +1,16 @@
+// Lists of operators. A session is given one, so that a program links only the operators it names.
+#pragma once
+
+#include "intaglio/span.h"
+
+namespace intaglio {
+
+struct OpDef;  // runtime/op.h
+
+using OpList = Span<const OpDef* const>;
+
+OpList int8_ops();   // int8 models, with Quantize and Dequantize at their borders
+OpList float_ops();  // FP32 models
+OpList all_ops();    // both: mixed models too
+
+}  // namespace intaglio

@@ -1,0 +1,81 @@
+// Runs a model in memory that the caller gives. Everything that can fail fails in create().
+#pragma once
+
+#include "intaglio/model.h"
+#include "intaglio/ops.h"
+#include "intaglio/platform.h"
+
+namespace intaglio {
+
+// Called once for each model input when a run starts (node -1), and after a node has written each of its
+// outputs. The data is valid during the call only: later nodes reuse its memory.
+struct Observer {
+  void (*on_tensor)(void* context, int32_t node, int32_t tensor, const TensorView& view) = nullptr;
+  void* context = nullptr;
+};
+
+struct SessionOptions {
+  IsaMask isa = isa::kAll;  // narrows what cpu_isa() finds
+  Executor executor;        // serial unless given; the caller keeps what it points to alive
+  Observer observer;
+};
+
+// Bytes of the three kinds of memory. Exact: one byte less is refused.
+struct SessionNeeds {
+  size_t persistent_bytes = 0;   // bookkeeping and packed weights; one for each session
+  size_t activation_bytes = 0;   // inputs, outputs and what lies between; sessions that never run at once may share it
+  size_t scratch_bytes = 0;      // working memory of one node; may be shared likewise
+
+  // Of one block that Session::split() cuts into three.
+  size_t total() const;
+};
+
+// The memory itself; each span starts at a multiple of kMemoryAlignment.
+struct SessionMemory {
+  Span<uint8_t> persistent;
+  Span<uint8_t> activations;
+  Span<uint8_t> scratch;
+};
+
+class Session {
+ public:
+  Session() = default;
+
+  // What create() needs with the same arguments. For another target's figures give its instruction sets
+  // in `options.isa` and set `for_this_cpu` to false.
+  static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
+                                      bool for_this_cpu = true);
+  // Cuts one block of at least needs.total() bytes, at a multiple of kMemoryAlignment, into the three spans.
+  static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);
+
+  // Checks every node with its operator, then packs weights. Nothing is written before all checks pass.
+  // The model's bytes, the operator list and the memory outlive the session.
+  static Result<Session> create(const Model& model, OpList ops, const SessionMemory& memory,
+                                const SessionOptions& options = {});
+
+  // Inputs are written before each run: the run may reuse their memory. Outputs are valid until the next
+  // run or the next write to an input. `i` counts the model's inputs() or outputs().
+  TensorView input(int32_t i = 0) const;
+  TensorView output(int32_t i = 0) const;
+
+  // Runs every node. Cannot fail, allocate, lock or log with the serial executor or a caller's own.
+  void run();
+  // Runs nodes [first, last); run() is run_nodes(0, node_count). For tools that look between nodes.
+  void run_nodes(int32_t first, int32_t last);
+  // State tensors to their initial values, as after create().
+  void reset();
+
+  const Model& model() const { return model_; }
+  TensorView tensor(int32_t index) const;     // any tensor; an activation's data is valid as the observer's is
+  const char* kernel_name(int32_t node) const;  // of the kernel chosen for it; "" where it has none
+
+ private:
+  struct NodeRecord;
+
+  Model model_;
+  OpList ops_;
+  SessionMemory memory_;
+  SessionOptions options_;
+};
+
+}  // namespace intaglio

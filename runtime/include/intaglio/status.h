@@ -1,0 +1,146 @@
+// Errors as values: what went wrong, at which node and tensor, with which value, against which limit.
+// Their texts live in describe.h, in an object of its own that a linker can drop.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace intaglio {
+
+// X(enumerator, number, text). Numbers are kept for ever. In a text, {node}, {tensor}, {value} and {limit}
+// stand for the error's fields.
+#define ITG_STATUS_LIST(X)                                                                                  \
+  X(kOk, 0, "ok")                                                                                           \
+  /* the container */                                                                                       \
+  X(kFileTooSmall, 1, "{value} bytes are too few for a model file (at least {limit})")                      \
+  X(kFileTooLarge, 2, "{value} bytes are too many for a model file (at most {limit})")                      \
+  X(kMisaligned, 3, "the model's bytes start {value} past a multiple of {limit}; copy them to an aligned place") \
+  X(kNotAModel, 4, "not an intaglio model: the identifier ITG1 is missing")                                 \
+  X(kNewerFormat, 5, "the model needs a reader of format {value}; this library reads up to {limit}: update the library") \
+  X(kBadStructure, 6, "the file is damaged: its tables do not hold together")                               \
+  X(kBadChecksum, 7, "the file is damaged: its CRC-32 is {value}, recorded is {limit}")                     \
+  X(kTooManyItems, 8, "{value} items where at most {limit} are allowed")                                    \
+  X(kMissingField, 9, "a required field is missing (field {value})")                                        \
+  X(kBadString, 10, "a name is missing, too long, not UTF-8 or not unique")                                 \
+  X(kBadEnum, 11, "unknown enumerator {value} (at most {limit} is known)")                                  \
+  X(kBigEndian, 12, "model files are little-endian and are not read on a big-endian machine")               \
+  /* references */                                                                                          \
+  X(kTensorIndex, 20, "tensor index {value} is outside the model's {limit} tensors")                        \
+  X(kBufferIndex, 21, "buffer index {value} is outside the model's {limit} buffers")                        \
+  X(kInputMissing, 22, "input {value} is missing")                                                          \
+  X(kInputCount, 23, "{value} inputs where {limit} are expected")                                           \
+  X(kOutputCount, 24, "{value} outputs where {limit} are expected")                                         \
+  X(kNotProduced, 25, "tensor {tensor} is read but nothing before node {node} writes it")                   \
+  X(kProducedTwice, 26, "tensor {tensor} is written more than once")                                        \
+  X(kWritesConstant, 27, "tensor {tensor} is a constant or an input and must not be written")               \
+  X(kConstantExpected, 28, "tensor {tensor} must be a constant")                                            \
+  X(kActivationExpected, 29, "tensor {tensor} must not be a constant")                                      \
+  X(kDuplicateTensor, 30, "tensor {tensor} is listed twice")                                                \
+  X(kBadState, 31, "state {value} does not pair an input with an output of the same type and shape")        \
+  /* types and shapes */                                                                                    \
+  X(kBadDType, 40, "element type {value} is not allowed here (expected {limit})")                           \
+  X(kBadRank, 41, "rank {value} is not allowed here (expected {limit})")                                    \
+  X(kBadDimension, 42, "dimension {value} is not allowed (1 to {limit})")                                   \
+  X(kTensorTooLarge, 43, "tensor {tensor} is larger than {limit} bytes")                                    \
+  X(kConstantSize, 44, "the constant holds {value} bytes, its shape needs {limit}")                         \
+  X(kShapeMismatch, 45, "a dimension is {value} where {limit} is expected")                                 \
+  X(kConstantAlignment, 46, "constant {tensor} does not start at a multiple of {limit}")                    \
+  X(kNonFinite, 47, "tensor {tensor} holds a value that is not finite (channel {value})")                   \
+  /* attributes */                                                                                          \
+  X(kBadKernel, 60, "window size {value} is not allowed (1 to {limit})")                                    \
+  X(kBadStride, 61, "stride {value} is not allowed (1 to {limit})")                                         \
+  X(kBadDilation, 62, "dilation {value} is not allowed (1 to {limit})")                                     \
+  X(kBadPadding, 63, "padding {value} is not allowed (0 to {limit}, and less than the window)")             \
+  X(kBadGroups, 64, "{value} groups do not divide {limit} channels")                                        \
+  X(kBadClamp, 65, "the clamp's lower end {value} is above its upper end {limit}, or outside the type")     \
+  X(kBadAxis, 66, "axis {value} is not allowed (below {limit}, each once)")                                 \
+  X(kBadTable, 67, "entry {value} of a lookup table is outside its range (limit {limit})")                  \
+  X(kBadImageInput, 68, "the image preprocessing is not usable (channel {value})")                          \
+  /* quantization */                                                                                        \
+  X(kQuantizationMissing, 80, "tensor {tensor} needs a scale")                                              \
+  X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                   \
+  X(kScaleCount, 82, "{value} scales where {limit} are expected")                                           \
+  X(kBadZeroPoint, 83, "zero point {value} is not allowed here (limit {limit})")                            \
+  X(kBadQuantizationAxis, 84, "quantization axis {value} is not allowed here (expected {limit})")           \
+  X(kQuantizationMismatch, 85, "tensor {tensor} must have the scale and zero point of the node's input")    \
+  X(kBadMultiplier, 86, "requantization multiplier of channel {value} is not the one its scales give")      \
+  X(kBadFoldedBias, 87, "folded bias of channel {value} is not the one its weights give")                   \
+  X(kAccumulatorOverflow, 88, "the int32 accumulator of channel {value} can overflow")                      \
+  X(kScaleRatio, 89, "the scales of two inputs and the output are too far apart for exact addition")        \
+  X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                   \
+  /* the memory plan */                                                                                     \
+  X(kPlanSize, 100, "the plan holds {value} offsets for {limit} tensors")                                   \
+  X(kPlanOffset, 101, "tensor {tensor} ends at {value}, past the {limit} activation bytes")                 \
+  X(kPlanAlignment, 102, "tensor {tensor} is placed at {value}, not at a multiple of {limit}")              \
+  X(kPlanOverlap, 103, "tensor {tensor} is placed over tensor {value}, which is still needed")              \
+  X(kPersistentTooSmall, 104, "persistent memory has {value} bytes, {limit} are needed")                    \
+  X(kActivationsTooSmall, 105, "activation memory has {value} bytes, {limit} are needed")                   \
+  X(kScratchTooSmall, 106, "scratch memory has {value} bytes, {limit} are needed")                          \
+  X(kMemoryMisaligned, 107, "memory starts {value} past a multiple of {limit}")                             \
+  X(kBadExecutor, 108, "an executor of width {value} is not allowed (1 to {limit})")                        \
+  /* operators */                                                                                           \
+  X(kOperatorMissing, 120, "operator {value} is not in the list given to the session")                      \
+  X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                            \
+  /* calibration */                                                                                         \
+  X(kOutOfMemory, 140, "{value} bytes of memory are not enough, {limit} are needed")                        \
+  X(kNoSamples, 141, "no samples were given: calibration needs at least one")                               \
+  X(kSampleCount, 142, "{value} inputs were given, the model takes {limit}")                                \
+  X(kSampleSize, 143, "an input holds {value} bytes, the model takes {limit}")                              \
+  X(kNonFiniteActivation, 144, "sample {value} makes tensor {tensor} not finite; first at element {limit}") \
+  X(kOtherGraph, 145, "the calibration state belongs to another model")                                     \
+  X(kBadCalibrationState, 146, "the calibration state is damaged (offset {value})")                         \
+  X(kNotDeployable, 147, "tensor {tensor} has a quantization that int8 cannot hold; keep its node in float") \
+  X(kNotFloat, 148, "tensor {tensor} is not FP32: only FP32 models can be calibrated")                      \
+  X(kCancelled, 149, "cancelled")                                                                           \
+  X(kReplayDiffers, 150, "the written model does not give the results it was checked with")                 \
+  X(kSinkFailed, 151, "the finished model could not be stored")                                             \
+  X(kBadOption, 152, "calibration option {value} is outside its range (limit {limit})")                     \
+  X(kSamplesDiffer, 153, "the sample source gave other samples than before (sample {value})")
+
+enum class Status : uint16_t {
+#define ITG_STATUS_ENUMERATOR(name, number, text) name = number,
+  ITG_STATUS_LIST(ITG_STATUS_ENUMERATOR)
+#undef ITG_STATUS_ENUMERATOR
+};
+
+struct [[nodiscard]] Error {
+  Status status = Status::kOk;
+  int32_t node = -1;    // index into the model's nodes, or -1
+  int32_t tensor = -1;  // index into the model's tensors, or -1
+  int64_t value = 0;    // what was found
+  int64_t limit = 0;    // what was needed or allowed
+
+  constexpr bool ok() const { return status == Status::kOk; }
+};
+
+inline constexpr Error kNoError{};
+
+// A value or the error that took its place. `T` is default-constructed where there is an error.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
+  Result(const Error& error) : error_(error) {}        // NOLINT(google-explicit-constructor)
+
+  explicit operator bool() const { return error_.ok(); }
+  const Error& error() const { return error_; }
+  // Only where there is no error.
+  T& operator*() { return value_; }
+  const T& operator*() const { return value_; }
+  T* operator->() { return &value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  T value_{};
+  Error error_{};
+};
+
+// Returns from the enclosing function with the error that `expression` gives, if it gives one.
+#define ITG_TRY(expression)                                                   \
+  do {                                                                        \
+    if (const ::intaglio::Error itg_error = (expression); !itg_error.ok()) {  \
+      return itg_error;                                                       \
+    }                                                                         \
+  } while (false)
+
+}  // namespace intaglio

@@ -1,0 +1,116 @@
+// What an operator is. One file of runtime/ops defines an operator's int8 and FP32 forms; op_list.inc
+// lists them. Nothing here knows a session or the file format.
+#pragma once
+
+#include "intaglio/model.h"
+#include "intaglio/ops.h"
+#include "platforms/parallel.h"
+
+namespace intaglio {
+
+// A node as its operator sees it. Decoded from the model's bytes: cheap to make, valid as long as they are.
+struct NodeView {
+  int32_t index = -1;
+  NodeInfo info;
+  const Model* model = nullptr;
+
+  int32_t input_count() const { return static_cast<int32_t>(info.inputs.size); }
+  int32_t output_count() const { return static_cast<int32_t>(info.outputs.size); }
+  bool has_input(int32_t i) const { return i < input_count() && info.inputs[static_cast<size_t>(i)] >= 0; }
+  int32_t input_index(int32_t i) const { return info.inputs[static_cast<size_t>(i)]; }
+  int32_t output_index(int32_t i) const { return info.outputs[static_cast<size_t>(i)]; }
+  TensorInfo input(int32_t i) const { return model->tensor(input_index(i)); }
+  TensorInfo output(int32_t i = 0) const { return model->tensor(output_index(i)); }
+
+  // Errors that name this node, and one of its tensors.
+  Error error(Status status, int64_t value = 0, int64_t limit = 0) const {
+    return {status, index, -1, value, limit};
+  }
+  Error input_error(Status status, int32_t i, int64_t value = 0, int64_t limit = 0) const {
+    return {status, index, input_index(i), value, limit};
+  }
+  Error output_error(Status status, int32_t i, int64_t value = 0, int64_t limit = 0) const {
+    return {status, index, output_index(i), value, limit};
+  }
+};
+
+struct PlanContext {
+  IsaMask isa = isa::kScalar;
+  int32_t width = 1;  // threads that may run this node at once
+};
+
+// What a node needs, as plan() finds it.
+struct NodePlan {
+  uint32_t persistent_bytes = 0;
+  uint32_t scratch_bytes = 0;
+  uint16_t kernel = 0;  // which of the family's kernels; the operator's own numbering
+};
+
+// What a node has while it runs.
+struct NodeRun {
+  const Model* model = nullptr;
+  uint8_t* activations = nullptr;
+  const uint8_t* persistent = nullptr;  // as prepare() left it
+  uint8_t* scratch = nullptr;           // starts at a multiple of kMemoryAlignment, as persistent does
+  uint16_t kernel = 0;
+  const Executor* executor = nullptr;
+
+  template <typename T>
+  const T* input(const NodeView& node, int32_t i) const {
+    return static_cast<const T*>(address(node.input_index(i)));
+  }
+  template <typename T>
+  T* output(const NodeView& node, int32_t i = 0) const {
+    return static_cast<T*>(const_cast<void*>(address(node.output_index(i))));
+  }
+  const void* address(int32_t tensor) const {
+    const uint32_t offset = model->activation_offset(tensor);
+    return offset == Model::kNoOffset ? static_cast<const void*>(model->tensor(tensor).constant.data)
+                                      : activations + offset;
+  }
+};
+
+// How an operator's output is quantized when an FP32 node becomes an int8 one. The calibrator reads this
+// and names no operator.
+enum class OutputRule : uint8_t {
+  kObserved,     // from the values seen
+  kSameAsInput,  // has the first input's scale and zero point
+  kFixed,        // fixed_scale, fixed_zero_point
+};
+
+// A constant table that the int8 form takes as its last input.
+enum class TableRule : uint8_t {
+  kNone,
+  kUnary,    // s8[256], index code + 128, from `unary`; the int8 node is a Lookup
+  kSoftmax,  // s32[256]: T[d] = rne(exp(-d * s_in) * 2^k)
+};
+
+struct QuantRule {
+  OutputRule output = OutputRule::kObserved;
+  float fixed_scale = 0.0f;
+  int32_t fixed_zero_point = 0;
+  int8_t weight_input = -1;    // which input holds weights; -1: none
+  int8_t weight_axis = 0;      // their output channels' axis
+  int8_t bias_input = -1;      // int32, scale s_in * s_w[c]
+  int8_t residual_input = -1;  // a convolution's: added after the sum is quantized
+  bool folds_residual = false; // an Add: a convolution before it may take it in as its residual
+  TableRule table = TableRule::kNone;
+  double (*unary)(const NodeOptions& options, double x) = nullptr;
+};
+
+struct OpDef {
+  Op op = Op::kNone;
+  DType dtype = DType::kNone;  // of the first output; (op, dtype) is unique in a list
+  int8_t alias_input = -1;     // output 0 may stand where this input stands, if it dies here
+  QuantRule quant;
+
+  // Pure. Checks types, shapes, attributes, constants, quantization; chooses a kernel and sizes it.
+  Error (*plan)(const NodeView& node, const PlanContext& context, NodePlan* plan) = nullptr;
+  // Fills `persistent`. Cannot fail: plan() said yes. nullptr where persistent_bytes is always 0.
+  void (*prepare)(const NodeView& node, uint16_t kernel, uint8_t* persistent) = nullptr;
+  // Computes the outputs. Cannot fail, allocate or log.
+  void (*run)(const NodeView& node, const NodeRun& run) = nullptr;
+  const char* (*kernel_name)(uint16_t kernel) = nullptr;  // nullptr: the operator has one kernel only
+};
+
+}  // namespace intaglio

@@ -1,0 +1,31 @@
+#include "runtime/window.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kMaxWindow = 4096;
+
+Error check_axis(const NodeView& node, int32_t in, int32_t out, int32_t kernel, int32_t stride,
+                 int32_t dilation, int32_t pad_before, int32_t pad_after) {
+  if (kernel < 1 || kernel > kMaxWindow) return node.error(Status::kBadKernel, kernel, kMaxWindow);
+  if (stride < 1 || stride > kMaxWindow) return node.error(Status::kBadStride, stride, kMaxWindow);
+  if (dilation < 1 || dilation > kMaxWindow) return node.error(Status::kBadDilation, dilation, kMaxWindow);
+  const int64_t extent = int64_t{kernel - 1} * dilation + 1;
+  // A pad of the whole window or more would make outputs that read nothing.
+  for (const int32_t pad : {pad_before, pad_after})
+    if (pad < 0 || pad >= extent) return node.error(Status::kBadPadding, pad, extent - 1);
+  const int64_t room = int64_t{in} + pad_before + pad_after - extent;
+  if (room < 0) return node.error(Status::kBadKernel, extent, int64_t{in} + pad_before + pad_after);
+  if (room / stride + 1 != out) return node.output_error(Status::kShapeMismatch, 0, out, room / stride + 1);
+  return kNoError;
+}
+
+}  // namespace
+
+Error check_window(const NodeView& node, int32_t in_h, int32_t in_w, int32_t out_h, int32_t out_w) {
+  const Window2d& w = node.info.options.window;
+  ITG_TRY(check_axis(node, in_h, out_h, w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, w.pad_bottom));
+  return check_axis(node, in_w, out_w, w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, w.pad_right);
+}
+
+}  // namespace intaglio
