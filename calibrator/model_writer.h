@@ -2,15 +2,20 @@
 #pragma once
 
 #include "calibrator/graph.h"
+#include "intaglio/ops.h"
 
 namespace intaglio {
 
-// Upper bound of the arena bytes that write_model() takes for this graph.
-size_t model_bytes_bound(const Graph& graph);
+// The last steps for every writer of model files: removes what is dead, fills in what devices use in place
+// (multipliers and folded biases of int8 convolutions), plans memory, writes. The bytes lie in the arena at a
+// multiple of kModelAlignment. The same graph gives the same bytes on every machine.
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena);
 
-// The file's bytes, in the arena, at a multiple of kModelAlignment, with its CRC-32. The graph has been planned.
-// int8 convolutions without options.multiplier get multiplier and folded bias from their tensors.
-// The same graph gives the same bytes on every machine.
-Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena);
+// The same steps, one by one.
+void fill_requantization(Graph& graph, OpList ops, Arena& arena);
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena);  // after plan_memory()
+
+// Upper bound of the arena bytes that write_model() takes for this graph, after fill_requantization().
+size_t write_bound(const Graph& graph);
 
 }  // namespace intaglio

@@ -182,7 +182,7 @@ def add_dirt(rng, picture):
 
 
 def perspective_coefficients(source, target):
-    """Coefficients that make Pillow fetch `target` corners from `source` corners."""
+    """Coefficients with which Pillow maps output corners `target` back to `source`."""
     rows, values = [], []
     for (u, v), (x, y) in zip(source, target):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -197,20 +197,12 @@ def tilt(rng, picture):
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     target = corners @ rotation * rng.uniform(.92, 1.12)
     target = target + rng.normal(0, .03 * SIDE, 2) + rng.normal(0, .035 * SIDE, (4, 2))
-    coefficients = perspective_coefficients(corners + SIDE / 2, target + SIDE / 2)
     # Edge replication stands for the surroundings that the drawing does not hold.
     margin = SIDE // 4
     padded = np.pad(picture, ((margin, margin), (margin, margin), (0, 0)), mode="edge")
     image = Image.fromarray(np.clip(padded, 0, 255).astype(np.uint8))
-    return transform(image, coefficients, margin)
-
-
-def transform(image, coefficients, margin):
-    a, b, c, d, e, f, g, h = coefficients
-    # Source coordinates move by the margin: u + m = ((a + m g) x + ...) / (g x + h y + 1).
-    moved = (a + margin * g, b + margin * h, c + margin,
-             d + margin * g, e + margin * h, f + margin, g, h)
-    return image.transform((SIDE, SIDE), Image.Transform.PERSPECTIVE, moved,
+    coefficients = perspective_coefficients(corners + SIDE / 2 + margin, target + SIDE / 2)
+    return image.transform((SIDE, SIDE), Image.Transform.PERSPECTIVE, coefficients,
                            Image.Resampling.BILINEAR)
 
 

@@ -30,22 +30,22 @@ namespace intaglio {
   X(kInputMissing, 22, "input {value} is missing")                                                          \
   X(kInputCount, 23, "{value} inputs where {limit} are expected")                                           \
   X(kOutputCount, 24, "{value} outputs where {limit} are expected")                                         \
-  X(kNotProduced, 25, "tensor {tensor} is read but nothing before node {node} writes it")                   \
-  X(kProducedTwice, 26, "tensor {tensor} is written more than once")                                        \
-  X(kWritesConstant, 27, "tensor {tensor} is a constant or an input and must not be written")               \
-  X(kConstantExpected, 28, "tensor {tensor} must be a constant")                                            \
-  X(kActivationExpected, 29, "tensor {tensor} must not be a constant")                                      \
-  X(kDuplicateTensor, 30, "tensor {tensor} is listed twice")                                                \
+  X(kNotProduced, 25, "{tensor} is read but nothing before node {node} writes it")                   \
+  X(kProducedTwice, 26, "{tensor} is written more than once")                                        \
+  X(kWritesConstant, 27, "{tensor} is a constant or an input and must not be written")               \
+  X(kConstantExpected, 28, "{tensor} must be a constant")                                            \
+  X(kActivationExpected, 29, "{tensor} must not be a constant")                                      \
+  X(kDuplicateTensor, 30, "{tensor} is listed twice")                                                \
   X(kBadState, 31, "state {value} does not pair an input with an output of the same type and shape")        \
   /* types and shapes */                                                                                    \
   X(kBadDType, 40, "element type {value} is not allowed here (expected {limit})")                           \
   X(kBadRank, 41, "rank {value} is not allowed here (expected {limit})")                                    \
   X(kBadDimension, 42, "dimension {value} is not allowed (1 to {limit})")                                   \
-  X(kTensorTooLarge, 43, "tensor {tensor} is larger than {limit} bytes")                                    \
+  X(kTensorTooLarge, 43, "{tensor} is larger than {limit} bytes")                                    \
   X(kConstantSize, 44, "the constant holds {value} bytes, its shape needs {limit}")                         \
   X(kShapeMismatch, 45, "a dimension is {value} where {limit} is expected")                                 \
-  X(kConstantAlignment, 46, "constant {tensor} does not start at a multiple of {limit}")                    \
-  X(kNonFinite, 47, "tensor {tensor} holds a value that is not finite (channel {value})")                   \
+  X(kConstantAlignment, 46, "{tensor} does not start at a multiple of {limit}")                    \
+  X(kNonFinite, 47, "{tensor} holds a value that is not finite (channel {value})")                   \
   /* attributes */                                                                                          \
   X(kBadKernel, 60, "window size {value} is not allowed (1 to {limit})")                                    \
   X(kBadStride, 61, "stride {value} is not allowed (1 to {limit})")                                         \
@@ -56,13 +56,16 @@ namespace intaglio {
   X(kBadAxis, 66, "axis {value} is not allowed (below {limit}, each once)")                                 \
   X(kBadTable, 67, "entry {value} of a lookup table is outside its range (limit {limit})")                  \
   X(kBadImageInput, 68, "the image preprocessing is not usable (channel {value})")                          \
+  X(kBadPictureSize, 69, "a picture side of {value} pixels is not allowed (1 to {limit})")                  \
+  X(kPictureRows, 70, "row {value} was given for a picture of {limit} rows")                                \
+  X(kPictureBytes, 71, "the picture's memory has {value} bytes, {limit} are needed")                        \
   /* quantization */                                                                                        \
-  X(kQuantizationMissing, 80, "tensor {tensor} needs a scale")                                              \
+  X(kQuantizationMissing, 80, "{tensor} needs a scale")                                              \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                   \
   X(kScaleCount, 82, "{value} scales where {limit} are expected")                                           \
   X(kBadZeroPoint, 83, "zero point {value} is not allowed here (limit {limit})")                            \
   X(kBadQuantizationAxis, 84, "quantization axis {value} is not allowed here (expected {limit})")           \
-  X(kQuantizationMismatch, 85, "tensor {tensor} must have the scale and zero point of the node's input")    \
+  X(kQuantizationMismatch, 85, "{tensor} must have the scale and zero point of the node's input")    \
   X(kBadMultiplier, 86, "requantization multiplier of channel {value} is not the one its scales give")      \
   X(kBadFoldedBias, 87, "folded bias of channel {value} is not the one its weights give")                   \
   X(kAccumulatorOverflow, 88, "the int32 accumulator of channel {value} can overflow")                      \
@@ -70,9 +73,9 @@ namespace intaglio {
   X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                   \
   /* the memory plan */                                                                                     \
   X(kPlanSize, 100, "the plan holds {value} offsets for {limit} tensors")                                   \
-  X(kPlanOffset, 101, "tensor {tensor} ends at {value}, past the {limit} activation bytes")                 \
-  X(kPlanAlignment, 102, "tensor {tensor} is placed at {value}, not at a multiple of {limit}")              \
-  X(kPlanOverlap, 103, "tensor {tensor} is placed over tensor {value}, which is still needed")              \
+  X(kPlanOffset, 101, "{tensor} ends at {value}, past the {limit} activation bytes")                 \
+  X(kPlanAlignment, 102, "{tensor} is placed at {value}, not at a multiple of {limit}")              \
+  X(kPlanOverlap, 103, "{tensor} is placed over tensor {value}, which is still needed")              \
   X(kPersistentTooSmall, 104, "persistent memory has {value} bytes, {limit} are needed")                    \
   X(kActivationsTooSmall, 105, "activation memory has {value} bytes, {limit} are needed")                   \
   X(kScratchTooSmall, 106, "scratch memory has {value} bytes, {limit} are needed")                          \
@@ -89,8 +92,8 @@ namespace intaglio {
   X(kNonFiniteActivation, 144, "sample {value} makes tensor {tensor} not finite; first at element {limit}") \
   X(kOtherGraph, 145, "the calibration state belongs to another model")                                     \
   X(kBadCalibrationState, 146, "the calibration state is damaged (offset {value})")                         \
-  X(kNotDeployable, 147, "tensor {tensor} has a quantization that int8 cannot hold; keep its node in float") \
-  X(kNotFloat, 148, "tensor {tensor} is not FP32: only FP32 models can be calibrated")                      \
+  X(kNotDeployable, 147, "{tensor} has a quantization that int8 cannot hold; keep its node in float") \
+  X(kNotFloat, 148, "{tensor} is not FP32: only FP32 models can be calibrated")                      \
   X(kCancelled, 149, "cancelled")                                                                           \
   X(kReplayDiffers, 150, "the written model does not give the results it was checked with")                 \
   X(kSinkFailed, 151, "the finished model could not be stored")                                             \

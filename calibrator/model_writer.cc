@@ -1,0 +1,324 @@
+#include "calibrator/model_writer.h"
+
+#include "calibrator/memory_plan.h"
+#include "runtime/crc32.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+#include "schema/model_generated.h"
+
+namespace intaglio {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+template <typename T>
+using Offset = flatbuffers::Offset<T>;
+
+// FlatBuffers' memory from the arena: one piece, of write_bound() bytes, never grown.
+class ArenaAllocator : public flatbuffers::Allocator {
+ public:
+  explicit ArenaAllocator(Arena& arena) : arena_(arena) {}
+  uint8_t* allocate(size_t size) override { return static_cast<uint8_t*>(arena_.allocate(size, kModelAlignment)); }
+  void deallocate(uint8_t*, size_t) override {}
+
+ private:
+  Arena& arena_;
+};
+
+// A format 0 file is read by format 0 readers; later features raise it for the files that use them.
+constexpr uint16_t kMinReader = 0;
+
+class Writer {
+ public:
+  Writer(const Graph& graph, Arena& arena, size_t bytes)
+      : graph_(graph), arena_(arena), allocator_(arena), builder_(bytes, &allocator_) {}
+
+  Result<Span<const uint8_t>> write() {
+    number_tensors();
+    const auto buffers = write_buffers();
+    const auto tensors = write_tensors();
+    const auto nodes = write_nodes();
+    const auto inputs = indices(graph_.inputs.span());
+    const auto outputs = indices(graph_.outputs.span());
+    const auto states = write_states();
+    const auto images = write_images();
+    const auto plan = write_plan();
+    const auto calibration = write_calibration();
+    const auto statistics = write_statistics();
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+
+    schema::ModelBuilder model(builder_);
+    model.add_format_version(kFormatVersion);
+    model.add_min_reader(kMinReader);
+    builder_.ForceDefaults(true);
+    model.add_crc32(0);
+    builder_.ForceDefaults(false);
+    model.add_tensors(tensors);
+    model.add_nodes(nodes);
+    model.add_buffers(buffers);
+    model.add_inputs(inputs);
+    model.add_outputs(outputs);
+    if (!graph_.states.empty()) model.add_states(states);
+    if (!graph_.images.empty()) model.add_images(images);
+    model.add_plan(plan);
+    if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
+    if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
+    schema::FinishModelBuffer(builder_, model.Finish());
+
+    uint8_t* const bytes = builder_.GetBufferPointer();
+    const size_t size = builder_.GetSize();
+    schema::GetMutableModel(bytes)->mutate_crc32(crc32(0, bytes, size));
+    return Span<const uint8_t>(bytes, size);
+  }
+
+ private:
+  // The format's order: sources, then for each node the constants it is first to use and its outputs.
+  void number_tensors() {
+    number_ = arena_.make<int32_t>(graph_.tensors.size());
+    written_ = arena_.make<int32_t>(graph_.tensors.size());
+    buffer_ = arena_.make<int32_t>(graph_.tensors.size());
+    if (arena_.exhausted()) return;
+    for (int32_t& number : number_) number = -1;
+    for (const int32_t input : graph_.inputs) number(input);
+    for (const StateInfo& state : graph_.states) number(state.input);
+    for (const GraphNode& node : graph_.nodes) {
+      for (const int32_t input : node.inputs)
+        if (input >= 0) number(input);
+      for (const int32_t output : node.outputs) number(output);
+    }
+  }
+  void number(int32_t tensor) {
+    int32_t& number = number_[static_cast<size_t>(tensor)];
+    if (number >= 0) return;
+    number = static_cast<int32_t>(count_);
+    written_[count_++] = tensor;
+  }
+  const TensorInfo& written(size_t i) const { return graph_.tensors[static_cast<size_t>(written_[i])]; }
+
+  Offset<flatbuffers::Vector<int32_t>> indices(Span<const int32_t> tensors) {
+    const Span<int32_t> numbers = arena_.make<int32_t>(tensors.size);
+    for (size_t i = 0; i < numbers.size; ++i)
+      numbers[i] = tensors[i] < 0 ? -1 : number_[static_cast<size_t>(tensors[i])];
+    return builder_.CreateVector(numbers.data, numbers.size);
+  }
+  template <typename T>
+  Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
+    return values.empty() ? Offset<flatbuffers::Vector<T>>() : builder_.CreateVector(values.data, values.size);
+  }
+  Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
+    builder_.ForceVectorAlignment(bytes.size, 1, kModelAlignment);
+    return schema::CreateBuffer(builder_, builder_.CreateVector(bytes.data, bytes.size));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
+    const Span<Offset<schema::Buffer>> list = arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
+    size_t buffers = 0;
+    for (size_t i = 0; i < count_; ++i) {
+      buffer_[i] = written(i).is_constant() ? static_cast<int32_t>(buffers) : -1;
+      if (written(i).is_constant()) list[buffers++] = buffer(written(i).constant);
+    }
+    for (const StateInfo& state : graph_.states)
+      if (!state.initial.empty()) list[buffers++] = buffer(state.initial);
+    state_buffer_ = static_cast<int32_t>(buffers);
+    for (const StateInfo& state : graph_.states) state_buffer_ -= state.initial.empty() ? 0 : 1;
+    return builder_.CreateVector(list.data, buffers);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Tensor>>> write_tensors() {
+    const Span<Offset<schema::Tensor>> list = arena_.make<Offset<schema::Tensor>>(count_);
+    for (size_t i = 0; i < list.size; ++i) {
+      const TensorInfo& tensor = written(i);
+      const auto name = builder_.CreateString(tensor.name);
+      const auto shape = builder_.CreateVector(tensor.shape.dims, static_cast<size_t>(tensor.shape.rank));
+      Offset<schema::Quantization> quantization;
+      if (!tensor.quantization.scales.empty())
+        quantization = schema::CreateQuantization(builder_, vector(tensor.quantization.scales),
+                                                  tensor.quantization.zero_point,
+                                                  static_cast<int8_t>(tensor.quantization.axis));
+      list[i] = schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape, quantization, buffer_[i]);
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<schema::Window2D> window(const Window2d& w) {
+    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w,
+                                  w.pad_top, w.pad_left, w.pad_bottom, w.pad_right, w.count_include_pad);
+  }
+
+  Offset<schema::Node> write_node(const GraphNode& node) {
+    const NodeOptions& o = node.options;
+    const auto name = builder_.CreateString(node.name);
+    const auto inputs = indices(node.inputs);
+    const auto outputs = indices(node.outputs);
+    const auto written_window = window(o.window);
+    const auto clamp = schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
+    Offset<schema::Requantization> requantization;
+    if (!o.multiplier.empty())
+      requantization = schema::CreateRequantization(builder_, vector(o.multiplier), vector(o.folded_bias));
+    Offset<schema::Intermediate> intermediate;
+    if (o.intermediate_scale != 0.0f)
+      intermediate = schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);
+    const auto axes = vector(o.axes);
+    return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs, written_window, clamp,
+                              requantization, intermediate, o.groups, axes);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {
+    const Span<Offset<schema::Node>> list = arena_.make<Offset<schema::Node>>(graph_.nodes.size());
+    for (size_t i = 0; i < list.size; ++i) list[i] = write_node(graph_.nodes[i]);
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::State>>> write_states() {
+    const Span<Offset<schema::State>> list = arena_.make<Offset<schema::State>>(graph_.states.size());
+    int32_t initial = state_buffer_;
+    for (size_t i = 0; i < list.size; ++i) {
+      const StateInfo& state = graph_.states[i];
+      list[i] = schema::CreateState(builder_, number_[static_cast<size_t>(state.input)],
+                                    number_[static_cast<size_t>(state.output)], state.initial.empty() ? -1 : initial++);
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::ImageInput>>> write_images() {
+    const Span<Offset<schema::ImageInput>> list = arena_.make<Offset<schema::ImageInput>>(graph_.images.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const ImageInput& image = graph_.images[i];
+      const auto channels = static_cast<size_t>(image.channels);
+      const auto mean = builder_.CreateVector(image.mean, channels);
+      const auto norm = builder_.CreateVector(image.norm, channels);
+      list[i] = schema::CreateImageInput(builder_, image.input, static_cast<schema::ColorOrder>(image.color),
+                                         static_cast<schema::ResizeMode>(image.resize), mean, norm, vector(image.table));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<schema::Plan> write_plan() {
+    const Span<uint32_t> offsets = arena_.make<uint32_t>(count_);
+    for (size_t i = 0; i < offsets.size; ++i) offsets[i] = graph_.offsets[static_cast<size_t>(written_[i])];
+    const auto list = builder_.CreateVector(offsets.data, offsets.size);
+    return schema::CreatePlan(builder_, static_cast<uint32_t>(graph_.activation_bytes), list,
+                              static_cast<uint32_t>(graph_.activation_lower_bound));
+  }
+
+  Offset<schema::Calibration> write_calibration() {
+    const CalibrationInfo& c = graph_.calibration;
+    if (*c.method == '\0') return {};
+    const auto version = builder_.CreateString(c.library_version);
+    const auto method = builder_.CreateString(c.method);
+    const auto options = builder_.CreateString(c.options);
+    return schema::CreateCalibration(builder_, version, method, options, c.samples, vector(c.samples_digest));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::NormStatistics>>> write_statistics() {
+    const Span<Offset<schema::NormStatistics>> list =
+        arena_.make<Offset<schema::NormStatistics>>(graph_.norm_statistics.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const GraphNormStatistics& entry = graph_.norm_statistics[i];
+      const auto mean = vector(entry.mean);
+      list[i] = schema::CreateNormStatistics(builder_, number_[static_cast<size_t>(entry.tensor)], mean, vector(entry.deviation));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  const Graph& graph_;
+  Arena& arena_;
+  ArenaAllocator allocator_;
+  FlatBufferBuilder builder_;
+  Span<int32_t> number_;   // graph tensor to file tensor
+  Span<int32_t> written_;  // file tensor to graph tensor
+  Span<int32_t> buffer_;   // file tensor to buffer
+  size_t count_ = 0;
+  int32_t state_buffer_ = 0;
+};
+
+size_t file_bound(const Graph& graph) {
+  constexpr size_t kTensorBytes = 160, kNodeBytes = 320, kModelBytes = 1024, kVectorBytes = 32;
+  size_t bytes = kModelBytes + strlen(graph.calibration.method) + strlen(graph.calibration.options) +
+                 strlen(graph.calibration.library_version) + graph.calibration.samples_digest.size;
+  for (const TensorInfo& tensor : graph.tensors)
+    bytes += kTensorBytes + strlen(tensor.name) + tensor.constant.size + 4 * tensor.quantization.scales.size;
+  for (const GraphNode& node : graph.nodes)
+    bytes += kNodeBytes + strlen(node.name) + 4 * (node.inputs.size + node.outputs.size + node.options.axes.size +
+                                                   node.options.multiplier.size + node.options.folded_bias.size);
+  for (const StateInfo& state : graph.states) bytes += kTensorBytes + state.initial.size;
+  for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
+  for (const GraphNormStatistics& entry : graph.norm_statistics)
+    bytes += kTensorBytes + 4 * (entry.mean.size + entry.deviation.size);
+  bytes += kVectorBytes * 4 + 4 * (graph.inputs.size() + graph.outputs.size());
+  return (bytes + kModelAlignment - 1) / kModelAlignment * kModelAlignment;
+}
+
+// Lists that the writer keeps beside the file while it writes.
+size_t list_bound(const Graph& graph) {
+  constexpr size_t kSlack = 16;
+  size_t bytes = 8 * kSlack + 24 * graph.tensors.size() + 8 * (graph.nodes.size() + graph.states.size() + graph.images.size() +
+                                                              graph.norm_statistics.size());
+  for (const GraphNode& node : graph.nodes) bytes += 2 * kSlack + 4 * (node.inputs.size + node.outputs.size);
+  return bytes + 2 * kSlack + 4 * (graph.inputs.size() + graph.outputs.size());
+}
+
+// Sums of each output channel's weights.
+void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
+  const int64_t channels = weights.shape[axis];
+  const int64_t inner = weights.shape.elements(axis + 1, weights.shape.rank);
+  const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
+  const int64_t elements = weights.shape.elements();
+  for (int64_t i = 0; i < elements; ++i) sums[static_cast<size_t>(i / inner % channels)] += codes[i];
+}
+
+void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& arena) {
+  const auto tensor = [&](int8_t input) -> const TensorInfo* {
+    const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size && node.inputs[static_cast<size_t>(input)] >= 0;
+    return there ? &graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(input)])] : nullptr;
+  };
+  const TensorInfo* const weights = tensor(rule.weight_input);
+  const TensorInfo* const bias = tensor(rule.bias_input);
+  const TensorInfo& input = *tensor(0);
+  const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
+  if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() || input.quantization.scales.empty() ||
+      output.quantization.scales.empty() || weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
+    return;  // the operator's plan says what is wrong
+  const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
+  const float in_scale = input.quantization.scales[0];
+  const float out_scale = tensor(rule.residual_input) != nullptr ? node.options.intermediate_scale : output.quantization.scales[0];
+  const Span<float> multiplier = arena.make<float>(channels);
+  const Span<int32_t> folded = arena.make<int32_t>(channels);
+  if (arena.exhausted()) return;
+  sum_weights(*weights, rule.weight_axis, folded);
+  const bool per_channel = weights->quantization.scales.size == channels;
+  for (size_t c = 0; c < channels; ++c) {
+    const float product = in_scale * weights->quantization.scales[per_channel ? c : 0];
+    multiplier[c] = product / out_scale;
+    int32_t b = 0;
+    if (bias != nullptr && bias->constant.size == 4 * channels) memcpy(&b, bias->constant.data + 4 * c, 4);
+    folded[c] = static_cast<int32_t>(b - int64_t{input.quantization.zero_point} * folded[c]);
+  }
+  node.options.multiplier = multiplier;
+  node.options.folded_bias = folded;
+}
+
+}  // namespace
+
+size_t write_bound(const Graph& graph) { return file_bound(graph) + list_bound(graph); }
+
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
+  return Writer(graph, arena, file_bound(graph)).write();
+}
+
+void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
+  for (GraphNode& node : graph.nodes) {
+    const int32_t index = find_op_index(ops, node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
+    if (index == kNoOp || !node.options.multiplier.empty()) continue;
+    const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
+    if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);
+  }
+}
+
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena) {
+  remove_dead(graph, arena);
+  fill_requantization(graph, ops, arena);
+  ITG_TRY(plan_memory(graph, ops, arena));
+  return write_model(graph, arena);
+}
+
+}  // namespace intaglio

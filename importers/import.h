@@ -1,0 +1,49 @@
+// Foreign model files to graphs: TFLite (float and int8) and ONNX (float).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrator/graph.h"
+#include "calibrator/host/outcome.h"
+#include "importers/host_arena.h"
+
+namespace intaglio {
+
+// Image preprocessing as the user states it: real = (pixel - mean[c]) * norm[c]. One value stands for every
+// channel; none for 0 and 1.
+struct ImagePreprocessing {
+  std::vector<float> mean, norm;
+  std::optional<ColorOrder> color;  // by default gray for one channel, RGB otherwise
+  ResizeMode resize = ResizeMode::kStretch;
+  std::string input;                // by default the first input that can take a picture
+};
+
+// Dimensions of an input, in the file's own layout.
+struct InputShape {
+  std::string input;
+  std::vector<int32_t> dims;
+};
+
+struct ImportOptions {
+  int32_t batch = 1;  // of inputs whose first dimension is open, and of those where it is 1
+  std::vector<InputShape> shapes;
+  std::optional<ImagePreprocessing> image;
+};
+
+struct ImportReport {
+  std::vector<std::string> notes;  // what the user should know; each one sentence
+};
+
+struct ImportedModel {
+  Graph graph;  // in the caller's arena; ready for plan_memory() and write_model()
+  ImportReport report;
+};
+
+// The format is found from the content. `path` is used in messages alone. A failure's message lists
+// everything that stands in the way, one line a problem.
+Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
+                                    const ImportOptions& options, HostArena& memory);
+
+}  // namespace intaglio

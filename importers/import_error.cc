@@ -1,0 +1,32 @@
+#include "importers/import_error.h"
+
+#include "importers/names.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr size_t kShownNameBytes = 96;
+constexpr size_t kShownProblems = 64;
+
+}  // namespace
+
+std::string quoted(const std::string& name) {
+  const std::string clean = clean_name(name, kShownNameBytes);
+  return clean.size() < name.size() ? "'" + clean + "...'" : "'" + clean + "'";
+}
+
+std::string shape_text(const std::vector<int32_t>& shape) {
+  std::string line = "[";
+  for (size_t i = 0; i < shape.size(); ++i) line += text(i == 0 ? "" : ", ", shape[i]);
+  return line + "]";
+}
+
+Failure Problems::failure(const std::string& path) const {
+  if (lines_.size() == 1) return {path + " cannot be imported: " + lines_[0]};
+  std::string message = text(path, " cannot be imported, ", lines_.size(), " problems:");
+  for (size_t i = 0; i < lines_.size() && i < kShownProblems; ++i) message += "\n  " + lines_[i];
+  if (lines_.size() > kShownProblems) message += text("\n  and ", lines_.size() - kShownProblems, " more");
+  return {message};
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,48 @@
+// Errors inside the importers: exceptions with finished sentences, caught by import_model().
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+
+namespace intaglio::importers {
+
+// One problem with one node or tensor.
+class ImportError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+template <typename... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream line;
+  (line << ... << parts);
+  return line.str();
+}
+
+template <typename... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw ImportError(text(parts...));
+}
+
+// A name from a file as it may be shown: in quotes, short, on one line, UTF-8.
+std::string quoted(const std::string& name);
+// "[1, 32, 32, 3]"
+std::string shape_text(const std::vector<int32_t>& shape);
+
+// Collects what stands in the way, so that one message lists it all.
+class Problems {
+ public:
+  void add(const std::string& problem) { lines_.push_back(problem); }
+  bool empty() const { return lines_.empty(); }
+  // "net.onnx cannot be imported:" and a line for each problem; very many are cut short.
+  Failure failure(const std::string& path) const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+}  // namespace intaglio::importers

@@ -1,0 +1,195 @@
+// The one place that reads the file format: every byte is checked here before anything uses it.
+#include "intaglio/model.h"
+
+#include <cstring>
+
+#include "runtime/crc32.h"
+#include "runtime/model_check.h"
+#include "schema/model_generated.h"
+
+namespace intaglio {
+namespace {
+
+const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
+
+template <typename T>
+Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? Span<const T>() : Span<const T>(vector->data(), vector->size());
+}
+
+// Enumerators of the file and of the API are the same numbers.
+static_assert(static_cast<int>(schema::OpCode::Clamp) == static_cast<int>(Op::kClamp) &&
+              static_cast<int>(schema::OpCode::MAX) + 1 == kOpCount);
+static_assert(static_cast<int>(schema::DType::S16) == static_cast<int>(DType::kS16));
+static_assert(static_cast<int>(schema::ColorOrder::MAX) == static_cast<int>(ColorOrder::kGray));
+static_assert(static_cast<int>(schema::ResizeMode::MAX) == static_cast<int>(ResizeMode::kLetterbox));
+
+constexpr size_t kMinModelBytes = 64;
+
+Error check_container(Span<const uint8_t> bytes) {
+  constexpr uint16_t kOne = 1;
+  uint8_t first_byte;
+  memcpy(&first_byte, &kOne, 1);
+  if (first_byte != 1) return {Status::kBigEndian};
+  const int64_t size = static_cast<int64_t>(bytes.size);
+  if (bytes.data == nullptr || bytes.size < kMinModelBytes)
+    return {Status::kFileTooSmall, -1, -1, size, kMinModelBytes};
+  if (bytes.size > kMaxModelBytes) return {Status::kFileTooLarge, -1, -1, size, kMaxModelBytes};
+  const size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data) % kModelAlignment;
+  if (misaligned != 0) return {Status::kMisaligned, -1, -1, static_cast<int64_t>(misaligned), kModelAlignment};
+  if (memcmp(bytes.data + 4, schema::ModelIdentifier(), 4) != 0) return {Status::kNotAModel};
+  return kNoError;
+}
+
+Error check_structure(Span<const uint8_t> bytes) {
+  constexpr flatbuffers::uoffset_t kMaxDepth = 8;
+  // Every table has a vtable offset and a vector's entry at least: a file cannot hold more of them.
+  const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size / 8);
+  flatbuffers::Verifier verifier(bytes.data, bytes.size, kMaxDepth, max_tables);
+  if (!schema::VerifyModelBuffer(verifier)) return {Status::kBadStructure};
+  const auto* root = schema::GetModel(bytes.data);
+  if (root->min_reader() > kFormatVersion)
+    return {Status::kNewerFormat, -1, -1, root->min_reader(), kFormatVersion};
+  return kNoError;
+}
+
+Error check_checksum(Span<const uint8_t> bytes) {
+  const auto* root = schema::GetModel(bytes.data);
+  const uint8_t* const field =
+      reinterpret_cast<const flatbuffers::Table*>(root)->GetAddressOf(schema::Model::VT_CRC32);
+  if (field == nullptr) return {Status::kMissingField, -1, -1, schema::Model::VT_CRC32};
+  const uint8_t zeros[4] = {};
+  const auto before = static_cast<size_t>(field - bytes.data);
+  uint32_t crc = crc32(0, bytes.data, before);
+  crc = crc32(crc, zeros, sizeof zeros);
+  crc = crc32(crc, field + sizeof zeros, bytes.size - before - sizeof zeros);
+  if (crc != root->crc32()) return {Status::kBadChecksum, -1, -1, crc, root->crc32()};
+  return kNoError;
+}
+
+NodeOptions options_of(const schema::Node& node) {
+  NodeOptions options;
+  options.groups = node.groups();
+  options.axes = span_of(node.axes());
+  if (const auto* w = node.window()) {
+    options.window = {w->kernel_h(),   w->kernel_w(), w->stride_h(),   w->stride_w(),  w->dilation_h(),       w->dilation_w(),
+                      w->pad_top(),    w->pad_left(), w->pad_bottom(), w->pad_right(), w->count_include_pad()};
+  }
+  if (const auto* clamp = node.clamp()) {
+    options.clamp_min = clamp->min();
+    options.clamp_max = clamp->max();
+    options.clamp_lo = clamp->lo();
+    options.clamp_hi = clamp->hi();
+  }
+  if (const auto* requantization = node.requantization()) {
+    options.multiplier = span_of(requantization->multiplier());
+    options.folded_bias = span_of(requantization->folded_bias());
+  }
+  if (const auto* intermediate = node.intermediate()) {
+    options.intermediate_scale = intermediate->scale();
+    options.intermediate_zero_point = intermediate->zero_point();
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<Model> Model::open(Span<const uint8_t> bytes, const OpenOptions& options) {
+  ITG_TRY(check_container(bytes));
+  ITG_TRY(check_structure(bytes));
+  if (!options.skip_checksum) ITG_TRY(check_checksum(bytes));
+  Model model;
+  model.bytes_ = bytes;
+  model.root_ = schema::GetModel(bytes.data);
+  ITG_TRY(check_model(root_of(model.root_), model));
+  return model;
+}
+
+int32_t Model::tensor_count() const { return static_cast<int32_t>(root_of(root_).tensors()->size()); }
+int32_t Model::node_count() const { return static_cast<int32_t>(root_of(root_).nodes()->size()); }
+
+TensorInfo Model::tensor(int32_t index) const {
+  const auto& root = root_of(root_);
+  const auto& tensor = *root.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  TensorInfo info;
+  info.name = tensor.name()->c_str();
+  info.dtype = static_cast<DType>(tensor.dtype());
+  info.shape = {tensor.shape()->data(), static_cast<int32_t>(tensor.shape()->size())};
+  if (const auto* quantization = tensor.quantization()) {
+    info.quantization = {span_of(quantization->scale()), quantization->zero_point(), quantization->axis()};
+  }
+  if (tensor.buffer() >= 0)
+    info.constant = span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(tensor.buffer()))->data());
+  return info;
+}
+
+NodeInfo Model::node(int32_t index) const {
+  const auto& node = *root_of(root_).nodes()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  NodeInfo info;
+  info.name = node.name()->c_str();
+  info.op = static_cast<Op>(node.op());
+  info.inputs = span_of(node.inputs());
+  info.outputs = span_of(node.outputs());
+  info.options = options_of(node);
+  return info;
+}
+
+Span<const int32_t> Model::inputs() const { return span_of(root_of(root_).inputs()); }
+Span<const int32_t> Model::outputs() const { return span_of(root_of(root_).outputs()); }
+
+int32_t Model::state_count() const {
+  const auto* states = root_of(root_).states();
+  return states == nullptr ? 0 : static_cast<int32_t>(states->size());
+}
+
+StateInfo Model::state(int32_t index) const {
+  const auto& root = root_of(root_);
+  const auto& state = *root.states()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  StateInfo info{state.input(), state.output(), {}};
+  if (state.initial() >= 0)
+    info.initial = span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(state.initial()))->data());
+  return info;
+}
+
+int32_t Model::image_count() const {
+  const auto* images = root_of(root_).images();
+  return images == nullptr ? 0 : static_cast<int32_t>(images->size());
+}
+
+ImageInput Model::image(int32_t index) const {
+  const auto& image = *root_of(root_).images()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  ImageInput info;
+  info.input = image.input();
+  info.color = static_cast<ColorOrder>(image.color());
+  info.resize = static_cast<ResizeMode>(image.resize());
+  info.channels = static_cast<int32_t>(image.mean()->size());
+  for (int32_t c = 0; c < info.channels; ++c) {
+    info.mean[c] = image.mean()->Get(static_cast<flatbuffers::uoffset_t>(c));
+    info.norm[c] = image.norm()->Get(static_cast<flatbuffers::uoffset_t>(c));
+  }
+  info.table = span_of(image.table());
+  return info;
+}
+
+CalibrationInfo Model::calibration() const {
+  CalibrationInfo info;
+  const auto* calibration = root_of(root_).calibration();
+  if (calibration == nullptr) return info;
+  const auto text = [](const flatbuffers::String* s) { return s == nullptr ? "" : s->c_str(); };
+  info.library_version = text(calibration->library_version());
+  info.method = text(calibration->method());
+  info.options = text(calibration->options());
+  info.samples = calibration->samples();
+  info.samples_digest = span_of(calibration->samples_digest());
+  return info;
+}
+
+uint16_t Model::format_version() const { return root_of(root_).format_version(); }
+
+size_t Model::activation_bytes() const { return root_of(root_).plan()->activation_bytes(); }
+size_t Model::activation_lower_bound() const { return root_of(root_).plan()->lower_bound(); }
+uint32_t Model::activation_offset(int32_t tensor) const {
+  return root_of(root_).plan()->offsets()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
+}
+
+}  // namespace intaglio

@@ -1,0 +1,283 @@
+#include "runtime/model_check.h"
+
+#include <cfloat>
+
+#include "runtime/quantization_range.h"
+
+namespace intaglio {
+namespace {
+
+using flatbuffers::uoffset_t;
+
+constexpr int32_t kMaxNodeTensors = 64;   // inputs, or outputs, of one node
+constexpr int32_t kMaxModelTensors = 256; // inputs, or outputs, of the model
+constexpr size_t kMaxNameBytes = 255;
+
+int64_t count(uoffset_t size) { return static_cast<int64_t>(size); }
+
+// Names are shown on terminals and in reports.
+bool good_name(const flatbuffers::String* name) {
+  if (name == nullptr || name->size() > kMaxNameBytes) return false;
+  for (const char letter : *name)
+    if (static_cast<uint8_t>(letter) < 0x20 || letter == 0x7f) return false;
+  return true;
+}
+
+Error check_counts(const schema::Model& root) {
+  using M = schema::Model;
+  const auto missing = [](int field) { return Error{Status::kMissingField, -1, -1, field}; };
+  if (root.tensors() == nullptr || root.tensors()->size() == 0) return missing(M::VT_TENSORS);
+  if (root.nodes() == nullptr || root.nodes()->size() == 0) return missing(M::VT_NODES);
+  if (root.inputs() == nullptr || root.inputs()->size() == 0) return missing(M::VT_INPUTS);
+  if (root.outputs() == nullptr || root.outputs()->size() == 0) return missing(M::VT_OUTPUTS);
+  if (root.plan() == nullptr || root.plan()->offsets() == nullptr) return missing(M::VT_PLAN);
+  const auto too_many = [](uoffset_t size, int64_t limit) {
+    return Error{Status::kTooManyItems, -1, -1, count(size), limit};
+  };
+  if (root.tensors()->size() > kMaxTensors) return too_many(root.tensors()->size(), kMaxTensors);
+  if (root.nodes()->size() > kMaxNodes) return too_many(root.nodes()->size(), kMaxNodes);
+  for (const auto* list : {root.inputs(), root.outputs()})
+    if (list->size() > kMaxModelTensors) return too_many(list->size(), kMaxModelTensors);
+  if (root.states() != nullptr && root.states()->size() > kMaxModelTensors)
+    return too_many(root.states()->size(), kMaxModelTensors);
+  if (root.images() != nullptr && root.images()->size() > kMaxModelTensors)
+    return too_many(root.images()->size(), kMaxModelTensors);
+  return kNoError;
+}
+
+Error check_buffer(const schema::Model& root, int32_t index, int32_t tensor, int64_t bytes) {
+  const int64_t buffers = root.buffers() == nullptr ? 0 : count(root.buffers()->size());
+  if (index >= buffers) return {Status::kBufferIndex, -1, tensor, index, buffers};
+  const auto* buffer = root.buffers()->Get(static_cast<uoffset_t>(index));
+  if (buffer->layout() != 0) return {Status::kBadEnum, -1, tensor, buffer->layout(), 0};
+  const int64_t held = buffer->data() == nullptr ? 0 : count(buffer->data()->size());
+  if (held != bytes) return {Status::kConstantSize, -1, tensor, held, bytes};
+  if (reinterpret_cast<uintptr_t>(buffer->data()->data()) % kModelAlignment != 0)
+    return {Status::kConstantAlignment, -1, tensor, 0, kModelAlignment};
+  return kNoError;
+}
+
+Error check_quantization(const schema::Tensor& tensor, int32_t index) {
+  const auto* quantization = tensor.quantization();
+  if (quantization == nullptr || quantization->scale() == nullptr) return kNoError;
+  const auto* scale = quantization->scale();
+  const int32_t rank = static_cast<int32_t>(tensor.shape()->size());
+  const int32_t axis = quantization->axis();
+  if (axis < -1 || axis >= rank) return {Status::kBadQuantizationAxis, -1, index, axis, rank - 1};
+  const int64_t expected = axis < 0 ? 1 : tensor.shape()->Get(static_cast<uoffset_t>(axis));
+  if (count(scale->size()) != expected) return {Status::kScaleCount, -1, index, count(scale->size()), expected};
+  for (uoffset_t i = 0; i < scale->size(); ++i)
+    if (!is_scale(scale->Get(i))) return {Status::kBadScale, -1, index, i};
+  const int32_t zero_point = quantization->zero_point();
+  const bool is_s8 = tensor.dtype() == schema::DType::S8;
+  if (axis >= 0 || !is_s8) {
+    if (zero_point != 0) return {Status::kBadZeroPoint, -1, index, zero_point, 0};
+  } else if (!is_zero_point(zero_point)) {
+    return {Status::kBadZeroPoint, -1, index, zero_point, zero_point < 0 ? -128 : 127};
+  }
+  if (quantization->group_size() != 0)
+    return {Status::kBadEnum, -1, index, quantization->group_size(), 0};
+  return kNoError;
+}
+
+Error check_tensor(const schema::Model& root, int32_t index) {
+  const auto& tensor = *root.tensors()->Get(static_cast<uoffset_t>(index));
+  if (!good_name(tensor.name())) return {Status::kBadString, -1, index};
+  const auto dtype = static_cast<DType>(tensor.dtype());
+  if (tensor.dtype() > schema::DType::MAX)
+    return {Status::kBadEnum, -1, index, static_cast<int64_t>(dtype), static_cast<int64_t>(schema::DType::MAX)};
+  if (element_bytes(dtype) == 0 || dtype == DType::kS16)
+    return {Status::kBadDType, -1, index, static_cast<int64_t>(dtype)};
+  const int64_t rank = tensor.shape() == nullptr ? 0 : count(tensor.shape()->size());
+  if (rank < 1 || rank > kMaxRank) return {Status::kBadRank, -1, index, rank, kMaxRank};
+  int64_t bytes = static_cast<int64_t>(element_bytes(dtype));
+  for (const int32_t dim : *tensor.shape()) {
+    if (dim < 1) return {Status::kBadDimension, -1, index, dim, INT32_MAX};
+    if (dim > kMaxTensorBytes / bytes) return {Status::kTensorTooLarge, -1, index, dim, kMaxTensorBytes};
+    bytes *= dim;
+  }
+  ITG_TRY(check_quantization(tensor, index));
+  if (tensor.buffer() < -1) return {Status::kBufferIndex, -1, index, tensor.buffer(), 0};
+  return tensor.buffer() < 0 ? kNoError : check_buffer(root, tensor.buffer(), index, bytes);
+}
+
+Error check_plan(const schema::Model& root, const Model& model) {
+  const auto& plan = *root.plan();
+  const int32_t tensors = model.tensor_count();
+  if (count(plan.offsets()->size()) != tensors)
+    return {Status::kPlanSize, -1, -1, count(plan.offsets()->size()), tensors};
+  for (int32_t i = 0; i < tensors; ++i) {
+    const uint32_t offset = model.activation_offset(i);
+    const TensorInfo info = model.tensor(i);
+    if (info.is_constant() != (offset == Model::kNoOffset))
+      return {info.is_constant() ? Status::kActivationExpected : Status::kConstantExpected, -1, i, offset};
+    if (info.is_constant()) continue;
+    if (offset % kTensorAlignment != 0) return {Status::kPlanAlignment, -1, i, offset, kTensorAlignment};
+    const int64_t end = int64_t{offset} + static_cast<int64_t>(info.bytes());
+    if (end > plan.activation_bytes()) return {Status::kPlanOffset, -1, i, end, plan.activation_bytes()};
+  }
+  return kNoError;
+}
+
+bool is_model_input(const Model& model, int32_t tensor) {
+  for (const int32_t input : model.inputs())
+    if (input == tensor) return true;
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    if (model.state(i).input == tensor) return true;
+  return false;
+}
+
+// Whether a node before `end` writes `tensor`. Outputs ascend over the nodes, so the search can halve.
+bool is_written_before(const Model& model, int32_t tensor, int32_t end) {
+  int32_t first = 0;
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    const Span<const int32_t> outputs = model.node(middle).outputs;
+    if (tensor < outputs[0]) {
+      end = middle;
+    } else if (tensor > outputs[outputs.size - 1]) {
+      first = middle + 1;
+    } else {
+      for (const int32_t output : outputs)
+        if (output == tensor) return true;
+      return false;
+    }
+  }
+  return false;
+}
+
+Error check_node(const schema::Model& root, const Model& model, int32_t index, int32_t* last_output) {
+  const auto& node = *root.nodes()->Get(static_cast<uoffset_t>(index));
+  const int32_t tensors = model.tensor_count();
+  if (!good_name(node.name())) return {Status::kBadString, index};
+  if (node.op() == schema::OpCode::None || node.op() > schema::OpCode::MAX)
+    return {Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()), static_cast<int64_t>(schema::OpCode::MAX)};
+  if (const auto* requantization = node.requantization()) {
+    if (requantization->rounding() != schema::Rounding::HalfEven)
+      return {Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding())};
+  }
+  for (const auto* list : {node.inputs(), node.outputs()}) {
+    if (list == nullptr || list->size() == 0) return {Status::kInputCount, index, -1, 0, 1};
+    if (list->size() > kMaxNodeTensors) return {Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors};
+  }
+  for (const int32_t input : *node.inputs()) {
+    if (input < -1 || input >= tensors) return {Status::kTensorIndex, index, -1, input, tensors};
+    if (input < 0 || model.tensor(input).is_constant() || is_model_input(model, input)) continue;
+    if (!is_written_before(model, input, index)) return {Status::kNotProduced, index, input};
+  }
+  for (const int32_t output : *node.outputs()) {
+    if (output < 0 || output >= tensors) return {Status::kTensorIndex, index, -1, output, tensors};
+    if (model.tensor(output).is_constant() || is_model_input(model, output))
+      return {Status::kWritesConstant, index, output};
+    // The format's own order: no tensor can be written twice.
+    if (output <= *last_output) return {Status::kProducedTwice, index, output};
+    *last_output = output;
+  }
+  return kNoError;
+}
+
+Error check_ends(const Model& model) {
+  const int32_t tensors = model.tensor_count();
+  for (const bool outputs : {false, true}) {
+    const Span<const int32_t> list = outputs ? model.outputs() : model.inputs();
+    for (size_t i = 0; i < list.size; ++i) {
+      if (list[i] < 0 || list[i] >= tensors) return {Status::kTensorIndex, -1, -1, list[i], tensors};
+      if (model.tensor(list[i]).is_constant()) return {Status::kActivationExpected, -1, list[i]};
+      for (size_t j = 0; j < i; ++j)
+        if (list[i] == list[j]) return {Status::kDuplicateTensor, -1, list[i]};
+    }
+  }
+  return kNoError;
+}
+
+Error check_states(const schema::Model& root, const Model& model) {
+  const int32_t tensors = model.tensor_count();
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const auto& state = *root.states()->Get(static_cast<uoffset_t>(i));
+    for (const int32_t index : {state.input(), state.output()})
+      if (index < 0 || index >= tensors) return {Status::kTensorIndex, -1, -1, index, tensors};
+    const TensorInfo input = model.tensor(state.input());
+    const TensorInfo output = model.tensor(state.output());
+    if (input.is_constant() || input.dtype != output.dtype || input.shape != output.shape)
+      return {Status::kBadState, -1, state.input(), i};
+    for (const int32_t other : model.inputs())
+      if (other == state.input()) return {Status::kDuplicateTensor, -1, other};
+    for (int32_t j = 0; j < i; ++j)
+      if (model.state(j).input == state.input()) return {Status::kDuplicateTensor, -1, state.input()};
+    if (state.initial() < -1) return {Status::kBufferIndex, -1, state.input(), state.initial(), 0};
+    if (state.initial() >= 0)
+      ITG_TRY(check_buffer(root, state.initial(), state.input(), static_cast<int64_t>(input.bytes())));
+  }
+  return kNoError;
+}
+
+Error check_images(const schema::Model& root, const Model& model) {
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    const auto& image = *root.images()->Get(static_cast<uoffset_t>(i));
+    const int32_t inputs = static_cast<int32_t>(model.inputs().size);
+    if (image.input() < 0 || image.input() >= inputs) return {Status::kTensorIndex, -1, -1, image.input(), inputs};
+    const int32_t index = model.inputs()[static_cast<size_t>(image.input())];
+    const auto bad = [&](int64_t channel) { return Error{Status::kBadImageInput, -1, index, channel}; };
+    if (image.color() > schema::ColorOrder::MAX || image.resize() > schema::ResizeMode::MAX) return bad(-1);
+    const TensorInfo info = model.tensor(index);
+    if (info.shape.rank != 4 || info.shape[0] != 1) return {Status::kBadRank, -1, index, info.shape.rank, 4};
+    const int32_t channels = info.shape[3];
+    if (channels > kMaxImageChannels) return bad(channels);
+    const auto holds = [&](const auto* list, int64_t size) { return list != nullptr && count(list->size()) == size; };
+    if (!holds(image.mean(), channels) || !holds(image.norm(), channels)) return bad(-1);
+    for (uoffset_t c = 0; c < static_cast<uoffset_t>(channels); ++c) {
+      const float mean = image.mean()->Get(c), norm = image.norm()->Get(c);
+      if (!(mean >= -FLT_MAX && mean <= FLT_MAX && norm >= -FLT_MAX && norm <= FLT_MAX) || norm == 0.0f) return bad(c);
+    }
+    const bool is_s8 = info.dtype == DType::kS8;
+    if (!is_s8 && info.dtype != DType::kF32) return {Status::kBadDType, -1, index, static_cast<int64_t>(info.dtype)};
+    if (is_s8 ? !holds(image.table(), int64_t{256} * channels) : image.table() != nullptr) return bad(-1);
+  }
+  return kNoError;
+}
+
+// Each activation is an input, a state or written by a node; nothing dangles.
+Error check_origins(const Model& model) {
+  for (int32_t i = 0; i < model.tensor_count(); ++i) {
+    if (model.tensor(i).is_constant() || is_model_input(model, i)) continue;
+    if (!is_written_before(model, i, model.node_count())) return {Status::kNotProduced, model.node_count(), i};
+  }
+  for (const int32_t output : model.outputs())
+    if (is_model_input(model, output)) return {Status::kWritesConstant, -1, output};
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    if (is_model_input(model, model.state(i).output) || model.tensor(model.state(i).output).is_constant())
+      return {Status::kBadState, -1, model.state(i).output, i};
+  return kNoError;
+}
+
+Error check_extras(const schema::Model& root, const Model& model) {
+  if (const auto* statistics = root.norm_statistics()) {
+    for (const auto* entry : *statistics)
+      if (entry->tensor() < 0 || entry->tensor() >= model.tensor_count())
+        return {Status::kTensorIndex, -1, -1, entry->tensor(), model.tensor_count()};
+  }
+  if (const auto* calibration = root.calibration()) {
+    if (calibration->weight_rounding() > schema::Rounding::MAX)
+      return {Status::kBadRounding, -1, -1, static_cast<int64_t>(calibration->weight_rounding())};
+    for (const auto* text : {calibration->library_version(), calibration->method(), calibration->options()})
+      if (text != nullptr && !good_name(text)) return {Status::kBadString};
+  }
+  return kNoError;
+}
+
+}  // namespace
+
+Error check_model(const schema::Model& root, const Model& model) {
+  ITG_TRY(check_counts(root));
+  for (int32_t i = 0; i < model.tensor_count(); ++i) ITG_TRY(check_tensor(root, i));
+  ITG_TRY(check_ends(model));
+  ITG_TRY(check_states(root, model));
+  int32_t last_output = -1;
+  for (int32_t i = 0; i < model.node_count(); ++i) ITG_TRY(check_node(root, model, i, &last_output));
+  ITG_TRY(check_origins(model));
+  ITG_TRY(check_plan(root, model));
+  ITG_TRY(check_images(root, model));
+  return check_extras(root, model);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,114 @@
+#include "runtime/ops/checks.h"
+
+#include "runtime/quantization_range.h"
+
+namespace intaglio {
+namespace {
+
+// An error's number for a real one: truncated, and held within int32.
+int64_t truncated(float v) {
+  if (v != v) return 0;
+  v = v > -2147483648.0f ? v : -2147483648.0f;
+  return static_cast<int64_t>(v < 2147483648.0f ? v : 2147483648.0f);
+}
+
+Error check_s8(const NodeView& node, int32_t tensor) {
+  const TensorInfo info = node.model->tensor(tensor);
+  const Quantization& q = info.quantization;
+  const auto error = [&](Status status, int64_t value = 0, int64_t limit = 0) {
+    return Error{status, node.index, tensor, value, limit};
+  };
+  if (info.dtype != DType::kS8)
+    return error(Status::kBadDType, static_cast<int64_t>(info.dtype), static_cast<int64_t>(DType::kS8));
+  if (q.scales.empty()) return error(Status::kQuantizationMissing);
+  if (q.axis != -1) return error(Status::kBadQuantizationAxis, q.axis, -1);
+  if (q.scales.size != 1) return error(Status::kScaleCount, static_cast<int64_t>(q.scales.size), 1);
+  if (!is_scale(q.scales[0])) return error(Status::kBadScale);
+  if (!is_zero_point(q.zero_point))
+    return error(Status::kBadZeroPoint, q.zero_point, q.zero_point < 0 ? -128 : 127);
+  return kNoError;
+}
+
+}  // namespace
+
+Error check_counts(const NodeView& node, int32_t min_inputs, int32_t max_inputs) {
+  const int32_t count = node.input_count();
+  if (count < min_inputs) return node.error(Status::kInputCount, count, min_inputs);
+  if (count > max_inputs) return node.error(Status::kInputCount, count, max_inputs);
+  for (int32_t i = 0; i < min_inputs; ++i)
+    if (!node.has_input(i)) return node.error(Status::kInputMissing, i);
+  if (node.output_count() != 1) return node.error(Status::kOutputCount, node.output_count(), 1);
+  return kNoError;
+}
+
+Error check_input_dtype(const NodeView& node, int32_t i, DType dtype) {
+  const DType found = node.input(i).dtype;
+  if (found == dtype) return kNoError;
+  return node.input_error(Status::kBadDType, i, static_cast<int64_t>(found), static_cast<int64_t>(dtype));
+}
+
+Error check_output_dtype(const NodeView& node, DType dtype) {
+  const DType found = node.output().dtype;
+  if (found == dtype) return kNoError;
+  return node.output_error(Status::kBadDType, 0, static_cast<int64_t>(found), static_cast<int64_t>(dtype));
+}
+
+Error check_input_rank(const NodeView& node, int32_t i, int32_t rank) {
+  const int32_t found = node.input(i).shape.rank;
+  return found == rank ? kNoError : node.input_error(Status::kBadRank, i, found, rank);
+}
+
+Error check_output_rank(const NodeView& node, int32_t rank) {
+  const int32_t found = node.output().shape.rank;
+  return found == rank ? kNoError : node.output_error(Status::kBadRank, 0, found, rank);
+}
+
+Error check_output_shape(const NodeView& node, const Shape& expected) {
+  ITG_TRY(check_output_rank(node, expected.rank));
+  const Shape found = node.output().shape;
+  for (int32_t i = 0; i < expected.rank; ++i)
+    if (found[i] != expected[i]) return node.output_error(Status::kShapeMismatch, 0, found[i], expected[i]);
+  return kNoError;
+}
+
+Error check_constant(const NodeView& node, int32_t i, DType dtype, int64_t elements) {
+  ITG_TRY(check_input_dtype(node, i, dtype));
+  const TensorInfo info = node.input(i);
+  if (!info.is_constant()) return node.input_error(Status::kConstantExpected, i);
+  const int64_t found = info.shape.elements();
+  if (found != elements) return node.input_error(Status::kShapeMismatch, i, found, elements);
+  return kNoError;
+}
+
+Error check_input_s8(const NodeView& node, int32_t i) { return check_s8(node, node.input_index(i)); }
+
+Error check_output_s8(const NodeView& node) { return check_s8(node, node.output_index(0)); }
+
+Error check_same_quantization(const NodeView& node) {
+  const Quantization in = node.input(0).quantization;
+  const Quantization out = node.output().quantization;
+  if (in.scales[0] != out.scales[0] || in.zero_point != out.zero_point)
+    return node.output_error(Status::kQuantizationMismatch, 0, out.zero_point, in.zero_point);
+  return kNoError;
+}
+
+Error check_clamp_codes(const NodeView& node) {
+  const NodeOptions& o = node.info.options;
+  if (o.clamp_lo < -128 || o.clamp_hi > 127 || o.clamp_lo > o.clamp_hi)
+    return node.error(Status::kBadClamp, o.clamp_lo, o.clamp_hi);
+  return kNoError;
+}
+
+Error check_clamp_reals(const NodeView& node) {
+  const NodeOptions& o = node.info.options;
+  if (!(o.clamp_min <= o.clamp_max))  // also where one is NaN
+    return node.error(Status::kBadClamp, truncated(o.clamp_min), truncated(o.clamp_max));
+  return kNoError;
+}
+
+Error check_sum_s8(const NodeView& node, int64_t terms) {
+  constexpr int64_t kMaxTerms = INT32_MAX / 255;
+  return terms > kMaxTerms ? node.error(Status::kAccumulatorOverflow, 0, kMaxTerms) : kNoError;
+}
+
+}  // namespace intaglio

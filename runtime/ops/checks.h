@@ -1,0 +1,32 @@
+// Checks that several operators' plan() make. Each fault has its own status, and names the tensor.
+#pragma once
+
+#include "runtime/op.h"
+
+namespace intaglio {
+
+// The node has from min_inputs to max_inputs inputs, none of the first min_inputs absent, and one output.
+Error check_counts(const NodeView& node, int32_t min_inputs, int32_t max_inputs);
+
+Error check_input_dtype(const NodeView& node, int32_t i, DType dtype);
+Error check_output_dtype(const NodeView& node, DType dtype);
+Error check_input_rank(const NodeView& node, int32_t i, int32_t rank);
+Error check_output_rank(const NodeView& node, int32_t rank);
+Error check_output_shape(const NodeView& node, const Shape& expected);
+// Input i is a constant of this type with this many elements, in any shape.
+Error check_constant(const NodeView& node, int32_t i, DType dtype, int64_t elements);
+
+// An int8 activation: s8, one scale within its range, a zero point in [-128, 127].
+Error check_input_s8(const NodeView& node, int32_t i);
+Error check_output_s8(const NodeView& node);
+// The output's scale and zero point are the first input's, bit for bit. Both are int8 activations.
+Error check_same_quantization(const NodeView& node);
+
+// Fused activation: codes with -128 <= clamp_lo <= clamp_hi <= 127; reals with clamp_min <= clamp_max.
+Error check_clamp_codes(const NodeView& node);
+Error check_clamp_reals(const NodeView& node);
+
+// A sum of `terms` differences of two codes fits int32.
+Error check_sum_s8(const NodeView& node, int64_t terms);
+
+}  // namespace intaglio

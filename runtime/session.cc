@@ -1,0 +1,230 @@
+#include "intaglio/session.h"
+
+#include <cstring>
+
+#include "runtime/liveness.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+
+// One a node, at the start of persistent memory; fixed width, so that a host can size any target.
+struct Session::NodeRecord {
+  uint32_t persistent_offset;
+  uint16_t kernel;
+  uint16_t op;  // position in the session's operator list
+};
+
+namespace {
+
+constexpr uint64_t kMaxNeed = uint64_t{1} << 31;
+
+uint64_t align_up(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+NodeView view_node(const Model& model, int32_t index) { return {index, model.node(index), &model}; }
+
+struct PersistentLayout {
+  uint64_t states;   // offset of the state tensors' values
+  uint64_t packed;   // offset of what the nodes keep
+};
+
+// [ NodeRecord a node | state values | what each node keeps, every piece 64-aligned ]
+// While create() checks overlaps the room behind the records holds one int32 a tensor.
+PersistentLayout persistent_layout(const Model& model, size_t record_bytes) {
+  PersistentLayout layout;
+  layout.states = align_up(uint64_t{record_bytes} * static_cast<uint64_t>(model.node_count()), kMemoryAlignment);
+  uint64_t end = layout.states;
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    end += align_up(model.tensor(model.state(i).input).bytes(), kTensorAlignment);
+  layout.packed = align_up(end, kMemoryAlignment);
+  return layout;
+}
+
+Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context, int32_t* op, NodePlan* plan) {
+  const NodeView node = view_node(model, index);
+  *op = find_op_index(ops, node.info.op, node.output().dtype);
+  if (*op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
+  return ops[static_cast<size_t>(*op)]->plan(node, context, plan);
+}
+
+Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
+  const int32_t width = options.executor.width;
+  if (width < 1 || width > Executor::kMaxWidth) return Error{Status::kBadExecutor, -1, -1, width, Executor::kMaxWidth};
+  PlanContext context;
+  context.isa = for_this_cpu ? options.isa & cpu_isa() : options.isa;
+  context.width = options.executor.parallel_for == nullptr ? 1 : width;
+  return context;
+}
+
+Error check_span(Span<uint8_t> memory, size_t needed, Status too_small) {
+  if (memory.size < needed)
+    return {too_small, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(needed)};
+  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data) % kMemoryAlignment;
+  if (needed > 0 && misaligned != 0)
+    return {Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
+  return kNoError;
+}
+
+#ifndef NDEBUG
+// Debug builds are hostile: what no later node needs is overwritten.
+void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& node, int32_t index) {
+  for (const int32_t input : node.inputs) {
+    if (input < 0 || model.tensor(input).is_constant() || last_use(model, input, -1) > index) continue;
+    bool reused = false;
+    for (int32_t n = 0; n <= index; ++n)
+      for (const int32_t output : model.node(n).outputs)
+        reused = reused || (output != input && last_use(model, output, n) >= index &&
+                            model.activation_offset(output) < model.activation_offset(input) + model.tensor(input).bytes() &&
+                            model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes());
+    if (!reused) memset(run.activations + model.activation_offset(input), 0xa5, model.tensor(input).bytes());
+  }
+}
+#endif
+
+}  // namespace
+
+size_t SessionNeeds::total() const {
+  return static_cast<size_t>(align_up(persistent_bytes, kMemoryAlignment) +
+                             align_up(activation_bytes, kMemoryAlignment) + scratch_bytes);
+}
+
+SessionMemory Session::split(Span<uint8_t> block, const SessionNeeds& needs) {
+  if (block.size < needs.total()) return {block, {}, {}};  // create() says what is missing
+  const auto activations = static_cast<size_t>(align_up(needs.persistent_bytes, kMemoryAlignment));
+  const auto scratch = activations + static_cast<size_t>(align_up(needs.activation_bytes, kMemoryAlignment));
+  return {{block.data, needs.persistent_bytes},
+          {block.data + activations, needs.activation_bytes},
+          {block.data + scratch, needs.scratch_bytes}};
+}
+
+Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
+                                      bool for_this_cpu) {
+  const Result<PlanContext> context = plan_context(options, for_this_cpu);
+  if (!context) return context.error();
+  const PersistentLayout layout = persistent_layout(model, sizeof(NodeRecord));
+  uint64_t packed = 0, scratch = 0;
+  for (int32_t i = 0; i < model.node_count(); ++i) {
+    NodePlan plan;
+    int32_t op;
+    ITG_TRY(plan_node(model, ops, i, *context, &op, &plan));
+    packed += align_up(plan.persistent_bytes, kMemoryAlignment);
+    scratch = plan.scratch_bytes > scratch ? plan.scratch_bytes : scratch;
+  }
+  const uint64_t last_uses = layout.states + sizeof(int32_t) * static_cast<uint64_t>(model.tensor_count());
+  const uint64_t persistent = layout.packed + packed;
+  SessionNeeds needs;
+  const uint64_t larger = persistent > last_uses ? persistent : last_uses;
+  if (larger > kMaxNeed) return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(larger), static_cast<int64_t>(kMaxNeed)};
+  needs.persistent_bytes = static_cast<size_t>(larger);
+  needs.activation_bytes = model.activation_bytes();
+  needs.scratch_bytes = static_cast<size_t>(scratch);
+  return needs;
+}
+
+Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& memory,
+                                const SessionOptions& options) {
+  const Result<SessionNeeds> needs = measure(model, ops, options);
+  if (!needs) return needs.error();
+  ITG_TRY(check_span(memory.persistent, needs->persistent_bytes, Status::kPersistentTooSmall));
+  ITG_TRY(check_span(memory.activations, needs->activation_bytes, Status::kActivationsTooSmall));
+  ITG_TRY(check_span(memory.scratch, needs->scratch_bytes, Status::kScratchTooSmall));
+
+  const PersistentLayout layout = persistent_layout(model, sizeof(NodeRecord));
+  auto* const last_uses = reinterpret_cast<int32_t*>(memory.persistent.data + layout.states);
+  ITG_TRY(check_overlaps(model, ops, {last_uses, static_cast<size_t>(model.tensor_count())}));
+
+  Session session;
+  session.model_ = model;
+  session.ops_ = ops;
+  session.memory_ = memory;
+  session.options_ = options;
+  if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
+  const Result<PlanContext> context = plan_context(options, true);
+  auto* const records = reinterpret_cast<NodeRecord*>(memory.persistent.data);
+  uint64_t offset = layout.packed;
+  for (int32_t i = 0; i < model.node_count(); ++i) {
+    NodePlan plan;
+    int32_t op;
+    ITG_TRY(plan_node(model, ops, i, *context, &op, &plan));
+    records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(op)};
+    const OpDef& def = *ops[static_cast<size_t>(op)];
+    if (plan.persistent_bytes > 0) def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
+    offset += align_up(plan.persistent_bytes, kMemoryAlignment);
+  }
+  session.reset();
+  return session;
+}
+
+TensorView Session::tensor(int32_t index) const {
+  TensorView view;
+  view.info = model_.tensor(index);
+  const uint32_t offset = model_.activation_offset(index);
+  view.data = offset == Model::kNoOffset ? const_cast<uint8_t*>(view.info.constant.data) : memory_.activations.data + offset;
+  return view;
+}
+
+TensorView Session::input(int32_t i) const { return tensor(model_.inputs()[static_cast<size_t>(i)]); }
+TensorView Session::output(int32_t i) const { return tensor(model_.outputs()[static_cast<size_t>(i)]); }
+
+const char* Session::kernel_name(int32_t node) const {
+  const NodeRecord& record = reinterpret_cast<const NodeRecord*>(memory_.persistent.data)[node];
+  const OpDef& def = *ops_[record.op];
+  return def.kernel_name == nullptr ? "" : def.kernel_name(record.kernel);
+}
+
+void Session::reset() {
+  uint8_t* value = memory_.persistent.data + persistent_layout(model_, sizeof(NodeRecord)).states;
+  for (int32_t i = 0; i < model_.state_count(); ++i) {
+    const StateInfo state = model_.state(i);
+    const size_t bytes = model_.tensor(state.input).bytes();
+    if (state.initial.empty()) {
+      memset(value, 0, bytes);
+    } else {
+      memcpy(value, state.initial.data, bytes);
+    }
+    value += align_up(bytes, kTensorAlignment);
+  }
+}
+
+void Session::run() {
+  uint8_t* const states = memory_.persistent.data + persistent_layout(model_, sizeof(NodeRecord)).states;
+  uint8_t* value = states;
+  for (int32_t i = 0; i < model_.state_count(); ++i) {
+    const TensorView input = tensor(model_.state(i).input);
+    memcpy(input.data, value, input.info.bytes());
+    value += align_up(input.info.bytes(), kTensorAlignment);
+  }
+  if (options_.observer.on_tensor != nullptr)
+    for (const int32_t input : model_.inputs()) options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
+  run_nodes(0, model_.node_count());
+  value = states;
+  for (int32_t i = 0; i < model_.state_count(); ++i) {
+    const TensorView output = tensor(model_.state(i).output);
+    memcpy(value, output.data, output.info.bytes());
+    value += align_up(output.info.bytes(), kTensorAlignment);
+  }
+}
+
+void Session::run_nodes(int32_t first, int32_t last) {
+  const FloatMode mode;
+  const auto* const records = reinterpret_cast<const NodeRecord*>(memory_.persistent.data);
+  NodeRun run;
+  run.model = &model_;
+  run.activations = memory_.activations.data;
+  run.scratch = memory_.scratch.data;
+  run.executor = &options_.executor;
+  for (int32_t i = first; i < last; ++i) {
+    const NodeView node = view_node(model_, i);
+    run.persistent = memory_.persistent.data + records[i].persistent_offset;
+    run.kernel = records[i].kernel;
+    ops_[records[i].op]->run(node, run);
+#ifndef NDEBUG
+    poison_dead_inputs(model_, run, node.info, i);
+#endif
+    if (options_.observer.on_tensor == nullptr) continue;
+    for (const int32_t output : node.info.outputs)
+      options_.observer.on_tensor(options_.observer.context, i, output, tensor(output));
+  }
+}
+
+}  // namespace intaglio
