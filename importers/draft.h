@@ -15,7 +15,7 @@ using Shape = std::vector<int32_t>;
 using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Transpose has it
 
 // Operators of the draft alone. Each must be gone when the passes are through; what is left is an error.
-inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), scale, shift, mean, deviation of x
+inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
 inline constexpr Op kPad{0x8001};        // zeros around x; `pads`
 
 const char* draft_op_name(Op op);
@@ -46,8 +46,9 @@ struct DraftNode {
   float clamp_min = -std::numeric_limits<float>::infinity();
   float clamp_max = std::numeric_limits<float>::infinity();
   int32_t clamp_lo = -128, clamp_hi = 127;
-  std::vector<int32_t> axes;                  // Mean, Transpose
+  std::vector<int32_t> axes;                     // Mean, Transpose
   std::vector<int32_t> pads_before, pads_after;  // kPad: one an axis
+  float epsilon = 0.0f;                          // kBatchNorm
 
   int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
   int32_t output() const { return outputs[0]; }

@@ -1,5 +1,9 @@
 #include "kernels/eltwise_f32.h"
 
+#include <cstring>
+
+#include "kernels/output_f32.h"
+
 namespace intaglio {
 namespace {
 
@@ -8,31 +12,29 @@ constexpr int32_t kBlock = 16;
 
 }  // namespace
 
-void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, int32_t b_step,
-                  const ClampF32& clamp) {
+void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
   const ClampF32 c = clamp;
   for (int32_t r = 0; r < rows; ++r) {
     int32_t i = 0;
     for (; i + kBlock <= n; i += kBlock) {
       float block[kBlock];
-      for (int32_t j = 0; j < kBlock; ++j) block[j] = clamp_f32(a[i + j] + b[i + j], c);
+      for (int32_t j = 0; j < kBlock; ++j) block[j] = finish_f32(a[i + j] + b[i + j], c);
       memcpy(y + i, block, sizeof block);
     }
-    for (; i < n; ++i) y[i] = clamp_f32(a[i] + b[i], c);
+    for (; i < n; ++i) y[i] = finish_f32(a[i] + b[i], c);
     a += n;
-    b += b_step;
     y += n;
   }
 }
 
 void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
   const ClampF32 c = clamp;
-  for (int32_t i = 0; i < n; ++i) y[i] = clamp_f32(a[i] + b, c);
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] + b, c);
 }
 
 void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp) {
   const ClampF32 c = clamp;
-  for (int32_t i = 0; i < n; ++i) y[i] = clamp_f32(x[i], c);
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(x[i], c);
 }
 
 }  // namespace intaglio

@@ -8,8 +8,7 @@ constexpr int32_t kBlock = 64;
 
 }  // namespace
 
-void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int32_t b_step,
-                 const AddS8& params) {
+void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& params) {
   const AddS8 p = params;
   for (int32_t r = 0; r < rows; ++r) {
     int32_t i = 0;
@@ -20,7 +19,6 @@ void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int3
     }
     for (; i < n; ++i) y[i] = add_s8(a[i], b[i], p);
     a += n;
-    b += b_step;
     y += n;
   }
 }

@@ -1,5 +1,7 @@
 #include "kernels/pool_f32.h"
 
+#include "kernels/output_f32.h"
+
 namespace intaglio {
 namespace {
 
@@ -16,7 +18,7 @@ inline void average_block(const float* x, const Taps& taps, float n, const Clamp
     const float* const tap = x + offset;
     for (int32_t c = 0; c < channels; ++c) sum[c] += tap[c];
   });
-  for (int32_t c = 0; c < channels; ++c) y[c] = clamp_f32(sum[c] / n, clamp);
+  for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(sum[c] / n, clamp);
 }
 
 template <int32_t Channels>
@@ -29,7 +31,7 @@ inline void max_block(const float* x, const Taps& taps, const ClampF32& clamp, f
     const float* const tap = x + offset;
     for (int32_t c = 0; c < channels; ++c) best[c] = best[c] > tap[c] ? best[c] : tap[c];
   });
-  for (int32_t c = 0; c < channels; ++c) y[c] = clamp_f32(best[c], clamp);
+  for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(best[c], clamp);
 }
 
 void fill(float v, float* y, int32_t channels) {
@@ -40,7 +42,7 @@ void fill(float v, float* y, int32_t channels) {
 
 void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
                  int32_t channels) {
-  if (taps_count(taps) == 0) return fill(clamp_f32(0.0f, clamp), y, channels);
+  if (taps_count(taps) == 0) return fill(finish_f32(0.0f, clamp), y, channels);
   int32_t c = 0;
   for (; c + kBlock <= channels; c += kBlock)
     average_block<kBlock>(x + c, taps, static_cast<float>(n), clamp, y + c, 0);
@@ -48,7 +50,7 @@ void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& cl
 }
 
 void max_f32(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
-  if (taps_count(taps) == 0) return fill(clamp_f32(0.0f, clamp), y, channels);
+  if (taps_count(taps) == 0) return fill(finish_f32(0.0f, clamp), y, channels);
   int32_t c = 0;
   for (; c + kBlock <= channels; c += kBlock) max_block<kBlock>(x + c, taps, clamp, y + c, 0);
   if (c < channels) max_block<0>(x + c, taps, clamp, y + c, channels - c);

@@ -1,10 +1,10 @@
 // Average and maximum over taps (taps.h), FP32.
 //
-//   average  sum = 0 + x[first tap] + x[second tap] + ..., one rounding each; clamp(sum / float(n)),
+//   average  sum = 0 + x[first tap] + x[second tap] + ..., one rounding each; finish(sum / float(n)),
 //            n the valid taps, or all where padding counts
-//   maximum  max(max(first, second), third) ..., max(a, b) = a > b ? a : b; then clamped
+//   maximum  max(max(first, second), third) ..., max(a, b) = a > b ? a : b; then finish()
 //
-// Without a valid tap the result is clamp(0). Results are canonical. y overlaps nothing.
+// Without a valid tap the result is finish(0). finish() is that of output_f32.h. y overlaps nothing.
 #pragma once
 
 #include "kernels/canonical_f32.h"

@@ -39,8 +39,7 @@ inline void max_block(const int8_t* x, const Taps& taps, int32_t lo, int32_t hi,
 
 void average_s8(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
                 const OutputS8& output, int8_t* y, int32_t channels) {
-  // The zero point of every tap, ahead of them: |folded| <= 128 * taps, and so is what they add to it in
-  // either direction; every partial sum fits int32.
+  // The zero point of every tap, ahead of them: each partial sum lies within taps * 255 on both sides.
   const int32_t folded = -taps_count(taps) * x_zero_point;
   int32_t c = 0;
   for (; c + kBlock <= channels; c += kBlock)

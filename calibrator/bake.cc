@@ -1,0 +1,259 @@
+#include "calibrator/bake.h"
+
+#include "calibrator/lookup_tables.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+class Baker {
+ public:
+  Baker(const BakeInput& input, Arena& arena)
+      : model_(*input.model), slots_(*input.slots), options_(*input.options), arena_(arena) {}
+
+  Result<Graph> bake() {
+    const auto tensors = static_cast<size_t>(model_.tensor_count());
+    s8_ = arena_.make<int32_t>(tensors);
+    f32_ = arena_.make<int32_t>(tensors);
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    for (int32_t& t : s8_) t = -1;
+    for (int32_t& t : f32_) t = -1;
+    // Room for every tensor, a table or bias beside it, and both forms at each border.
+    graph_.tensors.reserve(arena_, 3 * tensors + 2 * static_cast<size_t>(model_.node_count()));
+    graph_.nodes.reserve(arena_, static_cast<size_t>(model_.node_count()) + tensors);
+
+    for (const int32_t input : model_.inputs()) graph_.inputs.push(arena_, add_source(input));
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      if (becomes_int8(model_, n, options_)) {
+        ITG_TRY(bake_s8(n));
+      } else {
+        copy_f32(n);
+      }
+    }
+    for (const int32_t output : model_.outputs()) {
+      const auto t = static_cast<size_t>(output);
+      graph_.outputs.push(arena_, s8_[t] >= 0 && !f32_first(t) ? s8_[t] : f32_[t]);
+    }
+    bake_images();
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    return graph_;
+  }
+
+ private:
+  const QuantParams& params(int32_t tensor) const { return slots_.slots.params(tensor); }
+  bool f32_first(size_t t) const { return f32_[t] >= 0 && f32_[t] < s8_[t]; }
+
+  Span<const int32_t> dims(const Shape& shape) const { return {shape.dims, static_cast<size_t>(shape.rank)}; }
+
+  int32_t add_s8(const TensorInfo& info, const char* suffix, const QuantParams& p) {
+    const int32_t index = add_named(info, suffix, DType::kS8);
+    const Span<float> scale = arena_.make<float>(1);
+    if (scale.empty()) return index;
+    scale[0] = p.scale;
+    graph_.tensors[static_cast<size_t>(index)].quantization = {scale, p.zero_point, -1};
+    return index;
+  }
+  int32_t add_named(const TensorInfo& info, const char* suffix, DType dtype) {
+    const size_t length = strlen(info.name), extra = strlen(suffix);
+    const Span<char> name = arena_.make<char>(length + extra + 1);
+    if (!name.empty()) {
+      memcpy(name.data, info.name, length);
+      memcpy(name.data + length, suffix, extra);
+    }
+    return add_tensor(graph_, arena_, name.empty() ? "" : name.data, dtype, dims(info.shape));
+  }
+
+  int32_t add_source(int32_t tensor) {
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t input : model_.node(n).inputs)
+        if (input == tensor) {
+          const auto t = static_cast<size_t>(tensor);
+          if (becomes_int8(model_, n, options_)) return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+          return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
+        }
+    return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
+  }
+
+  int32_t as_s8(int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
+    const TensorInfo info = model_.tensor(tensor);
+    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info);
+    if (s8_[t] < 0) {
+      s8_[t] = add_s8(info, "/s8", params(tensor));
+      add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name, {&f32_[t], 1}, {&s8_[t], 1});
+    }
+    return s8_[t];
+  }
+
+  int32_t as_f32(int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
+    const TensorInfo info = model_.tensor(tensor);
+    if (f32_[t] < 0 && info.is_constant()) f32_[t] = add_constant(graph_, arena_, info.name, info.dtype, dims(info.shape), info.constant);
+    if (f32_[t] < 0) {
+      f32_[t] = add_named(info, "/f32", DType::kF32);
+      add_node(graph_, arena_, Op::kDequantize, graph_.tensors[static_cast<size_t>(f32_[t])].name, {&s8_[t], 1}, {&f32_[t], 1});
+    }
+    return f32_[t];
+  }
+
+  // A constant operand that is no weight: quantized like an activation, over its own range.
+  int32_t constant_s8(const TensorInfo& info) {
+    const auto* values = reinterpret_cast<const float*>(info.constant.data);
+    const auto count = static_cast<size_t>(info.shape.elements());
+    Range range;
+    for (size_t i = 0; i < count; ++i) {
+      const auto v = static_cast<double>(values[i]);
+      range.lo = v < range.lo ? v : range.lo;
+      range.hi = v > range.hi ? v : range.hi;
+    }
+    const QuantParams p = params_of(range, options_.symmetric);
+    const int32_t index = add_s8(info, "", p);
+    const Span<int8_t> codes = arena_.make<int8_t>(count);
+    for (size_t i = 0; i < codes.size; ++i) codes[i] = static_cast<int8_t>(quantize_value(values[i], p));
+    set_constant(index, codes.data, codes.size);
+    return index;
+  }
+
+  template <typename T>
+  void set_constant(int32_t index, const T* values, size_t count) {
+    graph_.tensors[static_cast<size_t>(index)].constant = {reinterpret_cast<const uint8_t*>(values), count * sizeof(T)};
+  }
+
+  Error bake_s8(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const OpDef& def = *find_op(float_ops(), model_, node);
+    const QuantRule& rule = def.quant;
+    const Span<int32_t> inputs = arena_.make<int32_t>(node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) +
+                                                      (adds_bias(node, rule) ? 1 : 0));
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    size_t count = node.inputs.size;
+    for (size_t i = 0; i < count; ++i)
+      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i) ? -1 : as_s8(node.inputs[i]);
+    if (adds_bias(node, rule)) inputs[count++] = -1;
+    if (rule.weight_input >= 0) add_weights(node, rule, inputs);
+    if (rule.table != TableRule::kNone) inputs[count++] = add_table(node, rule);
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+
+    const int32_t output = node.outputs[0];
+    const auto o = static_cast<size_t>(output);
+    s8_[o] = add_s8(model_.tensor(output), "", params(output));
+    GraphNode& made = add_node(graph_, arena_, rule.table == TableRule::kUnary ? Op::kLookup : node.op, node.name,
+                               {inputs.data, count}, {&s8_[o], 1});
+    made.options = node.options;
+    made.options.axes = arena_.copy(node.options.axes);
+    if (rule.table == TableRule::kUnary) made.options = NodeOptions();
+    set_clamp_codes(made.options, node.options, params(output));
+    return kNoError;
+  }
+
+  static bool is_parameter(const QuantRule& rule, size_t input) {
+    return rule.weight_input >= 0 && (static_cast<int8_t>(input) == rule.weight_input || static_cast<int8_t>(input) == rule.bias_input);
+  }
+  // Every int8 layer with weights has a bias, so that it can be corrected.
+  static bool adds_bias(const NodeInfo& node, const QuantRule& rule) {
+    return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
+  }
+
+  void add_weights(const NodeInfo& node, const QuantRule& rule, Span<int32_t> inputs) {
+    const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+    const TensorInfo w = model_.tensor(node.inputs[weight]);
+    const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
+    const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
+    const QuantizedWeights q = quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
+                                                params(node.inputs[0]).scale, options_.weight_bits, arena_);
+    if (arena_.exhausted()) return;
+    inputs[weight] = add_named(w, "", DType::kS8);
+    set_constant(inputs[weight], q.codes.data, q.codes.size);
+    graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
+    const auto channels = static_cast<int32_t>(q.bias.size);
+    inputs[bias] = has_bias ? add_named(b, "", DType::kS32) : add_bias_tensor(w, channels);
+    set_constant(inputs[bias], q.bias.data, q.bias.size);
+  }
+  int32_t add_bias_tensor(const TensorInfo& weights, int32_t channels) {
+    TensorInfo info;
+    info.name = weights.name;
+    const Span<int32_t> shape = arena_.make<int32_t>(1);
+    if (shape.empty()) return -1;
+    shape[0] = channels;
+    info.shape = {shape.data, 1};
+    return add_named(info, "/bias", DType::kS32);
+  }
+  static Span<const float> floats(const TensorInfo& info) {
+    return {reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)};
+  }
+
+  int32_t add_table(const NodeInfo& node, const QuantRule& rule) {
+    const int32_t dims[1] = {256};
+    TensorInfo info;
+    info.name = node.name;
+    info.shape = {dims, 1};
+    const QuantParams in = params(node.inputs[0]);
+    if (rule.table == TableRule::kUnary) {
+      const int32_t index = add_named(info, "/table", DType::kS8);
+      const Span<int8_t> table = arena_.make<int8_t>(256);
+      if (!table.empty()) make_unary_table(rule.unary, node.options, in, params(node.outputs[0]), table);
+      set_constant(index, table.data, table.size);
+      return index;
+    }
+    const int32_t index = add_named(info, "/table", DType::kS32);
+    const Span<int32_t> table = arena_.make<int32_t>(256);
+    if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
+    set_constant(index, table.data, table.size);
+    return index;
+  }
+
+  static void set_clamp_codes(NodeOptions& made, const NodeOptions& source, const QuantParams& p) {
+    made.clamp_lo = quantize_value(source.clamp_min, p);
+    made.clamp_hi = quantize_value(source.clamp_max, p);
+  }
+
+  void copy_f32(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const Span<int32_t> inputs = arena_.make<int32_t>(node.inputs.size);
+    const Span<int32_t> outputs = arena_.make<int32_t>(node.outputs.size);
+    if (arena_.exhausted()) return;
+    for (size_t i = 0; i < inputs.size; ++i) inputs[i] = node.inputs[i] < 0 ? -1 : as_f32(node.inputs[i]);
+    for (size_t i = 0; i < outputs.size; ++i)
+      outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] = add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
+    GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
+    made.options = node.options;
+    made.options.axes = arena_.copy(node.options.axes);
+  }
+
+  void bake_images() {
+    for (int32_t i = 0; i < model_.image_count(); ++i) {
+      ImageInput image = model_.image(i);
+      const int32_t tensor = model_.inputs()[static_cast<size_t>(image.input)];
+      if (s8_[static_cast<size_t>(tensor)] >= 0 && !f32_first(static_cast<size_t>(tensor))) {
+        const Span<int8_t> table = arena_.make<int8_t>(256 * static_cast<size_t>(image.channels));
+        if (!table.empty()) make_image_table(image, params(tensor), table);
+        image.table = table;
+      }
+      graph_.images.push(arena_, image);
+    }
+  }
+
+  const Model& model_;
+  const SlotMap& slots_;
+  const CalibratorOptions& options_;
+  Arena& arena_;
+  Graph graph_;
+  Span<int32_t> s8_, f32_;  // the int8 and the FP32 form of each tensor of the FP32 model; -1: none yet
+};
+
+}  // namespace
+
+bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
+  for (const int32_t kept : options.float_nodes)
+    if (kept == node) return false;
+  const NodeInfo info = model.node(node);
+  const OpDef* const def = find_op(float_ops(), model, info);
+  if (def == nullptr || info.outputs.size != 1) return false;
+  const Op op = def->quant.table == TableRule::kUnary ? Op::kLookup : info.op;
+  return find_op_index(int8_ops(), op, DType::kS8) != kNoOp;
+}
+
+Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }
+
+}  // namespace intaglio

@@ -1,0 +1,24 @@
+// An FP32 model and the parameters of its slots to the graph of an int8 model.
+#pragma once
+
+#include "calibrator/graph.h"
+#include "calibrator/joint.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+struct BakeInput {
+  const Model* model = nullptr;          // FP32
+  const SlotMap* slots = nullptr;        // with parameters set
+  const CalibratorOptions* options = nullptr;
+};
+
+// Nodes that have an int8 form become int8, the others stay in FP32 with Quantize and Dequantize at their borders.
+// Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the FP32 tensor's
+// name, and so does each node.
+Result<Graph> bake(const BakeInput& input, Arena& arena);
+
+// Whether a node of the FP32 model becomes an int8 one.
+bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
+
+}  // namespace intaglio

@@ -1,0 +1,34 @@
+// SHA-256 (FIPS 180-4): names samples and graphs, the same on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace intaglio {
+
+struct Digest {
+  uint8_t bytes[32] = {};
+};
+
+bool operator==(const Digest& a, const Digest& b);
+bool operator<(const Digest& a, const Digest& b);  // as big-endian numbers
+
+class Sha256 {
+ public:
+  void update(const void* data, size_t size);
+  Digest finish();  // once
+
+ private:
+  void block(const uint8_t* bytes);
+
+  uint32_t state_[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                        0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+  uint64_t length_ = 0;
+  uint8_t pending_[64] = {};
+};
+
+// A digest of a set, in whatever order it grows or is merged: the sum of its members' digests as numbers
+// modulo 2^256.
+void add_to_set(Digest& set, const Digest& member);
+
+}  // namespace intaglio

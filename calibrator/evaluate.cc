@@ -1,0 +1,152 @@
+#include "calibrator/evaluate.h"
+
+#include "calibrator/scales.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+// One tensor's elements as real numbers, whatever their type.
+class RealValues {
+ public:
+  explicit RealValues(const TensorView& view) : view_(view) {
+    if (!view.info.quantization.scales.empty()) scale_ = view.info.quantization.scales[0];
+    zero_point_ = view.info.quantization.zero_point;
+  }
+  double operator[](int64_t i) const {
+    switch (view_.info.dtype) {
+      case DType::kF32:
+        return static_cast<double>(static_cast<const float*>(view_.data)[i]);
+      case DType::kS8:
+        return static_cast<double>(scale_ * static_cast<float>(code(i) - zero_point_));
+      default:
+        return 0.0;
+    }
+  }
+  bool is_s8() const { return view_.info.dtype == DType::kS8; }
+  int32_t code(int64_t i) const { return static_cast<const int8_t*>(view_.data)[i]; }
+
+ private:
+  TensorView view_;
+  float scale_ = 1.0f;
+  int32_t zero_point_ = 0;
+};
+
+// Whether the FP32 value lies beyond the end of the range at which its code stands.
+bool is_clipped(const RealValues& values, int64_t i, double exact, const NodeOptions& options) {
+  const int32_t code = values.code(i);
+  const bool at_end = (code == 127 && options.clamp_hi == 127) || (code == -128 && options.clamp_lo == -128);
+  if (!at_end) return false;
+  return code == 127 ? exact > values[i] : exact < values[i];
+}
+
+void add_difference(const TensorView& exact_view, const TensorView& view, const NodeOptions& options, bool alone,
+                    LayerReport& layer) {
+  const RealValues exact(exact_view), values(view);
+  const int64_t count = view.info.shape.elements();
+  int64_t clipped = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = exact[i], y = values[i], d = x - y;
+    if (alone) {
+      layer.noise_alone += d * d;
+      continue;
+    }
+    layer.signal += x * x;
+    layer.noise += d * d;
+    layer.dot += x * y;
+    layer.norm += y * y;
+    clipped += values.is_s8() && is_clipped(values, i, x, options) ? 1 : 0;
+  }
+  layer.clipped += static_cast<double>(clipped) / static_cast<double>(count);
+}
+
+void convert(const TensorView& from, const TensorView& to) {
+  const RealValues values(from);
+  const int64_t count = to.info.shape.elements();
+  if (to.info.dtype == DType::kF32) {
+    for (int64_t i = 0; i < count; ++i) static_cast<float*>(to.data)[i] = static_cast<float>(values[i]);
+  } else if (to.info.dtype == DType::kS8) {
+    const QuantParams params{to.info.quantization.scales[0], to.info.quantization.zero_point};
+    for (int64_t i = 0; i < count; ++i)
+      static_cast<int8_t*>(to.data)[i] = static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));
+  }
+}
+
+int32_t find_tensor(const Model& model, const char* name) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (strcmp(model.tensor(t).name, name) == 0) return t;
+  return -1;
+}
+
+int32_t find_writer(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t output : model.node(n).outputs)
+      if (output == tensor) return n;
+  return -1;
+}
+
+// Before node `n` of `test` runs: its activations take the exact values of the reference's tensors of their names.
+void give_exact_inputs(const Session& reference, const Session& test, int32_t n) {
+  for (const int32_t input : test.model().node(n).inputs) {
+    if (input < 0 || test.model().tensor(input).is_constant()) continue;
+    const int32_t source = find_tensor(reference.model(), test.model().tensor(input).name);
+    if (source >= 0 && !reference.model().tensor(source).is_constant()) convert(reference.tensor(source), test.tensor(input));
+  }
+}
+
+}  // namespace
+
+Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena) {
+  Array<LayerPair> pairs;
+  pairs.reserve(arena, static_cast<size_t>(test.node_count()));
+  int32_t last = -1;
+  for (int32_t n = 0; n < test.node_count(); ++n) {
+    const TensorInfo output = test.tensor(test.node(n).outputs[0]);
+    LayerPair pair{n, -1, find_tensor(reference, output.name)};
+    if (pair.reference_tensor < 0) continue;
+    pair.reference_node = find_writer(reference, pair.reference_tensor);
+    const int64_t elements = reference.tensor(pair.reference_tensor).shape.elements();
+    if (pair.reference_node <= last || elements != output.shape.elements()) continue;
+    last = pair.reference_node;
+    pairs.push(arena, pair);
+  }
+  return pairs.span();
+}
+
+void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers, bool alone) {
+  int32_t reference_done = 0, test_done = 0;
+  for (size_t i = 0; i < pairs.size; ++i) {
+    const LayerPair& pair = pairs[i];
+    reference.run_nodes(reference_done, pair.reference_node);
+    test.run_nodes(test_done, pair.node);
+    if (alone) give_exact_inputs(reference, test, pair.node);
+    reference.run_nodes(pair.reference_node, pair.reference_node + 1);
+    test.run_nodes(pair.node, pair.node + 1);
+    reference_done = pair.reference_node + 1;
+    test_done = pair.node + 1;
+    const NodeInfo node = test.model().node(pair.node);
+    layers[i].node = pair.node;
+    layers[i].tensor = node.outputs[0];
+    add_difference(reference.tensor(pair.reference_tensor), test.tensor(node.outputs[0]), node.options, alone, layers[i]);
+  }
+  reference.run_nodes(reference_done, reference.model().node_count());
+  test.run_nodes(test_done, test.model().node_count());
+}
+
+void copy_inputs(const Session& reference, Session& test) {
+  for (size_t i = 0; i < test.model().inputs().size; ++i)
+    convert(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
+}
+
+int32_t output_layer(const Model& test, Span<const LayerPair> pairs, OpList ops) {
+  int32_t tensor = test.outputs()[0];
+  const int32_t writer = find_writer(test, tensor);
+  const OpDef* const def = writer < 0 ? nullptr : find_op(ops, test, test.node(writer));
+  if (def != nullptr && def->quant.output == OutputRule::kFixed) tensor = test.node(writer).inputs[0];
+  for (size_t i = pairs.size; i-- > 0;)
+    if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
+  return -1;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,58 @@
+// Whole files, read with plain errors and written all or nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+#include "intaglio/span.h"
+
+namespace intaglio {
+
+// Bytes on the heap that start where a model may start.
+class FileBytes {
+ public:
+  FileBytes() = default;
+  explicit FileBytes(size_t size) : blocks_((size + sizeof(Block) - 1) / sizeof(Block)), size_(size) {}
+
+  uint8_t* data() { return reinterpret_cast<uint8_t*>(blocks_.data()); }
+  const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(blocks_.data()); }
+  size_t size() const { return size_; }
+  Span<const uint8_t> span() const { return {data(), size_}; }
+
+ private:
+  struct alignas(64) Block {
+    uint8_t bytes[64];
+  };
+  std::vector<Block> blocks_;
+  size_t size_ = 0;
+};
+
+// Only regular files of 1 to max_bytes bytes.
+Outcome<FileBytes> read_file(const std::string& path, uint64_t max_bytes);
+// `size` bytes from `offset` on; fewer are an error.
+Outcome<FileBytes> read_file_part(const std::string& path, uint64_t offset, size_t size);
+Outcome<uint64_t> file_size(const std::string& path);
+
+// The calls by which a file is written; a test puts failing ones in their place.
+struct FileCalls {
+  int (*open)(const char* path, int flags, mode_t mode);
+  ssize_t (*write)(int file, const void* data, size_t size);
+  int (*sync)(int file);
+  int (*close)(int file);
+  int (*rename)(const char* from, const char* to);
+};
+extern const FileCalls kSystemFileCalls;
+
+// Looks at the bytes as read back from the disk, before they take the old file's place.
+using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
+
+// Writes a temporary file in the same folder, syncs it, reads it back, compares, asks `verify`, renames it
+// over `path` and syncs the folder. Whatever fails before the rename, the old file stays as it was.
+Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
+                                    const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
+
+}  // namespace intaglio

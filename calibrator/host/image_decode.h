@@ -1,0 +1,31 @@
+// PNG, JPEG and BMP bytes to pixels.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+#include "intaglio/image_input.h"
+
+namespace intaglio {
+
+inline constexpr int32_t kMaxDecodedSide = 8192;
+
+struct DecodeLimits {
+  size_t max_bytes = size_t{512} << 20;  // of memory at any time while decoding
+};
+
+// 8 bits a channel, rows without gaps. Alpha is dropped, 16 bits become 8, palettes become colours.
+struct Picture {
+  int32_t width = 0, height = 0;
+  int32_t channels = 0;  // 1 (gray) or 3 (red, green, blue)
+  std::vector<uint8_t> pixels;
+
+  PictureInfo info() const { return {width, height, channels == 1 ? PixelOrder::kGray : PixelOrder::kRgb}; }
+};
+
+// The message says what is wrong with the bytes; the caller adds whose they are. The kind of picture is read
+// from the bytes. Orientation tags are not applied: pixels come in the file's own order.
+Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits = {});
+
+}  // namespace intaglio

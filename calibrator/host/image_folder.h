@@ -1,0 +1,75 @@
+// Samples for calibrating and evaluating: a folder of pictures, one picture, or an .npy array whose first
+// dimension counts samples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrator/digest.h"
+#include "calibrator/host/image_decode.h"
+#include "calibrator/host/npy.h"
+#include "intaglio/image_input.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio {
+
+struct SampleOptions {
+  std::string only;   // a text file with the names to take, one a line; empty: all
+  int64_t limit = 0;  // takes the samples with the smallest digests; 0: all
+  DecodeLimits decode;
+};
+
+// A folder's files that end in png, jpg, jpeg or bmp are samples, in the order of their names; its folders
+// are not entered. Of an array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA), float32
+// and int8 hold input tensors. Holds names alone: a sample is read when it is asked for.
+class ImageFolder {
+ public:
+  static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {});
+
+  size_t count() const { return samples_.size(); }
+  // A file's name without its folder, or a decimal index into the array.
+  const std::string& name(size_t i) const { return samples_[i].name; }
+  // What the user should know, e.g. which files of the folder are no samples.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
+  Outcome<Digest> digest(size_t i) const;
+
+  // Fills a model's input. Pictures go through `recipe`; where the model has none (null), pixels 0 to 255 in
+  // RGB order are the real values. Float arrays are quantized by an int8 input's scale.
+  Outcome<Done> load(size_t i, const TensorView& input, const ImageInput* recipe) const;
+
+ private:
+  struct Sample {
+    std::string name;
+    uint64_t index = 0;  // into the array
+  };
+
+  Outcome<Done> list_folder();
+  Outcome<Done> list_array();
+  Outcome<Done> take_only(const std::string& list);
+  Outcome<Done> take_smallest(size_t limit);
+  std::string where(size_t i) const;
+  Outcome<FileBytes> content(size_t i) const;
+  Outcome<Picture> picture(size_t i) const;
+  Outcome<Done> load_array(size_t i, const TensorView& input) const;
+
+  std::string path_;
+  DecodeLimits decode_limits_;
+  bool is_folder_ = false;
+  bool is_array_ = false;
+  NpyHeader array_;
+  uint64_t sample_bytes_ = 0;  // of the array
+  std::vector<Sample> samples_;
+  std::vector<std::string> notes_;
+};
+
+// The recipe of a model that has none: `table` holds what the recipe's points to, for an int8 input.
+struct PlainRecipe {
+  ImageInput recipe;
+  std::vector<int8_t> table;
+};
+Outcome<PlainRecipe> plain_recipe(const TensorInfo& input);
+
+}  // namespace intaglio

@@ -1,0 +1,69 @@
+#include "calibrator/real_functions.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace intaglio {
+namespace {
+
+double from_bits(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+uint64_t to_bits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+// 2^n for n in [-1022, 1023].
+double power_of_two(int n) { return from_bits(static_cast<uint64_t>(n + 1023) << 52); }
+
+}  // namespace
+
+double round_even(double x) {
+  constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fraction bits left
+  const double shifted = x + kMagic;
+  return shifted - kMagic;
+}
+
+double exp_real(double x) {
+  if (!(x > -745.0)) return x != x ? x : 0.0;
+  if (x > 709.78) return std::numeric_limits<double>::infinity();
+  // x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first exact in the product.
+  constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93147180369123816490e-01,
+                   kLn2Low = 1.90821492927058770002e-10;
+  const double n = round_even(x * kLog2e);
+  const double r = (x - n * kLn2High) - n * kLn2Low;
+  // Taylor's series: the 15th term is below 1e-19.
+  double sum = 1.0;
+  for (int i = 15; i > 0; --i) sum = 1.0 + r * sum / i;
+  const int whole = static_cast<int>(n);
+  const int half = whole / 2;  // in two steps, so that subnormal results are reached
+  return sum * power_of_two(half) * power_of_two(whole - half);
+}
+
+double log2_real(double x) {
+  int exponent = 0;
+  if (x < 0x1p-1022) {
+    x *= 0x1p54;
+    exponent = -54;
+  }
+  const uint64_t bits = to_bits(x);
+  exponent += static_cast<int>(bits >> 52) - 1023;
+  double m = from_bits((bits & 0xfffffffffffffu) | uint64_t{1023} << 52);  // [1, 2)
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  // log2(m) = 2 / ln 2 * atanh(t), t = (m - 1) / (m + 1), |t| <= 0.172: the 11th term is below 1e-17.
+  const double t = (m - 1.0) / (m + 1.0), t2 = t * t;
+  double sum = 0.0;
+  for (int i = 23; i > 0; i -= 2) sum = 1.0 / i + t2 * sum;
+  return exponent + 2.8853900817779268 * t * sum;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,20 @@
+// The two formats, each from bytes to a draft. Problems are collected; the draft counts only if there are none.
+#pragma once
+
+#include "importers/draft.h"
+#include "importers/import.h"
+
+namespace intaglio::importers {
+
+bool is_tflite(Span<const uint8_t> bytes);
+Draft read_tflite(Span<const uint8_t> bytes, const ImportOptions& options, Problems& problems);
+Draft read_onnx(Span<const uint8_t> bytes, const ImportOptions& options, Problems& problems);
+
+// The shape of a model input: the user's, or the file's with what is open (below 1) filled in from the
+// options. `open_names` are the file's names for open dimensions, where it has any.
+Shape input_shape(const std::string& name, const Shape& in_file, const std::vector<std::string>& open_names,
+                  const ImportOptions& options);
+// Throws where the user gave a shape for an input that the file does not have.
+void check_shape_names(const std::vector<std::string>& inputs, const ImportOptions& options);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,52 @@
+#include "importers/import.h"
+
+#include <exception>
+#include <new>
+
+#include "importers/draft_to_graph.h"
+#include "importers/formats.h"
+#include "importers/image_recipe.h"
+#include "importers/passes/passes.h"
+
+namespace intaglio {
+namespace {
+
+using namespace importers;
+
+// Steps throw for a problem that ends them; what can be collected goes to `problems`.
+ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options, Arena& arena,
+                           Problems& problems) {
+  ImportedModel model;
+  if (bytes.size < 8) fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model");
+  if (bytes.size > kMaxModelBytes)
+    fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
+  if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
+  Draft draft = is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
+  if (!problems.empty()) return model;
+  run_passes(draft);
+  model.graph = draft_to_graph(draft, arena, problems);
+  if (!problems.empty()) return model;
+  if (options.image) add_image_input(*options.image, model.graph, arena);
+  model.report.notes = draft.notes;
+  return model;
+}
+
+}  // namespace
+
+Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
+                                    const ImportOptions& options, HostArena& memory) {
+  Problems problems;
+  try {
+    ImportedModel model = import_steps(bytes, options, memory.arena(), problems);
+    if (problems.empty()) return model;
+  } catch (const ImportError& error) {
+    problems.add(error.what());
+  } catch (const std::bad_alloc&) {
+    problems.add("out of memory");
+  } catch (const std::exception& error) {
+    problems.add(text("internal error: ", error.what()));
+  }
+  return problems.failure(path);
+}
+
+}  // namespace intaglio

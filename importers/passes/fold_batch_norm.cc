@@ -1,0 +1,65 @@
+// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with x from a convolution: into its weights and
+// bias, in double, rounded once. What the layer knew of each channel is kept as statistics.
+#include <cmath>
+
+#include "importers/passes/folding.h"
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+void fold(Draft& draft, DraftNode& node, const DraftNode& norm) {
+  const auto gamma = values_of<float>(draft.tensor(norm.inputs[1]));
+  const auto beta = values_of<float>(draft.tensor(norm.inputs[2]));
+  const auto mean = values_of<float>(draft.tensor(norm.inputs[3]));
+  const auto variance = values_of<float>(draft.tensor(norm.inputs[4]));
+  DraftTensor weights = draft.tensor(node.inputs[1]);
+  DraftTensor bias = draft.tensor(node.inputs[2]);
+  auto w = values_of<float>(weights);
+  auto b = values_of<float>(bias);
+  DraftNormStatistics statistics;
+  statistics.tensor = norm.output();
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    const double deviation = std::sqrt(double{variance[c]} + double{norm.epsilon});
+    const double factor = gamma[c] / deviation;
+    const ChannelWeights channel = channel_weights(draft, node, static_cast<int32_t>(c));
+    for (size_t i = 0; i < channel.count; ++i) {
+      float& weight = w[channel.first + i * channel.step];
+      weight = static_cast<float>(weight * factor);
+    }
+    b[c] = static_cast<float>((double{b[c]} - mean[c]) * factor + beta[c]);
+    statistics.mean.push_back(beta[c]);
+    statistics.deviation.push_back(static_cast<float>(std::fabs(factor) * std::sqrt(double{variance[c]})));
+  }
+  set_values(weights, w);
+  set_values(bias, b);
+  // New constants: the old ones may be shared.
+  draft.tensors.push_back(std::move(weights));
+  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  draft.tensors.push_back(std::move(bias));
+  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  draft.norm_statistics.push_back(std::move(statistics));
+  take_over_output(draft, node, norm.output());
+}
+
+}  // namespace
+
+bool fold_batch_norm(Draft& draft) {
+  bool changed = false;
+  Links links(draft);
+  for (size_t n = 0; n < draft.nodes.size(); ++n) {
+    const DraftNode norm = draft.nodes[n];
+    if (norm.op != kBatchNorm || !links.single_use(norm.input())) continue;
+    const int32_t index = links.producer_of(norm.input());
+    if (index < 0) continue;
+    DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    if (!has_float_weights(draft, node) || has_clamp(node)) continue;
+    fold(draft, node, norm);
+    links.producer[static_cast<size_t>(norm.output())] = index;  // a second norm may follow
+    draft.nodes[n].outputs.clear();                               // dead
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,66 @@
+// Pad with zeros goes into the window of the convolution or pool behind it.
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+bool pads_height_and_width_only(const DraftNode& pad) {
+  return pad.pads_before.size() == 4 && pad.pads_before[0] == 0 && pad.pads_after[0] == 0 &&
+         pad.pads_before[3] == 0 && pad.pads_after[3] == 0;
+}
+
+// Whether no value of the tensor can be below zero: then skipping padding and zeros give the same maximum.
+bool is_never_negative(const Draft& draft, const Links& links, int32_t tensor) {
+  const int32_t index = links.producer_of(tensor);
+  if (index < 0) return false;
+  const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+  const DraftTensor& info = draft.tensor(tensor);
+  const int32_t lowest = info.dtype == DType::kS8 ? node.clamp_lo : 0;
+  return info.dtype == DType::kS8 ? lowest >= info.zero_point : node.clamp_min >= 0.0f;
+}
+
+bool can_take(const Draft& draft, const Links& links, const DraftNode& node, const DraftNode& pad) {
+  const Window2d& window = node.window;
+  const bool has_pads = window.pad_top + window.pad_left + window.pad_bottom + window.pad_right != 0;
+  const int64_t extent_h = int64_t{window.kernel_h - 1} * window.dilation_h + 1;
+  const int64_t extent_w = int64_t{window.kernel_w - 1} * window.dilation_w + 1;
+  // A window that lies in padding alone is not allowed.
+  if (int64_t{window.pad_top} + pad.pads_before[1] >= extent_h || int64_t{window.pad_bottom} + pad.pads_after[1] >= extent_h ||
+      int64_t{window.pad_left} + pad.pads_before[2] >= extent_w || int64_t{window.pad_right} + pad.pads_after[2] >= extent_w)
+    return false;
+  switch (node.op) {
+    case Op::kConv2d:
+    case Op::kDepthwiseConv2d:
+      return true;
+    case Op::kAvgPool2d:
+      return window.count_include_pad || !has_pads;
+    case Op::kMaxPool2d:
+      return is_never_negative(draft, links, pad.input());
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool fold_pad(Draft& draft) {
+  const Links links(draft);
+  bool changed = false;
+  for (const DraftNode& pad : draft.nodes) {
+    if (pad.op != kPad || !pads_height_and_width_only(pad)) continue;
+    for (const int32_t index : links.consumers_of(pad.output())) {
+      DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+      if (node.input() != pad.output() || !can_take(draft, links, node, pad)) continue;
+      node.window.pad_top += pad.pads_before[1];
+      node.window.pad_bottom += pad.pads_after[1];
+      node.window.pad_left += pad.pads_before[2];
+      node.window.pad_right += pad.pads_after[2];
+      if (node.op == Op::kAvgPool2d) node.window.count_include_pad = true;
+      node.inputs[0] = pad.input();
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace intaglio::importers

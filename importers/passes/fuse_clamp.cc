@@ -1,0 +1,55 @@
+// Relu, Relu6, Clip go into the node before them, if nobody else reads that node's result.
+#include <algorithm>
+
+#include "importers/passes/folding.h"
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+bool can_clamp(Op op) {
+  switch (op) {
+    case Op::kConv2d:
+    case Op::kDepthwiseConv2d:
+    case Op::kFullyConnected:
+    case Op::kAdd:
+    case Op::kAvgPool2d:
+    case Op::kMaxPool2d:
+    case Op::kClamp:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// clamp(clamp(x, a, b), c, d) is one clamp: to a and b, each brought into [c, d].
+void join(DraftNode& node, const DraftNode& clamp) {
+  node.clamp_min = std::clamp(node.clamp_min, clamp.clamp_min, clamp.clamp_max);
+  node.clamp_max = std::clamp(node.clamp_max, clamp.clamp_min, clamp.clamp_max);
+  node.clamp_lo = std::clamp(node.clamp_lo, clamp.clamp_lo, clamp.clamp_hi);
+  node.clamp_hi = std::clamp(node.clamp_hi, clamp.clamp_lo, clamp.clamp_hi);
+}
+
+}  // namespace
+
+bool fuse_clamp(Draft& draft) {
+  bool changed = false;
+  Links links(draft);
+  for (size_t n = 0; n < draft.nodes.size(); ++n) {
+    const DraftNode& clamp = draft.nodes[n];
+    if (clamp.op != Op::kClamp || !links.single_use(clamp.input())) continue;
+    const int32_t index = links.producer_of(clamp.input());
+    if (index < 0) continue;
+    DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+    // With another scale behind it, an int8 clamp is a requantization of its own.
+    if (!can_clamp(node.op) || !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output()))) continue;
+    join(node, clamp);
+    take_over_output(draft, node, clamp.output());
+    links.producer[static_cast<size_t>(clamp.output())] = index;
+    draft.nodes[n].outputs.clear();  // dead
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace intaglio::importers

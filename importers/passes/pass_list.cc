@@ -1,0 +1,37 @@
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+using Pass = bool (*)(Draft&);
+
+constexpr Pass kPasses[] = {
+    push_transposes,          // layouts: Transpose sinks through everything that does not mind, inverse pairs vanish
+    simplify_reshapes,        // Transpose that moves nothing becomes Reshape, Reshape chains become one
+    make_inputs_nhwc,         // pictures come in as NHWC
+    permute_fully_connected,  // a Transpose before a flattening goes into the weights behind it
+    fold_pad,                 // Pad goes into the window of what follows
+    fold_bias,                // a constant added to each channel goes into the bias before it
+    fold_batch_norm,          // BatchNormalization goes into weights and bias before it
+    fuse_clamp,               // Relu, Relu6, Clip go into the node before them
+    replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
+    tabulate_clamp,           // an int8 Clamp of its own is a table
+};
+
+// A pass can make room for another, so that a few rounds are usual; the bound only stops what would be a fault.
+constexpr int kMaxRounds = 64;
+
+}  // namespace
+
+void run_passes(Draft& draft) {
+  bool changed = true;
+  for (int round = 0; changed && round < kMaxRounds; ++round) {
+    changed = false;
+    for (const Pass pass : kPasses) {
+      changed |= pass(draft);
+      remove_dead_nodes(draft);
+    }
+  }
+}
+
+}  // namespace intaglio::importers

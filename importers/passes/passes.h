@@ -1,0 +1,23 @@
+// What is done to every imported model. Each pass stands in a file of its own; pass_list.cc has their order.
+#pragma once
+
+#include "importers/draft.h"
+
+namespace intaglio::importers {
+
+// Each returns whether it changed something.
+bool push_transposes(Draft& draft);
+bool simplify_reshapes(Draft& draft);
+bool make_inputs_nhwc(Draft& draft);
+bool permute_fully_connected(Draft& draft);
+bool fold_pad(Draft& draft);
+bool fold_batch_norm(Draft& draft);
+bool fold_bias(Draft& draft);
+bool fuse_clamp(Draft& draft);
+bool replace_batch_norm(Draft& draft);
+bool tabulate_clamp(Draft& draft);
+
+// All of them, in order, until none finds anything more to do.
+void run_passes(Draft& draft);
+
+}  // namespace intaglio::importers

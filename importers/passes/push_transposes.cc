@@ -1,0 +1,222 @@
+// One sweep in node order. A Transpose is not kept as a node but as a view: tensor = base transposed. A node
+// that does not mind the order of axes reads the bases, and its own output becomes a view; any other node gets
+// its input transposed in full. So transposes sink, and inverse pairs meet and vanish.
+#include <algorithm>
+
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+struct View {
+  int32_t base = -1;  // -1: the tensor is no view
+  Permutation permutation;
+};
+
+class Sweep {
+ public:
+  explicit Sweep(Draft& draft) : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
+
+  bool run() {
+    std::vector<DraftNode> old_nodes = std::move(draft_.nodes);
+    draft_.nodes.clear();
+    size_t old_transposes = 0;
+    for (DraftNode& node : old_nodes) {
+      old_transposes += node.op == Op::kTranspose;
+      visit(std::move(node));
+    }
+    for (const int32_t output : std::vector<int32_t>(draft_.outputs)) finish_output(output);
+    const auto transposes = static_cast<size_t>(std::count_if(
+        draft_.nodes.begin(), draft_.nodes.end(), [](const DraftNode& node) { return node.op == Op::kTranspose; }));
+    return transposes != old_transposes;
+  }
+
+ private:
+  View& view(int32_t tensor) {
+    if (views_.size() < draft_.tensors.size()) {
+      views_.resize(draft_.tensors.size());
+      whole_.resize(draft_.tensors.size(), -1);
+    }
+    return views_[static_cast<size_t>(tensor)];
+  }
+  bool is_view(int32_t tensor) { return tensor >= 0 && view(tensor).base >= 0; }
+  // An identity view is read as its base.
+  int32_t resolve(int32_t tensor) {
+    return is_view(tensor) && is_identity(view(tensor).permutation) ? view(tensor).base : tensor;
+  }
+
+  // The tensor itself, by a Transpose where it is only a view; made once.
+  int32_t materialize(int32_t tensor) {
+    if (!is_view(tensor)) return tensor;
+    const View source = view(tensor);
+    int32_t& made = whole_[static_cast<size_t>(tensor)];
+    if (made < 0) {
+      made = tensor;
+      add_node(draft_, Op::kTranspose, draft_.tensor(tensor).name, "Transpose", {source.base}, tensor).axes =
+          source.permutation;
+    }
+    return made;
+  }
+
+  // A model output keeps its own tensor where its base is one as well, or is a model input: as a Reshape.
+  void finish_output(int32_t output) {
+    if (!is_view(output)) return;
+    const int32_t base = resolve(output);
+    if (base == output) {
+      materialize(output);
+    } else if (is_model_output(draft_, base) || is_model_input(draft_, base) || draft_.tensor(base).constant) {
+      add_node(draft_, Op::kReshape, draft_.tensor(output).name, "Transpose", {base}, output);
+    } else {
+      draft_.tensor(base).name = draft_.tensor(output).name;
+      std::replace(draft_.outputs.begin(), draft_.outputs.end(), output, base);
+    }
+  }
+
+  void visit(DraftNode node) {
+    for (int32_t& input : node.inputs) input = resolve(input);
+    if (node.op == Op::kTranspose) return visit_transpose(node);
+    const int32_t x = node.input();
+    switch (kind(node)) {
+      case Kind::kElementwise:
+        if (is_view(x)) return sink(std::move(node), view(x).permutation);
+        break;
+      case Kind::kAdd:
+        if (sink_add(node)) return;
+        break;
+      case Kind::kMean:
+        if (is_view(x)) return sink_mean(std::move(node));
+        break;
+      case Kind::kLastAxis:
+        if (is_view(x) && view(x).permutation.back() == static_cast<int32_t>(view(x).permutation.size()) - 1)
+          return sink(std::move(node), view(x).permutation);
+        break;
+      case Kind::kReshape:
+        if (is_view(x) && moves_no_data(draft_.tensor(view(x).base).shape, view(x).permutation)) {
+          node.inputs[0] = view(x).base;
+          draft_.nodes.push_back(std::move(node));
+          return;
+        }
+        break;
+      case Kind::kOther:
+        break;
+    }
+    for (int32_t& input : node.inputs) input = materialize(input);
+    draft_.nodes.push_back(std::move(node));
+  }
+
+  enum class Kind { kElementwise, kAdd, kMean, kLastAxis, kReshape, kOther };
+
+  static Kind kind(const DraftNode& node) {
+    switch (node.op) {
+      case Op::kClamp:
+      case Op::kLookup:
+      case Op::kQuantize:
+      case Op::kDequantize:
+      case kPad:
+        return Kind::kElementwise;
+      case Op::kAdd:
+        return Kind::kAdd;
+      case Op::kMean:
+        return Kind::kMean;
+      case Op::kSoftmax:
+        return Kind::kLastAxis;
+      case Op::kReshape:
+        return Kind::kReshape;
+      default:
+        return Kind::kOther;
+    }
+  }
+
+  void visit_transpose(const DraftNode& node) {
+    const int32_t x = node.input();
+    view(node.output()) =
+        is_view(x) ? View{view(x).base, permuted(view(x).permutation, node.axes)} : View{x, node.axes};
+  }
+
+  // The node on the bases; its output becomes a view of the new output.
+  void sink(DraftNode node, const Permutation& permutation) {
+    const int32_t output = node.output();
+    const Permutation back = inverse(permutation);
+    node.inputs[0] = view(node.inputs[0]).base;
+    if (node.op == kPad) {
+      node.pads_before = permuted(node.pads_before, back);
+      node.pads_after = permuted(node.pads_after, back);
+    }
+    emit_behind_view(std::move(node), output, permutation);
+  }
+
+  void emit_behind_view(DraftNode node, int32_t output, const Permutation& permutation) {
+    const std::string name = draft_.tensor(output).name;
+    const Shape shape = permuted(draft_.tensor(output).shape, inverse(permutation));
+    const int32_t base = add_activation_like(draft_, name, output, shape);
+    node.outputs[0] = base;
+    draft_.nodes.push_back(std::move(node));
+    view(output) = View{base, permutation};
+  }
+
+  bool sink_add(DraftNode& node) {
+    if (node.inputs.size() != 2) return false;
+    const bool first = is_view(node.inputs[0]), second = is_view(node.inputs[1]);
+    if (!first && !second) return false;
+    const Permutation permutation = view(node.inputs[first ? 0 : 1]).permutation;
+    for (const int32_t input : node.inputs) {
+      const DraftTensor& tensor = draft_.tensor(input);
+      if (is_view(input) ? view(input).permutation != permutation
+                         : tensor.shape.size() != permutation.size() ||
+                               !(tensor.constant || is_model_input(draft_, input)))
+        return false;
+    }
+    for (int32_t& input : node.inputs)
+      input = is_view(input) ? view(input).base : transposed(input, inverse(permutation));
+    const int32_t output = node.output();
+    emit_behind_view(std::move(node), output, permutation);
+    return true;
+  }
+
+  int32_t transposed(int32_t tensor, const Permutation& permutation) {
+    const DraftTensor source = draft_.tensor(tensor);
+    if (!source.constant) return add_transpose(draft_, source.name, "Transpose", tensor, permutation);
+    const int32_t made = add_constant_bytes(
+        draft_, source.name, source.dtype, permuted(source.shape, permutation),
+        permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
+    draft_.tensor(made).scales = source.scales;
+    draft_.tensor(made).zero_point = source.zero_point;
+    return made;
+  }
+
+  void sink_mean(DraftNode node) {
+    const View source = view(node.inputs[0]);
+    const int32_t output = node.output();
+    const bool keep = draft_.tensor(output).shape.size() == source.permutation.size();
+    std::vector<bool> reduced(source.permutation.size(), false);
+    for (int32_t& axis : node.axes) {
+      axis = source.permutation[static_cast<size_t>(axis)];
+      reduced[static_cast<size_t>(axis)] = true;
+    }
+    std::sort(node.axes.begin(), node.axes.end());
+    node.inputs[0] = source.base;
+    if (keep) return emit_behind_view(std::move(node), output, source.permutation);
+    // The axes that stay, numbered anew.
+    std::vector<int32_t> number(reduced.size(), 0);
+    int32_t count = 0;
+    for (size_t axis = 0; axis < reduced.size(); ++axis) number[axis] = reduced[axis] ? -1 : count++;
+    Permutation rest;
+    for (const int32_t axis : source.permutation)
+      if (!reduced[static_cast<size_t>(axis)]) rest.push_back(number[static_cast<size_t>(axis)]);
+    if (rest.empty() || is_identity(rest)) {
+      draft_.nodes.push_back(std::move(node));
+      return;
+    }
+    emit_behind_view(std::move(node), output, rest);
+  }
+
+  Draft& draft_;
+  std::vector<View> views_;     // of each tensor
+  std::vector<int32_t> whole_;  // each view's tensor, once it has been made in full
+};
+
+}  // namespace
+
+bool push_transposes(Draft& draft) { return Sweep(draft).run(); }
+
+}  // namespace intaglio::importers

@@ -1,0 +1,48 @@
+#include "kernels/gemm_f32.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) void gemm_f32_##suffix(const GemmF32Args& args);
+#include "kernels/gemm_f32_kernels.inc"
+#undef ITG_GEMM_F32
+
+namespace {
+
+#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) \
+  {"gemm_f32_" #suffix, ITG_NEEDS_##isa, mr, nr, packs, ITG_COMPILED_##isa(gemm_f32_##suffix)},
+const GemmF32Kernel kKernels[] = {
+#include "kernels/gemm_f32_kernels.inc"
+};
+#undef ITG_GEMM_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t gemm_f32_count() { return kCount; }
+const GemmF32Kernel& gemm_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t gemm_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
+  if (!kernel.packs) return 0;
+  const int64_t panels = (int64_t{n} + kernel.nr - 1) / kernel.nr;
+  return panels * kernel.nr * taps * k * 4;
+}
+
+void gemm_f32_pack(const GemmF32Kernel& kernel, const float* weights, int32_t n, int32_t taps, int32_t k,
+                   float* packed) {
+  if (!kernel.packs) return;
+  const ptrdiff_t depth = static_cast<ptrdiff_t>(taps) * k;
+  for (int32_t first = 0; first < n; first += kernel.nr)
+    for (ptrdiff_t i = 0; i < depth; ++i)
+      for (int32_t c = first; c < first + kernel.nr; ++c) *packed++ = c < n ? weights[c * depth + i] : 0.0f;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,111 @@
+#include <immintrin.h>
+
+#include "kernels/gemm_f32.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kMr = 6, kNr = 16;
+
+// The first `count` of eight lanes.
+inline __m256i lanes(int32_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or less.
+inline __m256 finish(__m256 v, const ClampF32& clamp) {
+  const __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
+  __m256 y = _mm256_max_ps(v, _mm256_set1_ps(clamp.lo));
+  y = _mm256_add_ps(_mm256_min_ps(y, _mm256_set1_ps(clamp.hi)), _mm256_setzero_ps());
+  return _mm256_blendv_ps(y, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), nan);
+}
+
+// Columns [first, first + count) of a tile, count <= 8; what lies past is neither read nor written.
+inline void store_half(const GemmF32Args& args, int32_t row, int32_t first, int32_t count, __m256 v) {
+  const __m256i mask = lanes(count);
+  v = _mm256_add_ps(v, _mm256_setzero_ps());
+  if (args.residual != nullptr)
+    v = _mm256_add_ps(
+        v, _mm256_maskload_ps(args.residual + static_cast<size_t>(row) * args.residual_stride + first, mask));
+  v = finish(v, args.clamp);
+  float* const to = args.output + static_cast<size_t>(row) * args.output_stride + first;
+  if (count >= 8) {
+    _mm256_storeu_ps(to, v);
+  } else {
+    _mm256_maskstore_ps(to, mask, v);
+  }
+}
+
+// One function for all row counts: its size matters more than the trip through memory.
+__attribute__((noinline)) void store_rows(const GemmF32Args& args, int32_t rows, int32_t first, int32_t columns,
+                                          const __m256* sums) {
+  for (int32_t r = 0; r < rows; ++r) {
+    store_half(args, r, first, columns, sums[2 * r]);
+    if (columns > 8) store_half(args, r, first + 8, columns - 8, sums[2 * r + 1]);
+  }
+}
+
+template <int32_t M>
+void tile(const GemmF32Args& args) {
+  const float* w = args.weights;
+  alignas(32) __m256 sums[2 * M];
+  for (int32_t first = 0; first < args.n; first += kNr) {
+    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+    __m256 acc[M][2];
+    acc[0][0] = acc[0][1] = _mm256_setzero_ps();
+    if (args.bias != nullptr) {
+      acc[0][0] = _mm256_maskload_ps(args.bias + first, lanes(columns));
+      if (columns > 8) acc[0][1] = _mm256_maskload_ps(args.bias + first + 8, lanes(columns - 8));
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 1; r < M; ++r) {
+      acc[r][0] = acc[0][0];
+      acc[r][1] = acc[0][1];
+    }
+    for (int32_t t = 0; t < args.taps; ++t) {
+      const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+      const float* x[M];
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
+      for (ptrdiff_t i = 0; i < args.k; ++i) {
+        const __m256 w0 = _mm256_loadu_ps(w), w1 = _mm256_loadu_ps(w + 8);
+        w += kNr;
+#pragma GCC unroll 8
+        for (int32_t r = 0; r < M; ++r) {
+          const __m256 broadcast = _mm256_broadcast_ss(x[r] + i);
+          acc[r][0] = _mm256_fmadd_ps(broadcast, w0, acc[r][0]);
+          acc[r][1] = _mm256_fmadd_ps(broadcast, w1, acc[r][1]);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < M; ++r) {
+      sums[2 * r] = acc[r][0];
+      sums[2 * r + 1] = acc[r][1];
+    }
+    store_rows(args, M, first, columns, sums);
+  }
+}
+
+}  // namespace
+
+void gemm_f32_avx2(const GemmF32Args& args);
+
+void gemm_f32_avx2(const GemmF32Args& args) {
+  switch (args.m) {
+    case 1:
+      return tile<1>(args);
+    case 2:
+      return tile<2>(args);
+    case 3:
+      return tile<3>(args);
+    case 4:
+      return tile<4>(args);
+    case 5:
+      return tile<5>(args);
+    default:
+      return tile<6>(args);
+  }
+}
+
+}  // namespace intaglio

@@ -1,0 +1,61 @@
+// Row tiles of an int8 matrix product with indirection: convolutions and fully connected layers.
+//
+//   acc[r][c] = folded_bias[c] + sum over t < taps, i < k of rows[t * mr + r][i] * w[c][t][i]     wrapping int32
+//   q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant)                                   (requant.h)
+//   output[r * output_stride + c] = residual ? add_s8(q[r][c], residual[r * residual_stride + c], *add) : q[r][c]
+//
+// for r < m <= mr and c < n. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum w[c],
+// so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader proves
+// it); sums in between may wrap. Weights of -128 are exact in every kernel.
+//
+// Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used in
+// place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a kernel
+// reads its rows as x + lhs_offset, a panel starts with int32[nr]: -lhs_offset * sum w, to be added to the bias.
+// output may be residual itself (same stride); else it overlaps nothing.
+#pragma once
+
+#include <cstddef>
+
+#include "intaglio/isa.h"
+#include "kernels/requant.h"
+
+namespace intaglio {
+
+struct GemmS8Args {
+  const int8_t* const* rows;
+  const void* weights;  // packed where the kernel packs
+  const int32_t* folded_bias;
+  const float* multiplier;
+  int8_t* output;
+  size_t output_stride;
+  const int8_t* residual;  // nullptr: none
+  size_t residual_stride;
+  const AddS8* add;
+  void* scratch;  // gemm_s8_scratch_bytes(), 32-aligned
+  OutputS8 requant;
+  int32_t m, n, taps, k;
+};
+
+struct GemmS8Kernel {
+  const char* name;
+  IsaMask isa;
+  int32_t mr, nr, kr;
+  int32_t lhs_offset;
+  bool packs;
+  int32_t lhs_bytes;  // of each element in the kernel's own copy of a tile's rows; 0: it makes none
+  void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
+};
+
+// Best first. The scalar kernel is the last one and fits always.
+int32_t gemm_s8_count();
+const GemmS8Kernel& gemm_s8_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
+int32_t gemm_s8_select(IsaMask isa);
+
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k);  // a multiple of 64
+int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
+// weights: plain. packed: gemm_s8_packed_bytes(), 4-aligned.
+void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, int32_t taps, int32_t k,
+                  void* packed);
+
+}  // namespace intaglio

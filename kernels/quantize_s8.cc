@@ -1,0 +1,17 @@
+#include "kernels/quantize_s8.h"
+
+namespace intaglio {
+
+void quantize_f32_s8(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n) {
+  const OutputS8 o = output;
+  for (int32_t i = 0; i < n; ++i) {
+    const float v = x[i] / scale;
+    y[i] = clamp_and_round_s8(v == v ? v : 0.0f, o);
+  }
+}
+
+void dequantize_s8_f32(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) y[i] = scale * static_cast<float>(x[i] - zero_point);
+}
+
+}  // namespace intaglio

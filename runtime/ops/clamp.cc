@@ -1,0 +1,43 @@
+// ReLU, ReLU6 and the like where nothing before them could take them in. In int8 it is a Lookup.
+#include "kernels/eltwise_f32.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  return check_output_shape(node, node.input(0).shape);
+}
+
+void run(const NodeView& node, const NodeRun& run) {
+  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const auto* const x = run.input<float>(node, 0);
+  auto* const y = run.output<float>(node);
+  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork,
+             [&](int32_t first, int32_t count) { clamp_row_f32(x + first, y + first, count, clamp); });
+}
+
+double clamp_real(const NodeOptions& options, double x) {
+  const double lo = options.clamp_min, hi = options.clamp_max;
+  x = x > lo ? x : lo;
+  return x < hi ? x : hi;
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.table = TableRule::kUnary;
+  rule.unary = clamp_real;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kClampF32;
+const OpDef kClampF32 = {Op::kClamp, DType::kF32, 0, quant_rule(), plan, nullptr, run, nullptr};
+
+}  // namespace intaglio

@@ -1,0 +1,30 @@
+// int8 to FP32: an int8 region's exit.
+#include "kernels/quantize_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_output_shape(node, node.input(0).shape);
+}
+
+void run(const NodeView& node, const NodeRun& run) {
+  const Quantization in = node.input(0).quantization;
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<float>(node);
+  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+    dequantize_s8_f32(x + first, in.scales[0], in.zero_point, y + first, count);
+  });
+}
+
+}  // namespace
+
+extern const OpDef kDequantizeF32;
+const OpDef kDequantizeF32 = {Op::kDequantize, DType::kF32, -1, {}, plan, nullptr, run, nullptr};
+
+}  // namespace intaglio

@@ -1,0 +1,135 @@
+// Mean over any axes. The output may keep the reduced axes as ones or drop them.
+#include "kernels/pool_f32.h"
+#include "kernels/pool_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+// Neighbouring axes that are all reduced, or all kept, act as one: at most three runs of each kind. The
+// innermost run, where it is kept, is the kernels' run of channels.
+struct Reduction {
+  Taps taps = {{1, 1, 1}, {0, 0, 0}};
+  int32_t kept_count[3] = {1, 1, 1};  // outermost first; `channels` apart
+  int32_t kept_step[3] = {0, 0, 0};
+  int32_t channels = 1;
+
+  int64_t outputs() const { return int64_t{1} * kept_count[0] * kept_count[1] * kept_count[2]; }
+};
+
+bool holds(Span<const int32_t> axes, int32_t axis) {
+  for (const int32_t a : axes)
+    if (a == axis) return true;
+  return false;
+}
+
+// Sizes are at most kMaxTensorBytes: 32 bits hold every step.
+Reduction make_reduction(const Shape& shape, Span<const int32_t> axes) {
+  Reduction r;
+  int32_t reduced = 3, kept = 3;  // runs are filled in from the innermost
+  int32_t step = 1;
+  bool last_reduced = false, any = false;
+  for (int32_t axis = shape.rank - 1; axis >= 0; --axis) {
+    const int32_t dim = shape[axis];
+    if (dim == 1) continue;
+    const bool is_reduced = holds(axes, axis);
+    const bool merge = any && is_reduced == last_reduced;
+    if (is_reduced) {
+      if (!merge) r.taps.step[--reduced] = step;
+      r.taps.count[reduced] *= dim;
+    } else if (kept == 3 && reduced == 3) {
+      r.channels *= dim;
+    } else {
+      if (!merge) r.kept_step[--kept] = step;
+      r.kept_count[kept] *= dim;
+    }
+    last_reduced = is_reduced;
+    any = true;
+    step *= dim;
+  }
+  return r;
+}
+
+Error check_geometry(const NodeView& node) {
+  const Shape in = node.input(0).shape;
+  const Span<const int32_t> axes = node.info.options.axes;
+  if (axes.empty()) return node.error(Status::kBadAxis, -1, in.rank);
+  int32_t last = -1;
+  for (const int32_t axis : axes) {
+    if (axis <= last || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
+    last = axis;
+  }
+  int64_t kept = 1;
+  for (int32_t axis = 0; axis < in.rank; ++axis)
+    if (!holds(axes, axis)) kept *= in[axis];
+  const int64_t found = node.output().shape.elements();
+  return found == kept ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, kept);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_clamp_codes(node));
+  ITG_TRY(check_geometry(node));
+  return check_sum_s8(node, node.input(0).shape.elements() / node.output().shape.elements());
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  return check_geometry(node);
+}
+
+// Calls mean(x, taps, y, channels) until every output is covered; blocks of channels are tasks too, since a
+// global mean has one position only.
+template <typename T, typename MeanKernel>
+void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) {
+  constexpr int32_t kChannels = 128;
+  const Reduction r = make_reduction(node.input(0).shape, node.info.options.axes);
+  const auto* const x = run.input<T>(node, 0);
+  auto* const y = run.output<T>(node);
+  const int32_t blocks = (r.channels + kChannels - 1) / kChannels;
+  const int64_t block_work = int64_t{taps_count(r.taps)} * (r.channels < kChannels ? r.channels : kChannels);
+  for_pieces(*run.executor, r.outputs() * blocks, kPieceWork / block_work, [&](int32_t first, int32_t count) {
+    for (int32_t i = first; i < first + count; ++i) {
+      const int32_t output = i / blocks, channel = i % blocks * kChannels;
+      ptrdiff_t offset = channel;
+      int32_t rest = output;
+      for (int32_t k = 2; k >= 0; --k) {
+        offset += static_cast<ptrdiff_t>(rest % r.kept_count[k]) * r.kept_step[k];
+        rest /= r.kept_count[k];
+      }
+      const int32_t channels = r.channels - channel < kChannels ? r.channels - channel : kChannels;
+      mean(x + offset, r.taps, y + static_cast<ptrdiff_t>(output) * r.channels + channel, channels);
+    }
+  });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const Quantization in = node.input(0).quantization, out = node.output().quantization;
+  const NodeOptions& o = node.info.options;
+  const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
+  for_each_output<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y, int32_t channels) {
+    const float multiplier = mean_multiplier(in.scales[0], out.scales[0], taps_count(taps));
+    average_s8(x, taps, in.zero_point, multiplier, output, y, channels);
+  });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  for_each_output<float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
+    average_f32(x, taps, taps_count(taps), clamp, y, channels);
+  });
+}
+
+}  // namespace
+
+extern const OpDef kMeanS8, kMeanF32;
+const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, run_s8, nullptr};
+const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1, {}, plan_f32, nullptr, run_f32, nullptr};
+
+}  // namespace intaglio

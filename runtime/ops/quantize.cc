@@ -1,0 +1,33 @@
+// FP32 to int8: an int8 region's entrance.
+#include "kernels/quantize_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_clamp_codes(node));
+  return check_output_shape(node, node.input(0).shape);
+}
+
+void run(const NodeView& node, const NodeRun& run) {
+  const Quantization out = node.output().quantization;
+  const NodeOptions& o = node.info.options;
+  const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
+  const auto* const x = run.input<float>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+    quantize_f32_s8(x + first, out.scales[0], output, y + first, count);
+  });
+}
+
+}  // namespace
+
+extern const OpDef kQuantizeS8;
+const OpDef kQuantizeS8 = {Op::kQuantize, DType::kS8, -1, {}, plan, nullptr, run, nullptr};
+
+}  // namespace intaglio

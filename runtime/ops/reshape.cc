@@ -1,0 +1,47 @@
+// The same elements in the same order under another shape.
+#include <cstring>
+
+#include "runtime/ops/checks.h"
+
+namespace intaglio {
+namespace {
+
+Error check_elements(const NodeView& node) {
+  const int64_t expected = node.input(0).shape.elements(), found = node.output().shape.elements();
+  return found == expected ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, expected);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_elements(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_elements(node);
+}
+
+void run_any(const NodeView& node, const NodeRun& run) {
+  const auto* const x = run.input<uint8_t>(node, 0);
+  auto* const y = run.output<uint8_t>(node);
+  if (x != y) memcpy(y, x, node.output().bytes());
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kReshapeS8, kReshapeF32;
+const OpDef kReshapeS8 = {Op::kReshape, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_any, nullptr};
+const OpDef kReshapeF32 = {Op::kReshape, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_any, nullptr};
+
+}  // namespace intaglio

@@ -1,0 +1,80 @@
+// Softmax over the last axis.
+#include "kernels/softmax_f32.h"
+#include "kernels/softmax_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kTableEntries = 256;
+
+// A row's sum stays at most 2^30 and is not zero: the largest element adds table[0].
+Error check_table(const NodeView& node) {
+  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries));
+  const auto* const table = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
+  const int32_t limit = (1 << 30) / node.input(0).shape.back(0);
+  for (int32_t i = 0; i < kTableEntries; ++i)
+    if (table[i] < (i == 0 ? 1 : 0) || table[i] > limit)
+      return node.input_error(Status::kBadTable, 1, i, limit);
+  return kNoError;
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  return check_table(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_output_shape(node, node.input(0).shape);
+}
+
+// Calls softmax(x, y, n) for each row. An element costs some ten times an addition.
+template <typename T, typename Softmax>
+void for_each_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
+  const Shape shape = node.input(0).shape;
+  const int32_t n = shape.back(0);
+  const auto* const x = run.input<T>(node, 0);
+  auto* const y = run.output<T>(node);
+  for_pieces(*run.executor, shape.elements() / n, kPieceWork / 8 / n, [&](int32_t first, int32_t rows) {
+    for (int32_t row = first; row < first + rows; ++row) {
+      const ptrdiff_t offset = static_cast<ptrdiff_t>(row) * n;
+      softmax(x + offset, y + offset, n);
+    }
+  });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const Quantization out = node.output().quantization;
+  const OutputS8 output = make_output_s8(out.zero_point, -128, 127);
+  const float reciprocal_scale = 1.0f / out.scales[0];
+  const auto* const table = run.input<int32_t>(node, 1);
+  for_each_row<int8_t>(node, run, [&](const int8_t* x, int8_t* y, int32_t n) {
+    softmax_s8(x, table, reciprocal_scale, output, y, n);
+  });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) { for_each_row<float>(node, run, softmax_f32); }
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kFixed;
+  rule.fixed_scale = 1.0f / 256.0f;
+  rule.fixed_zero_point = -128;
+  rule.table = TableRule::kSoftmax;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kSoftmaxS8, kSoftmaxF32;
+const OpDef kSoftmaxS8 = {Op::kSoftmax, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kSoftmaxF32 = {Op::kSoftmax, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+
+}  // namespace intaglio

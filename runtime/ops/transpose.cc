@@ -1,0 +1,70 @@
+// Output axis i is input axis options.axes[i].
+#include "kernels/permute.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+Error check_permutation(const NodeView& node) {
+  const Shape in = node.input(0).shape;
+  const Span<const int32_t> axes = node.info.options.axes;
+  if (axes.size != static_cast<size_t>(in.rank))
+    return node.error(Status::kBadRank, static_cast<int64_t>(axes.size), in.rank);
+  ITG_TRY(check_output_rank(node, in.rank));
+  const Shape out = node.output().shape;
+  uint32_t seen = 0;
+  for (int32_t i = 0; i < in.rank; ++i) {
+    const int32_t axis = axes[static_cast<size_t>(i)];
+    if (axis < 0 || axis >= in.rank || (seen >> axis & 1u) != 0)
+      return node.error(Status::kBadAxis, axis, in.rank);
+    seen |= 1u << axis;
+    if (out[i] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[i], in[axis]);
+  }
+  return kNoError;
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_permutation(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_permutation(node);
+}
+
+// Elements are moved as unsigned integers of their size.
+template <typename T, typename Permute>
+void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) {
+  const Shape in = node.input(0).shape;
+  const Permutation permutation = make_permutation(in.dims, node.info.options.axes.data, in.rank);
+  const auto* const x = run.input<T>(node, 0);
+  auto* const y = run.output<T>(node);
+  const int32_t slices = permutation.dims[0];
+  for_pieces(*run.executor, slices, kPieceWork / (in.elements() / slices),
+             [&](int32_t first, int32_t count) { permute(permutation, x, y, first, first + count); });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) { run_permutation<uint8_t>(node, run, permute_8); }
+void run_f32(const NodeView& node, const NodeRun& run) { run_permutation<uint32_t>(node, run, permute_32); }
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kTransposeS8, kTransposeF32;
+const OpDef kTransposeS8 = {Op::kTranspose, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kTransposeF32 = {Op::kTranspose, DType::kF32, -1,      quant_rule(),
+                             plan_f32,       nullptr,     run_f32, nullptr};
+
+}  // namespace intaglio
