@@ -143,6 +143,7 @@ class Baker {
     made.options = node.options;
     made.options.axes = arena_.copy(node.options.axes);
     if (rule.table == TableRule::kUnary) made.options = NodeOptions();
+    made.source = n;
     set_clamp_codes(made.options, node.options, params(output));
     return kNoError;
   }
@@ -217,6 +218,7 @@ class Baker {
     for (size_t i = 0; i < outputs.size; ++i)
       outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] = add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
     GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
+    made.source = n;
     made.options = node.options;
     made.options.axes = arena_.copy(node.options.axes);
   }

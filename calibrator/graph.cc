@@ -58,7 +58,7 @@ Graph graph_of(const Model& model, Arena& arena) {
   graph.nodes.reserve(arena, static_cast<size_t>(model.node_count()));
   for (int32_t i = 0; i < model.node_count(); ++i) {
     const NodeInfo info = model.node(i);
-    graph.nodes.push(arena, {info.op, info.name, arena.copy(info.inputs), arena.copy(info.outputs), info.options});
+    graph.nodes.push(arena, {info.op, info.name, arena.copy(info.inputs), arena.copy(info.outputs), info.options, i});
   }
   for (const int32_t input : model.inputs()) graph.inputs.push(arena, input);
   for (const int32_t output : model.outputs()) graph.outputs.push(arena, output);

@@ -13,6 +13,7 @@ struct GraphNode {
   Span<int32_t> inputs;   // tensor indices; -1: absent
   Span<int32_t> outputs;  // tensor indices
   NodeOptions options;
+  int32_t source = -1;    // the calibrator's: node of the FP32 model that it was made from
 };
 
 struct GraphNormStatistics {

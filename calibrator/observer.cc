@@ -88,6 +88,14 @@ void observe(TensorObserver& o, Span<const float> values, int32_t half) {
   }
 }
 
+void fit_bins(TensorObserver& o) {
+  const double min = static_cast<double>(o.min[0] < o.min[1] ? o.min[0] : o.min[1]);
+  const double max = static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]);
+  o.two_sided = min < 0.0 ? 1 : 0;
+  o.exponent = kMinExponent;
+  while (!fits(o, min, max)) ++o.exponent;
+}
+
 void merge(TensorObserver& o, const TensorObserver& other) {
   float min = 0.0f, max = 0.0f;
   for (const int half : {0, 1}) {

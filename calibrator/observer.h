@@ -33,5 +33,7 @@ void reset(TensorObserver& observer);
 // Values of one sample's tensor, all finite. Min and max see all; the histogram of `half` every stride-th.
 void observe(TensorObserver& observer, Span<const float> values, int32_t half);
 void merge(TensorObserver& observer, const TensorObserver& other);
+// Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
+void fit_bins(TensorObserver& observer);
 
 }  // namespace intaglio

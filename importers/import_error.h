@@ -16,6 +16,9 @@ class ImportError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A node reads what a node with a problem should have made: nothing new to report.
+struct ReadsFailed {};
+
 template <typename... Parts>
 std::string text(const Parts&... parts) {
   std::ostringstream line;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/compiled_isa.h"
 #include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -51,7 +52,7 @@ Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cp
   const int32_t width = options.executor.width;
   if (width < 1 || width > Executor::kMaxWidth) return Error{Status::kBadExecutor, -1, -1, width, Executor::kMaxWidth};
   PlanContext context;
-  context.isa = for_this_cpu ? options.isa & cpu_isa() : options.isa;
+  context.isa = for_this_cpu ? options.isa & cpu_isa() & kCompiledIsa : options.isa;
   context.width = options.executor.parallel_for == nullptr ? 1 : width;
   return context;
 }

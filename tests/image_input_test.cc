@@ -342,7 +342,8 @@ TEST_CASE("what cannot work is refused") {
   CHECK(status(with([](ImageInput& i) { i.table = {}; }), target.info(), info) == Status::kBadImageInput);
   CHECK(status(with([](ImageInput& i) { i.color = ColorOrder::kGray; }), target.info(), info) ==
         Status::kBadImageInput);
-  const TensorInfo reals = Target(8, 8, 3, DType::kF32).info();
+  const Target float_target(8, 8, 3, DType::kF32);
+  const TensorInfo reals = float_target.info();
   CHECK(status(with([](ImageInput& i) { i.norm[1] = std::nanf(""); }), reals, info) ==
         Status::kBadImageInput);
 

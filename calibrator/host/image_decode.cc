@@ -127,14 +127,8 @@ bool bmp_is_whole(Span<const uint8_t> file) {
 #if ITG_STB
 Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& limits) {
   quota = {limits.max_bytes, false};
-  const int size = static_cast<int>(file.size);
   int width = 0, height = 0, found = 0;
-  stbi_uc* pixels = nullptr;
-  int channels = 0;
-  if (stbi_info_from_memory(file.data, size, &width, &height, &found) != 0) {
-    channels = found < 3 ? 1 : 3;
-    pixels = stbi_load_from_memory(file.data, size, &width, &height, &found, channels);
-  }
+  stbi_uc* pixels = stbi_load_from_memory(file.data, static_cast<int>(file.size), &width, &height, &found, 0);
   if (pixels == nullptr) {
     if (quota.exceeded) {
       return Failure{"needs more than the " + std::to_string(limits.max_bytes >> 20) +
@@ -146,10 +140,12 @@ Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& l
     }
     return Failure{std::string("cannot be decoded: ") + (reason != nullptr ? reason : "no reason given")};
   }
-  Picture picture{width, height, channels, {}};
-  const size_t bytes =
-      static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
-  picture.pixels.assign(pixels, pixels + bytes);
+  // 2 and 4 channels end in alpha.
+  Picture picture{width, height, found < 3 ? 1 : 3, {}};
+  const auto from = static_cast<size_t>(found), to = static_cast<size_t>(picture.channels);
+  const size_t count = static_cast<size_t>(width) * static_cast<size_t>(height);
+  picture.pixels.resize(count * to);
+  for (size_t i = 0; i < count; ++i) std::memcpy(picture.pixels.data() + i * to, pixels + i * from, to);
   stbi_image_free(pixels);
   return picture;
 }

@@ -49,7 +49,7 @@ bool fuse(Graph& graph, Arena& arena, size_t add, int32_t convolution, int32_t r
   options.clamp_lo = node.options.clamp_lo;
   options.clamp_hi = node.options.clamp_hi;
   // Runs where the Add ran, so that the residual is there.
-  node = {conv.op, conv.name, inputs, node.outputs, options};
+  node = {conv.op, conv.name, inputs, node.outputs, options, conv.source};
   for (size_t n = static_cast<size_t>(convolution); n + 1 < graph.nodes.size(); ++n) graph.nodes[n] = graph.nodes[n + 1];
   graph.nodes.resize_down(graph.nodes.size() - 1);
   return true;

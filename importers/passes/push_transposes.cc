@@ -107,12 +107,12 @@ class Sweep {
   enum class Kind { kElementwise, kAdd, kMean, kLastAxis, kReshape, kOther };
 
   static Kind kind(const DraftNode& node) {
+    if (node.op == kPad) return Kind::kElementwise;
     switch (node.op) {
       case Op::kClamp:
       case Op::kLookup:
       case Op::kQuantize:
       case Op::kDequantize:
-      case kPad:
         return Kind::kElementwise;
       case Op::kAdd:
         return Kind::kAdd;

@@ -28,6 +28,7 @@ struct CalibratorOptions {
   bool symmetric = false;            // activations' zero points at 0 (or -128 where no value is negative)
   int32_t weight_bits = 8;           // 8, or 7: codes in [-63, 63]
   bool bias_correction = true;
+  bool layer_report = true;          // finish() compares every layer, at four runs a sample
   Span<const int32_t> float_nodes;   // nodes of the FP32 model that stay in FP32
   IsaMask isa = isa::kAll;
   Executor executor;
@@ -76,6 +77,8 @@ struct CalibrationReport {
   Span<const uint8_t> bytes;             // the int8 model, in the calibrator's memory
 };
 
+struct CalibratorMemory;
+
 class Calibrator {
  public:
   Calibrator() = default;
@@ -103,8 +106,7 @@ class Calibrator {
   const CalibrationReport& report() const;  // after finish()
 
  private:
-  struct State;
-  State* state_ = nullptr;  // at the start of the caller's memory
+  CalibratorMemory* memory_ = nullptr;  // in the caller's memory
 };
 
 }  // namespace intaglio

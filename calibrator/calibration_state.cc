@@ -1,0 +1,154 @@
+#include "calibrator/calibration_state.h"
+
+#include "calibrator/real_functions.h"
+#include "runtime/crc32.h"
+
+namespace intaglio {
+namespace {
+
+// The layout, little-endian, without gaps:
+//   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
+//   digests: graph, samples, golden; the golden sample
+//   each observer: u32 samples[2], f32 min[2], f32 max[2], u32 counts[2][kBins]
+//   i64 mean sums; u32 CRC-32 of all before it
+constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
+constexpr uint32_t kVersion = 1;
+constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
+constexpr size_t kObserverBytes = 6 * 4 + sizeof(TensorObserver::halves);
+
+class Bytes {
+ public:
+  explicit Bytes(uint8_t* at) : at_(at) {}
+  template <typename T>
+  void put(const T* values, size_t count) {
+    memcpy(at_, values, count * sizeof(T));
+    at_ += count * sizeof(T);
+  }
+
+ private:
+  uint8_t* at_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const uint8_t* at) : at_(at) {}
+  template <typename T>
+  void get(T* values, size_t count) {
+    memcpy(values, at_, count * sizeof(T));
+    at_ += count * sizeof(T);
+  }
+
+ private:
+  const uint8_t* at_;
+};
+
+bool plausible(const TensorObserver& o, uint32_t samples) {
+  for (const int half : {0, 1})
+    if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f && o.max[half] <= 3.4028235e38f))
+      return false;
+  return uint64_t{o.samples[0]} + o.samples[1] == samples;
+}
+
+void read_observer(Reader& reader, TensorObserver& o) {
+  reset(o);
+  reader.get(o.samples, 2);
+  reader.get(o.min, 2);
+  reader.get(o.max, 2);
+  reader.get(&o.halves[0], 2);
+  fit_bins(o);
+}
+
+}  // namespace
+
+size_t state_bytes(const CalibrationState& state) {
+  return kHeaderBytes + state.golden_sample.size + state.observers.size * kObserverBytes +
+         state.mean_sums.size * sizeof(int64_t) + sizeof(uint32_t);
+}
+
+void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
+  Bytes out(bytes.data);
+  const uint32_t header[5] = {kVersion, state.sample_count, static_cast<uint32_t>(state.observers.size),
+                              static_cast<uint32_t>(state.mean_sums.size),
+                              static_cast<uint32_t>(state.golden_sample.size)};
+  out.put(kIdentifier, sizeof kIdentifier);
+  out.put(header, 5);
+  out.put(&state.graph, 1);
+  out.put(&state.samples, 1);
+  out.put(&state.golden, 1);
+  out.put(state.golden_sample.data, state.golden_sample.size);
+  for (const TensorObserver& o : state.observers) {
+    out.put(o.samples, 2);
+    out.put(o.min, 2);
+    out.put(o.max, 2);
+    out.put(&o.halves[0], 2);
+  }
+  out.put(state.mean_sums.data, state.mean_sums.size);
+  const uint32_t crc = crc32(0, bytes.data, bytes.size - sizeof(uint32_t));
+  out.put(&crc, 1);
+}
+
+Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare) {
+  const auto damaged = [](size_t offset) {
+    return Error{Status::kBadCalibrationState, -1, -1, static_cast<int64_t>(offset)};
+  };
+  if (bytes.size < kHeaderBytes + sizeof(uint32_t) || memcmp(bytes.data, kIdentifier, sizeof kIdentifier) != 0) return damaged(0);
+  uint32_t crc;
+  memcpy(&crc, bytes.data + bytes.size - sizeof crc, sizeof crc);
+  if (crc != crc32(0, bytes.data, bytes.size - sizeof crc)) return damaged(bytes.size - sizeof crc);
+  Reader in(bytes.data + sizeof kIdentifier);
+  uint32_t header[5];
+  in.get(header, 5);
+  Digest graph, samples, golden;
+  in.get(&graph, 1);
+  in.get(&samples, 1);
+  in.get(&golden, 1);
+  if (header[0] != kVersion) return damaged(sizeof kIdentifier);
+  if (!(graph == state.graph)) return {Status::kOtherGraph};
+  if (bytes.size != state_bytes(state) || header[2] != state.observers.size || header[3] != state.mean_sums.size ||
+      header[4] != state.golden_sample.size)
+    return damaged(sizeof kIdentifier);
+  if (header[1] > kMaxSamples - state.sample_count) return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
+  const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
+  const uint8_t* const observers = golden_sample + state.golden_sample.size;
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    Reader reader(observers + i * kObserverBytes);
+    read_observer(reader, spare);
+    if (!plausible(spare, header[1])) return damaged(kHeaderBytes + i * kObserverBytes);
+  }
+
+  // Nothing below can be refused.
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    Reader reader(observers + i * kObserverBytes);
+    read_observer(reader, spare);
+    merge(state.observers[i], spare);
+  }
+  Reader sums(observers + state.observers.size * kObserverBytes);
+  for (int64_t& sum : state.mean_sums) {
+    int64_t other;
+    sums.get(&other, 1);
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other));
+  }
+  if (header[1] > 0 && (state.sample_count == 0 || golden < state.golden)) {
+    state.golden = golden;
+    memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
+  }
+  add_to_set(state.samples, samples);
+  state.sample_count += header[1];
+  return kNoError;
+}
+
+void reset_state(CalibrationState& state) {
+  state.samples = state.golden = Digest();
+  state.sample_count = 0;
+  for (TensorObserver& observer : state.observers) reset(observer);
+  for (int64_t& sum : state.mean_sums) sum = 0;
+}
+
+void add_mean(int64_t& sum, double mean) {
+  const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
+  sum += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+}
+
+double mean_of(int64_t sum, uint32_t samples) { return static_cast<double>(sum) * kMeanUnit / samples; }
+
+}  // namespace intaglio

@@ -1,0 +1,36 @@
+// What a calibration has seen so far, and how it is kept between runs.
+#pragma once
+
+#include "calibrator/digest.h"
+#include "calibrator/joint.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+// Mean inputs as order-free sums: one fixed-point number for each sample's mean.
+inline constexpr double kMeanUnit = 0x1p-28;
+inline constexpr double kLargestMean = 0x1p22;
+
+// The most samples of one calibration: bins count to 2^32.
+inline constexpr uint32_t kMaxSamples = 32768;
+
+struct CalibrationState {
+  Digest graph;                 // SHA-256 of the FP32 model's bytes
+  Digest samples;               // set digest: see add_to_set()
+  Digest golden;                // the smallest sample digest
+  uint32_t sample_count = 0;
+  Span<TensorObserver> observers;
+  Span<int64_t> mean_sums;      // patch means of every layer with weights, in units of kMeanUnit
+  Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
+};
+
+size_t state_bytes(const CalibrationState& state);
+void save_state(const CalibrationState& state, Span<uint8_t> bytes);
+// Adds what `bytes` holds to `state`, which is left as it was where that is refused. `spare` has room for one observer.
+Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare);
+void reset_state(CalibrationState& state);
+
+void add_mean(int64_t& sum, double mean);
+double mean_of(int64_t sum, uint32_t samples);
+
+}  // namespace intaglio

@@ -1,0 +1,246 @@
+// The pipeline, top to bottom: observe (add), then ranges, scales, bake, bias correction, replay (finish).
+#include "intaglio/calibrator.h"
+
+#include "calibrator/calibrator_memory.h"
+#include "calibrator/patch_means.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+// Index of the first value that is not finite, or -1.
+int64_t first_non_finite(Span<const float> values) {
+  for (size_t i = 0; i < values.size; ++i) {
+    uint32_t bits;
+    memcpy(&bits, &values[i], sizeof bits);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+Error check_options(const CalibratorOptions& options, const Model& model) {
+  if (options.method > RangeMethod::kMse)
+    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
+  if (options.weight_bits != 7 && options.weight_bits != 8) return {Status::kBadOption, -1, -1, options.weight_bits, 8};
+  if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
+  for (const int32_t node : options.float_nodes)
+    if (node < 0 || node >= model.node_count()) return {Status::kBadOption, -1, -1, node, model.node_count() - 1};
+  return kNoError;
+}
+
+Error check_float(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (model.tensor(t).dtype != DType::kF32) return {Status::kNotFloat, -1, t};
+  return kNoError;
+}
+
+// Every value that a weight or other constant holds is finite.
+Error check_constants(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    if (!info.is_constant()) continue;
+    const int64_t at = first_non_finite({reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)});
+    if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
+  }
+  return kNoError;
+}
+
+bool is_observed(const Model& model, const SlotMap& slots, int32_t tensor) {
+  return !model.tensor(tensor).is_constant() && slots.slots.root(tensor) == tensor;
+}
+
+const QuantRule* rule_of(const Model& model, int32_t node) {
+  const OpDef* const def = find_op(float_ops(), model, model.node(node));
+  return def == nullptr ? nullptr : &def->quant;
+}
+
+size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
+  const QuantRule* const rule = rule_of(model, node);
+  if (rule == nullptr || rule->weight_input < 0 || !becomes_int8(model, node, options)) return 0;
+  return patch_size(model, model.node(node));
+}
+
+Digest digest_of(Span<const Span<const uint8_t>> inputs) {
+  Sha256 sha;
+  for (const Span<const uint8_t> input : inputs) sha.update(input.data, input.size);
+  return sha.finish();
+}
+
+// Runs the sample that stands in the session's inputs and looks at every tensor.
+Error observe_sample(CalibratorMemory& state, int32_t half) {
+  const Model& model = state.model;
+  const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
+    const Span<float> values = state.session.tensor(tensor).as<float>();
+    const int64_t bad = first_non_finite(values);
+    if (bad >= 0) return Error{Status::kNonFiniteActivation, node, tensor, state.seen.sample_count, bad};
+    const int32_t observer = state.observer_of[static_cast<size_t>(tensor)];
+    if (observer >= 0) observe(state.seen.observers[static_cast<size_t>(observer)], values, half);
+    return kNoError;
+  };
+  for (const int32_t input : model.inputs()) ITG_TRY(observe_tensor(input, -1));
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const Span<double> means = state.means_of(n);
+    if (!means.empty()) {
+      patch_means(state.session, n, means);
+      for (size_t i = 0; i < means.size; ++i) add_mean(state.seen.mean_sums[state.first_mean[static_cast<size_t>(n)] + i], means[i]);
+    }
+    state.session.run_nodes(n, n + 1);
+    for (const int32_t output : model.node(n).outputs) ITG_TRY(observe_tensor(output, n));
+  }
+  return kNoError;
+}
+
+}  // namespace
+
+size_t input_bytes(const Model& model) {
+  size_t bytes = 0;
+  for (const int32_t input : model.inputs()) bytes += model.tensor(input).bytes();
+  return bytes;
+}
+
+Result<CalibratorNeeds> Calibrator::measure(const Model& model, const CalibratorOptions& options) {
+  ITG_TRY(check_options(options, model));
+  ITG_TRY(check_float(model));
+  ITG_TRY(check_constants(model));
+  SessionOptions session_options;
+  session_options.isa = options.isa;
+  session_options.executor = options.executor;
+  const Result<SessionNeeds> session = Session::measure(model, float_ops(), session_options);
+  if (!session) return session.error();
+  CalibratorNeeds needs;
+  needs.session_bytes = align_memory(session->total());
+  needs.observer_bytes = observer_bytes(model, options);
+  needs.output_bytes = output_bytes(model, *session, options);
+  return needs;
+}
+
+Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, const CalibratorOptions& options) {
+  const Result<CalibratorNeeds> needs = measure(model, options);
+  if (!needs) return needs.error();
+  if (memory.size < needs->total())
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(needs->total())};
+  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data) % kMemoryAlignment;
+  if (misaligned != 0)
+    return Error{Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
+
+  Arena arena({memory.data + needs->session_bytes, needs->observer_bytes});
+  CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
+  state.model = model;
+  state.options = options;
+  state.output = {memory.data + needs->session_bytes + needs->observer_bytes, needs->output_bytes};
+  SessionOptions session_options;
+  session_options.isa = options.isa;
+  session_options.executor = options.executor;
+  const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
+  const Result<Session> session =
+      Session::create(model, float_ops(), Session::split({memory.data, needs->session_bytes}, *session_needs), session_options);
+  if (!session) return session.error();
+  state.session = *session;
+
+  state.slots = join_slots(model, float_ops(), arena);
+  state.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
+  state.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
+  size_t observers = 0, means = 0, largest = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    state.observer_of[static_cast<size_t>(t)] = is_observed(model, state.slots, t) ? static_cast<int32_t>(observers++) : -1;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const size_t count = mean_count(model, n, options);
+    state.first_mean[static_cast<size_t>(n)] = means;
+    means += count;
+    largest = count > largest ? count : largest;
+  }
+  CalibrationState& seen = state.seen;
+  seen.observers = arena.make<TensorObserver>(observers);
+  seen.mean_sums = arena.make<int64_t>(means);
+  seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
+  state.means = arena.make<double>(largest);
+  state.spare = arena.make<TensorObserver>(1);
+  if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(memory.size) + 1};
+  Sha256 sha;
+  sha.update(model.bytes().data, model.bytes().size);
+  seen.graph = sha.finish();
+  Calibrator calibrator;
+  calibrator.memory_ = &state;
+  return calibrator;
+}
+
+size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
+  constexpr size_t kSlack = 16;  // alignment of each list
+  const auto tensors = static_cast<size_t>(model.tensor_count()), nodes = static_cast<size_t>(model.node_count());
+  size_t slots = tensors, means = 0, largest = 0, observers = 1;  // one to spare
+  for (size_t n = 0; n < nodes; ++n) {
+    slots += model.node(static_cast<int32_t>(n)).inputs.size;
+    const size_t count = mean_count(model, static_cast<int32_t>(n), options);
+    means += count;
+    largest = count > largest ? count : largest;
+  }
+  for (size_t t = 0; t < tensors; ++t) observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
+  return align_memory(sizeof(CalibratorMemory) + slots * (sizeof(int32_t) + sizeof(QuantParams)) + tensors * sizeof(int32_t) +
+                      nodes * (sizeof(size_t) + sizeof(int32_t)) + observers * sizeof(TensorObserver) +
+                      means * sizeof(int64_t) + largest * sizeof(double) + input_bytes(model) + 12 * kSlack);
+}
+
+Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
+  CalibratorMemory& state = *memory_;
+  if (!state.fault.ok()) return state.fault;
+  const Model& model = state.model;
+  CalibrationState& seen = state.seen;
+  if (inputs.size != model.inputs().size)
+    return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size), static_cast<int64_t>(model.inputs().size)};
+  if (seen.sample_count == kMaxSamples) return {Status::kTooManyItems, -1, -1, kMaxSamples + 1, kMaxSamples};
+  for (size_t i = 0; i < inputs.size; ++i) {
+    const int32_t tensor = model.inputs()[i];
+    const size_t bytes = model.tensor(tensor).bytes();
+    if (inputs[i].size != bytes)
+      return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size), static_cast<int64_t>(bytes)};
+    memcpy(state.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
+  }
+  const Digest digest = digest_of(inputs);
+  // What one bad sample has left in the observers cannot be taken back: the fault stays.
+  state.fault = observe_sample(state, digest.bytes[31] & 1);
+  if (!state.fault.ok()) return state.fault;
+  if (seen.sample_count == 0 || digest < seen.golden) {
+    seen.golden = digest;
+    uint8_t* at = seen.golden_sample.data;
+    for (const Span<const uint8_t> input : inputs) {
+      memcpy(at, input.data, input.size);
+      at += input.size;
+    }
+  }
+  add_to_set(seen.samples, digest);
+  ++seen.sample_count;
+  return kNoError;
+}
+
+Span<double> CalibratorMemory::means_of(int32_t node) { return {means.data, mean_count(model, node, options)}; }
+
+size_t Calibrator::state_bytes() const { return intaglio::state_bytes(memory_->seen); }
+
+Error Calibrator::save(Span<uint8_t> bytes) const {
+  if (!memory_->fault.ok()) return memory_->fault;
+  if (bytes.size != state_bytes())
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size), static_cast<int64_t>(state_bytes())};
+  save_state(memory_->seen, bytes);
+  return kNoError;
+}
+
+Error Calibrator::load(Span<const uint8_t> bytes) {
+  reset_state(memory_->seen);
+  memory_->fault = kNoError;
+  return merge(bytes);
+}
+
+Error Calibrator::merge(Span<const uint8_t> bytes) {
+  if (!memory_->fault.ok()) return memory_->fault;
+  return merge_state(memory_->seen, bytes, memory_->spare[0]);
+}
+
+Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
+  if (!memory_->fault.ok()) return memory_->fault;
+  return finish_calibration(*memory_, sink, source);
+}
+
+const CalibrationReport& Calibrator::report() const { return memory_->report; }
+
+}  // namespace intaglio

@@ -1,0 +1,42 @@
+// What a Calibrator keeps, and the steps that its finish() is made of.
+#pragma once
+
+#include "calibrator/bake.h"
+#include "calibrator/calibration_state.h"
+#include "calibrator/graph.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+struct CalibratorMemory {
+  Model model;  // FP32
+  CalibratorOptions options;
+  Session session;
+  SlotMap slots;
+  Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1
+  Span<size_t> first_mean;    // of each node: where its patch means start in seen.mean_sums
+  Span<double> means;         // of one layer, while it is worked on
+  Span<TensorObserver> spare;
+  CalibrationState seen;
+  Error fault;                // of a sample that cannot be taken back
+  Span<uint8_t> output;       // memory of finish()
+  CalibrationReport report;
+
+  Span<double> means_of(int32_t node);  // room for a node's patch means; empty for a node without weights
+};
+
+constexpr size_t align_memory(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
+
+// Bytes of what create() makes beside the session.
+size_t observer_bytes(const Model& model, const CalibratorOptions& options);
+// Bytes of all that finish() makes.
+size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
+
+
+// What the sink gets; see finish.cc.
+Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source);
+
+// Sizes of the model's inputs, one behind the other.
+size_t input_bytes(const Model& model);
+
+}  // namespace intaglio

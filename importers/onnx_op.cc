@@ -1,0 +1,198 @@
+#include "importers/onnx_op.h"
+
+namespace intaglio::importers {
+namespace {
+
+using onnx_file::AttributeProto;
+using onnx_file::TensorProto;
+
+// Its dimensions, with the number of elements checked against overflow and the limit of a tensor.
+Shape dims_of(const TensorProto& tensor) {
+  Shape shape;
+  int64_t count = 1;
+  for (const int64_t dim : tensor.dims()) {
+    if (dim < 0 || dim > kMaxTensorBytes || (dim > 0 && count > kMaxTensorBytes / 4 / dim))
+      fail("dimension ", dim, " is not allowed: a tensor holds at most ", kMaxTensorBytes, " bytes");
+    count *= dim;
+    shape.push_back(static_cast<int32_t>(dim));
+  }
+  return shape;
+}
+
+void check_stored(const TensorProto& tensor) {
+  if (tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0)
+    fail("its data stands in another file (external data); save the model as one file");
+  if (tensor.has_segment()) fail("segmented tensors are not supported");
+}
+
+// From raw bytes or from the typed field, whichever the file uses; either must hold exactly what dims say.
+template <typename T, typename Field>
+std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint64_t count) {
+  std::vector<T> values;
+  if (tensor.has_raw_data()) {
+    if (tensor.raw_data().size() != count * sizeof(T))
+      fail("it holds ", tensor.raw_data().size(), " bytes, its dimensions need ", count * sizeof(T));
+    values.resize(static_cast<size_t>(count));
+    if (count > 0) std::memcpy(values.data(), tensor.raw_data().data(), tensor.raw_data().size());
+    return values;
+  }
+  if (static_cast<uint64_t>(field.size()) != count)
+    fail("it holds ", field.size(), " values, its dimensions need ", count);
+  for (const auto value : field) values.push_back(static_cast<T>(value));
+  return values;
+}
+
+std::string type_name(int32_t type) {
+  const char* const names[] = {"undefined", "float",  "uint8",   "int8",   "uint16",    "int16",      "int32",   "int64", "string",
+                               "bool",      "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16"};
+  return type >= 0 && static_cast<size_t>(type) < std::size(names) ? names[type] : text("type ", type);
+}
+
+}  // namespace
+
+OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
+  if (node.output_size() == 0 || node.output(0).empty()) fail("it has no output");
+  name_ = node.name().empty() ? node.output(0) : node.name();
+}
+
+void OnnxOp::check_inputs(int least, int most) const {
+  if (node_.input_size() < least || node_.input_size() > most)
+    fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
+}
+
+const OnnxValue& OnnxOp::value(int i) const {
+  if (!has_input(i)) fail("input ", i, " is missing");
+  const auto found = file_.values.find(node_.input(i));
+  if (found == file_.values.end())
+    fail("input ", i, " (", quoted(node_.input(i)), ") is read before anything writes it");
+  if (found->second.failed) throw ReadsFailed{};
+  return found->second;
+}
+
+bool OnnxOp::is_constant(int i) const { return value(i).constant != nullptr; }
+
+int32_t OnnxOp::activation(int i) {
+  if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
+  return value(i).tensor;
+}
+
+template <typename Read>
+static auto read_constant(OnnxFile& file, const std::string& name, const TensorProto* tensor, Read&& read) {
+  if (tensor == nullptr) fail("input ", quoted(name), " must be a constant");
+  try {
+    check_stored(*tensor);
+    const Shape shape = dims_of(*tensor);
+    const auto count = static_cast<uint64_t>(elements(shape));
+    file.constant_bytes += count * 4;
+    if (file.constant_bytes > kMaxModelBytes)
+      fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
+    return read(shape, count);
+  } catch (const ImportError& error) {
+    fail("constant ", quoted(name), ": ", error.what());
+  }
+}
+
+OnnxConstant<float> OnnxOp::floats(int i) {
+  const TensorProto* tensor = value(i).constant;
+  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+    if (tensor->data_type() != TensorProto::FLOAT)
+      fail("it holds ", type_name(tensor->data_type()), "; float is expected");
+    return OnnxConstant<float>{shape, stored_values<float>(*tensor, tensor->float_data(), count)};
+  });
+}
+
+OnnxConstant<int64_t> OnnxOp::integers(int i) {
+  const TensorProto* tensor = value(i).constant;
+  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+    if (tensor->data_type() == TensorProto::INT64)
+      return OnnxConstant<int64_t>{shape, stored_values<int64_t>(*tensor, tensor->int64_data(), count)};
+    if (tensor->data_type() != TensorProto::INT32)
+      fail("it holds ", type_name(tensor->data_type()), "; int64 is expected");
+    const auto small = stored_values<int32_t>(*tensor, tensor->int32_data(), count);
+    return OnnxConstant<int64_t>{shape, std::vector<int64_t>(small.begin(), small.end())};
+  });
+}
+
+const AttributeProto* OnnxOp::find(const char* name) const {
+  read_.insert(name);
+  for (const AttributeProto& attribute : node_.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+const AttributeProto* OnnxOp::find(const char* name, AttributeProto::AttributeType type) const {
+  const AttributeProto* attribute = find(name);
+  // Old files leave the type out.
+  if (attribute != nullptr && attribute->type() != type && attribute->type() != AttributeProto::UNDEFINED)
+    fail("attribute ", quoted(name), " has another type than the operator asks for");
+  return attribute;
+}
+
+int64_t OnnxOp::integer(const char* name, int64_t otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::INT);
+  return attribute == nullptr ? otherwise : attribute->i();
+}
+
+float OnnxOp::real(const char* name, float otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::FLOAT);
+  return attribute == nullptr ? otherwise : attribute->f();
+}
+
+std::string OnnxOp::string(const char* name, const char* otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::STRING);
+  return attribute == nullptr ? otherwise : attribute->s();
+}
+
+std::vector<int64_t> OnnxOp::integers(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::INTS);
+  if (attribute == nullptr) return {};
+  return {attribute->ints().begin(), attribute->ints().end()};
+}
+
+std::vector<float> OnnxOp::reals(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::FLOATS);
+  if (attribute == nullptr) return {};
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+
+const TensorProto* OnnxOp::tensor(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::TENSOR);
+  return attribute == nullptr ? nullptr : &attribute->t();
+}
+
+void OnnxOp::check_all_read() const {
+  for (const AttributeProto& attribute : node_.attribute())
+    if (read_.count(attribute.name()) == 0) fail("attribute ", quoted(attribute.name()), " is not supported");
+}
+
+int32_t OnnxOp::nhwc(int32_t tensor) {
+  const Shape& shape = draft().tensor(tensor).shape;
+  if (shape.size() != 4)
+    fail("its input has the shape ", shape_text(shape), "; only pictures [batch, channels, height, width] are supported");
+  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
+}
+
+void OnnxOp::set_value(OnnxValue value) {
+  if (!file_.values.emplace(node_.output(0), value).second) fail("its output ", quoted(node_.output(0)), " is written twice");
+}
+
+void OnnxOp::set_output(int32_t tensor) { set_value({tensor, nullptr, false}); }
+
+void OnnxOp::set_nhwc_output(int32_t tensor) {
+  set_output(add_transpose(draft(), output_name(), source(), tensor, kToNchw));
+}
+
+void OnnxOp::set_constant(const TensorProto* constant) { set_value({-1, constant, false}); }
+
+void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant) {
+  set_constant(constant.get());
+  file_.own_constants.push_back(std::move(constant));
+}
+
+DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
+  return add_node(draft(), op, name_, source(), std::move(inputs), output);
+}
+
+int32_t OnnxOp::new_tensor(const Shape& shape) { return add_activation(draft(), output_name(), DType::kF32, shape); }
+
+}  // namespace intaglio::importers

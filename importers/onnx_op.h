@@ -1,0 +1,87 @@
+// One node of an ONNX file, as its handler sees it. Every access is checked; what is wrong is thrown.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "importers/draft.h"
+#include "importers/geometry.h"
+#include "importers/intaglio_onnx.pb.h"
+
+namespace intaglio::importers {
+
+// What a name stands for: a tensor of the draft, or a constant of the file, decoded where it is used.
+struct OnnxValue {
+  int32_t tensor = -1;
+  const onnx_file::TensorProto* constant = nullptr;
+  bool failed = false;  // its node had a problem, which has been reported
+};
+
+struct OnnxFile {
+  int64_t opset = 0;
+  Draft* draft = nullptr;
+  std::unordered_map<std::string, OnnxValue> values;
+  std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
+  bool shapes_changed = false;  // an input has another shape than in the file
+  uint64_t constant_bytes = 0;  // decoded so far
+};
+
+template <typename T>
+struct OnnxConstant {
+  Shape shape;  // empty: one value
+  std::vector<T> values;
+};
+
+class OnnxOp {
+ public:
+  OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node);
+
+  Draft& draft() { return *file_.draft; }
+  int64_t opset() const { return file_.opset; }
+  const std::string& name() const { return name_; }      // the node's, or its first output's
+  const std::string& source() const { return node_.op_type(); }
+  const std::string& output_name() const { return node_.output(0); }
+  bool shapes_changed() const { return file_.shapes_changed; }
+
+  void check_inputs(int least, int most) const;
+  bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
+  bool is_constant(int i) const;
+  int32_t activation(int i);                     // draft tensor, in the file's own layout
+  OnnxConstant<float> floats(int i);
+  OnnxConstant<int64_t> integers(int i);
+  const std::string& input_name(int i) const { return node_.input(i); }
+
+  // Attributes. Those that a handler never asks for are an error: they would be ignored.
+  bool has(const char* name) const { return find(name) != nullptr; }
+  int64_t integer(const char* name, int64_t otherwise) const;
+  float real(const char* name, float otherwise) const;
+  std::string string(const char* name, const char* otherwise) const;
+  std::vector<int64_t> integers(const char* name) const;  // empty where it is absent
+  std::vector<float> reals(const char* name) const;
+  const onnx_file::TensorProto* tensor(const char* name) const;
+  void ignore(const char* name) const { find(name); }
+  void check_all_read() const;
+
+  // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
+  // result through set_nhwc_output().
+  int32_t nhwc(int32_t tensor);
+  void set_output(int32_t tensor);
+  void set_nhwc_output(int32_t tensor);
+  void set_constant(const onnx_file::TensorProto* constant);
+  void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant);
+  DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
+  int32_t new_tensor(const Shape& shape);  // with the output's name
+
+ private:
+  const OnnxValue& value(int i) const;
+  const onnx_file::AttributeProto* find(const char* name) const;
+  const onnx_file::AttributeProto* find(const char* name, onnx_file::AttributeProto::AttributeType type) const;
+  void set_value(OnnxValue value);
+
+  OnnxFile& file_;
+  const onnx_file::NodeProto& node_;
+  std::string name_;
+  mutable std::unordered_set<std::string> read_;
+};
+
+}  // namespace intaglio::importers

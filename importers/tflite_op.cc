@@ -1,0 +1,252 @@
+#include "importers/tflite_op.h"
+
+#include <cmath>
+
+#include "importers/quantized_tables.h"
+
+namespace intaglio::importers {
+namespace {
+
+DType dtype_of(int8_t type) {
+  switch (type) {
+    case 0:
+      return DType::kF32;
+    case 2:
+      return DType::kS32;
+    case 9:
+      return DType::kS8;
+    case 1:
+      fail("float16 is not supported; convert the model with float32 or int8 weights");
+    case 3:
+      fail("uint8 is not supported yet; convert the model to int8");
+    case 4:
+      fail("int64 is not supported here");
+    case 7:
+      fail("int16 is not supported; convert the model with int8 activations");
+    default:
+      fail("element type ", int{type}, " is not supported");
+  }
+}
+
+Shape shape_of(const tflite::Tensor& tensor) {
+  Shape shape;
+  if (tensor.shape() != nullptr) shape.assign(tensor.shape()->begin(), tensor.shape()->end());
+  return shape;
+}
+
+void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
+  const tflite::Quantization* quantization = tensor.quantization();
+  if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
+  const auto* scale = quantization->scale();
+  if (scale->size() == 0) return;
+  for (const float s : *scale)
+    if (!(s >= std::ldexp(1.0f, -40) && s <= std::ldexp(1.0f, 40)))
+      fail("the scale ", s, " is not within 2^-40 to 2^40");
+  made.scales.assign(scale->begin(), scale->end());
+  if (scale->size() > 1) {
+    made.axis = normal_axis(quantization->axis(), made.shape.size());
+    if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
+      fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
+  }
+  if (quantization->zero_point() == nullptr) return;
+  for (const int64_t zero_point : *quantization->zero_point()) {
+    const bool varies = zero_point != quantization->zero_point()->Get(0);
+    if (zero_point < -128 || zero_point > 127 || (made.axis >= 0 && zero_point != 0) || varies)
+      fail("the zero point ", zero_point, " is not allowed", made.axis >= 0 ? " with a scale for each channel" : "");
+    made.zero_point = static_cast<int32_t>(zero_point);
+  }
+}
+
+// The file's tensor with index and name in front of what is wrong with it.
+template <typename Body>
+auto with_name(const TfliteFile& file, int32_t index, Body&& body) {
+  try {
+    return body();
+  } catch (const ImportError& error) {
+    fail("tensor ", quoted(tflite_tensor_name(file, index)), ": ", error.what());
+  }
+}
+
+const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& tensor) {
+  const auto* buffers = file.model->buffers();
+  if (tensor.buffer() == 0) return nullptr;  // the empty one, by the format's rule
+  if (buffers == nullptr || tensor.buffer() >= buffers->size())
+    fail("its buffer ", tensor.buffer(), " does not exist; the file has ", buffers == nullptr ? 0 : buffers->size());
+  return buffers->Get(tensor.buffer());
+}
+
+bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
+  const tflite::Buffer* buffer = buffer_of(file, tensor);
+  if (buffer != nullptr && (buffer->offset() > 1 || buffer->size() > 1))
+    fail("its data stands behind the model's tables (files of more than 2 GB); this is not supported");
+  return buffer != nullptr && buffer->data() != nullptr && buffer->data()->size() > 0;
+}
+
+}  // namespace
+
+std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
+  const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
+  return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
+}
+
+DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
+  const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
+  return with_name(file, index, [&] {
+    if (tensor.sparsity() != nullptr) fail("sparse tensors are not supported; convert the model without sparsity");
+    if (tensor.is_variable()) fail("variable tensors are not supported");
+    DraftTensor made;
+    made.name = tflite_tensor_name(file, index);
+    made.dtype = dtype_of(tensor.type());
+    made.shape = shape_of(tensor);
+    read_quantization(tensor, made);
+    return made;
+  });
+}
+
+TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name)
+    : file_(file), op_(op), source_(std::move(source)), name_(std::move(name)) {
+  const auto count = static_cast<int32_t>(file.graph->tensors()->size());
+  const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least, std::vector<int32_t>& indices) {
+    if (list == nullptr) return;
+    for (const int32_t index : *list) {
+      if (index < least || index >= count)
+        fail("tensor index ", index, " does not exist; the file has ", count, " tensors");
+      indices.push_back(index);
+    }
+  };
+  take(op.inputs(), -1, inputs_);
+  take(op.outputs(), 0, outputs_);
+  if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
+}
+
+void TfliteOp::check_inputs(size_t least, size_t most) const {
+  if (inputs_.size() < least || inputs_.size() > most)
+    fail("it has ", inputs_.size(), " inputs where ", least, " to ", most, " are expected");
+}
+
+const tflite::Tensor& TfliteOp::tensor(size_t input) const {
+  if (!has_input(input)) fail("input ", input, " is missing");
+  return *file_.graph->tensors()->Get(static_cast<uint32_t>(inputs_[input]));
+}
+
+bool TfliteOp::is_constant(size_t i) const { return has_data(file_, tensor(i)); }
+
+int32_t TfliteOp::activation(size_t i) {
+  if (is_constant(i)) fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
+  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  if (made == TfliteFile::kFailed) throw ReadsFailed{};
+  if (made == TfliteFile::kNotMade)
+    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is read before anything writes it");
+  return made;
+}
+
+int32_t TfliteOp::activation_or_constant(size_t i) {
+  if (!is_constant(i)) return activation(i);
+  draft().tensors.push_back(constant(i));
+  return static_cast<int32_t>(draft().tensors.size()) - 1;
+}
+
+DraftTensor TfliteOp::constant(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  DraftTensor made = tflite_tensor(file_, inputs_[i]);
+  with_name(file_, inputs_[i], [&] {
+    if (!has_data(file_, source)) fail("input ", i, " must be a constant");
+    check_shape(made.shape, made.dtype);
+    const auto* data = buffer_of(file_, source)->data();
+    const auto needed = static_cast<uint64_t>(elements(made.shape)) * element_bytes(made.dtype);
+    if (data->size() != needed)
+      fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
+    made.constant = true;
+    made.data.assign(data->begin(), data->end());
+  });
+  return made;
+}
+
+std::vector<int64_t> TfliteOp::integers(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  const size_t size = source.type() == 4 ? 8 : 4;  // int64, int32
+  std::vector<int64_t> values;
+  with_name(file_, inputs_[i], [&] {
+    if (source.type() != 2 && source.type() != 4) fail("it must hold int32 or int64");
+    if (!has_data(file_, source)) fail("it must be a constant");
+    const auto* data = buffer_of(file_, source)->data();
+    if (data->size() % size != 0 || data->size() / size > 64) fail("it holds ", data->size(), " bytes");
+    for (size_t at = 0; at < data->size(); at += size) {
+      int64_t wide = 0;
+      int32_t small = 0;
+      std::memcpy(size == 8 ? static_cast<void*>(&wide) : &small, data->data() + at, size);
+      values.push_back(size == 8 ? wide : small);
+    }
+  });
+  return values;
+}
+
+Shape TfliteOp::output_shape_in_file() const {
+  return shape_of(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0])));
+}
+
+int32_t TfliteOp::output(const Shape& shape) {
+  DraftTensor made = tflite_tensor(file_, outputs_[0]);
+  if (made.dtype == DType::kS32) fail("int32 activations are not supported");
+  if (made.dtype == DType::kS8 && made.scales.size() != 1)
+    fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
+  check_shape(shape, made.dtype);
+  if (made.shape != shape && !file_.shapes_changed)
+    fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
+  made.shape = shape;
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
+  if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
+  if (has_data(file_, *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))))
+    fail("tensor ", quoted(made.name), " is a constant and must not be written");
+  draft().tensors.push_back(std::move(made));
+  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  return index;
+}
+
+int32_t TfliteOp::output_same(int32_t x, const Shape& shape) {
+  const int32_t made = output(shape);
+  const DraftTensor& to = draft().tensor(made);
+  if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
+  if (to.same_quantization(draft().tensor(x))) return made;
+  same_to_ = made;
+  same_from_ = add_activation_like(draft(), name_, x, shape);
+  return same_from_;
+}
+
+void TfliteOp::finish_same() {
+  if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
+}
+
+DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
+  return add_node(draft(), op, name_, source_, std::move(inputs), output);
+}
+
+void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output) {
+  float low = -INFINITY, high = INFINITY;
+  switch (activation) {
+    case tflite::Activation::None:
+      return;
+    case tflite::Activation::Relu:
+      low = 0.0f;
+      break;
+    case tflite::Activation::ReluN1To1:
+      low = -1.0f;
+      high = 1.0f;
+      break;
+    case tflite::Activation::Relu6:
+      low = 0.0f;
+      high = 6.0f;
+      break;
+    default:
+      fail("fused activation ", static_cast<int>(activation), " is not supported");
+  }
+  if (output.dtype == DType::kF32) {
+    node.clamp_min = low;
+    node.clamp_max = high;
+    return;
+  }
+  node.clamp_lo = quantize(low, output.scales[0], output.zero_point);
+  node.clamp_hi = quantize(high, output.scales[0], output.zero_point);
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,81 @@
+// Convolution, NHWC, weights [oc, kh, kw, ic / groups], with an optional residual input.
+#include "runtime/ops/checks.h"
+#include "runtime/ops/conv_checks.h"
+#include "runtime/ops/conv_gemm.h"
+
+namespace intaglio {
+namespace {
+
+ConvGeometry geometry(const NodeView& node) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  ConvGeometry g;
+  g.images = in[0];
+  g.h = in[1];
+  g.w = in[2];
+  g.ic = in[3];
+  g.oh = out[1];
+  g.ow = out[2];
+  g.oc = out[3];
+  g.groups = node.info.options.groups;
+  g.window = node.info.options.window;
+  return g;
+}
+
+Error check_geometry(const NodeView& node) {
+  ITG_TRY(check_input_rank(node, 0, 4));
+  ITG_TRY(check_input_rank(node, kWeightInput, 4));
+  ITG_TRY(check_output_rank(node, 4));
+  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
+  const NodeOptions& o = node.info.options;
+  if (o.groups < 1 || in[3] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, in[3]);
+  if (w[0] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, w[0]);
+  const int32_t expected[4] = {w[0], o.window.kernel_h, o.window.kernel_w, in[3] / o.groups};
+  for (int32_t i = 1; i < 4; ++i)
+    if (w[i] != expected[i]) return node.input_error(Status::kShapeMismatch, kWeightInput, w[i], expected[i]);
+  if (out[0] != in[0]) return node.output_error(Status::kShapeMismatch, 0, out[0], in[0]);
+  if (out[3] != w[0]) return node.output_error(Status::kShapeMismatch, 0, out[3], w[0]);
+  return check_window(node, in[1], in[2], out[1], out[2]);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 4));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s8(node, 0, true));
+  return plan_gemm_s8(node, geometry(node), context, plan);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 4));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_f32(node, 0, true));
+  return plan_gemm_f32(node, geometry(node), context, plan);
+}
+
+void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_s8(node, geometry(node), kernel, persistent);
+}
+void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_f32(node, geometry(node), kernel, persistent);
+}
+void run_s8(const NodeView& node, const NodeRun& run) { run_gemm_s8(node, geometry(node), run); }
+void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.weight_input = kWeightInput;
+  rule.weight_axis = 0;
+  rule.bias_input = kBiasInput;
+  rule.residual_input = kResidualInput;
+  return rule;
+}
+
+}  // namespace
+
+// The output may stand where the residual stands: each element is read before it is written.
+extern const OpDef kConv2dS8, kConv2dF32;
+const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, quant_rule(),
+                         plan_s8,     prepare_s8, run_s8,         gemm_s8_name};
+const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, quant_rule(),
+                          plan_f32,    prepare_f32, run_f32,        gemm_f32_name};
+
+}  // namespace intaglio

@@ -1,0 +1,159 @@
+#include "runtime/ops/conv_checks.h"
+
+#include <cstring>
+
+#include "runtime/add_params.h"
+#include "runtime/ops/checks.h"
+#include "runtime/quantization_range.h"
+
+namespace intaglio {
+namespace {
+
+bool same_bits(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+bool is_finite(float v) { return v - v == 0.0f; }
+
+// A weight tensor seen as [outer, channels, inner].
+struct ChannelView {
+  int64_t outer, channels, inner;
+};
+
+ChannelView channel_view(const Shape& shape, int32_t axis) {
+  return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank)};
+}
+
+Error check_weight_quantization(const NodeView& node, int32_t axis) {
+  const Quantization q = node.input(kWeightInput).quantization;
+  const int32_t channels = node.input(kWeightInput).shape[axis];
+  const auto error = [&](Status status, int64_t value, int64_t limit = 0) {
+    return node.input_error(status, kWeightInput, value, limit);
+  };
+  if (q.scales.empty()) return error(Status::kQuantizationMissing, 0);
+  if (q.axis != -1 && q.axis != axis) return error(Status::kBadQuantizationAxis, q.axis, axis);
+  const size_t expected = q.axis == -1 ? 1 : static_cast<size_t>(channels);
+  if (q.scales.size != expected)
+    return error(Status::kScaleCount, static_cast<int64_t>(q.scales.size), static_cast<int64_t>(expected));
+  for (size_t c = 0; c < q.scales.size; ++c)
+    if (!is_scale(q.scales[c])) return error(Status::kBadScale, static_cast<int64_t>(c));
+  if (q.zero_point != 0) return error(Status::kBadZeroPoint, q.zero_point, 0);
+  return kNoError;
+}
+
+Error check_length(const NodeView& node, size_t found, int32_t channels) {
+  if (found == static_cast<size_t>(channels)) return kNoError;
+  if (found == 0) return node.error(Status::kMissingField);
+  return node.error(Status::kShapeMismatch, static_cast<int64_t>(found), channels);
+}
+
+Error check_sums(const NodeView& node, const ChannelView& view) {
+  const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
+  const auto* const bias =
+      node.has_input(kBiasInput) ? reinterpret_cast<const int32_t*>(node.input(kBiasInput).constant.data) : nullptr;
+  const int64_t zero_point = node.input(0).quantization.zero_point;
+  for (int64_t c = 0; c < view.channels; ++c) {
+    int64_t sum = 0, magnitude = 0;
+    for (int64_t o = 0; o < view.outer; ++o) {
+      const int8_t* const run = w + (o * view.channels + c) * view.inner;
+      for (int64_t i = 0; i < view.inner; ++i) {
+        sum += run[i];
+        magnitude += run[i] < 0 ? -run[i] : run[i];
+      }
+    }
+    const int64_t b = bias != nullptr ? bias[c] : 0;
+    if ((b < 0 ? -b : b) + 255 * magnitude > INT32_MAX)
+      return node.input_error(Status::kAccumulatorOverflow, kWeightInput, c);
+    if (node.info.options.folded_bias[static_cast<size_t>(c)] != b - zero_point * sum)
+      return node.error(Status::kBadFoldedBias, c);
+  }
+  return kNoError;
+}
+
+Error check_finite(const NodeView& node, int32_t input, const ChannelView& view) {
+  const auto* v = reinterpret_cast<const float*>(node.input(input).constant.data);
+  for (int64_t o = 0; o < view.outer; ++o)
+    for (int64_t c = 0; c < view.channels; ++c)
+      for (int64_t i = 0; i < view.inner; ++i)
+        if (!is_finite(*v++)) return node.input_error(Status::kNonFinite, input, c);
+  return kNoError;
+}
+
+Error check_residual_shape(const NodeView& node) {
+  const Shape found = node.input(kResidualInput).shape, expected = node.output().shape;
+  if (found.rank != expected.rank)
+    return node.input_error(Status::kBadRank, kResidualInput, found.rank, expected.rank);
+  for (int32_t i = 0; i < found.rank; ++i)
+    if (found[i] != expected[i])
+      return node.input_error(Status::kShapeMismatch, kResidualInput, found[i], expected[i]);
+  return kNoError;
+}
+
+}  // namespace
+
+Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
+  const Shape shape = node.input(kWeightInput).shape;
+  const int32_t channels = shape[axis];
+  ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements()));
+  ITG_TRY(check_weight_quantization(node, axis));
+  if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kS32, channels));
+  const NodeOptions& options = node.info.options;
+  ITG_TRY(check_length(node, options.multiplier.size, channels));
+  ITG_TRY(check_length(node, options.folded_bias.size, channels));
+  const Span<const float> scales = node.input(kWeightInput).quantization.scales;
+  const float in_scale = node.input(0).quantization.scales[0];
+  for (size_t c = 0; c < options.multiplier.size; ++c) {
+    const float product = in_scale * scales[scales.size == 1 ? 0 : c];
+    if (!same_bits(options.multiplier[c], product / out_scale))
+      return node.error(Status::kBadMultiplier, static_cast<int64_t>(c));
+  }
+  return check_sums(node, channel_view(shape, axis));
+}
+
+Error check_weights_f32(const NodeView& node, int32_t axis) {
+  const Shape shape = node.input(kWeightInput).shape;
+  ITG_TRY(check_constant(node, kWeightInput, DType::kF32, shape.elements()));
+  if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kF32, shape[axis]));
+  ITG_TRY(check_finite(node, kWeightInput, channel_view(shape, axis)));
+  return node.has_input(kBiasInput) ? check_finite(node, kBiasInput, {1, shape[axis], 1}) : kNoError;
+}
+
+Error check_residual_s8(const NodeView& node) {
+  ITG_TRY(check_input_s8(node, kResidualInput));
+  ITG_TRY(check_residual_shape(node));
+  const NodeOptions& o = node.info.options;
+  if (!is_scale(o.intermediate_scale)) return node.error(Status::kBadScale);
+  if (!is_zero_point(o.intermediate_zero_point))
+    return node.error(Status::kBadZeroPoint, o.intermediate_zero_point, o.intermediate_zero_point < 0 ? -128 : 127);
+  const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
+  AddS8 params;
+  const bool exact =
+      make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
+                  out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &params);
+  return exact ? kNoError : node.input_error(Status::kScaleRatio, kResidualInput);
+}
+
+Error check_residual_f32(const NodeView& node) {
+  ITG_TRY(check_input_dtype(node, kResidualInput, DType::kF32));
+  return check_residual_shape(node);
+}
+
+Error check_conv_s8(const NodeView& node, int32_t axis, bool residual_allowed) {
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_clamp_codes(node));
+  float out_scale = node.output().quantization.scales[0];
+  if (residual_allowed && node.has_input(kResidualInput)) {
+    ITG_TRY(check_residual_s8(node));
+    out_scale = node.info.options.intermediate_scale;
+  }
+  return check_weights_s8(node, axis, out_scale);
+}
+
+Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed) {
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  if (residual_allowed && node.has_input(kResidualInput)) ITG_TRY(check_residual_f32(node));
+  return check_weights_f32(node, axis);
+}
+
+}  // namespace intaglio

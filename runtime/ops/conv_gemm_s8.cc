@@ -1,0 +1,95 @@
+#include "kernels/gemm_s8.h"
+#include "runtime/add_params.h"
+#include "runtime/ops/conv_checks.h"
+#include "runtime/ops/conv_gemm.h"
+
+namespace intaglio {
+namespace {
+
+ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
+  const int32_t k = g.ic / g.groups;
+  return conv_scratch(g, k, int64_t{g.taps()} * kernel.mr, gemm_s8_scratch_bytes(kernel, g.taps(), k));
+}
+
+}  // namespace
+
+Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
+  const int32_t index = gemm_s8_select(context.isa);
+  const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+  plan->kernel = static_cast<uint16_t>(index);
+  const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.taps(), g.ic / g.groups);
+  return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
+}
+
+void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index, uint8_t* persistent) {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(kernel_index);
+  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+  const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
+  const int64_t packed = gemm_s8_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
+  for (int32_t group = 0; group < g.groups; ++group)
+    gemm_s8_pack(kernel, w + group * plain, n, taps, k, persistent + group * packed);
+}
+
+void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run) {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+  const NodeOptions& options = node.info.options;
+  const Quantization in = node.input(0).quantization, out = node.output().quantization;
+  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+
+  const auto* const weights = kernel.packs ? reinterpret_cast<const int8_t*>(run.persistent)
+                                           : run.input<int8_t>(node, kWeightInput);
+  const int64_t group_bytes =
+      kernel.packs ? gemm_s8_packed_bytes(kernel, n, taps, k) : int64_t{n} * taps * k;
+  const int64_t panel_bytes =
+      kernel.packs ? gemm_s8_packed_bytes(kernel, kernel.nr, taps, k) : int64_t{kernel.nr} * taps * k;
+
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  const bool adds = node.has_input(kResidualInput);
+  const int8_t* const residual = adds ? run.input<int8_t>(node, kResidualInput) : nullptr;
+  AddS8 add{};
+  OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
+  if (adds) {
+    const Quantization other = node.input(kResidualInput).quantization;
+    make_add_s8(options.intermediate_scale, options.intermediate_zero_point, other.scales[0], other.zero_point,
+                out.scales[0], out.zero_point, options.clamp_lo, options.clamp_hi, &add);
+    requant = make_output_s8(options.intermediate_zero_point, -128, 127);
+  }
+
+  const ConvScratch scratch = scratch_of(g, kernel);
+  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
+  if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
+  const GemmSplit split = gemm_split(g, kernel.mr, kernel.nr, executor_width(*run.executor));
+  for_ranges(*run.executor, split.items(g.groups), [&](int32_t slot, int32_t first, int32_t last) {
+    uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
+    auto** const rows = reinterpret_cast<const int8_t**>(memory);
+    for (int32_t i = first; i < last; ++i) {
+      const GemmItem item = gemm_item(g, split, kernel.mr, i);
+      fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                        kernel.mr, rows);
+      const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
+      const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
+      GemmS8Args args;
+      args.rows = rows;
+      args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
+      args.folded_bias = options.folded_bias.data + channel;
+      args.multiplier = options.multiplier.data + channel;
+      args.output = y + target;
+      args.output_stride = static_cast<size_t>(g.oc);
+      args.residual = adds ? residual + target : nullptr;
+      args.residual_stride = static_cast<size_t>(g.oc);
+      args.add = &add;
+      args.scratch = memory + scratch.table_bytes;
+      args.requant = requant;
+      args.m = item.pixels;
+      args.n = item.columns;
+      args.taps = taps;
+      args.k = k;
+      kernel.function(args);
+    }
+  });
+}
+
+const char* gemm_s8_name(uint16_t kernel) { return gemm_s8_kernel(kernel).name; }
+
+}  // namespace intaglio

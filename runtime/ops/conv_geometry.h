@@ -1,0 +1,88 @@
+// The shape of a convolution as kernels with indirection take it, and how its work is split.
+#pragma once
+
+#include "platforms/parallel.h"
+#include "runtime/window.h"
+
+namespace intaglio {
+
+// NHWC [images, h, w, ic] to [images, oh, ow, oc]. A fully connected layer is one with h = w = oh = ow = 1.
+struct ConvGeometry {
+  int32_t images = 0, h = 1, w = 1, ic = 0;
+  int32_t oh = 1, ow = 1, oc = 0;
+  int32_t groups = 1;
+  Window2d window;
+
+  int32_t taps() const { return window.kernel_h * window.kernel_w; }
+  int32_t pixels() const { return images * oh * ow; }
+  bool padded() const {
+    return (window.pad_top | window.pad_left | window.pad_bottom | window.pad_right) != 0;
+  }
+};
+
+// Fills `rows` for output pixels [first, first + count): the row that tap t of pixel p reads goes to
+// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`.
+template <typename T>
+void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+               int32_t pixel_step, int32_t tap_step, const T** rows) {
+  for (int32_t p = 0; p < count; ++p) {
+    const int32_t pixel = first + p, line = pixel / g.ow;
+    const int32_t image = line / g.oh, out_y = line % g.oh, out_x = pixel % g.ow;
+    const T** row = rows + static_cast<ptrdiff_t>(p) * pixel_step;
+    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
+      const int32_t y = input_y(g.window, out_y, ky);
+      const bool y_inside = y >= 0 && y < g.h;
+      const ptrdiff_t line_start = (static_cast<ptrdiff_t>(image) * g.h + y) * g.w;
+      for (int32_t kx = 0; kx < g.window.kernel_w; ++kx, row += tap_step) {
+        const int32_t column = input_x(g.window, out_x, kx);
+        *row = y_inside && column >= 0 && column < g.w ? x + (line_start + column) * g.ic : padding;
+      }
+    }
+  }
+}
+
+inline int32_t executor_width(const Executor& executor) {
+  return executor.parallel_for == nullptr ? 1 : executor.width;
+}
+
+// Cuts [0, items) into at most `width` ranges and calls body(slot, first, last) for each; each range has a slot of
+// scratch of its own, whatever threads run it. The cut changes no result.
+template <typename Body>
+void for_ranges(const Executor& executor, int64_t items, Body body) {
+  const int64_t width = executor_width(executor);
+  const auto ranges = static_cast<int32_t>(items < width ? items : width);
+  parallel_for(executor, ranges, [&](int32_t slot) {
+    body(slot, static_cast<int32_t>(items * slot / ranges), static_cast<int32_t>(items * (slot + 1) / ranges));
+  });
+}
+
+// Scratch memory: one padding row, then a slot a range, each [pointer table | the kernel's own]. A table entry
+// counts as 8 bytes on every machine, so that a host's figure holds for all.
+struct ConvScratch {
+  int64_t padding_bytes, table_bytes, slot_bytes;
+
+  int64_t total(int32_t width) const { return padding_bytes + width * slot_bytes; }
+};
+
+inline ConvScratch conv_scratch(const ConvGeometry& g, int64_t row_bytes, int64_t table_entries,
+                                int64_t kernel_bytes) {
+  constexpr int64_t kTableEntryBytes = 8;
+  const auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  ConvScratch s;
+  s.padding_bytes = g.padded() ? aligned(row_bytes) : 0;
+  s.table_bytes = aligned(table_entries * kTableEntryBytes);
+  s.slot_bytes = s.table_bytes + aligned(kernel_bytes);
+  return s;
+}
+
+// Sizes within what a session can hold.
+inline Error set_sizes(const NodeView& node, int64_t persistent, int64_t scratch, NodePlan* plan) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 31;
+  const int64_t larger = persistent > scratch ? persistent : scratch;
+  if (larger > kMaxBytes) return node.input_error(Status::kTensorTooLarge, 1, larger, kMaxBytes);
+  plan->persistent_bytes = static_cast<uint32_t>(persistent);
+  plan->scratch_bytes = static_cast<uint32_t>(scratch);
+  return kNoError;
+}
+
+}  // namespace intaglio

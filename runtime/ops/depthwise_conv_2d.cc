@@ -1,0 +1,159 @@
+// Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
+#include "kernels/dwconv_f32.h"
+#include "kernels/dwconv_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/conv_checks.h"
+#include "runtime/ops/conv_geometry.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kChannelAxis = 2;  // of the weights
+
+ConvGeometry geometry(const NodeView& node) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  ConvGeometry g;
+  g.images = in[0];
+  g.h = in[1];
+  g.w = in[2];
+  g.ic = in[3];
+  g.oh = out[1];
+  g.ow = out[2];
+  g.oc = out[3];
+  g.window = node.info.options.window;
+  return g;
+}
+
+Error check_geometry(const NodeView& node) {
+  ITG_TRY(check_input_rank(node, 0, 4));
+  ITG_TRY(check_input_rank(node, kWeightInput, 3));
+  ITG_TRY(check_output_rank(node, 4));
+  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
+  const Window2d& window = node.info.options.window;
+  if (w[0] != window.kernel_h)
+    return node.input_error(Status::kShapeMismatch, kWeightInput, w[0], window.kernel_h);
+  if (w[1] != window.kernel_w)
+    return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], window.kernel_w);
+  if (w[2] % in[3] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[2], in[3]);
+  if (out[0] != in[0]) return node.output_error(Status::kShapeMismatch, 0, out[0], in[0]);
+  if (out[3] != w[2]) return node.output_error(Status::kShapeMismatch, 0, out[3], w[2]);
+  return check_window(node, in[1], in[2], out[1], out[2]);
+}
+
+ConvScratch scratch_of(const ConvGeometry& g, const DwconvS8Kernel& kernel) {
+  return conv_scratch(g, g.ic, int64_t{g.taps()} * kernel.pixels, dwconv_s8_scratch_bytes(kernel, g.taps()));
+}
+
+ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
+  return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s8(node, kChannelAxis, false));
+  const ConvGeometry g = geometry(node);
+  const int32_t kernel = dwconv_s8_select(context.isa, g.oc / g.ic);
+  plan->kernel = static_cast<uint16_t>(kernel);
+  return set_sizes(node, 0, scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width), plan);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_f32(node, kChannelAxis, false));
+  const ConvGeometry g = geometry(node);
+  const int32_t kernel = dwconv_f32_select(context.isa, g.oc / g.ic);
+  plan->kernel = static_cast<uint16_t>(kernel);
+  return set_sizes(node, 0, scratch_of(g, dwconv_f32_kernel(kernel)).total(context.width), plan);
+}
+
+// Calls body(rows, first, pixels, kernel_scratch) for runs of at most `step` output pixels.
+template <typename T, typename Body>
+void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratch& scratch, int32_t step,
+                     const T* x, Body body) {
+  const auto* const padding = reinterpret_cast<const T*>(run.scratch);
+  const int32_t pixels = g.pixels(), taps = g.taps();
+  for_ranges(*run.executor, (int64_t{pixels} + step - 1) / step, [&](int32_t slot, int32_t first, int32_t last) {
+    uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
+    auto** const rows = reinterpret_cast<const T**>(memory);
+    for (int32_t i = first; i < last; ++i) {
+      const int32_t pixel = i * step;
+      const int32_t count = pixels - pixel < step ? pixels - pixel : step;
+      fill_rows<T>(g, x, padding, pixel, count, taps, 1, rows);
+      body(rows, pixel, count, memory + scratch.table_bytes);
+    }
+  });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
+  const NodeOptions& options = node.info.options;
+  const int32_t in_zero_point = node.input(0).quantization.zero_point;
+  if (g.padded()) memset(run.scratch, in_zero_point, static_cast<size_t>(g.ic));
+  DwconvS8Args shared{};
+  shared.weights = run.input<int8_t>(node, kWeightInput);
+  shared.folded_bias = options.folded_bias.data;
+  shared.multiplier = options.multiplier.data;
+  shared.output_stride = static_cast<size_t>(g.oc);
+  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  shared.taps = g.taps();
+  shared.channels = g.ic;
+  shared.depth_multiplier = g.oc / g.ic;
+  auto* const y = run.output<int8_t>(node);
+  for_each_pixels(g, run, scratch_of(g, kernel), kernel.pixels, run.input<int8_t>(node, 0),
+                  [&](const int8_t* const* rows, int32_t first, int32_t pixels, uint8_t* scratch) {
+                    DwconvS8Args args = shared;
+                    args.rows = rows;
+                    args.output = y + static_cast<ptrdiff_t>(first) * g.oc;
+                    args.scratch = scratch;
+                    args.pixels = pixels;
+                    kernel.function(args);
+                  });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const DwconvF32Kernel& kernel = dwconv_f32_kernel(run.kernel);
+  const NodeOptions& options = node.info.options;
+  if (g.padded()) memset(run.scratch, 0, static_cast<size_t>(g.ic) * 4);
+  DwconvF32Args shared{};
+  shared.weights = run.input<float>(node, kWeightInput);
+  shared.bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
+  shared.output_stride = static_cast<size_t>(g.oc);
+  shared.clamp = {options.clamp_min, options.clamp_max};
+  shared.taps = g.taps();
+  shared.channels = g.ic;
+  shared.depth_multiplier = g.oc / g.ic;
+  auto* const y = run.output<float>(node);
+  for_each_pixels(g, run, scratch_of(g, kernel), kernel.pixels, run.input<float>(node, 0),
+                  [&](const float* const* rows, int32_t first, int32_t pixels, uint8_t*) {
+                    DwconvF32Args args = shared;
+                    args.rows = rows;
+                    args.output = y + static_cast<ptrdiff_t>(first) * g.oc;
+                    args.pixels = pixels;
+                    kernel.function(args);
+                  });
+}
+
+const char* name_s8(uint16_t kernel) { return dwconv_s8_kernel(kernel).name; }
+const char* name_f32(uint16_t kernel) { return dwconv_f32_kernel(kernel).name; }
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.weight_input = kWeightInput;
+  rule.weight_axis = kChannelAxis;
+  rule.bias_input = kBiasInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32;
+const OpDef kDepthwiseConv2dS8 = {
+    Op::kDepthwiseConv2d, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, name_s8};
+const OpDef kDepthwiseConv2dF32 = {
+    Op::kDepthwiseConv2d, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_f32, name_f32};
+
+}  // namespace intaglio

@@ -1,0 +1,70 @@
+// Fully connected layer: x of rank 2 or more, read as [m, k]; weights [oc, k].
+#include "runtime/ops/checks.h"
+#include "runtime/ops/conv_checks.h"
+#include "runtime/ops/conv_gemm.h"
+
+namespace intaglio {
+namespace {
+
+ConvGeometry geometry(const NodeView& node) {
+  const Shape w = node.input(kWeightInput).shape;
+  ConvGeometry g;
+  g.ic = w[1];
+  g.oc = w[0];
+  g.images = static_cast<int32_t>(node.input(0).shape.elements() / g.ic);
+  return g;
+}
+
+Error check_geometry(const NodeView& node) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  if (in.rank < 2) return node.input_error(Status::kBadRank, 0, in.rank, 2);
+  ITG_TRY(check_input_rank(node, kWeightInput, 2));
+  if (out.rank < 2) return node.output_error(Status::kBadRank, 0, out.rank, 2);
+  const Shape w = node.input(kWeightInput).shape;
+  const int64_t elements = in.elements();
+  if (elements % w[1] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], in.back(0));
+  if (out.back(0) != w[0]) return node.output_error(Status::kShapeMismatch, 0, out.back(0), w[0]);
+  const int64_t m = elements / w[1], out_m = out.elements() / w[0];
+  return out_m == m ? kNoError : node.output_error(Status::kShapeMismatch, 0, out_m, m);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s8(node, 0, false));
+  return plan_gemm_s8(node, geometry(node), context, plan);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_f32(node, 0, false));
+  return plan_gemm_f32(node, geometry(node), context, plan);
+}
+
+void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_s8(node, geometry(node), kernel, persistent);
+}
+void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_f32(node, geometry(node), kernel, persistent);
+}
+void run_s8(const NodeView& node, const NodeRun& run) { run_gemm_s8(node, geometry(node), run); }
+void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.weight_input = kWeightInput;
+  rule.weight_axis = 0;
+  rule.bias_input = kBiasInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kFullyConnectedS8, kFullyConnectedF32;
+const OpDef kFullyConnectedS8 = {Op::kFullyConnected, DType::kS8, -1,     quant_rule(),
+                                 plan_s8,             prepare_s8, run_s8, gemm_s8_name};
+const OpDef kFullyConnectedF32 = {Op::kFullyConnected, DType::kF32, -1,      quant_rule(),
+                                  plan_f32,            prepare_f32, run_f32, gemm_f32_name};
+
+}  // namespace intaglio

@@ -1,0 +1,131 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/eltwise_f32.h"
+#include "kernels/eltwise_s8.h"
+#include "tests/support/random_values.h"
+
+namespace intaglio {
+namespace {
+
+using test::bits_of;
+using test::RandomValues;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+const int32_t kSizes[] = {1, 3, 15, 16, 17, 63, 64, 65, 200};
+
+int8_t expected_sum(int32_t a, int32_t b, const AddS8& p) {
+  const int64_t sum =
+      int64_t{a - p.a_zero_point} * p.a_multiplier + int64_t{b - p.b_zero_point} * p.b_multiplier;
+  const int64_t rounded = (sum + (int64_t{1} << (p.right_shift - 1))) >> p.right_shift;
+  return static_cast<int8_t>(std::clamp<int64_t>(p.zero_point + rounded, p.lo, p.hi));
+}
+
+AddS8 random_params(RandomValues& random) {
+  AddS8 p;
+  p.a_zero_point = random.integer(-128, 127);
+  p.b_zero_point = random.integer(-128, 127);
+  p.a_multiplier = random.integer(0, 32767);
+  p.b_multiplier = random.integer(-32767, 32767);
+  p.right_shift = random.integer(1, 30);
+  p.zero_point = random.integer(-128, 127);
+  p.lo = random.integer(-128, 127);
+  p.hi = random.integer(p.lo, 127);
+  return p;
+}
+
+TEST_CASE("int8 addition equals the formula for every size") {
+  RandomValues random(1);
+  for (int32_t trial = 0; trial < 200; ++trial) {
+    const AddS8 p = random_params(random);
+    for (const int32_t n : kSizes) {
+      const int32_t rows = random.integer(1, 3);
+      const std::vector<int8_t> a = random.codes(static_cast<size_t>(rows * n));
+      const std::vector<int8_t> b = random.codes(static_cast<size_t>(n));
+      std::vector<int8_t> y(a.size()), expected(a.size());
+      for (size_t i = 0; i < a.size(); ++i) expected[i] = expected_sum(a[i], b[i % b.size()], p);
+      add_rows_s8(a.data(), b.data(), y.data(), rows, n, p);
+      REQUIRE(y == expected);
+      y = a;
+      add_rows_s8(y.data(), b.data(), y.data(), rows, n, p);
+      REQUIRE(y == expected);
+    }
+  }
+}
+
+TEST_CASE("int8 addition of one code") {
+  RandomValues random(2);
+  for (int32_t trial = 0; trial < 100; ++trial) {
+    const AddS8 p = random_params(random);
+    for (const int32_t n : kSizes) {
+      const auto b = static_cast<int8_t>(random.integer(-128, 127));
+      std::vector<int8_t> y = random.codes(static_cast<size_t>(n)), expected(y.size());
+      for (size_t i = 0; i < y.size(); ++i) expected[i] = expected_sum(y[i], b, p);
+      add_code_s8(y.data(), b, y.data(), n, p);
+      REQUIRE(y == expected);
+    }
+  }
+}
+
+TEST_CASE("int8 addition at its extremes does not wrap") {
+  for (const int32_t code : {-128, 127}) {
+    const int32_t zero_point = code == -128 ? 127 : -128;
+    const AddS8 p{zero_point, zero_point, 32767, 32767, 30, 0, -128, 127};
+    const auto c = static_cast<int8_t>(code);
+    int8_t y = 0;
+    add_rows_s8(&c, &c, &y, 1, 1, p);
+    CHECK(y == expected_sum(c, c, p));
+  }
+}
+
+TEST_CASE("a lookup reads the entry of each code") {
+  RandomValues random(3);
+  const std::vector<int8_t> table = random.codes(256);
+  std::vector<int8_t> x(256), y(256);
+  for (size_t i = 0; i < 256; ++i) x[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
+  lookup_s8(x.data(), table.data(), y.data(), 256);
+  CHECK(y == table);
+  lookup_s8(x.data(), table.data(), x.data(), 256);
+  CHECK(x == table);
+}
+
+TEST_CASE("FP32 addition: one rounding, then the clamp") {
+  RandomValues random(4);
+  const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
+  for (const ClampF32& clamp : clamps) {
+    for (const int32_t n : kSizes) {
+      const std::vector<float> a = random.reals(static_cast<size_t>(3 * n), -10.0f, 10.0f);
+      const std::vector<float> b = random.reals(static_cast<size_t>(n), -10.0f, 10.0f);
+      std::vector<float> y(a.size()), expected(a.size()), expected_one(a.size());
+      for (size_t i = 0; i < a.size(); ++i) {
+        expected[i] = std::min(std::max(a[i] + b[i % b.size()], clamp.lo), clamp.hi) + 0.0f;
+        expected_one[i] = std::min(std::max(a[i] + b[0], clamp.lo), clamp.hi) + 0.0f;
+      }
+      add_rows_f32(a.data(), b.data(), y.data(), 3, n, clamp);
+      REQUIRE(bits_of(y) == bits_of(expected));
+      y = a;
+      add_rows_f32(y.data(), b.data(), y.data(), 3, n, clamp);
+      REQUIRE(bits_of(y) == bits_of(expected));
+      add_value_f32(a.data(), b[0], y.data(), 3 * n, clamp);
+      REQUIRE(bits_of(y) == bits_of(expected_one));
+    }
+  }
+}
+
+TEST_CASE("FP32 results are canonical: one NaN, no negative zero") {
+  const float negative_nan = f32_from_bits(0xffc12345u);
+  const std::vector<float> a = {-0.0f, kInf, negative_nan, 1.0f, -kInf};
+  const std::vector<float> b = {-0.0f, -kInf, 1.0f, negative_nan, 1.0f};
+  std::vector<float> y(a.size());
+  add_rows_f32(a.data(), b.data(), y.data(), 1, 5, {-kInf, kInf});
+  CHECK(bits_of(y) == std::vector<uint32_t>{0u, 0x7fc00000u, 0x7fc00000u, 0x7fc00000u, 0xff800000u});
+  clamp_row_f32(a.data(), y.data(), 5, {0.0f, 6.0f});
+  CHECK(bits_of(y) == std::vector<uint32_t>{0u, bits_of(6.0f), 0x7fc00000u, bits_of(1.0f), 0u});
+  clamp_row_f32(a.data(), y.data(), 5, {-kInf, -0.0f});
+  CHECK(bits_of(y) == std::vector<uint32_t>{0u, 0u, 0x7fc00000u, 0u, 0xff800000u});
+}
+
+}  // namespace
+}  // namespace intaglio

@@ -1,0 +1,199 @@
+// Every int8 gemm kernel that this CPU can run against a plain loop, tolerance 0.
+#include "kernels/gemm_s8.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using intaglio::test::Exact;
+using intaglio::test::Random;
+
+namespace {
+
+bool runs_here(const GemmS8Kernel& kernel) { return (kernel.isa & ~(cpu_isa() & kCompiledIsa)) == 0; }
+
+struct Case {
+  int32_t m, n, taps, k;
+  bool residual;
+  int32_t codes;  // 0: random; 1: all -128; 2: -128 times 127
+  bool extreme_bias;
+};
+
+void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
+  CAPTURE(kernel.name);
+  CAPTURE(c.m);
+  CAPTURE(c.n);
+  CAPTURE(c.taps);
+  CAPTURE(c.k);
+  CAPTURE(c.residual);
+  const auto k = static_cast<size_t>(c.k), n = static_cast<size_t>(c.n), taps = static_cast<size_t>(c.taps);
+  const auto filled = [&](size_t count, int8_t extreme) {
+    return c.codes == 0 ? random.codes(count) : std::vector<int8_t>(count, extreme);
+  };
+
+  // Rows stand in buffers of their own exact size; several taps may share one.
+  std::vector<std::unique_ptr<Exact<int8_t>>> pool;
+  for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(k, -128)));
+  Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = static_cast<int32_t>(i) % kernel.mr < c.m ? pool[random.bits() % 8]->data() : nullptr;
+
+  const Exact<int8_t> weights(filled(n * taps * k, c.codes == 2 ? 127 : -128));
+  std::vector<int32_t> bias(n);
+  std::vector<float> multiplier(n);
+  const float scale = 100.0f / (1.0f + 5000.0f * static_cast<float>(c.taps) * static_cast<float>(c.k));
+  for (size_t i = 0; i < n; ++i) {
+    bias[i] = random.between(-20000, 20000);
+    if (c.extreme_bias) bias[i] = random.one_in(2) ? INT32_MAX - random.between(0, 9) : INT32_MIN + random.between(0, 9);
+    multiplier[i] = random.real(0.1f, 2.0f) * (c.extreme_bias ? 5e-8f : scale);
+  }
+  const Exact<int32_t> exact_bias(bias);
+  const Exact<float> exact_multiplier(multiplier);
+
+  const size_t stride = n + static_cast<size_t>(random.between(0, 3));
+  const size_t used = (static_cast<size_t>(c.m) - 1) * stride + n;
+  Exact<int8_t> residual(random.codes(used)), output(used);
+  memset(output.data(), 0x5a, used);
+  AddS8 add;
+  add.a_zero_point = random.between(-128, 127);
+  add.b_zero_point = random.between(-128, 127);
+  add.a_multiplier = random.between(1, 32767);
+  add.b_multiplier = random.between(1, 32767);
+  add.right_shift = random.between(10, 18);
+  add.zero_point = random.between(-128, 127);
+  add.lo = random.between(-128, 0);
+  add.hi = random.between(0, 127);
+
+  const int64_t packed_bytes = gemm_s8_packed_bytes(kernel, c.n, c.taps, c.k);
+  Exact<uint8_t> packed(static_cast<size_t>(packed_bytes));
+  gemm_s8_pack(kernel, weights.data(), c.n, c.taps, c.k, packed.data());
+  Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.taps, c.k)));
+  memset(scratch.data(), 0xa5, scratch.size());
+
+  GemmS8Args args;
+  args.rows = rows.data();
+  args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : weights.data();
+  args.folded_bias = exact_bias.data();
+  args.multiplier = exact_multiplier.data();
+  const bool in_place = c.residual && random.one_in(2);
+  if (in_place) memcpy(output.data(), residual.data(), used);
+  args.output = output.data();
+  args.output_stride = stride;
+  args.residual = !c.residual ? nullptr : (in_place ? output.data() : residual.data());
+  args.residual_stride = stride;
+  args.add = &add;
+  args.scratch = scratch.data();
+  const int32_t lo = random.between(-128, 0), hi = random.between(0, 127);
+  args.requant = c.residual ? make_output_s8(random.between(-128, 127), -128, 127)
+                            : make_output_s8(random.between(-128, 127), lo, hi);
+  args.m = c.m;
+  args.n = c.n;
+  args.taps = c.taps;
+  args.k = c.k;
+  kernel.function(args);
+
+  for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
+    for (size_t j = 0; j < n; ++j) {
+      int64_t acc = bias[j];
+      for (size_t t = 0; t < taps; ++t)
+        for (size_t i = 0; i < k; ++i)
+          acc += int64_t{rows[t * static_cast<size_t>(kernel.mr) + r][i]} * weights[(j * taps + t) * k + i];
+      int8_t expected = requantize_s8(static_cast<int32_t>(acc), multiplier[j], args.requant);
+      if (c.residual) expected = add_s8(expected, residual[r * stride + j], add);
+      CAPTURE(r);
+      CAPTURE(j);
+      REQUIRE(output[r * stride + j] == expected);
+    }
+    for (size_t j = n; j < stride && r + 1 < static_cast<size_t>(c.m); ++j)
+      REQUIRE(output[r * stride + j] == (in_place ? residual[r * stride + j] : 0x5a));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel, random shapes") {
+  for (int32_t index = 0; index < gemm_s8_count(); ++index) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+    if (!runs_here(kernel)) continue;
+    Random random(static_cast<uint32_t>(index) + 1);
+    const int32_t cases = test::shape_count(2000);
+    for (int32_t i = 0; i < cases; ++i) {
+      Case c;
+      c.m = random.between(1, kernel.mr);
+      c.n = random.one_in(4) ? random.between(1, 70) : random.between(1, 20);
+      c.taps = random.one_in(3) ? random.between(1, 10) : 1;
+      c.k = random.one_in(4) ? random.between(1, 300) : random.between(1, 36);
+      c.residual = random.one_in(3);
+      c.codes = random.one_in(6) ? random.between(1, 2) : 0;
+      c.extreme_bias = random.one_in(8);
+      run_case(kernel, c, random);
+    }
+  }
+}
+
+TEST_CASE("every row count, column count and depth up to past two vectors") {
+  for (int32_t index = 0; index < gemm_s8_count(); ++index) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+    if (!runs_here(kernel)) continue;
+    Random random(7);
+    for (int32_t m = 1; m <= kernel.mr; ++m)
+      for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
+        for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33}) run_case(kernel, {m, n, 2, k, false, 0, false}, random);
+  }
+}
+
+TEST_CASE("sums may wrap on the way") {
+  // 127 * -128 five thousand times over, started at the other end of int32.
+  for (int32_t index = 0; index < gemm_s8_count(); ++index) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+    if (!runs_here(kernel)) continue;
+    Random random(8);
+    for (const int32_t codes : {1, 2}) run_case(kernel, {1, 3, 10, 5000, false, codes, true}, random);
+  }
+}
+
+TEST_CASE("selection by mask") {
+  CHECK(std::string(gemm_s8_kernel(gemm_s8_select(isa::kScalar)).name) == "gemm_s8_scalar");
+  CHECK(std::string(gemm_s8_kernel(gemm_s8_select(isa::kAvx2)).name) == "gemm_s8_avx2");
+  // Whatever this build has compiled: sizes for another target need no function.
+  CHECK(gemm_s8_kernel(gemm_s8_select(isa::kAvx2)).mr == 6);
+  for (int32_t i = 0; i < gemm_s8_count(); ++i) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(i);
+    CHECK(gemm_s8_select(kernel.isa) <= i);
+    if ((kernel.isa & ~kCompiledIsa) == 0) CHECK(kernel.function != nullptr);
+  }
+  CHECK(gemm_s8_kernel(gemm_s8_count() - 1).isa == isa::kScalar);
+}
+
+TEST_CASE("one packer serves every layout") {
+  // A kernel of another machine: quads, eight columns, rows read as x + 128.
+  const GemmS8Kernel kernel = {"trial", isa::kScalar, 4, 8, 4, 128, true, 0, nullptr};
+  Random random(9);
+  for (int32_t i = 0; i < 200; ++i) {
+    const int32_t n = random.between(1, 20), taps = random.between(1, 4), k = random.between(1, 11);
+    const std::vector<int8_t> w = random.codes(static_cast<size_t>(n * taps * k));
+    Exact<int8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, n, taps, k)));
+    gemm_s8_pack(kernel, w.data(), n, taps, k, packed.data());
+    const int32_t blocks = (k + 3) / 4, panel = 8 * 4 + taps * blocks * 8 * 4;
+    REQUIRE(packed.size() == static_cast<size_t>((n + 7) / 8 * panel));
+    for (int32_t c = 0; c < (n + 7) / 8 * 8; ++c) {
+      const int8_t* const start = packed.data() + c / 8 * panel;
+      int32_t sum = 0;
+      for (int32_t t = 0; t < taps; ++t)
+        for (int32_t j = 0; j < blocks * 4; ++j) {
+          const int8_t expected = c < n && j < k ? w[static_cast<size_t>((c * taps + t) * k + j)] : int8_t{0};
+          sum += expected;
+          REQUIRE(start[32 + ((t * blocks + j / 4) * 8 + c % 8) * 4 + j % 4] == expected);
+        }
+      int32_t correction;
+      memcpy(&correction, start + c % 8 * 4, 4);
+      REQUIRE(correction == -128 * sum);
+    }
+  }
+}

@@ -1,0 +1,259 @@
+#include "calibrator/host/image_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "calibrator/host/labels.h"
+#include "tests/support/picture_files.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+template <typename T>
+bool refused(const Outcome<T>& outcome, const std::string& part) {
+  if (outcome) return false;
+  const bool found = outcome.message().find(part) != std::string::npos;
+  if (!found) MESSAGE(outcome.message() << " lacks " << part);
+  return found;
+}
+
+std::vector<std::string> names_of(const ImageFolder& folder) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < folder.count(); ++i) names.push_back(folder.name(i));
+  return names;
+}
+
+struct Input {
+  std::vector<int32_t> dims;
+  float scale = 0.0f;
+  TensorView view;
+  std::vector<uint8_t> bytes;
+
+  Input(std::vector<int32_t> shape, DType dtype, float s = 0.0f, int32_t zero_point = 0)
+      : dims(std::move(shape)), scale(s) {
+    view.info.name = "image";
+    view.info.dtype = dtype;
+    view.info.shape = {dims.data(), static_cast<int32_t>(dims.size())};
+    if (scale != 0.0f) view.info.quantization = {{&scale, 1}, zero_point, -1};
+    bytes.resize(view.info.bytes());
+    view.data = bytes.data();
+  }
+  Input(const Input&) = delete;
+};
+
+std::vector<uint8_t> pixels(uint8_t first, size_t size) {
+  std::vector<uint8_t> result(size);
+  for (size_t i = 0; i < size; ++i) result[i] = static_cast<uint8_t>(first + i);
+  return result;
+}
+
+template <typename T>
+Span<const uint8_t> raw(const std::vector<T>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+}  // namespace
+
+TEST_CASE("a folder's pictures, by name; what else is in it is noted") {
+  const TemporaryFolder folder;
+  folder.put("b.PNG", png_file(2, 2, 3, pixels(0, 12)));
+  folder.put("a.bmp", bmp_file(2, 2, pixels(20, 12)));
+  folder.put("c.png", png_file(2, 2, 1, pixels(40, 4)));
+  folder.put("labels.txt", std::string("a.bmp 1\n"));
+  std::filesystem::create_directory(folder / "more.png");
+  const auto found = ImageFolder::open(folder.path());
+  REQUIRE(found);
+  CHECK(names_of(*found) == std::vector<std::string>{"a.bmp", "b.PNG", "c.png"});
+  REQUIRE(found->notes().size() == 2);
+  CHECK(found->notes()[0].find("1 file is no picture and left out: labels.txt") != std::string::npos);
+  CHECK(found->notes()[1].find("1 folder") != std::string::npos);
+
+  Input input({1, 2, 2, 3}, DType::kF32);
+  REQUIRE(found->load(0, input.view, nullptr));
+  for (size_t i = 0; i < 12; ++i) CHECK(input.view.as<float>()[i] == float(20 + i));
+  REQUIRE(found->load(2, input.view, nullptr));
+  for (size_t i = 0; i < 12; ++i) CHECK(input.view.as<float>()[i] == float(40 + i / 3));
+
+  ImageInput recipe;
+  recipe.color = ColorOrder::kBgr;
+  recipe.channels = 3;
+  for (int c = 0; c < 3; ++c) recipe.norm[c] = 0.5f;
+  recipe.mean[0] = 22.0f;
+  REQUIRE(found->load(0, input.view, &recipe));
+  CHECK(input.view.as<float>()[0] == 0.0f);   // blue, 22
+  CHECK(input.view.as<float>()[2] == 10.0f);  // red, 20
+}
+
+TEST_CASE("without a recipe an int8 input takes pixels by its scale") {
+  const TemporaryFolder folder;
+  const std::string path = folder.put("a.png", png_file(2, 2, 1, {0, 100, 128, 255}));
+  const auto found = ImageFolder::open(path);
+  REQUIRE(found);
+  CHECK(names_of(*found) == std::vector<std::string>{"a.png"});
+  Input exact({1, 2, 2, 1}, DType::kS8, 1.0f, -128);
+  REQUIRE(found->load(0, exact.view, nullptr));
+  CHECK(exact.view.as<int8_t>()[1] == -28);
+  CHECK(exact.view.as<int8_t>()[3] == 127);
+  Input coarse({1, 2, 2, 1}, DType::kS8, 8.0f, -5);
+  REQUIRE(found->load(0, coarse.view, nullptr));
+  CHECK(coarse.view.as<int8_t>()[1] == 7);  // 12.5 rounds to the even 12
+  Input none({1, 2, 2, 1}, DType::kS8);
+  CHECK(refused(found->load(0, none.view, nullptr), "has no scale"));
+  Input flat({1, 12}, DType::kF32);
+  CHECK(refused(found->load(0, flat.view, nullptr), "(1, 12)"));
+}
+
+TEST_CASE("a bad picture is named, with what is wrong") {
+  const TemporaryFolder folder;
+  auto file = png_file(4, 4, 3, pixels(0, 48));
+  folder.put("a.png", file);
+  file.resize(60);
+  folder.put("bad.png", file);
+  folder.put("text.jpg", std::string("no picture"));
+  folder.put("zero.png", std::string());
+  const auto found = ImageFolder::open(folder.path());
+  REQUIRE(found);
+  Input input({1, 2, 2, 3}, DType::kF32);
+  CHECK(found->load(0, input.view, nullptr));
+  CHECK(refused(found->load(1, input.view, nullptr), "bad.png: cannot be decoded"));
+  CHECK(refused(found->load(2, input.view, nullptr), "text.jpg: is no PNG, JPEG or BMP"));
+  CHECK(refused(found->load(3, input.view, nullptr), "zero.png: is empty"));
+}
+
+TEST_CASE("places without samples") {
+  const TemporaryFolder folder;
+  CHECK(refused(ImageFolder::open(folder / "none"), "no such file"));
+  CHECK(refused(ImageFolder::open(folder.path()), "holds no pictures"));
+  std::filesystem::create_directory(folder / "inner");
+  CHECK(refused(ImageFolder::open(folder.path()), "folders are not entered"));
+}
+
+TEST_CASE("a list takes its names; an unknown one is an error") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.png", "b.png", "c d.png"}) folder.put(name, png_file(1, 1, 1, {1}));
+  const auto open = [&](const std::string& list) {
+    return ImageFolder::open(folder.path(), {folder.put("list", list), 0, {}});
+  };
+  const auto found = open("c d.png\r\n\na.png\n");
+  REQUIRE(found);
+  CHECK(names_of(*found) == std::vector<std::string>{"a.png", "c d.png"});
+  CHECK(refused(open("a.png\ne.png\n"), "list line 2: " + folder.path() + " has no sample e.png"));
+  CHECK(refused(open("a.png\na.png\n"), "listed twice"));
+  CHECK(refused(open("\n"), "lists no samples"));
+  CHECK(refused(ImageFolder::open(folder.path(), {folder / "no list", 0, {}}), "no such file"));
+}
+
+TEST_CASE("a limit takes the smallest digests, whatever the names") {
+  const TemporaryFolder folder, renamed;
+  std::vector<std::pair<Digest, std::string>> order;
+  for (uint8_t i = 0; i < 20; ++i) {
+    const auto file = png_file(1, 1, 1, {i});
+    const std::string name = "p" + std::to_string(10 + i) + ".png";
+    folder.put(name, file);
+    renamed.put("p" + std::to_string(99 - i) + ".png", file);
+    Sha256 hash;
+    hash.update(file.data(), file.size());
+    order.emplace_back(hash.finish(), name);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> smallest;
+  for (size_t i = 0; i < 6; ++i) smallest.push_back(order[i].second);
+  std::sort(smallest.begin(), smallest.end());
+  const auto found = ImageFolder::open(folder.path(), {"", 6, {}});
+  REQUIRE(found);
+  CHECK(names_of(*found) == smallest);
+  const auto other = ImageFolder::open(renamed.path(), {"", 6, {}});
+  REQUIRE(other);
+  for (size_t i = 0; i < 6; ++i) {
+    bool same = false;
+    for (size_t k = 0; k < 6; ++k) same = same || *found->digest(i) == *other->digest(k);
+    CHECK(same);
+  }
+  CHECK(ImageFolder::open(folder.path(), {"", 50, {}})->count() == 20);
+  CHECK(refused(ImageFolder::open(folder.path(), {"", -1, {}}), "limit of -1"));
+}
+
+TEST_CASE("float and int8 arrays are inputs, one a sample") {
+  const TemporaryFolder folder;
+  std::vector<float> values;
+  for (int i = 0; i < 12; ++i) values.push_back(static_cast<float>(i) * 0.5f - 1.0f);
+  values[11] = std::nanf("");
+  REQUIRE(write_npy(folder / "f.npy", NpyType::kF32, {2, 3, 2}, raw(values)));
+  const auto found = ImageFolder::open(folder / "f.npy");
+  REQUIRE(found);
+  CHECK(names_of(*found) == std::vector<std::string>{"0", "1"});
+  Input real({1, 3, 2, 1}, DType::kF32);
+  REQUIRE(found->load(1, real.view, nullptr));
+  CHECK(std::memcmp(real.bytes.data(), values.data() + 6, 24) == 0);
+  Input codes({1, 3, 2}, DType::kS8, 0.02f, 10);
+  REQUIRE(found->load(1, codes.view, nullptr));
+  CHECK(codes.view.as<int8_t>()[0] == 110);
+  CHECK(codes.view.as<int8_t>()[1] == 127);
+  CHECK(codes.view.as<int8_t>()[5] == 10);  // not a number
+  Input other({1, 2, 3}, DType::kF32);
+  CHECK(refused(found->load(0, other.view, nullptr), "(3, 2), the model's input image takes (1, 2, 3)"));
+  const auto second = ImageFolder::open(folder / "f.npy", {folder.put("list", std::string("1\n")), 0, {}});
+  REQUIRE(second);
+  CHECK(names_of(*second) == std::vector<std::string>{"1"});
+  CHECK(*second->digest(0) == *found->digest(1));
+
+  REQUIRE(write_npy(folder / "s.npy", NpyType::kS8, {2, 6}, raw(pixels(250, 12))));
+  const auto small = ImageFolder::open(folder / "s.npy");
+  REQUIRE(small);
+  Input six({1, 6}, DType::kS8, 1.0f);
+  REQUIRE(small->load(1, six.view, nullptr));
+  CHECK(six.view.as<int8_t>()[0] == 0);
+  Input six_reals({1, 6}, DType::kF32);
+  CHECK(refused(small->load(1, six_reals.view, nullptr), "holds int8"));
+
+  REQUIRE(write_npy(folder / "i.npy", NpyType::kS32, {1, 1}, raw(pixels(0, 4))));
+  CHECK(refused(ImageFolder::open(folder / "i.npy"), "holds int32"));
+  REQUIRE(write_npy(folder / "e.npy", NpyType::kF32, {0, 1}, {}));
+  CHECK(refused(ImageFolder::open(folder / "e.npy"), "holds no samples"));
+  CHECK(refused(ImageFolder::open(folder.put("bad.npy", std::string("text and more text"))), "no .npy file"));
+}
+
+TEST_CASE("uint8 arrays are pictures") {
+  const TemporaryFolder folder;
+  REQUIRE(write_npy(folder / "g.npy", NpyType::kU8, {2, 2, 2}, raw(pixels(0, 8))));
+  REQUIRE(write_npy(folder / "a.npy", NpyType::kU8, {1, 1, 2, 4}, raw(pixels(0, 8))));
+  Input gray({1, 2, 2, 1}, DType::kF32), color({1, 1, 2, 3}, DType::kF32);
+  REQUIRE(ImageFolder::open(folder / "g.npy")->load(1, gray.view, nullptr));
+  CHECK(gray.view.as<float>()[3] == 7.0f);
+  REQUIRE(ImageFolder::open(folder / "a.npy")->load(0, color.view, nullptr));
+  CHECK(color.view.as<float>()[3] == 4.0f);
+  REQUIRE(write_npy(folder / "x.npy", NpyType::kU8, {2, 4}, raw(pixels(0, 8))));
+  CHECK(refused(ImageFolder::open(folder / "x.npy"), "uint8 arrays hold pictures"));
+}
+
+TEST_CASE("labels by name, by index, and in order") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& text) { return Labels::read(folder.put("labels.txt", text)); };
+  const auto named = read("b.png 3\na c.png\t0\r\n\n");
+  REQUIRE(named);
+  CHECK(named->count() == 2);
+  CHECK(named->largest() == 3);
+  CHECK(*named->of("b.png") == 3);
+  CHECK(*named->of("a c.png") == 0);
+  CHECK(refused(named->of("c.png"), "no line for c.png"));
+  const auto indexed = read("1 7\n0 2\n");
+  REQUIRE(indexed);
+  CHECK(*indexed->of("0") == 2);
+  const auto ordered = read("5\n6\n");
+  REQUIRE(ordered);
+  CHECK(*ordered->of("1") == 6);
+  CHECK(refused(read("a.png 1\nb.png x\n"), "line 2: 'x' is no class"));
+  CHECK(refused(read("a.png -1\n"), "'-1'"));
+  CHECK(refused(read("a.png 99999999999\n"), "line 1"));
+  CHECK(refused(read("a.png 1\na.png 2\n"), "line 2: a.png is listed twice"));
+  CHECK(refused(read("a.png 1\n2\n"), "no class after the name"));
+  CHECK(refused(read("1\na.png 2\n"), "more than a class"));
+  CHECK(refused(read("\n"), "holds no labels"));
+}

@@ -1,0 +1,171 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/pool_f32.h"
+#include "kernels/pool_s8.h"
+#include "tests/support/random_values.h"
+
+namespace intaglio {
+namespace {
+
+using test::bits_of;
+using test::RandomValues;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr ClampF32 kNoClamp{-kInf, kInf};
+const int32_t kChannels[] = {1, 3, 15, 16, 17, 31, 32, 33, 70};
+
+// Taps somewhere in a tensor, and the offsets they stand for.
+struct RandomTaps {
+  Taps taps;
+  size_t elements;
+  std::vector<size_t> offsets;
+};
+
+RandomTaps random_taps(RandomValues& random, int32_t channels) {
+  RandomTaps r{};
+  for (int32_t i = 0; i < 3; ++i) r.taps.count[i] = random.integer(1, 5);
+  r.taps.step[2] = channels + random.integer(0, 4);
+  r.taps.step[1] = r.taps.step[2] * random.integer(1, 6);
+  r.taps.step[0] = r.taps.step[1] * random.integer(1, 6);
+  for (int32_t i = 0; i < r.taps.count[0]; ++i)
+    for (int32_t j = 0; j < r.taps.count[1]; ++j)
+      for (int32_t k = 0; k < r.taps.count[2]; ++k)
+        r.offsets.push_back(
+            static_cast<size_t>(i * r.taps.step[0] + j * r.taps.step[1] + k * r.taps.step[2]));
+  r.elements = r.offsets.back() + static_cast<size_t>(channels);
+  return r;
+}
+
+TEST_CASE("int8 average: the exact sum of the taps, requantized once") {
+  RandomValues random(1);
+  for (int32_t trial = 0; trial < 60; ++trial) {
+    for (const int32_t channels : kChannels) {
+      const RandomTaps t = random_taps(random, channels);
+      const std::vector<int8_t> x = random.codes(t.elements);
+      const int32_t z_in = random.integer(-128, 127), z_out = random.integer(-128, 127);
+      const int32_t lo = random.integer(-128, 0), hi = random.integer(0, 127);
+      const float s_in = random.real(0.001f, 1.0f), s_out = random.real(0.001f, 1.0f);
+      const int32_t n = static_cast<int32_t>(t.offsets.size()) + random.integer(0, 3);
+      const OutputS8 output = make_output_s8(z_out, lo, hi);
+      std::vector<int8_t> y(static_cast<size_t>(channels)), expected(y.size());
+      average_s8(x.data(), t.taps, z_in, mean_multiplier(s_in, s_out, n), output, y.data(), channels);
+      for (size_t c = 0; c < y.size(); ++c) {
+        int64_t sum = 0;
+        for (const size_t offset : t.offsets) sum += x[offset + c] - z_in;
+        const float multiplier = s_in / (s_out * static_cast<float>(n));
+        expected[c] = requantize_s8(static_cast<int32_t>(sum), multiplier, output);
+      }
+      REQUIRE(y == expected);
+    }
+  }
+}
+
+TEST_CASE("int8 maximum: the largest code, clamped") {
+  RandomValues random(2);
+  for (int32_t trial = 0; trial < 60; ++trial) {
+    for (const int32_t channels : kChannels) {
+      const RandomTaps t = random_taps(random, channels);
+      const std::vector<int8_t> x = random.codes(t.elements, -128, random.integer(-127, 127));
+      const int32_t lo = random.integer(-128, 127), hi = random.integer(lo, 127);
+      std::vector<int8_t> y(static_cast<size_t>(channels)), expected(y.size());
+      max_s8(x.data(), t.taps, 5, lo, hi, y.data(), channels);
+      for (size_t c = 0; c < y.size(); ++c) {
+        int32_t best = -128;
+        for (const size_t offset : t.offsets) best = std::max<int32_t>(best, x[offset + c]);
+        expected[c] = static_cast<int8_t>(std::clamp(best, lo, hi));
+      }
+      REQUIRE(y == expected);
+    }
+  }
+}
+
+TEST_CASE("the largest proved number of taps does not overflow") {
+  // Steps of zero read one code again and again: 255 * taps is just within int32.
+  const Taps taps = {{1, 2903, 2900}, {0, 0, 0}};
+  REQUIRE(taps_count(taps) <= INT32_MAX / 255);
+  const int8_t low = -128, high = 127;
+  int8_t y = 0;
+  const float multiplier = mean_multiplier(1.0f, 4.0f, taps_count(taps));
+  average_s8(&high, taps, -128, multiplier, make_output_s8(0, -128, 127), &y, 1);
+  CHECK(y == 64);  // 63.75
+  average_s8(&low, taps, 127, multiplier, make_output_s8(0, -128, 127), &y, 1);
+  CHECK(y == -64);
+}
+
+TEST_CASE("FP32 average: a chain of plain additions in the order of the taps") {
+  RandomValues random(3);
+  for (int32_t trial = 0; trial < 60; ++trial) {
+    for (const int32_t channels : kChannels) {
+      const RandomTaps t = random_taps(random, channels);
+      const std::vector<float> x = random.reals(t.elements, -3.0f, 5.0f);
+      const int32_t n = static_cast<int32_t>(t.offsets.size()) + random.integer(0, 3);
+      const ClampF32 clamp = trial % 2 == 0 ? kNoClamp : ClampF32{0.0f, 1.0f};
+      std::vector<float> y(static_cast<size_t>(channels)), expected(y.size());
+      average_f32(x.data(), t.taps, n, clamp, y.data(), channels);
+      for (size_t c = 0; c < y.size(); ++c) {
+        float sum = 0.0f;
+        for (const size_t offset : t.offsets) sum = sum + x[offset + c];
+        expected[c] = std::min(std::max(sum / static_cast<float>(n), clamp.lo), clamp.hi);
+      }
+      REQUIRE(bits_of(y) == bits_of(expected));
+    }
+  }
+}
+
+TEST_CASE("FP32 maximum") {
+  RandomValues random(4);
+  for (int32_t trial = 0; trial < 60; ++trial) {
+    for (const int32_t channels : kChannels) {
+      const RandomTaps t = random_taps(random, channels);
+      const std::vector<float> x = random.reals(t.elements, -3.0f, 5.0f);
+      const ClampF32 clamp = trial % 2 == 0 ? kNoClamp : ClampF32{-1.0f, 4.5f};
+      std::vector<float> y(static_cast<size_t>(channels)), expected(y.size());
+      max_f32(x.data(), t.taps, clamp, y.data(), channels);
+      for (size_t c = 0; c < y.size(); ++c) {
+        float best = x[t.offsets[0] + c];
+        for (const size_t offset : t.offsets) best = std::max(best, x[offset + c]);
+        expected[c] = std::min(std::max(best, clamp.lo), clamp.hi);
+      }
+      REQUIRE(bits_of(y) == bits_of(expected));
+    }
+  }
+}
+
+TEST_CASE("a window without taps gives the real zero, clamped") {
+  const Taps none = {{1, 0, 3}, {0, 40, 8}};
+  std::vector<int8_t> y(40, 1);
+  average_s8(nullptr, none, 17, 0.0f, make_output_s8(-5, -128, 127), y.data(), 40);
+  CHECK(y == std::vector<int8_t>(40, -5));
+  average_s8(nullptr, none, 17, 0.0f, make_output_s8(-5, 3, 127), y.data(), 40);
+  CHECK(y == std::vector<int8_t>(40, 3));
+  max_s8(nullptr, none, -5, -128, 127, y.data(), 40);
+  CHECK(y == std::vector<int8_t>(40, -5));
+  max_s8(nullptr, none, -5, -128, -7, y.data(), 40);
+  CHECK(y == std::vector<int8_t>(40, -7));
+  std::vector<float> f(20, 1.0f);
+  average_f32(nullptr, none, 0, kNoClamp, f.data(), 20);
+  CHECK(bits_of(f) == std::vector<uint32_t>(20, 0u));
+  max_f32(nullptr, none, {1.5f, 2.0f}, f.data(), 20);
+  CHECK(f == std::vector<float>(20, 1.5f));
+}
+
+TEST_CASE("FP32 pools: NaN and negative zero") {
+  const float negative_nan = f32_from_bits(0xffc00001u);
+  const std::vector<float> x = {1.0f, -0.0f, negative_nan, -0.0f};  // two taps of two channels
+  const Taps taps = {{1, 1, 2}, {0, 0, 2}};
+  std::vector<float> y(2);
+  average_f32(x.data(), taps, 2, kNoClamp, y.data(), 2);
+  CHECK(bits_of(y) == std::vector<uint32_t>{0x7fc00000u, 0u});
+  max_f32(x.data(), taps, kNoClamp, y.data(), 2);
+  CHECK(bits_of(y) == std::vector<uint32_t>{0x7fc00000u, 0u});
+  // max(a, b) is a > b ? a : b: a NaN that comes first is left behind.
+  const std::vector<float> first = {negative_nan, 1.0f};
+  max_f32(first.data(), {{1, 1, 2}, {0, 0, 1}}, kNoClamp, y.data(), 1);
+  CHECK(y[0] == 1.0f);
+}
+
+}  // namespace
+}  // namespace intaglio

@@ -1,0 +1,78 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/quantize_s8.h"
+#include "tests/support/random_values.h"
+
+namespace intaglio {
+namespace {
+
+using test::bits_of;
+using test::RandomValues;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+int8_t quantized(float x, float scale, int32_t zero_point, int32_t lo = -128, int32_t hi = 127) {
+  int8_t q = 0;
+  quantize_f32_s8(&x, scale, make_output_s8(zero_point, lo, hi), &q, 1);
+  return q;
+}
+
+TEST_CASE("quantize: division, clamp, half to even") {
+  RandomValues random(1);
+  for (int32_t trial = 0; trial < 300; ++trial) {
+    const float scale = random.real(0.001f, 2.0f);
+    const int32_t zero_point = random.integer(-128, 127);
+    const int32_t lo = random.integer(-128, 0), hi = random.integer(0, 127);
+    const std::vector<float> x = random.reals(100, -200.0f * scale, 200.0f * scale);
+    std::vector<int8_t> y(x.size()), expected(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      float v = x[i] / scale;
+      v = std::min(std::max(v, static_cast<float>(lo - zero_point)), static_cast<float>(hi - zero_point));
+      expected[i] = static_cast<int8_t>(std::nearbyint(v) + static_cast<float>(zero_point));
+    }
+    quantize_f32_s8(x.data(), scale, make_output_s8(zero_point, lo, hi), y.data(), 100);
+    REQUIRE(y == expected);
+  }
+}
+
+TEST_CASE("quantize: ties, infinities, NaN") {
+  CHECK(quantized(0.5f, 1.0f, 0) == 0);
+  CHECK(quantized(1.5f, 1.0f, 0) == 2);
+  CHECK(quantized(2.5f, 1.0f, 0) == 2);
+  CHECK(quantized(-0.5f, 1.0f, 0) == 0);
+  CHECK(quantized(-1.5f, 1.0f, 3) == 1);
+  CHECK(quantized(0.49999997f, 1.0f, 0) == 0);
+  for (const int32_t zero_point : {-128, 0, 127}) {
+    CHECK(quantized(kInf, 0.5f, zero_point) == 127);
+    CHECK(quantized(-kInf, 0.5f, zero_point) == -128);
+    CHECK(quantized(3e38f, 0x1p-40f, zero_point) == 127);
+    CHECK(quantized(std::numeric_limits<float>::quiet_NaN(), 0.5f, zero_point) == zero_point);
+    CHECK(quantized(std::numeric_limits<float>::denorm_min(), 0x1p40f, zero_point) == zero_point);
+  }
+  CHECK(quantized(std::numeric_limits<float>::quiet_NaN(), 0.5f, -10, 0, 127) == 0);
+}
+
+TEST_CASE("dequantize gives back every code") {
+  RandomValues random(2);
+  for (int32_t trial = 0; trial < 100; ++trial) {
+    const float scale = std::ldexp(random.real(1.0f, 2.0f), random.integer(-40, 39));
+    const int32_t zero_point = random.integer(-128, 127);
+    std::vector<int8_t> x(256), back(256);
+    std::vector<float> y(256), expected(256);
+    for (size_t i = 0; i < 256; ++i) {
+      x[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
+      expected[i] = scale * static_cast<float>(x[i] - zero_point);
+    }
+    dequantize_s8_f32(x.data(), scale, zero_point, y.data(), 256);
+    REQUIRE(bits_of(y) == bits_of(expected));
+    quantize_f32_s8(y.data(), scale, make_output_s8(zero_point, -128, 127), back.data(), 256);
+    REQUIRE(back == x);
+  }
+}
+
+}  // namespace
+}  // namespace intaglio

@@ -1,0 +1,107 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/canonical_f32.h"
+#include "kernels/exp_f32.h"
+#include "kernels/softmax_f32.h"
+#include "kernels/softmax_s8.h"
+#include "tests/support/random_values.h"
+
+namespace intaglio {
+namespace {
+
+using test::bits_of;
+using test::RandomValues;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+std::vector<int32_t> make_table(float s_in, int32_t n) {
+  int32_t k = 30;
+  while (k > 0 && (int64_t{n < 2 ? 2 : n} << k) > (int64_t{1} << 30)) --k;
+  k = k < 23 ? k : 23;
+  std::vector<int32_t> table(256);
+  for (int32_t d = 0; d < 256; ++d)
+    table[static_cast<size_t>(d)] =
+        static_cast<int32_t>(std::lrint(std::exp(-d * double{s_in}) * std::ldexp(1.0, k)));
+  return table;
+}
+
+TEST_CASE("int8 softmax equals the contract") {
+  RandomValues random(1);
+  for (const int32_t n : {1, 2, 3, 10, 64, 1000, 5000}) {
+    for (int32_t trial = 0; trial < 20; ++trial) {
+      const float s_in = random.real(0.001f, 0.3f),
+                  s_out = trial % 2 == 0 ? 1.0f / 256.0f : random.real(0.001f, 0.1f);
+      const int32_t z_out = trial % 2 == 0 ? -128 : random.integer(-128, 127);
+      const std::vector<int32_t> table = make_table(s_in, n);
+      const std::vector<int8_t> x =
+          random.codes(static_cast<size_t>(n), random.integer(-128, 0), random.integer(0, 127));
+      std::vector<int8_t> y(x.size()), expected(x.size());
+      int32_t largest = -128;
+      for (const int8_t v : x) largest = std::max<int32_t>(largest, v);
+      int64_t sum = 0;
+      for (const int8_t v : x) sum += table[static_cast<size_t>(largest - v)];
+      REQUIRE(sum <= int64_t{1} << 30);
+      const float r = (1.0f / s_out) / static_cast<float>(sum);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const float t = static_cast<float>(table[static_cast<size_t>(largest - x[i])]);
+        const float v =
+            std::min(std::max(t * r, static_cast<float>(-128 - z_out)), static_cast<float>(127 - z_out));
+        expected[i] = static_cast<int8_t>(std::lrint(v) + z_out);
+      }
+      softmax_s8(x.data(), table.data(), 1.0f / s_out, make_output_s8(z_out, -128, 127), y.data(), n);
+      REQUIRE(y == expected);
+      y = x;
+      softmax_s8(y.data(), table.data(), 1.0f / s_out, make_output_s8(z_out, -128, 127), y.data(), n);
+      REQUIRE(y == expected);
+    }
+  }
+}
+
+TEST_CASE("FP32 softmax is near the exact one, and the stated chain to the bit") {
+  RandomValues random(2);
+  for (const int32_t n : {1, 2, 7, 100, 1001}) {
+    const std::vector<float> x = random.reals(static_cast<size_t>(n), -30.0f, 30.0f);
+    std::vector<float> y(x.size()), chain(x.size());
+    softmax_f32(x.data(), y.data(), n);
+    const float largest = *std::max_element(x.begin(), x.end());
+    float sum = 0.0f;
+    long double exact_sum = 0.0L;
+    for (size_t i = 0; i < x.size(); ++i) {
+      chain[i] = exp_f32(x[i] - largest);
+      sum = sum + chain[i];
+      exact_sum += std::exp(static_cast<long double>(x[i]));
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+      chain[i] = chain[i] / sum;
+      const long double exact = std::exp(static_cast<long double>(x[i])) / exact_sum;
+      CHECK(static_cast<double>(std::fabs(static_cast<long double>(y[i]) - exact)) <=
+            1e-5 * static_cast<double>(exact) + 1e-37);
+    }
+    CHECK(bits_of(y) == bits_of(chain));
+    y = x;
+    softmax_f32(y.data(), y.data(), n);
+    CHECK(bits_of(y) == bits_of(chain));
+  }
+}
+
+TEST_CASE("FP32 softmax of infinities and NaN") {
+  std::vector<float> y(3);
+  const std::vector<float> low = {-kInf, 1.0f, -kInf};
+  softmax_f32(low.data(), y.data(), 3);
+  CHECK(y == std::vector<float>{0.0f, 1.0f, 0.0f});
+  const float negative_nan = f32_from_bits(0xffc00000u);
+  for (const std::vector<float>& x :
+       {std::vector<float>{1.0f, kInf, 2.0f}, std::vector<float>{-kInf, -kInf, -kInf},
+        std::vector<float>{negative_nan, 1.0f, 2.0f}, std::vector<float>{1.0f, 2.0f, negative_nan}}) {
+    softmax_f32(x.data(), y.data(), 3);
+    CHECK(bits_of(y[0]) == 0x7fc00000u);
+    CHECK(bits_of(y[2]) == 0x7fc00000u);
+  }
+}
+
+}  // namespace
+}  // namespace intaglio

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+"""Random cases and their results by the specification's own program, for tests/spec_oracle_test.cc.
+
+    make_vectors.py FOLDER [--spec FOLDER_OF_ARITHMETIC_PY] [--seed N]
+
+Writes one file a function into FOLDER. All numbers are little-endian:
+
+    "ITGV", u32 arrays in a case, u32 cases, then the cases' arrays one after another
+    array: u32 element type (1 s8, 2 s32, 3 f32), u32 elements, the elements, zeros up to a multiple of 4 bytes
+
+What a case's arrays are stands beside each write_* call here and beside its reader in the test.
+The specification is looked for in --spec, $INTAGLIO_SHARED/spec and ../shared/spec beside the repository.
+"""
+import argparse
+import importlib.util
+import os
+import pathlib
+import sys
+
+import numpy as np
+
+f32 = np.float32
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load_spec(folder):
+    path = pathlib.Path(folder) / "arithmetic.py"
+    if not path.is_file():
+        sys.exit(f"make_vectors: no specification at {path}; give its folder with --spec")
+    module_spec = importlib.util.spec_from_file_location("arithmetic", path)
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    return module
+
+
+def s8(a):
+    a = np.asarray(a)
+    assert a.size == 0 or (a.min() >= -128 and a.max() <= 127), "a code outside int8"
+    return a.astype("<i1")
+
+
+def s32(*values):
+    a = np.asarray(values[0] if len(values) == 1 and np.ndim(values[0]) else values, np.int64)
+    assert a.size == 0 or np.abs(a).max() <= 2**31 - 1, "a value outside int32"
+    return a.astype("<i4")
+
+
+def reals(*values):
+    return np.asarray(values[0] if len(values) == 1 and np.ndim(values[0]) else values, "<f4")
+
+
+TYPES = {"|i1": 1, "<i4": 2, "<f4": 3}
+
+
+def write(folder, name, cases):
+    arrays = len(cases[0])
+    with open(folder / f"{name}.bin", "wb") as file:
+        file.write(b"ITGV" + np.array([arrays, len(cases)], "<u4").tobytes())
+        for case in cases:
+            assert len(case) == arrays
+            for array in case:
+                data = array.tobytes()
+                file.write(np.array([TYPES[array.dtype.str], array.size], "<u4").tobytes())
+                file.write(data + bytes(-len(data) % 4))
+
+
+class Maker:
+    def __init__(self, spec, seed):
+        self.spec = spec
+        self.rng = np.random.default_rng(seed)
+
+    def integer(self, lo, hi):
+        return int(self.rng.integers(lo, hi + 1))
+
+    def codes(self, *shape, lo=-128, hi=127):
+        return self.rng.integers(lo, hi + 1, shape)
+
+    def zero_point(self):
+        return int(self.rng.choice([-128, 0, 127, self.integer(-128, 127)], p=[0.15, 0.15, 0.05, 0.65]))
+
+    def clamp(self):
+        if self.rng.random() < 0.5:
+            return -128, 127
+        lo = self.integer(-128, 126)
+        return lo, self.integer(lo, 127)
+
+    def scale(self, lo=-8.0, hi=2.0):
+        """Now and then a power of two: ties."""
+        e = self.rng.uniform(lo, hi)
+        return f32(2.0 ** np.round(e)) if self.rng.random() < 0.25 else f32(2.0**e)
+
+    def window(self, channels_limit=40):
+        k = [self.integer(1, 4), self.integer(1, 4)]
+        stride = [self.integer(1, 3), self.integer(1, 3)]
+        dilation = [self.integer(1, 3), self.integer(1, 3)]
+        extent = [(k[i] - 1) * dilation[i] + 1 for i in (0, 1)]
+        pads = [self.integer(0, extent[i % 2] - 1) if self.rng.random() < 0.6 else 0 for i in range(4)]
+        size = [max(1, extent[i] - pads[i] - pads[i + 2]) + self.integer(0, 8) for i in (0, 1)]
+        return k, stride, dilation, pads, size
+
+    # conv, fully connected: convolution followed, where it has a residual, by add
+    #   s32 [n, h, w, ic, oc, kh, kw, stride h w, dilation h w, pad top left bottom right, groups,
+    #        z_in, z_out, lo, hi, oh, ow, has_residual, z_mid, z_residual]
+    #   f32 [s_in, s_out, s_mid, s_residual], f32 s_w, s8 x, s8 w, s32 bias, s8 residual, f32 multiplier, s8 output
+    def conv(self, fully_connected=False):
+        if fully_connected:
+            k, stride, dilation, pads, size = [1, 1], [1, 1], [1, 1], [0, 0, 0, 0], [1, 1]
+            n, groups, icg, ocg = self.integer(1, 9), 1, self.integer(1, 300), self.integer(1, 70)
+        else:
+            k, stride, dilation, pads, size = self.window()
+            n = self.integer(1, 2)
+            groups = self.integer(2, 4) if self.rng.random() < 0.3 else 1
+            icg, ocg = self.integer(1, 40), self.integer(1, 40)
+        ic, oc = icg * groups, ocg * groups
+        z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
+        extreme = self.rng.random() < 0.2
+        x = self.rng.choice([-128, 127], (n, *size, ic)) if extreme else self.codes(n, *size, ic)
+        w = self.rng.choice([-128, 127], (oc, *k, icg)) if extreme else self.codes(oc, *k, icg)
+        bias = self.rng.integers(-(2**20), 2**20, oc) if self.rng.random() < 0.7 else np.zeros(oc, np.int64)
+        acc = self.spec.conv_acc(x, z_in, w, bias, stride, dilation, pads, groups)
+        s_in = self.scale()
+        s_w = np.array([self.scale() for _ in range(oc)], f32)
+        # So that most results are inside the codes' range.
+        s_target = f32(float(s_in) * float(np.median(s_w)) * max(float(np.abs(acc).mean()), 1.0) / 50)
+        s_mid, s_out = s_target, f32(s_target * f32(2.0 ** self.rng.uniform(-0.5, 1.5)))
+        has_residual = not fully_connected and self.rng.random() < 0.3
+        z_mid, z_residual, s_residual = self.zero_point(), self.zero_point(), self.scale()
+        residual = np.zeros(0, np.int64)
+        if has_residual:
+            s_residual = f32(s_out * f32(2.0 ** self.rng.uniform(-3, 2)))
+            m = self.spec.multiplier(s_in, s_w, s_mid)
+            q = self.spec.requantize(acc, m, z_mid)
+            residual = self.codes(*q.shape)
+            params = self.spec.add_params(s_mid, s_residual, s_out)
+            q = self.spec.add(q, z_mid, residual, z_residual, params, z_out, lo, hi)
+        else:
+            m = self.spec.multiplier(s_in, s_w, s_out)
+            q = self.spec.requantize(acc, m, z_out, lo, hi)
+        oh, ow = q.shape[1:3]
+        return [s32(n, *size, ic, oc, *k, *stride, *dilation, *pads, groups, z_in, z_out, lo, hi, oh, ow,
+                    int(has_residual), z_mid, z_residual),
+                reals(s_in, s_out, s_mid, s_residual), reals(s_w), s8(x), s8(w), s32(bias), s8(residual), reals(m), s8(q)]
+
+    # depthwise: s32 [n, h, w, c, oc, kh, kw, stride h w, dilation h w, pads, z_in, z_out, lo, hi, oh, ow]
+    #   f32 [s_in, s_out], f32 s_w, s8 x, s8 w, s32 bias, f32 multiplier, s8 output
+    def depthwise(self):
+        k, stride, dilation, pads, size = self.window()
+        n, c = self.integer(1, 2), self.integer(1, 70)
+        m = self.integer(2, 3) if self.rng.random() < 0.25 else 1
+        oc = c * m
+        z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
+        x, w = self.codes(n, *size, c), self.codes(*k, oc)
+        bias = self.rng.integers(-(2**16), 2**16, oc)
+        acc = self.spec.depthwise_acc(x, z_in, w, bias, stride, dilation, pads)
+        s_in = self.scale()
+        s_w = np.array([self.scale() for _ in range(oc)], f32)
+        s_out = f32(float(s_in) * float(np.median(s_w)) * max(float(np.abs(acc).mean()), 1.0) / 50)
+        multiplier = self.spec.multiplier(s_in, s_w, s_out)
+        q = self.spec.requantize(acc, multiplier, z_out, lo, hi)
+        return [s32(n, *size, c, oc, *k, *stride, *dilation, *pads, z_in, z_out, lo, hi, *q.shape[1:3]),
+                reals(s_in, s_out), reals(s_w), s8(x), s8(w), s32(bias), reals(multiplier), s8(q)]
+
+    # avg_pool: s32 [n, h, w, c, kh, kw, stride h w, dilation h w, pads, count_include_pad, z_in, z_out, lo, hi, oh, ow]
+    #   f32 [s_in, s_out], s8 x, s8 output
+    def avg_pool(self):
+        k, stride, dilation, pads, size = self.window()
+        n, c = self.integer(1, 2), self.integer(1, 70)
+        z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
+        x = self.codes(n, *size, c)
+        ones = np.ones((*k, c), np.int64)
+        acc = self.spec.depthwise_acc(x, z_in, ones, 0, stride, dilation, pads)
+        taps = self.spec.depthwise_acc(np.ones_like(x), 0, ones, 0, stride, dilation, pads)
+        include = self.rng.random() < 0.5
+        s_in = self.scale()
+        s_out = f32(s_in * f32(2.0 ** self.rng.uniform(-1, 1)))
+        q = np.zeros_like(acc)
+        for i in np.ndindex(acc.shape):
+            count = k[0] * k[1] if include else int(taps[i])
+            # Without a tap: the real zero.
+            q[i] = self.spec.mean(acc[i], count, s_in, s_out, z_out, lo, hi) if count else np.clip(z_out, lo, hi)
+        return [s32(n, *size, c, *k, *stride, *dilation, *pads, int(include), z_in, z_out, lo, hi, *q.shape[1:3]),
+                reals(s_in, s_out), s8(x), s8(q)]
+
+    # mean: s32 [z_in, z_out, lo, hi], s32 shape, s32 axes, f32 [s_in, s_out], s8 x, s8 output
+    def mean(self):
+        rank = self.integer(1, 6)
+        shape = [self.integer(1, 5) for _ in range(rank)]
+        if self.rng.random() < 0.3:
+            shape[-1] = self.integer(100, 300)
+        axes = sorted(self.rng.choice(rank, self.integer(1, rank), replace=False).tolist())
+        z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
+        x = self.codes(*shape)
+        n = int(np.prod([shape[a] for a in axes]))
+        acc = (x.astype(np.int64) - z_in).sum(tuple(axes))
+        s_in = self.scale()
+        s_out = f32(s_in * f32(2.0 ** self.rng.uniform(-2, 1)))
+        q = self.spec.mean(acc, n, s_in, s_out, z_out, lo, hi)
+        return [s32(z_in, z_out, lo, hi), s32(np.array(shape)), s32(np.array(axes)), reals(s_in, s_out), s8(x), s8(q)]
+
+    # add: s32 [z_a, z_b, z_out, lo, hi], s32 shape of a, s32 shape of b, f32 [s_a, s_b, s_out], s8 a, s8 b, s8 output
+    def add(self):
+        rank = self.integer(1, 4)
+        shape = [self.integer(1, 9) for _ in range(rank)]
+        shape[-1] = self.integer(1, 90)
+        kind = self.integer(0, 2)
+        b_shape = [shape, shape[self.integer(0, rank - 1):], [1]][kind]
+        z_a, z_b, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.zero_point(), self.clamp()
+        s_a = self.scale()
+        s_b, s_out = f32(s_a * self.scale(-6, 6)), f32(s_a * self.scale(-4, 6))
+        a, b = self.codes(*shape), self.codes(*b_shape)
+        q = self.spec.add(a, z_a, b, z_b, self.spec.add_params(s_a, s_b, s_out), z_out, lo, hi)
+        return [s32(z_a, z_b, z_out, lo, hi), s32(np.array(shape)), s32(np.array(b_shape)), reals(s_a, s_b, s_out),
+                s8(a), s8(b), s8(q)]
+
+    # add_params: f32 [s_a, s_b, s_out], s32 [M_a, M_b, k], zeros where the specification refuses
+    def add_params(self):
+        wide = self.rng.random() < 0.5
+        s_a, s_b, s_out = (self.scale(-40, 40) if wide else self.scale() for _ in range(3))
+        if self.rng.random() < 0.1:  # at the largest ratio
+            s_a = f32(s_out * f32(2.0**14) * f32(self.rng.uniform(0.99, 1.01)))
+        try:
+            m_a, m_b, k = self.spec.add_params(s_a, s_b, s_out)
+        except AssertionError:
+            m_a, m_b, k = 0, 0, 0
+        return [reals(s_a, s_b, s_out), s32(m_a, m_b, k)]
+
+    # quantize: s32 [z, lo, hi], f32 [s], f32 x, s8 output
+    def quantize(self):
+        s, z, (lo, hi) = self.scale(-20, 20), self.zero_point(), self.clamp()
+        x = (self.rng.uniform(-300, 300, 200) * float(s)).astype(f32)
+        x[:40] = (self.rng.integers(-200, 200, 40) + 0.5).astype(f32) * s
+        x[40:46] = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45]
+        return [s32(z, lo, hi), reals(s), reals(x), s8(self.spec.quantize(x, s, z, lo, hi))]
+
+    # dequantize: s32 [z], f32 [s], s8 x, f32 output
+    def dequantize(self):
+        s, z = self.scale(-40, 40), self.zero_point()
+        x = np.arange(-128, 128)
+        return [s32(z), reals(s), s8(x), reals(self.spec.dequantize(x, s, z))]
+
+    # lookup: s32 [z_in, z_out, function], f32 [s_in, s_out, parameter], s8 table, s8 x, s8 output
+    # functions: 0 clamp to [0, parameter]; 1 exp(-|x|)
+    def lookup(self):
+        s_in, z_in, s_out, z_out = self.scale(), self.zero_point(), self.scale(), self.zero_point()
+        function, parameter = self.integer(0, 1), float(f32(self.rng.uniform(0.5, 8)))
+        apply = [lambda v: np.clip(v, 0.0, parameter), lambda v: np.exp(-np.abs(v))][function]
+        table = self.spec.lookup_table(apply, s_in, z_in, s_out, z_out)
+        x = self.codes(self.integer(1, 300))
+        return [s32(z_in, z_out, function), reals(s_in, s_out, parameter), s8(table), s8(x), s8(table[x + 128])]
+
+    # softmax: s32 [z_in, z_out, rows, n], f32 [s_in, s_out], s32 table, s8 x, s8 output
+    def softmax(self):
+        rows, n = self.integer(1, 5), int(self.rng.choice([1, 2, 3, 10, 100, 1000, self.integer(1, 2000)]))
+        s_in, fixed = self.scale(-8, -1), self.rng.random() < 0.6
+        s_out, z_out = (f32(1 / 256), -128) if fixed else (self.scale(-9, -4), self.zero_point())
+        table = self.spec.softmax_table(s_in, n)
+        lo = self.integer(-128, 100)
+        x = self.codes(rows, n, lo=lo, hi=self.integer(lo, 127))
+        return [s32(self.zero_point(), z_out, rows, n), reals(s_in, s_out), s32(table), s8(x),
+                s8(self.spec.softmax(x, table, s_out, z_out))]
+
+    # requantize: s32 [z_out, lo, hi], s32 acc, f32 multiplier, s8 output
+    def requantize(self):
+        z, (lo, hi), n = self.zero_point(), self.clamp(), 500
+        acc = self.rng.integers(-(2**31) + 1, 2**31, n) >> self.rng.integers(0, 31, n)
+        m = (2.0 ** self.rng.uniform(-31, 4, n)).astype(f32)
+        m[: n // 4] = (2.0 ** np.round(np.log2(m[: n // 4]))).astype(f32)
+        m[n // 4 : n // 2] = (self.rng.uniform(-150, 150, n // 2 - n // 4) / np.where(acc == 0, 1, acc)[n // 4 : n // 2])
+        return [s32(z, lo, hi), s32(acc), reals(m), s8(self.spec.requantize(acc, m, z, lo, hi))]
+
+
+CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
+         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "requantize": 200}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    shared = pathlib.Path(os.environ.get("INTAGLIO_SHARED") or REPOSITORY.parent / "shared")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--spec", type=pathlib.Path, default=shared / "spec")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    np.seterr(invalid="ignore", over="ignore", under="ignore")
+    spec = load_spec(arguments.spec)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name, count in CASES.items():
+        maker = Maker(spec, [arguments.seed, sum(name.encode())])
+        if name == "fully_connected":
+            cases = [maker.conv(fully_connected=True) for _ in range(count)]
+        else:
+            cases = [getattr(maker, name)() for _ in range(count)]
+        write(arguments.folder, name, cases)
+        print(f"{name}: {count} cases")
+
+
+if __name__ == "__main__":
+    main()

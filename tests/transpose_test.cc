@@ -1,0 +1,94 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/permute.h"
+#include "tests/support/random_values.h"
+
+namespace intaglio {
+namespace {
+
+using test::RandomValues;
+
+template <typename T>
+std::vector<T> numbered(size_t count) {
+  std::vector<T> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<T>(i * 2654435761u >> 7);
+  return values;
+}
+
+// Element by element, by coordinates.
+template <typename T>
+std::vector<T> expected_permutation(const std::vector<T>& x, const std::vector<int32_t>& dims,
+                                    const std::vector<int32_t>& permutation) {
+  std::vector<T> y(x.size());
+  std::vector<int32_t> at(dims.size(), 0);  // output coordinates
+  for (T& target : y) {
+    std::vector<int32_t> from(dims.size());
+    for (size_t i = 0; i < dims.size(); ++i) from[static_cast<size_t>(permutation[i])] = at[i];
+    size_t offset = 0;
+    for (size_t i = 0; i < dims.size(); ++i)
+      offset = offset * static_cast<size_t>(dims[i]) + static_cast<size_t>(from[i]);
+    target = x[offset];
+    for (size_t i = dims.size(); i-- > 0;) {
+      if (++at[i] < dims[static_cast<size_t>(permutation[i])]) break;
+      at[i] = 0;
+    }
+  }
+  return y;
+}
+
+template <typename T, typename Permute>
+void check(const std::vector<int32_t>& dims, const std::vector<int32_t>& permutation, Permute permute) {
+  size_t count = 1;
+  for (const int32_t dim : dims) count *= static_cast<size_t>(dim);
+  const std::vector<T> x = numbered<T>(count);
+  const Permutation p = make_permutation(dims.data(), permutation.data(), static_cast<int32_t>(dims.size()));
+  std::vector<T> y(count);
+  // In two parts, the second first.
+  const int32_t middle = p.dims[0] / 2;
+  permute(p, x.data(), y.data(), middle, p.dims[0]);
+  permute(p, x.data(), y.data(), 0, middle);
+  REQUIRE(y == expected_permutation(x, dims, permutation));
+}
+
+TEST_CASE("every permutation of every rank") {
+  RandomValues random(1);
+  for (int32_t rank = 1; rank <= 6; ++rank) {
+    std::vector<int32_t> permutation(static_cast<size_t>(rank));
+    std::iota(permutation.begin(), permutation.end(), 0);
+    do {
+      std::vector<int32_t> dims;
+      for (int32_t i = 0; i < rank; ++i) dims.push_back(random.integer(1, 5));
+      check<uint8_t>(dims, permutation, permute_8);
+      check<uint32_t>(dims, permutation, permute_32);
+    } while (std::next_permutation(permutation.begin(), permutation.end()));
+  }
+}
+
+TEST_CASE("sizes around the tile") {
+  for (const int32_t rows : {1, 31, 32, 33, 70})
+    for (const int32_t columns : {1, 31, 32, 33, 70}) {
+      check<uint8_t>({rows, columns}, {1, 0}, permute_8);
+      check<uint32_t>({2, rows, columns}, {0, 2, 1}, permute_32);
+      check<uint8_t>({rows, 3, columns}, {2, 1, 0}, permute_8);
+      check<uint32_t>({1, 3, rows, columns}, {0, 2, 3, 1}, permute_32);
+    }
+}
+
+TEST_CASE("axes of size 1 and neighbours merge") {
+  const int32_t dims[] = {1, 3, 4, 5}, to_nhwc[] = {0, 2, 3, 1}, none[] = {0, 1, 2, 3};
+  const Permutation p = make_permutation(dims, to_nhwc, 4);
+  CHECK(p.rank == 2);
+  CHECK(p.dims[0] == 20);
+  CHECK(p.dims[1] == 3);
+  CHECK(p.steps[0] == 1);
+  CHECK(p.steps[1] == 20);
+  CHECK(make_permutation(dims, none, 4).rank == 1);
+  const int32_t ones[] = {1, 1};
+  CHECK(make_permutation(ones, none, 2).dims[0] == 1);
+}
+
+}  // namespace
+}  // namespace intaglio
