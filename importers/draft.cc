@@ -120,8 +120,7 @@ DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::str
   return draft.nodes.back();
 }
 
-int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    const Shape& shape) {
+int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t input, const Shape& shape) {
   if (draft.tensor(input).shape == shape) return input;
   if (elements(draft.tensor(input).shape) != elements(shape))
     fail(shape_text(draft.tensor(input).shape), " cannot be reshaped to ", shape_text(shape),
@@ -131,7 +130,7 @@ int32_t add_reshape(Draft& draft, const std::string& name, const std::string& so
   return output;
 }
 
-int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
                       const Permutation& permutation) {
   if (is_identity(permutation)) return input;
   const int32_t output = add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));

@@ -117,9 +117,9 @@ std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t elem
 DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
                     std::vector<int32_t> inputs, int32_t output);
 // Node and output tensor at once; `input` may already have the wanted shape or order, then it is returned.
-int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
-                    const Shape& shape);
-int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+// The names are values, since they may be those of a tensor that moves.
+int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t input, const Shape& shape);
+int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
                       const Permutation& permutation);
 
 // --- changing ---------------------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 #include "importers/draft_to_graph.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "importers/names.h"
 
 namespace intaglio::importers {
 namespace {
+
+constexpr uint64_t kMaxExpandedBytes = uint64_t{1} << 28;
 
 template <typename T>
 Span<const T> span(const std::vector<T>& values) {
@@ -53,37 +56,49 @@ void check_constants(const Draft& draft, Problems& problems) {
   }
 }
 
-// Add takes two operands of one shape: a smaller constant is written out.
+// Whether the runtime's Add repeats an operand of this shape: its axes behind leading ones are the output's last.
+bool is_repeated(const Shape& operand, const Shape& output) {
+  size_t rank = operand.size();
+  while (rank > 0 && operand[operand.size() - rank] == 1) --rank;
+  return rank <= output.size() && std::equal(operand.end() - static_cast<std::ptrdiff_t>(rank), operand.end(),
+                                             output.end() - static_cast<std::ptrdiff_t>(rank));
+}
+
+std::vector<uint8_t> expanded(const DraftTensor& source, const Shape& shape) {
+  const size_t size = element_bytes(source.dtype);
+  std::vector<uint8_t> data(static_cast<size_t>(elements(shape)) * size);
+  Shape at(shape.size(), 0);
+  for (size_t to = 0; to < data.size(); to += size) {
+    size_t from = 0;
+    for (size_t i = 0; i < shape.size(); ++i)
+      from = from * static_cast<size_t>(source.shape[i]) + static_cast<size_t>(source.shape[i] == 1 ? 0 : at[i]);
+    std::memcpy(&data[to], &source.data[from * size], size);
+    for (size_t i = shape.size(); i-- > 0;) {
+      if (++at[i] < shape[i]) break;
+      at[i] = 0;
+    }
+  }
+  return data;
+}
+
+// A smaller constant operand of Add comes second; where the runtime does not repeat it, it is written out.
 void expand_constants(Draft& draft, Problems& problems) {
+  uint64_t written = 0;
   for (DraftNode& node : draft.nodes) {
     if (node.op != Op::kAdd) continue;
     const Shape shape = draft.tensor(node.output()).shape;
-    for (int32_t& input : node.inputs) {
-      const DraftTensor source = draft.tensor(input);
-      if (source.shape == shape) continue;
-      if (!source.constant || source.shape.size() != shape.size()) {
-        problems.add(text(label(node), ": ", quoted(source.name), " has the shape ", shape_text(source.shape),
-                          " where ", shape_text(shape), " is expected; broadcasting is supported for constants alone"));
-        break;
-      }
-      const size_t size = element_bytes(source.dtype);
-      std::vector<uint8_t> data(static_cast<size_t>(elements(shape)) * size);
-      Shape at(shape.size(), 0);
-      for (size_t to = 0; to < data.size(); to += size) {
-        size_t from = 0;
-        for (size_t i = 0; i < shape.size(); ++i)
-          from = from * static_cast<size_t>(source.shape[i]) +
-                 static_cast<size_t>(source.shape[i] == 1 ? 0 : at[i]);
-        std::memcpy(&data[to], &source.data[from * size], size);
-        for (size_t i = shape.size(); i-- > 0;) {
-          if (++at[i] < shape[i]) break;
-          at[i] = 0;
-        }
-      }
-      input = add_constant_bytes(draft, source.name, source.dtype, shape, std::move(data));
-      draft.tensor(input).scales = source.scales;
-      draft.tensor(input).zero_point = source.zero_point;
+    if (draft.tensor(node.inputs[0]).constant) std::swap(node.inputs[0], node.inputs[1]);
+    const DraftTensor source = draft.tensor(node.inputs[1]);
+    if (is_repeated(source.shape, shape)) continue;
+    written += static_cast<uint64_t>(elements(shape)) * element_bytes(source.dtype);
+    if (!source.constant || source.shape.size() != shape.size() || written > kMaxExpandedBytes) {
+      problems.add(text(label(node), ": ", quoted(source.name), " of shape ", shape_text(source.shape),
+                        " cannot be added to ", shape_text(shape)));
+      continue;
     }
+    node.inputs[1] = add_constant_bytes(draft, source.name, source.dtype, shape, expanded(source, shape));
+    draft.tensor(node.inputs[1]).scales = source.scales;
+    draft.tensor(node.inputs[1]).zero_point = source.zero_point;
   }
 }
 

@@ -1,9 +1,10 @@
 #include "importers/image_recipe.h"
 
 #include <cmath>
+#include <new>
 
+#include "calibrator/lookup_tables.h"
 #include "importers/import_error.h"
-#include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
 namespace {
@@ -56,11 +57,8 @@ void add_image_input(const ImagePreprocessing& wanted, Graph& graph, Arena& aren
     if (image.norm[c] == 0.0f) fail("norm must not be 0: every pixel would be the same");
   if (info.dtype == DType::kS8) {
     const Span<int8_t> table = arena.make<int8_t>(static_cast<size_t>(image.channels) * 256);
-    for (size_t i = 0; i < table.size; ++i) {
-      const size_t c = i / 256;
-      const float x = (static_cast<float>(i % 256) - image.mean[c]) * image.norm[c];
-      table[i] = quantize(x, info.quantization.scales[0], info.quantization.zero_point);
-    }
+    if (table.empty()) throw std::bad_alloc();
+    make_image_table(image, {info.quantization.scales[0], info.quantization.zero_point}, table);
     image.table = table;
   }
   graph.images.push(arena, image);

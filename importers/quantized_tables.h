@@ -5,8 +5,8 @@
 
 namespace intaglio::importers {
 
-// clamp(round(x / scale)) + zero_point, as the contract's Quantize.
-int8_t quantize(float x, float scale, int32_t zero_point);
+// A real number as a code of an int8 tensor.
+int32_t quantize(float x, const DraftTensor& tensor);
 // s8[256], index code + 128: from one scale to another, clamped to codes lo to hi of the output.
 std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo, int32_t hi);
 // s32[256]: T[d] = round(exp(-d * scale) * 2^k), for sums of `count`.

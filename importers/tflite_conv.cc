@@ -53,8 +53,8 @@ DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& wei
     if (!about_equal(bias.scales[c], expected))
       fail("its bias has the scale ", bias.scales[c], " in channel ", c, "; input and weights give ", expected);
   }
-  bias.scales = scales;
-  bias.axis = scales.size() > 1 ? 0 : -1;
+  bias.scales.clear();  // the product, always
+  bias.axis = -1;
   bias.zero_point = 0;
   return bias;
 }

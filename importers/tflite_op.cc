@@ -39,9 +39,10 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
   const auto* scale = quantization->scale();
   if (scale->size() == 0) return;
+  // A bias has the product of two scales, which may be smaller.
+  const float least = std::ldexp(1.0f, made.dtype == DType::kS32 ? -80 : -40);
   for (const float s : *scale)
-    if (!(s >= std::ldexp(1.0f, -40) && s <= std::ldexp(1.0f, 40)))
-      fail("the scale ", s, " is not within 2^-40 to 2^40");
+    if (!(s >= least && s <= std::ldexp(1.0f, 40))) fail("the scale ", s, " is not within 2^-40 to 2^40");
   made.scales.assign(scale->begin(), scale->end());
   if (scale->size() > 1) {
     made.axis = normal_axis(quantization->axis(), made.shape.size());
@@ -156,6 +157,9 @@ DraftTensor TfliteOp::constant(size_t i) const {
     const auto needed = static_cast<uint64_t>(elements(made.shape)) * element_bytes(made.dtype);
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
+    file_.constant_bytes += needed;
+    if (file_.constant_bytes > kMaxModelBytes)
+      fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
     made.constant = true;
     made.data.assign(data->begin(), data->end());
   });
@@ -245,8 +249,8 @@ void set_activation(DraftNode& node, tflite::Activation activation, const DraftT
     node.clamp_max = high;
     return;
   }
-  node.clamp_lo = quantize(low, output.scales[0], output.zero_point);
-  node.clamp_hi = quantize(high, output.scales[0], output.zero_point);
+  node.clamp_lo = quantize(low, output);
+  node.clamp_hi = quantize(high, output);
 }
 
 }  // namespace intaglio::importers

@@ -14,6 +14,7 @@ struct TfliteFile {
   Draft* draft = nullptr;
   std::vector<int32_t> made;     // draft tensor of each of the file's activations
   bool shapes_changed = false;   // an input has another shape than in the file
+  uint64_t constant_bytes = 0;   // read so far
 
   static constexpr int32_t kNotMade = -1;
   static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported

@@ -3,8 +3,8 @@
 
 #include "intaglio/isa.h"
 
-// For the lists of kernels: the mask of an ISA by its name, and a function that is there only where its file was
-// compiled. A descriptor stays either way, so that a host can size any target.
+// For the lists of kernels: the mask of an ISA by its name, and a function that is there only where its file
+// was compiled. A descriptor stays either way, so that a host can size any target.
 #define ITG_NEEDS_scalar ::intaglio::isa::kScalar
 #define ITG_NEEDS_avx2 ::intaglio::isa::kAvx2
 #define ITG_NEEDS_avxvnni ::intaglio::isa::kAvxVnni

@@ -1,13 +1,13 @@
 // Depthwise convolution of a few pixels, FP32, with indirection.
 //
-//   v[p][o] = bias[o], then v = fma(rows[p * taps + t][o / depth_multiplier], w[t][o], v) over t < taps in order
-//   output[p * output_stride + o] = finish_f32(v + 0.0f, clamp)                                  (output_f32.h)
+//   v[p][o] = bias[o], then v = fma(rows[p * taps + t][o / depth_multiplier], w[t][o], v) over t < taps in
+//   order output[p * output_stride + o] = finish_f32(v + 0.0f, clamp) (output_f32.h)
 //
 // for p < pixels and o < channels * depth_multiplier. A padded tap points at a row of zeros; weights and bias
 // are finite.
 //
-// Layouts: rows [pixels][taps] pointers, each to `channels` floats. Weights [taps][channels * depth_multiplier],
-// used in place. output overlaps nothing.
+// Layouts: rows [pixels][taps] pointers, each to `channels` floats. Weights [taps][channels *
+// depth_multiplier], used in place. output overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct DwconvF32Args {
 struct DwconvF32Kernel {
   const char* name;
   IsaMask isa;
-  int32_t pixels;                // best number of pixels for a call; any number is right
-  int32_t max_depth_multiplier;  // 0: any
+  int32_t pixels;                               // best number of pixels for a call; any number is right
+  int32_t max_depth_multiplier;                 // 0: any
   void (*function)(const DwconvF32Args& args);  // nullptr where this build has not compiled it
 };
 

@@ -11,7 +11,8 @@ inline __m256i lanes(int32_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or less.
+// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or
+// less.
 inline __m256 finish(__m256 v, const ClampF32& clamp) {
   const __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
   __m256 y = _mm256_max_ps(_mm256_add_ps(v, _mm256_setzero_ps()), _mm256_set1_ps(clamp.lo));

@@ -1,13 +1,14 @@
 // Depthwise convolution of a few pixels, int8, with indirection.
 //
 //   acc[p][o] = folded_bias[o] + sum over t < taps of rows[p * taps + t][o / depth_multiplier] * w[t][o]
-//   output[p * output_stride + o] = requantize_s8(acc[p][o], multiplier[o], requant)               (requant.h)
+//   output[p * output_stride + o] = requantize_s8(acc[p][o], multiplier[o], requant) (requant.h)
 //
-// for p < pixels and o < channels * depth_multiplier; wrapping int32. The bias has the input zero point folded
-// in, so a padded tap points at a row that holds the input zero point. Weights of -128 are exact in every kernel.
+// for p < pixels and o < channels * depth_multiplier; wrapping int32. The bias has the input zero point
+// folded in, so a padded tap points at a row that holds the input zero point. Weights of -128 are exact in
+// every kernel.
 //
-// Layouts: rows [pixels][taps] pointers, each to `channels` bytes. Weights [taps][channels * depth_multiplier],
-// used in place. output overlaps nothing.
+// Layouts: rows [pixels][taps] pointers, each to `channels` bytes. Weights [taps][channels *
+// depth_multiplier], used in place. output overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +33,9 @@ struct DwconvS8Args {
 struct DwconvS8Kernel {
   const char* name;
   IsaMask isa;
-  int32_t pixels;                // best number of pixels for a call; any number is right
-  int32_t max_depth_multiplier;  // 0: any
-  int32_t tap_bytes;             // scratch for each tap
+  int32_t pixels;                              // best number of pixels for a call; any number is right
+  int32_t max_depth_multiplier;                // 0: any
+  int32_t tap_bytes;                           // scratch for each tap
   void (*function)(const DwconvS8Args& args);  // nullptr where this build has not compiled it
 };
 

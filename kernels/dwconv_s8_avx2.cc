@@ -1,6 +1,7 @@
-// Sixteen channels at a time: the codes of two taps are interleaved, widened to int16 and summed by vpmaddwd. The
-// weights of a block are widened once, into scratch [pairs of taps][16 channels][2]. With an odd number of taps
-// the last one pairs with itself at weight zero. The last block of 16 and more channels overlaps the one before.
+// Sixteen channels at a time: the codes of two taps are interleaved, widened to int16 and summed by vpmaddwd.
+// The weights of a block are widened once, into scratch [pairs of taps][16 channels][2]. With an odd number
+// of taps the last one pairs with itself at weight zero. The last block of 16 and more channels overlaps the
+// one before.
 #include <immintrin.h>
 
 #include "kernels/dwconv_s8.h"

@@ -12,7 +12,8 @@ inline __m256i lanes(int32_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or less.
+// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or
+// less.
 inline __m256 finish(__m256 v, const ClampF32& clamp) {
   const __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
   __m256 y = _mm256_max_ps(v, _mm256_set1_ps(clamp.lo));
@@ -37,8 +38,8 @@ inline void store_half(const GemmF32Args& args, int32_t row, int32_t first, int3
 }
 
 // One function for all row counts: its size matters more than the trip through memory.
-__attribute__((noinline)) void store_rows(const GemmF32Args& args, int32_t rows, int32_t first, int32_t columns,
-                                          const __m256* sums) {
+__attribute__((noinline)) void store_rows(const GemmF32Args& args, int32_t rows, int32_t first,
+                                          int32_t columns, const __m256* sums) {
   for (int32_t r = 0; r < rows; ++r) {
     store_half(args, r, first, columns, sums[2 * r]);
     if (columns > 8) store_half(args, r, first + 8, columns - 8, sums[2 * r + 1]);

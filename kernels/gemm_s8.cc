@@ -11,8 +11,15 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes)                   \
-  {"gemm_s8_" #suffix, ITG_NEEDS_##isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, \
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes) \
+  {"gemm_s8_" #suffix,                                                     \
+   ITG_NEEDS_##isa,                                                        \
+   mr,                                                                     \
+   nr,                                                                     \
+   kr,                                                                     \
+   lhs_offset,                                                             \
+   packs,                                                                  \
+   lhs_bytes,                                                              \
    ITG_COMPILED_##isa(gemm_s8_##suffix)},
 const GemmS8Kernel kKernels[] = {
 #include "kernels/gemm_s8_kernels.inc"
@@ -66,7 +73,8 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, 
       for (int32_t i = 0; i < k; i += kr)
         for (int32_t c = first; c < first + nr; ++c)
           for (int32_t j = i; j < i + kr; ++j)
-            *out++ = c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};
+            *out++ =
+                c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};
   }
 }
 

@@ -1,17 +1,17 @@
 // Row tiles of an int8 matrix product with indirection: convolutions and fully connected layers.
 //
-//   acc[r][c] = folded_bias[c] + sum over t < taps, i < k of rows[t * mr + r][i] * w[c][t][i]     wrapping int32
-//   q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant)                                   (requant.h)
-//   output[r * output_stride + c] = residual ? add_s8(q[r][c], residual[r * residual_stride + c], *add) : q[r][c]
+//   acc[r][c] = folded_bias[c] + sum over t < taps, i < k of rows[t * mr + r][i] * w[c][t][i]     wrapping
+//   int32 q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant) (requant.h) output[r * output_stride +
+//   c] = residual ? add_s8(q[r][c], residual[r * residual_stride + c], *add) : q[r][c]
 //
-// for r < m <= mr and c < n. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum w[c],
-// so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader proves
-// it); sums in between may wrap. Weights of -128 are exact in every kernel.
+// for r < m <= mr and c < n. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum
+// w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader
+// proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
 //
-// Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used in
-// place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a kernel
-// reads its rows as x + lhs_offset, a panel starts with int32[nr]: -lhs_offset * sum w, to be added to the bias.
-// output may be residual itself (same stride); else it overlaps nothing.
+// Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used
+// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a
+// kernel reads its rows as x + lhs_offset, a panel starts with int32[nr]: -lhs_offset * sum w, to be added to
+// the bias. output may be residual itself (same stride); else it overlaps nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Exact for all codes: both sides widened to int16, pairs summed by vpmaddwd. The tile's rows are widened once,
-// into scratch [m][taps][k rounded up to 2]; the panels' weights on the fly.
+// Exact for all codes: both sides widened to int16, pairs summed by vpmaddwd. The tile's rows are widened
+// once, into scratch [m][taps][k rounded up to 2]; the panels' weights on the fly.
 #include <immintrin.h>
 
 #include "kernels/gemm_s8.h"
@@ -12,7 +12,8 @@ constexpr int32_t kMr = 6, kNr = 16;
 inline __m128i load_8(const int8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
 inline __m128i load_16(const int8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 
-// k codes to int16, and a zero after an odd one. The last vector overlaps the one before: nothing past the end.
+// k codes to int16, and a zero after an odd one. The last vector overlaps the one before: nothing past the
+// end.
 inline void widen_row(const int8_t* x, int32_t k, int16_t* out) {
   if (k >= 16) {
     for (int32_t i = 0; i + 16 <= k; i += 16)
@@ -36,8 +37,10 @@ inline __m256i requantize(__m256i acc, __m256 multiplier, const OutputS8& output
 
 // add_s8 on eight lanes.
 inline __m256i add_codes(__m256i a, __m256i b, const AddS8& p) {
-  a = _mm256_mullo_epi32(_mm256_sub_epi32(a, _mm256_set1_epi32(p.a_zero_point)), _mm256_set1_epi32(p.a_multiplier));
-  b = _mm256_mullo_epi32(_mm256_sub_epi32(b, _mm256_set1_epi32(p.b_zero_point)), _mm256_set1_epi32(p.b_multiplier));
+  a = _mm256_mullo_epi32(_mm256_sub_epi32(a, _mm256_set1_epi32(p.a_zero_point)),
+                         _mm256_set1_epi32(p.a_multiplier));
+  b = _mm256_mullo_epi32(_mm256_sub_epi32(b, _mm256_set1_epi32(p.b_zero_point)),
+                         _mm256_set1_epi32(p.b_multiplier));
   __m256i q = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(int32_t{1} << (p.right_shift - 1)));
   q = _mm256_sra_epi32(q, _mm_cvtsi32_si128(p.right_shift));
   q = _mm256_add_epi32(q, _mm256_set1_epi32(p.zero_point));
@@ -56,11 +59,11 @@ inline __m256i lanes(int32_t count) {
 }
 
 // One function for all row counts: its size matters more than the trip through memory.
-__attribute__((noinline)) void store_rows(const GemmS8Args& args, int32_t rows, int32_t first, int32_t columns,
-                                          const __m256i* sums) {
+__attribute__((noinline)) void store_rows(const GemmS8Args& args, int32_t rows, int32_t first,
+                                          int32_t columns, const __m256i* sums) {
   const __m256 m0 = _mm256_maskload_ps(args.multiplier + first, lanes(columns));
-  const __m256 m1 = columns > 8 ? _mm256_maskload_ps(args.multiplier + first + 8, lanes(columns - 8))
-                                : _mm256_setzero_ps();
+  const __m256 m1 =
+      columns > 8 ? _mm256_maskload_ps(args.multiplier + first + 8, lanes(columns - 8)) : _mm256_setzero_ps();
   alignas(16) int8_t some[kNr] = {};
   for (int32_t r = 0; r < rows; ++r) {
     __m256i q0 = requantize(sums[2 * r], m0, args.requant);

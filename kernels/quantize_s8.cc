@@ -6,7 +6,8 @@ void quantize_f32_s8(const float* x, float scale, const OutputS8& output, int8_t
   const OutputS8 o = output;
   for (int32_t i = 0; i < n; ++i) {
     const float v = x[i] / scale;
-    y[i] = clamp_and_round_s8(v == v ? v : 0.0f, o);
+    const int8_t q = clamp_and_round_s8(v, o);
+    y[i] = v == v ? q : static_cast<int8_t>(o.zero_point);
   }
 }
 

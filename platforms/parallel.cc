@@ -22,7 +22,8 @@ uint64_t read_mode() {
 }
 void write_mode(uint64_t mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode)); }
 #elif defined(__arm__) && defined(__ARM_FP)
-constexpr uint64_t kModeBits = (uint64_t{1} << 25) | (uint64_t{3} << 22) | (uint64_t{1} << 24);  // DN, RMode, FZ
+constexpr uint64_t kModeBits =
+    (uint64_t{1} << 25) | (uint64_t{3} << 22) | (uint64_t{1} << 24);  // DN, RMode, FZ
 uint64_t read_mode() {
   uint32_t mode;
   __asm__ volatile("vmrs %0, fpscr" : "=r"(mode));

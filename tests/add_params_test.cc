@@ -84,7 +84,8 @@ TEST_CASE("powers of two, both ends of the range") {
 TEST_CASE("what is not a positive normal number is refused") {
   AddS8 p;
   const float inf = std::numeric_limits<float>::infinity();
-  for (const float bad : {0.0f, -0.0f, -1.0f, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0x1p-127f}) {
+  for (const float bad :
+       {0.0f, -0.0f, -1.0f, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0x1p-127f}) {
     CHECK_FALSE(make_add_s8(bad, 0, 1.0f, 0, 1.0f, 0, -128, 127, &p));
     CHECK_FALSE(make_add_s8(1.0f, 0, bad, 0, 1.0f, 0, -128, 127, &p));
     CHECK_FALSE(make_add_s8(1.0f, 0, 1.0f, 0, bad, 0, -128, 127, &p));

@@ -99,10 +99,12 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
     for (size_t o = 0; o < n; ++o) {
       int64_t acc = bias[o];
       for (size_t t = 0; t < taps; ++t)
-        acc += int64_t{args.rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)]} * weights[t * n + o];
+        acc += int64_t{args.rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)]} *
+               weights[t * n + o];
       CAPTURE(p);
       CAPTURE(o);
-      REQUIRE(output[p * stride + o] == requantize_s8(static_cast<int32_t>(acc), multiplier[o], args.requant));
+      REQUIRE(output[p * stride + o] ==
+              requantize_s8(static_cast<int32_t>(acc), multiplier[o], args.requant));
     }
     for (size_t o = n; o < stride && p + 1 < static_cast<size_t>(c.pixels); ++o)
       REQUIRE(output[p * stride + o] == 0x5a);
@@ -160,7 +162,8 @@ void run_f32(const DwconvF32Kernel& kernel, const Case& c, Random& random) {
     for (size_t o = 0; o < n; ++o) {
       float v = has_bias ? bias[o] : 0.0f;
       for (size_t t = 0; t < taps; ++t)
-        v = std::fma(args.rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)], weights[t * n + o], v);
+        v = std::fma(args.rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)], weights[t * n + o],
+                     v);
       CAPTURE(p);
       CAPTURE(o);
       REQUIRE(bits_of(output[p * stride + o]) == expected_bits(v, args.clamp));
@@ -203,7 +206,9 @@ TEST_CASE("every number of taps and channels up to past two vectors") {
 }
 
 TEST_CASE("selection by mask and precondition") {
-  const auto s8 = [](IsaMask isa, int32_t m) { return std::string(dwconv_s8_kernel(dwconv_s8_select(isa, m)).name); };
+  const auto s8 = [](IsaMask isa, int32_t m) {
+    return std::string(dwconv_s8_kernel(dwconv_s8_select(isa, m)).name);
+  };
   const auto f32 = [](IsaMask isa, int32_t m) {
     return std::string(dwconv_f32_kernel(dwconv_f32_select(isa, m)).name);
   };

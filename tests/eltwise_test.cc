@@ -5,13 +5,14 @@
 
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
-#include "tests/support/random_values.h"
+#include "tests/support/float_bits.h"
+#include "tests/support/random.h"
 
 namespace intaglio {
 namespace {
 
 using test::bits_of;
-using test::RandomValues;
+using test::Random;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 const int32_t kSizes[] = {1, 3, 15, 16, 17, 63, 64, 65, 200};
@@ -23,25 +24,25 @@ int8_t expected_sum(int32_t a, int32_t b, const AddS8& p) {
   return static_cast<int8_t>(std::clamp<int64_t>(p.zero_point + rounded, p.lo, p.hi));
 }
 
-AddS8 random_params(RandomValues& random) {
+AddS8 random_params(Random& random) {
   AddS8 p;
-  p.a_zero_point = random.integer(-128, 127);
-  p.b_zero_point = random.integer(-128, 127);
-  p.a_multiplier = random.integer(0, 32767);
-  p.b_multiplier = random.integer(-32767, 32767);
-  p.right_shift = random.integer(1, 30);
-  p.zero_point = random.integer(-128, 127);
-  p.lo = random.integer(-128, 127);
-  p.hi = random.integer(p.lo, 127);
+  p.a_zero_point = random.between(-128, 127);
+  p.b_zero_point = random.between(-128, 127);
+  p.a_multiplier = random.between(0, 32767);
+  p.b_multiplier = random.between(-32767, 32767);
+  p.right_shift = random.between(1, 30);
+  p.zero_point = random.between(-128, 127);
+  p.lo = random.between(-128, 127);
+  p.hi = random.between(p.lo, 127);
   return p;
 }
 
 TEST_CASE("int8 addition equals the formula for every size") {
-  RandomValues random(1);
+  Random random(1);
   for (int32_t trial = 0; trial < 200; ++trial) {
     const AddS8 p = random_params(random);
     for (const int32_t n : kSizes) {
-      const int32_t rows = random.integer(1, 3);
+      const int32_t rows = random.between(1, 3);
       const std::vector<int8_t> a = random.codes(static_cast<size_t>(rows * n));
       const std::vector<int8_t> b = random.codes(static_cast<size_t>(n));
       std::vector<int8_t> y(a.size()), expected(a.size());
@@ -56,11 +57,11 @@ TEST_CASE("int8 addition equals the formula for every size") {
 }
 
 TEST_CASE("int8 addition of one code") {
-  RandomValues random(2);
+  Random random(2);
   for (int32_t trial = 0; trial < 100; ++trial) {
     const AddS8 p = random_params(random);
     for (const int32_t n : kSizes) {
-      const auto b = static_cast<int8_t>(random.integer(-128, 127));
+      const auto b = static_cast<int8_t>(random.between(-128, 127));
       std::vector<int8_t> y = random.codes(static_cast<size_t>(n)), expected(y.size());
       for (size_t i = 0; i < y.size(); ++i) expected[i] = expected_sum(y[i], b, p);
       add_code_s8(y.data(), b, y.data(), n, p);
@@ -81,7 +82,7 @@ TEST_CASE("int8 addition at its extremes does not wrap") {
 }
 
 TEST_CASE("a lookup reads the entry of each code") {
-  RandomValues random(3);
+  Random random(3);
   const std::vector<int8_t> table = random.codes(256);
   std::vector<int8_t> x(256), y(256);
   for (size_t i = 0; i < 256; ++i) x[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
@@ -92,7 +93,7 @@ TEST_CASE("a lookup reads the entry of each code") {
 }
 
 TEST_CASE("FP32 addition: one rounding, then the clamp") {
-  RandomValues random(4);
+  Random random(4);
   const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
   for (const ClampF32& clamp : clamps) {
     for (const int32_t n : kSizes) {

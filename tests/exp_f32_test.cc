@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "kernels/exp_f32.h"
-#include "tests/support/random_values.h"
+#include "tests/support/float_bits.h"
 
 namespace intaglio {
 namespace {

@@ -1,4 +1,5 @@
-// The soft multiply-add against the machine's own (libm's fmaf: the instruction, or an exact one), to the bit.
+// The soft multiply-add against the machine's own (libm's fmaf: the instruction, or an exact one), to the
+// bit.
 #include "kernels/fma_f32.h"
 
 #include <doctest/doctest.h>
@@ -28,13 +29,41 @@ bool agree(float a, float b, float c) {
   return bits_of(soft) == bits_of(expected) && bits_of(chosen) == bits_of(expected);
 }
 
-const float kSpecial[] = {
-    0.0f, -0.0f, 1.0f, -1.0f, 0x1p-149f, -0x1p-149f, 0x1.fffffep-127f, -0x1.fffffep-127f, 0x1p-126f, -0x1p-126f,
-    0x1.fffffep127f, -0x1.fffffep127f, 0x1p127f, -0x1p127f, 0x1p-75f, -0x1p-75f, 0x1p64f, -0x1p64f, 0x1.000002p0f,
-    -0x1.000002p0f, 0x1.fffffep0f, -0x1.fffffep0f, 3.0f, -3.0f, 0x1.8p-149f, 0x1.555556p-2f, 0x1p-24f, 0x1p-25f,
-    -0x1p-25f, 0x1p24f, 0x1.000002p24f, std::numeric_limits<float>::infinity(),
-    -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
-    -std::numeric_limits<float>::quiet_NaN()};
+const float kSpecial[] = {0.0f,
+                          -0.0f,
+                          1.0f,
+                          -1.0f,
+                          0x1p-149f,
+                          -0x1p-149f,
+                          0x1.fffffep-127f,
+                          -0x1.fffffep-127f,
+                          0x1p-126f,
+                          -0x1p-126f,
+                          0x1.fffffep127f,
+                          -0x1.fffffep127f,
+                          0x1p127f,
+                          -0x1p127f,
+                          0x1p-75f,
+                          -0x1p-75f,
+                          0x1p64f,
+                          -0x1p64f,
+                          0x1.000002p0f,
+                          -0x1.000002p0f,
+                          0x1.fffffep0f,
+                          -0x1.fffffep0f,
+                          3.0f,
+                          -3.0f,
+                          0x1.8p-149f,
+                          0x1.555556p-2f,
+                          0x1p-24f,
+                          0x1p-25f,
+                          -0x1p-25f,
+                          0x1p24f,
+                          0x1.000002p24f,
+                          std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN(),
+                          -std::numeric_limits<float>::quiet_NaN()};
 
 }  // namespace
 
@@ -52,7 +81,8 @@ TEST_CASE("every triple of special values") {
 TEST_CASE("random bit patterns") {
   Random random(1);
   const int32_t cases = test::shape_count(2000) * 1000;
-  for (int32_t i = 0; i < cases; ++i) REQUIRE(agree(random.any_float(), random.any_float(), random.any_float()));
+  for (int32_t i = 0; i < cases; ++i)
+    REQUIRE(agree(random.any_float(), random.any_float(), random.any_float()));
 }
 
 TEST_CASE("cancellation, ties and sums of near and far magnitudes") {

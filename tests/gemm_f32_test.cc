@@ -38,7 +38,8 @@ uint32_t expected_bits(float v, const ClampF32& clamp) {
 struct Case {
   int32_t m, n, taps, k;
   bool residual;
-  int32_t values;  // 0: ordinary; 1: any bit pattern in x and residual; 2: near the subnormals; 3: signed zeros
+  int32_t
+      values;  // 0: ordinary; 1: any bit pattern in x and residual; 2: near the subnormals; 3: signed zeros
 };
 
 float draw(Random& random, int32_t values, bool constant) {
@@ -112,7 +113,8 @@ void run_case(const GemmF32Kernel& kernel, const Case& c, Random& random) {
       REQUIRE(bits_of(output[r * stride + j]) == expected_bits(v, args.clamp));
     }
     for (size_t j = n; j < stride && r + 1 < static_cast<size_t>(c.m); ++j)
-      REQUIRE(bits_of(output[r * stride + j]) == (in_place ? bits_of(residual[r * stride + j]) : 0x5a5a5a5au));
+      REQUIRE(bits_of(output[r * stride + j]) ==
+              (in_place ? bits_of(residual[r * stride + j]) : 0x5a5a5a5au));
   }
 }
 
@@ -152,5 +154,5 @@ TEST_CASE("selection by mask") {
   CHECK(std::string(gemm_f32_kernel(gemm_f32_select(isa::kScalar)).name) == "gemm_f32_scalar");
   CHECK(std::string(gemm_f32_kernel(gemm_f32_select(isa::kAvx2)).name) == "gemm_f32_avx2");
   for (int32_t i = 0; i < gemm_f32_count(); ++i)
-    if ((gemm_f32_kernel(i).isa & ~kCompiledIsa) == 0) CHECK(gemm_f32_kernel(i).function != nullptr);
+    if ((gemm_f32_kernel(i).isa & ~kCompiledIsa) == 0) CHECK((gemm_f32_kernel(i).function != nullptr));
 }

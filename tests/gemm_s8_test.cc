@@ -50,7 +50,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const float scale = 100.0f / (1.0f + 5000.0f * static_cast<float>(c.taps) * static_cast<float>(c.k));
   for (size_t i = 0; i < n; ++i) {
     bias[i] = random.between(-20000, 20000);
-    if (c.extreme_bias) bias[i] = random.one_in(2) ? INT32_MAX - random.between(0, 9) : INT32_MIN + random.between(0, 9);
+    if (c.extreme_bias)
+      bias[i] = random.one_in(2) ? INT32_MAX - random.between(0, 9) : INT32_MIN + random.between(0, 9);
     multiplier[i] = random.real(0.1f, 2.0f) * (c.extreme_bias ? 5e-8f : scale);
   }
   const Exact<int32_t> exact_bias(bias);
@@ -144,7 +145,8 @@ TEST_CASE("every row count, column count and depth up to past two vectors") {
     Random random(7);
     for (int32_t m = 1; m <= kernel.mr; ++m)
       for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
-        for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33}) run_case(kernel, {m, n, 2, k, false, 0, false}, random);
+        for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33})
+          run_case(kernel, {m, n, 2, k, false, 0, false}, random);
   }
 }
 
@@ -166,7 +168,7 @@ TEST_CASE("selection by mask") {
   for (int32_t i = 0; i < gemm_s8_count(); ++i) {
     const GemmS8Kernel& kernel = gemm_s8_kernel(i);
     CHECK(gemm_s8_select(kernel.isa) <= i);
-    if ((kernel.isa & ~kCompiledIsa) == 0) CHECK(kernel.function != nullptr);
+    if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
   }
   CHECK(gemm_s8_kernel(gemm_s8_count() - 1).isa == isa::kScalar);
 }

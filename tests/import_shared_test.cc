@@ -37,9 +37,9 @@ TEST_CASE("FP32 models give their reference outputs") {
       {"mobilenet_v2_1.0_224_fp32.onnx", "mobilenet_v2_1.0_224_fp32_nchw", true, 1e-3},
   };
   for (const auto& c : cases) {
-    CAPTURE(c.model);
+    CAPTURE(std::string(c.model));
     const double difference = golden_difference<float>(folder, c.model, c.golden, c.nchw);
-    MESSAGE(c.model << ": " << difference);
+    MESSAGE(std::string(c.model) << ": " << difference);
     CHECK(difference <= c.limit);
   }
 }

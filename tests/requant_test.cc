@@ -74,7 +74,8 @@ TEST_CASE("add_s8 is the contract in 64 bits") {
     p.lo = random.between(-128, 127);
     p.hi = random.between(p.lo, 127);
     const int32_t a = random.between(-128, 127), b = random.between(-128, 127);
-    const int64_t sum = int64_t{a - p.a_zero_point} * p.a_multiplier + int64_t{b - p.b_zero_point} * p.b_multiplier;
+    const int64_t sum =
+        int64_t{a - p.a_zero_point} * p.a_multiplier + int64_t{b - p.b_zero_point} * p.b_multiplier;
     const double exact = std::floor(static_cast<double>(sum) / std::ldexp(1.0, p.right_shift) + 0.5);
     double expected = exact + p.zero_point;
     expected = expected < p.lo ? p.lo : (expected > p.hi ? p.hi : expected);

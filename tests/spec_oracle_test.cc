@@ -12,8 +12,8 @@
 #include "kernels/gemm_s8.h"
 #include "kernels/requant.h"
 #include "runtime/add_params.h"
+#include "tests/support/float_bits.h"
 #include "tests/support/model_builder.h"
-#include "tests/support/random_values.h"
 #include "tests/support/vector_file.h"
 
 namespace intaglio {

@@ -4,12 +4,12 @@
 #include <numeric>
 
 #include "kernels/permute.h"
-#include "tests/support/random_values.h"
+#include "tests/support/random.h"
 
 namespace intaglio {
 namespace {
 
-using test::RandomValues;
+using test::Random;
 
 template <typename T>
 std::vector<T> numbered(size_t count) {
@@ -54,13 +54,13 @@ void check(const std::vector<int32_t>& dims, const std::vector<int32_t>& permuta
 }
 
 TEST_CASE("every permutation of every rank") {
-  RandomValues random(1);
+  Random random(1);
   for (int32_t rank = 1; rank <= 6; ++rank) {
     std::vector<int32_t> permutation(static_cast<size_t>(rank));
     std::iota(permutation.begin(), permutation.end(), 0);
     do {
       std::vector<int32_t> dims;
-      for (int32_t i = 0; i < rank; ++i) dims.push_back(random.integer(1, 5));
+      for (int32_t i = 0; i < rank; ++i) dims.push_back(random.between(1, 5));
       check<uint8_t>(dims, permutation, permute_8);
       check<uint32_t>(dims, permutation, permute_32);
     } while (std::next_permutation(permutation.begin(), permutation.end()));

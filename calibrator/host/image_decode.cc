@@ -66,6 +66,10 @@ void* quota_realloc(void* data, size_t old_size, size_t new_size) {
 #define STBI_MALLOC(size) quota_malloc(size)
 #define STBI_REALLOC_SIZED(data, old_size, new_size) quota_realloc(data, old_size, new_size)
 #define STBI_FREE(data) quota_free(data)
+// gcc, inlining, sees a reader callback that a picture in memory does not have.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <stb_image.h>
 static_assert(STBI_MAX_DIMENSIONS == intaglio::kMaxDecodedSide);
 #endif

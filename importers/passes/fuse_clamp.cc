@@ -15,6 +15,7 @@ bool can_clamp(Op op) {
     case Op::kAdd:
     case Op::kAvgPool2d:
     case Op::kMaxPool2d:
+    case Op::kMean:
     case Op::kClamp:
       return true;
     default:

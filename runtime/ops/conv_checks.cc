@@ -47,8 +47,9 @@ Error check_length(const NodeView& node, size_t found, int32_t channels) {
 
 Error check_sums(const NodeView& node, const ChannelView& view) {
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
-  const auto* const bias =
-      node.has_input(kBiasInput) ? reinterpret_cast<const int32_t*>(node.input(kBiasInput).constant.data) : nullptr;
+  const auto* const bias = node.has_input(kBiasInput)
+                               ? reinterpret_cast<const int32_t*>(node.input(kBiasInput).constant.data)
+                               : nullptr;
   const int64_t zero_point = node.input(0).quantization.zero_point;
   for (int64_t c = 0; c < view.channels; ++c) {
     int64_t sum = 0, magnitude = 0;
@@ -122,7 +123,8 @@ Error check_residual_s8(const NodeView& node) {
   const NodeOptions& o = node.info.options;
   if (!is_scale(o.intermediate_scale)) return node.error(Status::kBadScale);
   if (!is_zero_point(o.intermediate_zero_point))
-    return node.error(Status::kBadZeroPoint, o.intermediate_zero_point, o.intermediate_zero_point < 0 ? -128 : 127);
+    return node.error(Status::kBadZeroPoint, o.intermediate_zero_point,
+                      o.intermediate_zero_point < 0 ? -128 : 127);
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
   AddS8 params;
   const bool exact =

@@ -8,16 +8,16 @@ namespace intaglio {
 
 inline constexpr int32_t kWeightInput = 1, kBiasInput = 2, kResidualInput = 3;
 
-// int8 weights with their output channels at `axis`: a constant, zero point 0, a scale for each channel or one for
-// all; int32 bias; multiplier and folded bias, bit for bit those that scales and weights give; and per channel
-// |bias| + 255 * sum |w| <= 2^31 - 1. `out_scale` is of what the sum is requantized to.
+// int8 weights with their output channels at `axis`: a constant, zero point 0, a scale for each channel or
+// one for all; int32 bias; multiplier and folded bias, bit for bit those that scales and weights give; and
+// per channel |bias| + 255 * sum |w| <= 2^31 - 1. `out_scale` is of what the sum is requantized to.
 Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale);
 
 // FP32 weights and bias: constants, each value finite.
 Error check_weights_f32(const NodeView& node, int32_t axis);
 
-// Scale and zero point between an int8 convolution and the addition of its residual, the residual itself, and that
-// the addition is exact in integers. The output has been checked.
+// Scale and zero point between an int8 convolution and the addition of its residual, the residual itself, and
+// that the addition is exact in integers. The output has been checked.
 Error check_residual_s8(const NodeView& node);
 Error check_residual_f32(const NodeView& node);
 

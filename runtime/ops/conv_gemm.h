@@ -1,5 +1,5 @@
-// Convolutions and fully connected layers over the gemm families: what is left of a node when its operator has
-// checked it and knows its geometry.
+// Convolutions and fully connected layers over the gemm families: what is left of a node when its operator
+// has checked it and knows its geometry.
 #pragma once
 
 #include "runtime/ops/conv_geometry.h"
@@ -17,8 +17,8 @@ void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kern
 void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run);
 const char* gemm_f32_name(uint16_t kernel);
 
-// How a product [pixels, k] x [k, n] of each group is cut: row tiles of mr pixels; where these are too few for the
-// executor's width, columns too, at panel borders. An item is one tile's columns of one group.
+// How a product [pixels, k] x [k, n] of each group is cut: row tiles of mr pixels; where these are too few
+// for the executor's width, columns too, at panel borders. An item is one tile's columns of one group.
 struct GemmSplit {
   int32_t tiles, parts, part_columns;
 
@@ -39,7 +39,7 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t mr, int32_t nr, int32
 
 // One item of a split, decoded.
 struct GemmItem {
-  int32_t pixel, pixels;    // of its tile
+  int32_t pixel, pixels;  // of its tile
   int32_t group;
   int32_t column, columns;  // within the group
 };

@@ -6,7 +6,7 @@ namespace intaglio {
 namespace {
 
 ConvScratch scratch_of(const ConvGeometry& g, const GemmF32Kernel& kernel) {
-  return conv_scratch(g, int64_t{g.ic / g.groups} * 4, int64_t{g.taps()} * kernel.mr, 0);
+  return gemm_scratch(g, kernel.mr, sizeof(float), 0);
 }
 
 }  // namespace
@@ -15,33 +15,36 @@ Error plan_gemm_f32(const NodeView& node, const ConvGeometry& g, const PlanConte
   const int32_t index = gemm_f32_select(context.isa);
   const GemmF32Kernel& kernel = gemm_f32_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
-  const int64_t packed = gemm_f32_packed_bytes(kernel, g.oc / g.groups, g.taps(), g.ic / g.groups);
+  const int64_t packed = gemm_f32_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
   return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
 }
 
-void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index, uint8_t* persistent) {
+void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
+                      uint8_t* persistent) {
   const GemmF32Kernel& kernel = gemm_f32_kernel(kernel_index);
-  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const float*>(node.input(kWeightInput).constant.data);
   const int64_t packed = gemm_f32_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
   for (int32_t group = 0; group < g.groups; ++group)
-    gemm_f32_pack(kernel, w + group * plain, n, taps, k, reinterpret_cast<float*>(persistent + group * packed));
+    gemm_f32_pack(kernel, w + group * plain, n, taps, k,
+                  reinterpret_cast<float*>(persistent + group * packed));
 }
 
 void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run) {
   const GemmF32Kernel& kernel = gemm_f32_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
-  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
 
-  const auto* const weights = kernel.packs ? reinterpret_cast<const float*>(run.persistent)
-                                           : run.input<float>(node, kWeightInput);
+  const auto* const weights =
+      kernel.packs ? reinterpret_cast<const float*>(run.persistent) : run.input<float>(node, kWeightInput);
   const int64_t column_floats = int64_t{taps} * k;
   const int64_t group_floats =
       kernel.packs ? gemm_f32_packed_bytes(kernel, n, taps, k) / 4 : int64_t{n} * column_floats;
 
   const auto* const x = run.input<float>(node, 0);
   const float* const bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
-  const float* const residual = node.has_input(kResidualInput) ? run.input<float>(node, kResidualInput) : nullptr;
+  const float* const residual =
+      node.has_input(kResidualInput) ? run.input<float>(node, kResidualInput) : nullptr;
   auto* const y = run.output<float>(node);
 
   const ConvScratch scratch = scratch_of(g, kernel);
@@ -51,10 +54,15 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& ru
   for_ranges(*run.executor, split.items(g.groups), [&](int32_t slot, int32_t first, int32_t last) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const float**>(memory);
+    auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                       kernel.mr, rows);
+      if (g.merged()) {
+        fill_merged_rows<float>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
+      } else {
+        fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                         kernel.mr, rows);
+      }
       const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
       const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
       GemmF32Args args;

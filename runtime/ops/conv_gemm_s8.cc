@@ -7,8 +7,7 @@ namespace intaglio {
 namespace {
 
 ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
-  const int32_t k = g.ic / g.groups;
-  return conv_scratch(g, k, int64_t{g.taps()} * kernel.mr, gemm_s8_scratch_bytes(kernel, g.taps(), k));
+  return gemm_scratch(g, kernel.mr, sizeof(int8_t), gemm_s8_scratch_bytes(kernel, g.gemm_taps(), g.gemm_k()));
 }
 
 }  // namespace
@@ -17,13 +16,14 @@ Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContex
   const int32_t index = gemm_s8_select(context.isa);
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
-  const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.taps(), g.ic / g.groups);
+  const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
   return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
 }
 
-void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index, uint8_t* persistent) {
+void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
+                     uint8_t* persistent) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(kernel_index);
-  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   const int64_t packed = gemm_s8_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
   for (int32_t group = 0; group < g.groups; ++group)
@@ -34,12 +34,11 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
-  const int32_t n = g.oc / g.groups, k = g.ic / g.groups, taps = g.taps();
+  const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
 
-  const auto* const weights = kernel.packs ? reinterpret_cast<const int8_t*>(run.persistent)
-                                           : run.input<int8_t>(node, kWeightInput);
-  const int64_t group_bytes =
-      kernel.packs ? gemm_s8_packed_bytes(kernel, n, taps, k) : int64_t{n} * taps * k;
+  const auto* const weights =
+      kernel.packs ? reinterpret_cast<const int8_t*>(run.persistent) : run.input<int8_t>(node, kWeightInput);
+  const int64_t group_bytes = kernel.packs ? gemm_s8_packed_bytes(kernel, n, taps, k) : int64_t{n} * taps * k;
   const int64_t panel_bytes =
       kernel.packs ? gemm_s8_packed_bytes(kernel, kernel.nr, taps, k) : int64_t{kernel.nr} * taps * k;
 
@@ -51,8 +50,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
   if (adds) {
     const Quantization other = node.input(kResidualInput).quantization;
-    make_add_s8(options.intermediate_scale, options.intermediate_zero_point, other.scales[0], other.zero_point,
-                out.scales[0], out.zero_point, options.clamp_lo, options.clamp_hi, &add);
+    make_add_s8(options.intermediate_scale, options.intermediate_zero_point, other.scales[0],
+                other.zero_point, out.scales[0], out.zero_point, options.clamp_lo, options.clamp_hi, &add);
     requant = make_output_s8(options.intermediate_zero_point, -128, 127);
   }
 
@@ -63,10 +62,15 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   for_ranges(*run.executor, split.items(g.groups), [&](int32_t slot, int32_t first, int32_t last) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
+    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                        kernel.mr, rows);
+      if (g.merged()) {
+        fill_merged_rows<int8_t>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
+      } else {
+        fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                          kernel.mr, rows);
+      }
       const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
       const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
       GemmS8Args args;
@@ -79,7 +83,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
       args.residual = adds ? residual + target : nullptr;
       args.residual_stride = static_cast<size_t>(g.oc);
       args.add = &add;
-      args.scratch = memory + scratch.table_bytes;
+      args.scratch = memory + scratch.kernel_offset;
       args.requant = requant;
       args.m = item.pixels;
       args.n = item.columns;

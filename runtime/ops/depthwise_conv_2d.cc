@@ -41,11 +41,12 @@ Error check_geometry(const NodeView& node) {
 }
 
 ConvScratch scratch_of(const ConvGeometry& g, const DwconvS8Kernel& kernel) {
-  return conv_scratch(g, g.ic, int64_t{g.taps()} * kernel.pixels, dwconv_s8_scratch_bytes(kernel, g.taps()));
+  return conv_scratch(g, g.ic, int64_t{g.taps()} * kernel.pixels, 0,
+                      dwconv_s8_scratch_bytes(kernel, g.taps()));
 }
 
 ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
-  return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0);
+  return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0, 0);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -74,16 +75,17 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
                      const T* x, Body body) {
   const auto* const padding = reinterpret_cast<const T*>(run.scratch);
   const int32_t pixels = g.pixels(), taps = g.taps();
-  for_ranges(*run.executor, (int64_t{pixels} + step - 1) / step, [&](int32_t slot, int32_t first, int32_t last) {
-    uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
-    auto** const rows = reinterpret_cast<const T**>(memory);
-    for (int32_t i = first; i < last; ++i) {
-      const int32_t pixel = i * step;
-      const int32_t count = pixels - pixel < step ? pixels - pixel : step;
-      fill_rows<T>(g, x, padding, pixel, count, taps, 1, rows);
-      body(rows, pixel, count, memory + scratch.table_bytes);
-    }
-  });
+  for_ranges(*run.executor, (int64_t{pixels} + step - 1) / step,
+             [&](int32_t slot, int32_t first, int32_t last) {
+               uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
+               auto** const rows = reinterpret_cast<const T**>(memory);
+               for (int32_t i = first; i < last; ++i) {
+                 const int32_t pixel = i * step;
+                 const int32_t count = pixels - pixel < step ? pixels - pixel : step;
+                 fill_rows<T>(g, x, padding, pixel, count, taps, 1, rows);
+                 body(rows, pixel, count, memory + scratch.kernel_offset);
+               }
+             });
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {

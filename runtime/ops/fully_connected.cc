@@ -62,9 +62,9 @@ constexpr QuantRule quant_rule() {
 }  // namespace
 
 extern const OpDef kFullyConnectedS8, kFullyConnectedF32;
-const OpDef kFullyConnectedS8 = {Op::kFullyConnected, DType::kS8, -1,     quant_rule(),
-                                 plan_s8,             prepare_s8, run_s8, gemm_s8_name};
-const OpDef kFullyConnectedF32 = {Op::kFullyConnected, DType::kF32, -1,      quant_rule(),
-                                  plan_f32,            prepare_f32, run_f32, gemm_f32_name};
+const OpDef kFullyConnectedS8 = {Op::kFullyConnected, DType::kS8, -1,          quant_rule(), plan_s8,
+                                 prepare_s8,          run_s8,     gemm_s8_name};
+const OpDef kFullyConnectedF32 = {Op::kFullyConnected, DType::kF32, -1,           quant_rule(), plan_f32,
+                                  prepare_f32,         run_f32,     gemm_f32_name};
 
 }  // namespace intaglio

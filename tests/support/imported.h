@@ -11,7 +11,7 @@
 
 #include "calibrator/host/files.h"
 #include "calibrator/host/npy.h"
-#include "calibrator/memory_plan.h"
+#include "calibrator/model_writer.h"
 #include "importers/import.h"
 #include "tests/support/model_builder.h"
 
@@ -61,9 +61,7 @@ struct Import {
 
   // The model file.
   AlignedBytes write() {
-    const Error error = plan_memory(graph(), all_ops(), memory.arena());
-    REQUIRE_MESSAGE(error.ok(), text_of(error));
-    const Result<Span<const uint8_t>> file = write_model(graph(), memory.arena());
+    const Result<Span<const uint8_t>> file = finish_model(graph(), all_ops(), memory.arena());
     REQUIRE_MESSAGE(static_cast<bool>(file), text_of(file.error()));
     return AlignedBytes(*file);
   }
@@ -119,7 +117,7 @@ double golden_difference(const std::string& folder, const std::string& model, co
     running.session().run();
     const Span<T> got = running.session().output().as<T>();
     for (size_t i = 0; i < results; ++i)
-      worst = std::max(worst, std::fabs(double{got[i]} - double{output->as<T>()[s * results + i]}));
+      worst = std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(output->as<T>()[s * results + i])));
   }
   return worst;
 }

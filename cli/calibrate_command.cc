@@ -1,0 +1,316 @@
+// intaglio calibrate: an FP32 model and a few samples to an int8 model.
+#include <chrono>
+#include <filesystem>
+
+#include "cli/calibration_samples.h"
+#include "cli/class_scores.h"
+#include "cli/command.h"
+#include "cli/layer_comparison.h"
+#include "cli/sample_checks.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+
+struct CalibrateArguments {
+  std::string model, output, state;
+  SampleArguments samples;
+  ExecutionOptions execution;
+  std::string method = "auto", recover = "default";
+  double percentile = 0.9999;
+  bool symmetric = false;
+  int32_t weight_bits = 8;
+  std::string keep_float;
+  bool json = false;
+};
+
+constexpr const char* kFooter =
+    "The bytes written depend on the model, the set of samples and the options alone: not on their order, the\n"
+    "machine or the number of threads. Nothing is written before the int8 model has been reopened and run.\n\n"
+    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the values, see\n"
+    "--percentile), mse (least squared error). SQNR is in dB, larger is better; 'alone' is a layer's error with exact\n"
+    "inputs.\n\n"
+    "Example:\n"
+    "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg";
+
+// What stays the same from the first sample to the last.
+struct Job {
+  const CalibrateArguments& arguments;
+  const LoadedModel& file;
+  CalibrationSamples& samples;
+  ProgressLine& progress;
+};
+
+Outcome<std::vector<int32_t>> find_nodes(const LoadedModel& file, const std::string& list) {
+  std::vector<int32_t> nodes;
+  for (size_t start = 0; start < list.size();) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    const std::string name = list.substr(start, comma - start);
+    int32_t found = -1;
+    for (int32_t n = 0; n < file.model().node_count(); ++n) {
+      const NodeInfo node = file.model().node(n);
+      if (name == node.name || name == file.model().tensor(node.outputs[0]).name) found = n;
+    }
+    if (found < 0)
+      return Failure{"--keep-float: " + file.path() + " has no node " + name + "; 'intaglio inspect --ops' lists them"};
+    nodes.push_back(found);
+    start = comma + 1;
+  }
+  return nodes;
+}
+
+bool show_step(void* context, const char* stage, int32_t done, int32_t total) {
+  static_cast<ProgressLine*>(context)->show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  return true;
+}
+
+CalibratorOptions calibrator_options(const CalibrateArguments& arguments, const SessionOptions& execution) {
+  CalibratorOptions options;
+  options.method = arguments.method == "minmax"       ? RangeMethod::kMinMax
+                   : arguments.method == "percentile" ? RangeMethod::kPercentile
+                   : arguments.method == "mse"        ? RangeMethod::kMse
+                                                      : RangeMethod::kAuto;
+  options.percentile = arguments.percentile;
+  options.symmetric = arguments.symmetric;
+  options.weight_bits = arguments.weight_bits;
+  options.bias_correction = arguments.recover != "none";
+  options.isa = execution.isa;
+  options.executor = execution.executor;
+  return options;
+}
+
+// The output is opened and run from the bytes on the disk before it takes its name.
+Outcome<Done> verify_written(Span<const uint8_t> bytes) {
+  const auto model = Model::open(bytes);
+  if (!model) return Failure{"the int8 model does not open: " + error_text(model.error())};
+  auto session = LoadedSession::create(*model, {});
+  if (!session) return Failure{"the int8 model does not run: " + error_text(session.error(), &*model)};
+  (*session)->run();
+  return Done{};
+}
+
+struct FileSink {
+  const std::string& path;
+  std::string problem;
+
+  static bool write(void* context, Span<const uint8_t> bytes) {
+    auto& self = *static_cast<FileSink*>(context);
+    const auto written = write_file_atomically(self.path, bytes, verify_written);
+    if (!written) self.problem = written.message();
+    return static_cast<bool>(written);
+  }
+};
+
+Outcome<Done> load_state(const Job& job, Calibrator& calibrator) {
+  const std::string& path = job.arguments.state;
+  auto bytes = read_file(path, kMaxStateBytes);
+  if (!bytes) return bytes.failure();
+  const Error error = calibrator.load(bytes->span());
+  if (!error.ok())
+    return Failure{path + ": " + error_text(error, &job.file.model()) + "; name another --state file, or delete it"};
+  return Done{};
+}
+
+Outcome<Done> save_state(const Job& job, const Calibrator& calibrator) {
+  FileBytes state(calibrator.state_bytes());
+  const Error error = calibrator.save({state.data(), state.size()});
+  if (!error.ok()) return Failure{job.arguments.state + ": " + error_text(error)};
+  return write_file_atomically(job.arguments.state, state.span());
+}
+
+Outcome<Done> add_samples(const Job& job, Calibrator& calibrator) {
+  for (size_t i = 0; i < job.samples.count(); ++i) {
+    job.progress.show("calibrating", i, job.samples.count());
+    const auto bytes = job.samples.get(i);
+    if (!bytes) return bytes.failure();
+    const Error error = calibrator.add({&*bytes, 1});
+    if (!error.ok())
+      return Failure{"sample " + job.samples.name(i) + ": " + error_text(error, &job.file.model())};
+  }
+  return Done{};
+}
+
+Outcome<Done> finish(const Job& job, Calibrator& calibrator, bool from_state) {
+  FileSink sink{job.arguments.output, {}};
+  const SampleSource source = job.samples.source();
+  const Error error = calibrator.finish({FileSink::write, &sink}, from_state ? nullptr : &source);
+  job.progress.clear();
+  if (error.ok()) return Done{};
+  if (error.status == Status::kSinkFailed && !sink.problem.empty()) return Failure{sink.problem};
+  if (error.status == Status::kSamplesDiffer && !job.samples.problem().empty()) return Failure{job.samples.problem()};
+  return Failure{job.file.path() + ": " + error_text(error, &job.file.model())};
+}
+
+// What is reported beside the file itself.
+struct Figures {
+  size_t images = 0;
+  double seconds = 0, sqnr = 0;
+  std::optional<double> agreement;
+  std::string sha256;
+};
+
+std::string sha256_text(Span<const uint8_t> bytes) {
+  Sha256 sha;
+  sha.update(bytes.data, bytes.size);
+  std::string text;
+  for (const uint8_t byte : sha.finish().bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, LoadedSession& int8) {
+  std::vector<int32_t> classes;
+  for (size_t i = 0; i < job.samples.count(); ++i) {
+    job.progress.show("running the int8 model", i, job.samples.count());
+    if (auto loaded = job.samples.load(i, fp32, int8); !loaded) return loaded.failure();
+    int8->run();
+    classes.push_back(best_class(real_values(int8->output())).value_or(-1));
+  }
+  job.progress.clear();
+  return classes;
+}
+
+void print_figures(const CalibrateArguments& arguments, const Figures& figures, const CalibrationReport& report) {
+  print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
+  if (static_cast<size_t>(report.samples) != figures.images) print(", %d with those of the state", report.samples);
+  print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
+  if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
+  if (arguments.recover != "none") {
+    print("  bias         %s\n", report.bias_corrected ? "corrected" : "not corrected: the correction did not help");
+  }
+  print("  file         %s, %s bytes\n", safe(arguments.output).c_str(), grouped(report.bytes.size).c_str());
+  print("  SHA-256      %s\n", figures.sha256.c_str());
+}
+
+Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32,
+                        const std::vector<int32_t>& fp32_classes) {
+  const auto start = std::chrono::steady_clock::now();
+  const CalibrateArguments& arguments = job.arguments;
+  const Model& model = job.file.model();
+  std::error_code ignored;
+  const bool from_state = !arguments.state.empty() && std::filesystem::exists(arguments.state, ignored);
+  auto float_nodes = find_nodes(job.file, arguments.keep_float);
+  if (!float_nodes) return float_nodes.failure();
+  CalibratorOptions options = calibrator_options(arguments, execution);
+  options.float_nodes = {float_nodes->data(), float_nodes->size()};
+  options.layer_report = !arguments.json && !from_state;
+  options.progress = {show_step, &job.progress};
+  const auto needs = Calibrator::measure(model, options);
+  if (!needs) return job.file.failure(needs.error());
+  FileBytes memory(needs->total());
+  auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
+  if (!calibrator) return job.file.failure(calibrator.error());
+
+  if (from_state) {
+    if (auto step = load_state(job, *calibrator); !step) return step.failure();
+    print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
+  }
+  if (auto step = add_samples(job, *calibrator); !step) return step.failure();
+  if (auto step = finish(job, *calibrator, from_state); !step) return step.failure();
+  if (!arguments.state.empty()) {
+    if (auto step = save_state(job, *calibrator); !step)
+      return Failure{step.message() + "; " + arguments.output + " is complete"};
+  }
+
+  const CalibrationReport& report = calibrator->report();
+  Figures figures;
+  figures.images = job.samples.count();
+  figures.sha256 = sha256_text(report.bytes);
+  figures.sqnr = sqnr_db(report.signal, report.noise);
+  const auto written = Model::open(report.bytes);
+  if (!written) return Failure{arguments.output + ": " + error_text(written.error())};
+  auto int8 = LoadedSession::create(*written, execution);
+  if (!int8) return Failure{arguments.output + ": " + error_text(int8.error(), &*written)};
+  Span<const LayerReport> layers = report.layers;
+  Comparison comparison;
+  if (from_state) {
+    auto compared = compare_models(job.file, fp32, *written, *int8, job.samples.samples(), !arguments.json, job.progress);
+    if (!compared) return compared.failure();
+    comparison = std::move(*compared);
+    layers = {comparison.layers.data(), comparison.layers.size()};
+    if (comparison.output >= 0) figures.sqnr = sqnr_db(layers[static_cast<size_t>(comparison.output)]);
+  }
+  if (!fp32_classes.empty()) {
+    const auto classes = classes_of(job, fp32, *int8);
+    if (!classes) return classes.failure();
+    figures.agreement = agreement_of(fp32_classes, *classes);
+  }
+  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (arguments.json) {
+    print_json({{"images", figures.images},
+                {"seconds", figures.seconds},
+                {"sqnr_db", json_number(figures.sqnr)},
+                {"agreement", figures.agreement ? Json(*figures.agreement) : Json(nullptr)},
+                {"sha256", figures.sha256}});
+    return Done{};
+  }
+  print_layers(*written, layers, true);
+  print_figures(arguments, figures, report);
+  return Done{};
+}
+
+Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  const auto execution = session_options(arguments.execution);
+  if (!execution) return execution.failure();
+  for (int32_t n = 0; n < file->model().node_count(); ++n) {
+    for (const int32_t t : file->model().node(n).outputs) {
+      if (file->model().tensor(t).dtype != DType::kF32)
+        return Failure{arguments.model + ": is not FP32 throughout, and only FP32 models can be calibrated; give the "
+                       "model that 'intaglio import' made from the float network"};
+    }
+  }
+  const auto samples = Samples::open(arguments.samples, *file);
+  if (!samples) return samples.failure();
+  auto fp32 = LoadedSession::create(*file, *execution);
+  if (!fp32) return fp32.failure();
+  ProgressLine progress;
+  const auto classes = check_samples(*file, *fp32, *samples, progress);
+  if (!classes) return classes.failure();
+  CalibrationSamples kept(*samples, file->model());
+  return calibrate({arguments, *file, kept, progress}, *execution, *fp32, *classes);
+}
+
+}  // namespace
+
+Command add_calibrate_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App* app = parent.add_subcommand("calibrate", "an FP32 model and a few samples to an int8 model");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the FP32 model file")->required()->type_name("NET.itg");
+  add_sample_options(*app, arguments->samples);
+  app->add_option("-o,--output", arguments->output, "the int8 model file to write")->required()->type_name("NET.int8.itg");
+  app->add_option("--method", arguments->method, "how ranges are chosen: auto, minmax, percentile or mse")
+      ->check(CLI::IsMember({"auto", "minmax", "percentile", "mse"}))
+      ->type_name("METHOD")
+      ->capture_default_str();
+  app->add_option("--percentile", arguments->percentile, "share of the values within the range, above 0.5 up to 1")
+      ->check(CLI::Range(0.5, 1.0))
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app->add_flag("--symmetric", arguments->symmetric, "activations with a zero point of 0 (-128 where none is negative)");
+  app->add_option("--weight-bits", arguments->weight_bits, "8, or 7 for codes of -63 to 63")
+      ->check(CLI::IsMember({8, 7}))
+      ->type_name("BITS")
+      ->capture_default_str();
+  app->add_option("--recover", arguments->recover, "correction of what quantization does: default (bias), bias or none")
+      ->check(CLI::IsMember({"default", "none", "bias"}))
+      ->type_name("WHAT")
+      ->capture_default_str();
+  app->add_option("--keep-float", arguments->keep_float, "nodes that stay in FP32, separated by commas")->type_name("NODE,...");
+  app->add_option("--state", arguments->state,
+                  "what has been seen: read where the file exists, these samples added, written again")
+      ->type_name("S.itgcal");
+  add_threads_option(*app, arguments->execution);
+  app->add_flag("--json", arguments->json,
+                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256}");
+  return make_command(app, arguments, run_calibrate);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,41 @@
+// The samples of a calibration, which reads each of them many times: kept in memory as far as there is room.
+#pragma once
+
+#include <vector>
+
+#include "cli/samples.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio::cli {
+
+class CalibrationSamples {
+ public:
+  // For an FP32 model with one input; both outlive this.
+  CalibrationSamples(const Samples& samples, const Model& model);
+
+  size_t count() const { return samples_.count(); }
+  const std::string& name(size_t i) const { return samples_.name(i); }
+  const Samples& samples() const { return samples_; }
+
+  // The FP32 input; valid until the next call.
+  Outcome<Span<const uint8_t>> get(size_t i);
+  // The same into both sessions' inputs, quantized where `test` is int8.
+  Outcome<Done> load(size_t i, LoadedSession& fp32, LoadedSession& test);
+
+  // For Calibrator::finish().
+  SampleSource source();
+  // Why the source could not give a sample; empty where it could.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  static bool load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
+
+  const Samples& samples_;
+  TensorInfo input_;
+  std::vector<SampleBuffer> kept_;  // of the first samples
+  size_t kept_most_;
+  SampleBuffer latest_;
+  std::string problem_;
+};
+
+}  // namespace intaglio::cli

@@ -1,0 +1,75 @@
+#include "cli/class_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace intaglio::cli {
+
+bool gives_classes(const Model& model) {
+  if (model.outputs().size != 1) return false;
+  const Shape shape = model.tensor(model.outputs()[0]).shape;
+  return shape.rank > 0 && shape.elements() > 1 && shape.back(0) == shape.elements();
+}
+
+std::vector<float> real_values(const TensorView& view) {
+  const auto count = static_cast<size_t>(view.info.shape.elements());
+  std::vector<float> values(count);
+  const bool scaled = !view.info.quantization.scales.empty();
+  const float scale = scaled ? view.info.quantization.scales[0] : 1.0f;
+  const int32_t zero_point = scaled ? view.info.quantization.zero_point : 0;
+  for (size_t i = 0; i < count; ++i) {
+    switch (view.info.dtype) {
+      case DType::kF32:
+        values[i] = view.as<float>()[i];
+        break;
+      case DType::kS8:
+        values[i] = scale * static_cast<float>(view.as<int8_t>()[i] - zero_point);
+        break;
+      case DType::kU8:
+        values[i] = scale * static_cast<float>(view.as<uint8_t>()[i] - zero_point);
+        break;
+      case DType::kS32:
+        values[i] = scale * static_cast<float>(view.as<int32_t>()[i]);
+        break;
+      default:
+        break;
+    }
+  }
+  return values;
+}
+
+std::optional<int32_t> best_class(const std::vector<float>& scores) {
+  size_t best = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (std::isnan(scores[i])) return std::nullopt;
+    if (scores[i] > scores[best]) best = i;
+  }
+  return static_cast<int32_t>(best);
+}
+
+int32_t rank_of(const std::vector<float>& scores, int32_t wanted) {
+  const auto index = static_cast<size_t>(wanted);
+  int32_t before = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > scores[index] || (scores[i] == scores[index] && i < index)) ++before;
+  }
+  return before;
+}
+
+std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count) {
+  std::vector<int32_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  count = std::min(count, order.size());
+  // What is no number comes last.
+  const auto value = [&](int32_t i) {
+    const float score = scores[static_cast<size_t>(i)];
+    return std::isnan(score) ? -INFINITY : score;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](int32_t a, int32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
+  order.resize(count);
+  return order;
+}
+
+}  // namespace intaglio::cli

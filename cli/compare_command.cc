@@ -1,0 +1,173 @@
+// intaglio compare: how far a model is from the one that it was made from.
+#include <cmath>
+
+#include "calibrator/host/labels.h"
+#include "cli/class_scores.h"
+#include "cli/command.h"
+#include "cli/layer_comparison.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct CompareArguments {
+  std::string reference, test, labels;
+  SampleArguments samples;
+  ExecutionOptions execution;
+  bool json = false;
+};
+
+constexpr const char* kFooter =
+    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken before a\n"
+    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, to which\n"
+    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures lost and\n"
+    "c won. In JSON an SQNR of equal tensors is null.\n\n"
+    "Example:\n"
+    "  intaglio compare net.itg net.int8.itg --images test/ --labels test_labels.txt";
+
+// Right answers of two models on the same pictures.
+struct PairedResult {
+  size_t reference_right = 0, test_right = 0, lost = 0, won = 0;
+
+  bool loss_is_real() const {
+    const auto b = static_cast<double>(lost), c = static_cast<double>(won);
+    return b - c > 2 * std::sqrt(b + c);
+  }
+};
+
+Outcome<PairedResult> judge(const Comparison& comparison, const Samples& samples, const Labels& labels) {
+  PairedResult result;
+  for (size_t i = 0; i < samples.count(); ++i) {
+    const auto wanted = labels.of(samples.name(i));
+    if (!wanted) return wanted.failure();
+    const bool reference = comparison.reference_classes[i] == *wanted;
+    const bool test = comparison.test_classes[i] == *wanted;
+    result.reference_right += reference ? 1 : 0;
+    result.test_right += test ? 1 : 0;
+    result.lost += reference && !test ? 1 : 0;
+    result.won += !reference && test ? 1 : 0;
+  }
+  return result;
+}
+
+bool same_recipes(const Model& a, const Model& b) {
+  if (a.image_count() != b.image_count()) return false;
+  for (int32_t i = 0; i < a.image_count(); ++i) {
+    const ImageInput x = a.image(i), y = b.image(i);
+    if (x.input != y.input || x.color != y.color || x.resize != y.resize || x.channels != y.channels) return false;
+    for (int32_t c = 0; c < x.channels; ++c) {
+      if (x.mean[c] != y.mean[c] || x.norm[c] != y.norm[c]) return false;
+    }
+  }
+  return true;
+}
+
+double percent(size_t part, size_t whole) { return 100 * static_cast<double>(part) / static_cast<double>(whole); }
+
+Json json_of(const Comparison& comparison, const Model& test, size_t count) {
+  const LayerReport* output = comparison.output < 0 ? nullptr : &comparison.layers[static_cast<size_t>(comparison.output)];
+  const auto agreement = comparison.agreement();
+  Json json{{"count", count},
+            {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
+            {"cosine", output == nullptr ? Json(nullptr) : json_number(cosine(*output))},
+            {"sqnr_db", output == nullptr ? Json(nullptr) : json_number(sqnr_db(*output))},
+            {"layers", Json::array()}};
+  for (const LayerReport& layer : comparison.layers) {
+    json["layers"].push_back({{"name", test.tensor(layer.tensor).name},
+                              {"op", op_name(test.node(layer.node).op)},
+                              {"cosine", json_number(cosine(layer))},
+                              {"sqnr_db", json_number(sqnr_db(layer))},
+                              {"clipped", layer.clipped}});
+  }
+  return json;
+}
+
+void print_comparison(const Comparison& comparison, const Model& test, size_t count) {
+  print_layers(test, {comparison.layers.data(), comparison.layers.size()}, true);
+  print("\n  %zu samples\n", count);
+  if (comparison.output >= 0) {
+    const LayerReport& output = comparison.layers[static_cast<size_t>(comparison.output)];
+    print("  output (%s): SQNR %s dB, cosine %s\n", safe(test.tensor(output.tensor).name).c_str(),
+          decimal(sqnr_db(output), 2).c_str(), decimal(cosine(output), 6).c_str());
+  }
+  if (const auto agreement = comparison.agreement()) print("  agreement: %.4f\n", *agreement);
+}
+
+void print_paired(const PairedResult& paired, size_t count) {
+  print("  top1: %.2f %% -> %.2f %%, %zu lost, %zu won: %s\n", percent(paired.reference_right, count),
+        percent(paired.test_right, count), paired.lost, paired.won,
+        paired.loss_is_real() ? "the loss is real" : "no real loss");
+}
+
+Outcome<Done> run_compare(const CompareArguments& arguments) {
+  auto reference_file = LoadedModel::open(arguments.reference);
+  if (!reference_file) return reference_file.failure();
+  auto test_file = LoadedModel::open(arguments.test);
+  if (!test_file) return test_file.failure();
+  const Model& test_model = test_file->model();
+  if (!same_recipes(reference_file->model(), test_model))
+    print_warning("the models differ in their preprocessing; both get what that of " + arguments.reference + " gives");
+  const auto options = session_options(arguments.execution);
+  if (!options) return options.failure();
+  auto reference = LoadedSession::create(*reference_file, *options);
+  if (!reference) return reference.failure();
+  auto test = LoadedSession::create(*test_file, *options);
+  if (!test) return test.failure();
+  const auto samples = Samples::open(arguments.samples, *reference_file);
+  if (!samples) return samples.failure();
+  Outcome<Labels> labels = Labels();
+  if (!arguments.labels.empty()) labels = Labels::read(arguments.labels);
+  if (!labels) return labels.failure();
+
+  ProgressLine progress;
+  const auto comparison =
+      compare_models(*reference_file, *reference, test_model, *test, *samples, !arguments.json, progress);
+  if (!comparison) return comparison.failure();
+  if (comparison->layers.empty())
+    return Failure{arguments.test + ": no layer has the name of one in " + arguments.reference +
+                   "; compare models that were made from one network"};
+  std::optional<PairedResult> paired;
+  if (!arguments.labels.empty()) {
+    if (comparison->reference_classes.empty())
+      return Failure{arguments.reference + ": its output holds no scores of classes; leave --labels out"};
+    auto judged = judge(*comparison, *samples, *labels);
+    if (!judged) return judged.failure();
+    paired = *judged;
+  }
+  if (!arguments.json) {
+    print_comparison(*comparison, test_model, samples->count());
+    if (paired) print_paired(*paired, samples->count());
+    return Done{};
+  }
+  Json json = json_of(*comparison, test_model, samples->count());
+  if (paired) {
+    json["top1_a"] = percent(paired->reference_right, samples->count());
+    json["top1_b"] = percent(paired->test_right, samples->count());
+    json["lost"] = paired->lost;
+    json["won"] = paired->won;
+    json["loss_is_real"] = paired->loss_is_real();
+  }
+  print_json(json);
+  return Done{};
+}
+
+}  // namespace
+
+Command add_compare_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<CompareArguments>();
+  CLI::App* app = parent.add_subcommand("compare", "a model beside the one that it was made from, layer by layer");
+  app->footer(kFooter);
+  app->add_option("reference", arguments->reference, "the FP32 model")->required()->type_name("A.itg");
+  app->add_option("test", arguments->test, "the model made from it")->required()->type_name("B.itg");
+  add_sample_options(*app, arguments->samples);
+  app->add_option("--labels", arguments->labels, "the classes of the pictures: also top1 of both, and whether it fell")
+      ->type_name("LABELS.txt");
+  add_threads_option(*app, arguments->execution);
+  add_isa_option(*app, arguments->execution);
+  app->add_flag("--json", arguments->json,
+                "one JSON object on stdout: {count, agreement, cosine, sqnr_db, layers: [{name, op, cosine, sqnr_db, "
+                "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
+  return make_command(app, arguments, run_compare);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,87 @@
+// intaglio eval: how often a model is right.
+#include "calibrator/host/labels.h"
+#include "cli/class_scores.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/samples.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr int32_t kTop = 5;
+
+struct EvalArguments {
+  std::string model, labels;
+  SampleArguments samples;
+  ExecutionOptions execution;
+  bool json = false;
+};
+
+constexpr const char* kFooter =
+    "A label file has a line 'name class' for each picture, or only 'class' for each sample of an array.\n"
+    "Of equal scores the lowest class counts. top1 and top5 are in percent.\n\n"
+    "Example:\n"
+    "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt";
+
+Outcome<Done> run_eval(const EvalArguments& arguments) {
+  auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  if (!gives_classes(file->model()))
+    return Failure{arguments.model + ": its output holds no scores of classes, which eval needs; see 'intaglio compare'"};
+  const auto options = session_options(arguments.execution);
+  if (!options) return options.failure();
+  auto session = LoadedSession::create(*file, *options);
+  if (!session) return session.failure();
+  const auto labels = Labels::read(arguments.labels);
+  if (!labels) return labels.failure();
+  const auto samples = Samples::open(arguments.samples, *file);
+  if (!samples) return samples.failure();
+
+  const int64_t classes = (**session).output().info.shape.elements();
+  size_t right = 0, within = 0;
+  ProgressLine progress;
+  for (size_t i = 0; i < samples->count(); ++i) {
+    progress.show("evaluating", i, samples->count());
+    const std::string& name = samples->name(i);
+    const auto wanted = labels->of(name);
+    if (!wanted) return wanted.failure();
+    if (*wanted >= classes)
+      return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name + ": the model has only " +
+                     std::to_string(classes) + " classes, counted from 0"};
+    if (auto loaded = samples->load(i, (**session).input()); !loaded) return loaded.failure();
+    (**session).run();
+    const std::vector<float> scores = real_values((**session).output());
+    if (!best_class(scores)) return Failure{arguments.model + ": gives a score that is no number for " + name};
+    const int32_t rank = rank_of(scores, *wanted);
+    right += rank == 0 ? 1 : 0;
+    within += rank < kTop ? 1 : 0;
+  }
+  progress.clear();
+  const auto count = static_cast<double>(samples->count());
+  const double top1 = 100 * static_cast<double>(right) / count;
+  const double top5 = 100 * static_cast<double>(within) / count;
+  if (arguments.json) {
+    print_json({{"count", samples->count()}, {"top1", top1}, {"top5", top5}});
+  } else {
+    print("top1  %6.2f %%   %zu of %zu\n", top1, right, samples->count());
+    print("top5  %6.2f %%   %zu of %zu\n", top5, within, samples->count());
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Command add_eval_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<EvalArguments>();
+  CLI::App* app = parent.add_subcommand("eval", "how often a model's best class is the labelled one");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  add_sample_options(*app, arguments->samples);
+  app->add_option("--labels", arguments->labels, "the classes of the pictures")->required()->type_name("LABELS.txt");
+  add_threads_option(*app, arguments->execution);
+  add_isa_option(*app, arguments->execution);
+  app->add_flag("--json", arguments->json, "one JSON object on stdout: {count, top1, top5}");
+  return make_command(app, arguments, run_eval);
+}
+
+}  // namespace intaglio::cli

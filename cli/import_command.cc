@@ -1,0 +1,181 @@
+// intaglio import: a network of another format to a model file.
+#include <charconv>
+
+#include "calibrator/model_writer.h"
+#include "cli/command.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+#include "importers/import.h"
+#include "intaglio/describe.h"
+#include "runtime/op.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct ImportArguments {
+  std::string network, output;
+  std::string mean, norm, color, resize;
+  int32_t batch = 1;
+  std::vector<std::string> shapes;
+};
+
+constexpr const char* kFooter =
+    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels in the\n"
+    "model's order. Give one number for all channels or one for each, separated by commas. Without any of these\n"
+    "options a float input of 1 or 3 channels takes the pixels 0 to 255 as they are.\n\n"
+    "Example: pixels to -1..1\n"
+    "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196";
+
+// "123.7,116.3,103.5"
+template <typename T>
+Outcome<std::vector<T>> parse_list(const std::string& option, std::string_view text) {
+  std::vector<T> values;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    T value{};
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || stop != part.data() + part.size())
+      return Failure{option + ": '" + std::string(part) + "' is no number; write numbers separated by commas, e.g. 1,2,3"};
+    values.push_back(value);
+    if (comma == std::string_view::npos) return values;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions& options) {
+  if (arguments.mean.empty() && arguments.norm.empty() && arguments.color.empty() && arguments.resize.empty())
+    return Done{};
+  ImagePreprocessing image;
+  const auto read_values = [](const char* option, const std::string& text, std::vector<float>& values) -> Outcome<Done> {
+    if (text.empty()) return Done{};
+    auto parsed = parse_list<float>(option, text);
+    if (!parsed) return parsed.failure();
+    values = std::move(*parsed);
+    return Done{};
+  };
+  if (auto step = read_values("--mean", arguments.mean, image.mean); !step) return step.failure();
+  if (auto step = read_values("--norm", arguments.norm, image.norm); !step) return step.failure();
+  if (arguments.color == "rgb") image.color = ColorOrder::kRgb;
+  if (arguments.color == "bgr") image.color = ColorOrder::kBgr;
+  if (arguments.color == "gray") image.color = ColorOrder::kGray;
+  if (arguments.resize == "crop") image.resize = ResizeMode::kCrop;
+  if (arguments.resize == "letterbox") image.resize = ResizeMode::kLetterbox;
+  options.image = image;
+  return Done{};
+}
+
+Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& options) {
+  for (const std::string& text : arguments.shapes) {
+    // Names may hold an equals sign, dimensions none.
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      return Failure{"--shape " + text + ": write the input's name and its dimensions, e.g. --shape image=1,3,224,224"};
+    auto dims = parse_list<int32_t>("--shape " + text, std::string_view(text).substr(equals + 1));
+    if (!dims) return dims.failure();
+    options.shapes.push_back({text.substr(0, equals), std::move(*dims)});
+  }
+  return Done{};
+}
+
+// The only float input, where a picture fits into it as it is: pixels 0 to 255.
+void add_plain_recipe(Graph& graph, Arena& arena) {
+  if (!graph.images.empty() || graph.inputs.size() != 1) return;
+  const TensorInfo& info = graph.tensors[static_cast<size_t>(graph.inputs[0])];
+  if (info.dtype != DType::kF32 || info.shape.rank != 4 || info.shape[0] != 1) return;
+  const int32_t channels = info.shape[3];
+  if (channels != 1 && channels != 3) return;
+  ImageInput image;
+  image.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
+  image.channels = channels;
+  for (int32_t c = 0; c < channels; ++c) image.norm[c] = 1.0f;
+  graph.images.push(arena, image);
+}
+
+// Every node that no operator can run, one line each; empty where all can.
+std::string unsupported_nodes(const Model& model) {
+  std::string lines;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeView node{n, model.node(n), &model};
+    const OpDef* def = nullptr;
+    for (const OpDef* candidate : all_ops()) {
+      if (candidate->op == node.info.op && candidate->dtype == node.output().dtype) def = candidate;
+    }
+    NodePlan plan;
+    const Error error = def == nullptr
+                            ? node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op))
+                            : def->plan(node, {}, &plan);
+    if (!error.ok()) lines += "\n  " + error_text(error, &model);
+  }
+  return lines;
+}
+
+void print_tensors(const char* title, const Model& model, Span<const int32_t> tensors) {
+  for (const int32_t t : tensors) {
+    const TensorInfo info = model.tensor(t);
+    print("  %-8s %s  %s %s\n", title, safe(info.name).c_str(), shape_text(info.shape).c_str(), dtype_name(info.dtype));
+  }
+}
+
+Outcome<Done> run_import(const ImportArguments& arguments) {
+  ImportOptions options;
+  options.batch = arguments.batch;
+  if (auto step = read_preprocessing(arguments, options); !step) return step.failure();
+  if (auto step = read_shapes(arguments, options); !step) return step.failure();
+  if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
+  auto file = read_file(arguments.network, kMaxModelBytes);
+  if (!file) return file.failure();
+
+  HostArena memory;
+  auto imported = import_model(file->span(), arguments.network, options, memory);
+  if (!imported) return imported.failure();
+  Graph& graph = imported->graph;
+  add_plain_recipe(graph, memory.arena());
+  const auto bytes = finish_model(graph, all_ops(), memory.arena());
+  if (!bytes) return Failure{arguments.network + ": " + error_text(bytes.error())};
+  const auto model = Model::open(*bytes);
+  if (!model) return Failure{arguments.network + ": " + error_text(model.error())};
+  if (const std::string lines = unsupported_nodes(*model); !lines.empty())
+    return Failure{arguments.network + ": this version cannot run" + lines};
+  const auto needs = Session::measure(*model, all_ops());
+  if (!needs) return Failure{arguments.network + ": " + error_text(needs.error(), &*model)};
+  if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
+
+  for (const std::string& note : imported->report.notes) print_note(note);
+  size_t weight_bytes = 0;
+  for (int32_t t = 0; t < model->tensor_count(); ++t) weight_bytes += model->tensor(t).constant.size;
+  print("%s -> %s\n", safe(arguments.network).c_str(), safe(arguments.output).c_str());
+  print_tensors("input", *model, model->inputs());
+  print_tensors("output", *model, model->outputs());
+  print("  %-8s %d\n", "nodes", model->node_count());
+  print("  %-8s %s bytes\n", "weights", grouped(weight_bytes).c_str());
+  print("  %-8s %s bytes\n", "arena", grouped(model->activation_bytes()).c_str());
+  return Done{};
+}
+
+}  // namespace
+
+Command add_import_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<ImportArguments>();
+  CLI::App* app = parent.add_subcommand("import", "an ONNX or TFLite network to a model file");
+  app->footer(kFooter);
+  app->add_option("network", arguments->network, "the network, .onnx or .tflite")->required()->type_name("FILE");
+  app->add_option("-o,--output", arguments->output, "the model file to write")->required()->type_name("NET.itg");
+  app->add_option("--mean", arguments->mean, "subtracted from each pixel value; 0 by default")->type_name("A[,B,C]");
+  app->add_option("--norm", arguments->norm, "what the difference is multiplied by; 1 by default")->type_name("A[,B,C]");
+  app->add_option("--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
+      ->check(CLI::IsMember({"rgb", "bgr", "gray"}))
+      ->type_name("ORDER");
+  app->add_option("--resize", arguments->resize,
+                  "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
+                  "letterbox (all of it, with gray borders)")
+      ->check(CLI::IsMember({"stretch", "crop", "letterbox"}))
+      ->type_name("MODE");
+  app->add_option("--batch", arguments->batch, "samples in one run")->check(CLI::Range(1, 65536))->capture_default_str();
+  app->add_option("--shape", arguments->shapes, "dimensions of an input, in the network's own layout; may be repeated")
+      ->type_name("NAME=1,3,224,224")
+      ->allow_extra_args(false);
+  return make_command(app, arguments, run_import);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,111 @@
+#include "cli/layer_comparison.h"
+
+#include <cmath>
+#include <limits>
+
+#include "calibrator/evaluate.h"
+#include "cli/class_scores.h"
+#include "importers/host_arena.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+Outcome<Done> add_class(Session& session, const std::string& sample, std::vector<int32_t>& classes) {
+  const auto best = best_class(real_values(session.output()));
+  if (!best) return Failure{"sample " + sample + ": the model gives a score that is no number"};
+  classes.push_back(*best);
+  return Done{};
+}
+
+std::string quantization_text(const TensorInfo& info) {
+  if (info.quantization.scales.size != 1) return dtype_name(info.dtype);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.6g, %d", static_cast<double>(info.quantization.scales[0]),
+                info.quantization.zero_point);
+  return text;
+}
+
+std::string range_text(const TensorInfo& info) {
+  if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return "";
+  const auto scale = static_cast<double>(info.quantization.scales[0]);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g..%.4g", scale * (-128 - info.quantization.zero_point),
+                scale * (127 - info.quantization.zero_point));
+  return text;
+}
+
+}  // namespace
+
+double sqnr_db(double signal, double noise) {
+  if (signal == 0 && noise == 0) return kNothing;
+  return 10 * std::log10(signal / noise);
+}
+double sqnr_db(const LayerReport& layer) { return sqnr_db(layer.signal, layer.noise); }
+double sqnr_alone_db(const LayerReport& layer) { return sqnr_db(layer.signal, layer.noise_alone); }
+
+double cosine(const LayerReport& layer) {
+  const double product = std::sqrt(layer.signal) * std::sqrt(layer.norm);
+  return product > 0 ? layer.dot / product : kNothing;
+}
+
+std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  if (a.empty() || a.size() != b.size()) return std::nullopt;
+  size_t equal = 0;
+  for (size_t i = 0; i < a.size(); ++i) equal += a[i] == b[i] ? 1 : 0;
+  return static_cast<double>(equal) / static_cast<double>(a.size());
+}
+
+std::optional<double> Comparison::agreement() const { return agreement_of(reference_classes, test_classes); }
+
+Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference, const Model& test_model,
+                                   LoadedSession& test, const Samples& samples, bool alone, ProgressLine& progress) {
+  const Model& reference_model = reference_file.model();
+  const TensorInfo input = reference_model.tensor(reference_model.inputs()[0]);
+  if (test_model.inputs().size != 1 || test_model.tensor(test_model.inputs()[0]).shape != input.shape)
+    return Failure{reference_file.path() + ": takes other inputs than the model that it is compared with"};
+  HostArena memory;
+  const Span<const LayerPair> pairs = pair_layers(reference_model, test_model, memory.arena());
+  Comparison result;
+  result.layers.resize(pairs.size);
+  result.output = output_layer(test_model, pairs, all_ops());
+  const Span<LayerReport> layers{result.layers.data(), result.layers.size()};
+  const bool classes = gives_classes(reference_model) && gives_classes(test_model) &&
+                       reference_model.tensor(reference_model.outputs()[0]).shape.elements() ==
+                           test_model.tensor(test_model.outputs()[0]).shape.elements();
+  for (size_t i = 0; i < samples.count(); ++i) {
+    progress.show("comparing", i, samples.count());
+    // A run may reuse the memory of its inputs.
+    for (int round = 0; round < (alone ? 2 : 1); ++round) {
+      if (auto loaded = samples.load(i, reference->input()); !loaded) return loaded.failure();
+      copy_inputs(*reference, *test);
+      compare_layers(*reference, *test, pairs, layers, round == 1);
+      if (round == 1 || !classes) continue;
+      if (auto added = add_class(*reference, samples.name(i), result.reference_classes); !added) return added.failure();
+      if (auto added = add_class(*test, samples.name(i), result.test_classes); !added) return added.failure();
+    }
+  }
+  progress.clear();
+  for (LayerReport& layer : result.layers) layer.clipped /= static_cast<double>(samples.count());
+  return result;
+}
+
+void print_layers(const Model& test, Span<const LayerReport> layers, bool alone) {
+  std::vector<std::string> titles{"layer", "operator", "range", "scale, zero point", "SQNR dB"};
+  if (alone) titles.push_back("alone dB");
+  titles.insert(titles.end(), {"cosine", "clipped %"});
+  Table table(titles, 2);
+  for (const LayerReport& layer : layers) {
+    const TensorInfo output = test.tensor(layer.tensor);
+    std::vector<std::string> row{output.name, op_name(test.node(layer.node).op), range_text(output),
+                                 quantization_text(output), decimal(sqnr_db(layer), 2)};
+    if (alone) row.push_back(decimal(sqnr_alone_db(layer), 2));
+    row.insert(row.end(), {decimal(cosine(layer), 6), decimal(100 * layer.clipped, 3)});
+    table.add(row);
+  }
+  table.print();
+}
+
+}  // namespace intaglio::cli

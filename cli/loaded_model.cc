@@ -1,0 +1,149 @@
+#include "cli/loaded_model.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr int kFirstNeonBit = 8, kFirstCortexBit = 16;
+
+// 0 for x86, 1 for ARM's application processors, 2 for Cortex-M.
+int family_of(IsaMask bit) { return bit >= (1u << kFirstCortexBit) ? 2 : bit >= (1u << kFirstNeonBit) ? 1 : 0; }
+
+const char* remedy(Status status) {
+  switch (status) {
+    case Status::kNotAModel:
+      return "; 'intaglio import' makes one from an .onnx or .tflite file";
+    case Status::kBadStructure:
+    case Status::kBadChecksum:
+      return "; copy it again from where it was made, or make it again";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string error_text(const Error& error, const Model* model) {
+  std::string text(describe(error, model, nullptr, 0) + 1, '\0');
+  describe(error, model, text.data(), text.size());
+  text.pop_back();
+  return text;
+}
+
+void add_threads_option(CLI::App& app, ExecutionOptions& options) {
+  app.add_option("--threads", options.threads, "threads that work on each layer; results do not depend on it")
+      ->check(CLI::Range(1, Executor::kMaxWidth))
+      ->capture_default_str();
+}
+
+void add_isa_option(CLI::App& app, ExecutionOptions& options) {
+  app.add_option("--isa", options.isa,
+                 "use no instruction set beyond this one (" + isa_names() + "); results do not depend on it");
+}
+
+std::string isa_names() {
+  std::string names;
+  for (const IsaName& isa : kIsaNames) names += std::string(names.empty() ? "" : ", ") + isa.name;
+  return names;
+}
+
+Outcome<IsaMask> isa_up_to(const std::string& name) {
+  for (const IsaName& wanted : kIsaNames) {
+    if (name != wanted.name) continue;
+    IsaMask mask = isa::kScalar;
+    for (const IsaName& other : kIsaNames) {
+      if (other.bit <= wanted.bit && family_of(other.bit) == family_of(wanted.bit)) mask |= other.bit;
+    }
+    return mask;
+  }
+  return Failure{"'" + name + "' is no instruction set that is known here; there are " + isa_names()};
+}
+
+Outcome<SessionOptions> session_options(const ExecutionOptions& options) {
+  SessionOptions session;
+  if (!options.isa.empty()) {
+    const auto mask = isa_up_to(options.isa);
+    if (!mask) return mask.failure();
+    const IsaMask missing = *mask & ~cpu_isa();
+    for (const IsaName& isa : kIsaNames) {
+      if (isa.name == options.isa && (isa.bit & missing) != 0)
+        return Failure{"--isa " + options.isa + ": this CPU does not have it; choose another or leave the option out"};
+    }
+    session.isa = *mask;
+  }
+  if (options.threads > 1) {
+#ifdef ITG_HAVE_OPENMP
+    session.executor = openmp_executor(options.threads);
+#else
+    return Failure{"--threads " + std::to_string(options.threads) +
+                   ": this build has no OpenMP; use 1, or build with a compiler that has OpenMP"};
+#endif
+  }
+  return session;
+}
+
+const char* isa_in_use(const Session& session) {
+  const char* best = kIsaNames[0].name;
+  IsaMask best_bit = 0;
+  for (int32_t n = 0; n < session.model().node_count(); ++n) {
+    const std::string kernel = session.kernel_name(n);
+    for (const IsaName& isa : kIsaNames) {
+      // Kernels are named <family>_<dtype>_<isa>, with more behind it where an ISA has several.
+      const std::string part = std::string("_") + isa.name;
+      const size_t at = kernel.find(part);
+      const bool whole = at != std::string::npos && (at + part.size() == kernel.size() || kernel[at + part.size()] == '_');
+      if (!whole || isa.bit <= best_bit) continue;
+      best = isa.name;
+      best_bit = isa.bit;
+    }
+  }
+  return best;
+}
+
+Outcome<Done> check_output_path(const std::string& output, const std::string& input) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_directory(output, error)) return Failure{output + ": is a folder; name the file to write, with -o"};
+  if (fs::equivalent(output, input, error))
+    return Failure{output + ": is the input, which would be lost; name another file"};
+  const fs::path folder = fs::path(output).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    return Failure{output + ": there is no folder " + folder.string() + "; make it first"};
+  return Done{};
+}
+
+Outcome<LoadedModel> LoadedModel::open(const std::string& path) {
+  LoadedModel file;
+  file.path_ = path;
+  auto bytes = read_file(path, kMaxModelBytes);
+  if (!bytes) return bytes.failure();
+  file.bytes_ = std::move(*bytes);
+  const auto model = Model::open(file.bytes_.span());
+  if (!model) return Failure{path + ": " + error_text(model.error()) + remedy(model.error().status)};
+  file.model_ = *model;
+  return file;
+}
+
+Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOptions& options) {
+  const auto needs = Session::measure(model, all_ops(), options);
+  if (!needs) return needs.error();
+  LoadedSession loaded;
+  loaded.memory_ = FileBytes(needs->total());
+  loaded.parts_ = Session::split({loaded.memory_.data(), loaded.memory_.size()}, *needs);
+  const auto session = Session::create(model, all_ops(), loaded.parts_, options);
+  if (!session) return session.error();
+  loaded.session_ = *session;
+  return loaded;
+}
+
+Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const SessionOptions& options) {
+  auto session = create(file.model(), options);
+  if (!session) return file.failure(session.error());
+  return std::move(*session);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,66 @@
+// A model file on the heap, and a session that runs it as the command line says.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "calibrator/host/files.h"
+#include "intaglio/session.h"
+
+namespace intaglio::cli {
+
+// One line about an error of the library.
+std::string error_text(const Error& error, const Model* model = nullptr);
+
+// How nodes are run. Results do not depend on it.
+struct ExecutionOptions {
+  int32_t threads = 1;
+  std::string isa;  // empty: the best that this CPU has
+};
+void add_threads_option(CLI::App& app, ExecutionOptions& options);
+void add_isa_option(CLI::App& app, ExecutionOptions& options);
+Outcome<SessionOptions> session_options(const ExecutionOptions& options);
+
+// "scalar, avx2, ..."
+std::string isa_names();
+// The instruction set of this name and those below it in its family; nothing where there is no such name.
+Outcome<IsaMask> isa_up_to(const std::string& name);
+// The best instruction set among the kernels that a session has chosen.
+const char* isa_in_use(const Session& session);
+
+// Refuses what would destroy an input, or could not be written at the end of the work.
+Outcome<Done> check_output_path(const std::string& output, const std::string& input);
+
+class LoadedModel {
+ public:
+  static Outcome<LoadedModel> open(const std::string& path);
+
+  const Model& model() const { return model_; }
+  const std::string& path() const { return path_; }
+  size_t file_bytes() const { return bytes_.size(); }
+  Failure failure(const Error& error) const { return {path_ + ": " + error_text(error, &model_)}; }
+
+ private:
+  std::string path_;
+  FileBytes bytes_;
+  Model model_;
+};
+
+// A session in memory of its own.
+class LoadedSession {
+ public:
+  // The model and what the options point to outlive the session.
+  static Outcome<LoadedSession> create(const LoadedModel& file, const SessionOptions& options);
+  static Result<LoadedSession> create(const Model& model, const SessionOptions& options);
+
+  Session& operator*() { return session_; }
+  Session* operator->() { return &session_; }
+  Span<uint8_t> activations() const { return parts_.activations; }
+
+ private:
+  FileBytes memory_;
+  SessionMemory parts_;
+  Session session_;
+};
+
+}  // namespace intaglio::cli

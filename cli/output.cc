@@ -1,0 +1,149 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+namespace intaglio::cli {
+namespace {
+
+// Length of the UTF-8 character at the start of `text` and its code; 0 where there is none.
+size_t decode(std::string_view text, uint32_t* code) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  if (length == 0 || length > text.size()) return 0;
+  *code = length == 1 ? lead : lead & (0xffu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    *code = (*code << 6) | (byte(i) & 0x3fu);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = *code >= 0xd800 && *code < 0xe000;
+  return *code < kLeast[length] || *code > 0x10ffff || surrogate ? 0 : length;
+}
+
+// Moves the cursor, changes the direction of the text or is not seen at all.
+bool is_unsafe(uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff0 && code <= 0xfffb) ||
+         (code >= 0xe0000 && code <= 0xe0fff);
+}
+
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+}
+
+void print_line(const char* kind, const std::string& text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "intaglio: %s%s\n", kind, safe(text, true).c_str());
+}
+
+}  // namespace
+
+void print_json(const Json& json) {
+  print("%s\n", json.dump(2, ' ', true, Json::error_handler_t::replace).c_str());
+}
+
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+void print(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vprintf(format, arguments);
+  va_end(arguments);
+}
+
+std::string safe(std::string_view text, bool lines) {
+  std::string result;
+  while (!text.empty()) {
+    uint32_t code = 0;
+    const size_t length = decode(text, &code);
+    const bool keep = length > 0 && (!is_unsafe(code) || (lines && code == '\n'));
+    const size_t taken = std::max<size_t>(length, 1);
+    for (size_t i = 0; i < taken; ++i) {
+      if (keep) {
+        result += text[i];
+      } else {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(static_cast<uint8_t>(text[i])));
+        result += escape;
+      }
+    }
+    text.remove_prefix(taken);
+  }
+  return result;
+}
+
+void print_note(const std::string& text) { print_line("note: ", text); }
+void print_warning(const std::string& text) { print_line("warning: ", text); }
+void print_error(const std::string& text) { print_line("", text); }
+
+std::string decimal(double value, int digits) {
+  if (std::isnan(value)) return "-";
+  if (std::isinf(value)) return value > 0 ? "exact" : "-inf";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, " ");
+  return text;
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text;
+  for (int32_t i = 0; i < shape.rank; ++i) text += (i == 0 ? "" : "x") + std::to_string(shape[i]);
+  return text.empty() ? "scalar" : text;
+}
+
+Table::Table(std::vector<std::string> titles, size_t left) : left_(left) { rows_.push_back(std::move(titles)); }
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = safe(cell);
+  rows_.push_back(std::move(row));
+}
+
+void Table::print() const {
+  std::vector<size_t> widths(rows_.front().size());
+  for (const auto& row : rows_) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+  }
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string padding(widths[c] - width_of(row[c]), ' ');
+      line += (c == 0 ? "  " : "   ") + (c < left_ ? row[c] + padding : padding + row[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    cli::print("%s\n", line.c_str());
+  }
+}
+
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) {
+  if (!terminal_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (shown_ && done < total && now - last_ < std::chrono::milliseconds(50)) return;
+  last_ = now;
+  shown_ = true;
+  const std::string count = total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
+  std::fprintf(stderr, "\r\033[K%s %s", safe(what).c_str(), count.c_str());
+  std::fflush(stderr);
+}
+
+void ProgressLine::clear() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,68 @@
+// What the command says: results on stdout, everything about them on stderr. Names from files and command lines
+// are not trusted: no control character of theirs reaches the terminal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio::cli {
+
+using Json = nlohmann::ordered_json;
+
+// One object, ASCII alone.
+void print_json(const Json& json);
+// null where the number is not finite: JSON has no infinity.
+Json json_number(double value);
+
+// printf to stdout; arguments that come from a file go through safe() first.
+void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too, unless
+// `lines` keeps them.
+std::string safe(std::string_view text, bool lines = false);
+
+// To stderr, as "intaglio: note: ..." and so on.
+void print_note(const std::string& text);
+void print_warning(const std::string& text);
+void print_error(const std::string& text);
+
+std::string decimal(double value, int digits);  // "exact" where it is infinite, "-" where it is no number
+std::string grouped(uint64_t number);           // 1 234 567
+std::string shape_text(const Shape& shape);     // 1x28x28x3
+
+// Columns as wide as they need to be; the first `left` ones flush left, the others flush right.
+class Table {
+ public:
+  Table(std::vector<std::string> titles, size_t left);
+  void add(std::vector<std::string> row);
+  void print() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  size_t left_;
+};
+
+// A line on stderr that is rewritten as the work goes on; silent where stderr is no terminal.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const std::string& what, uint64_t done, uint64_t total);
+  void clear();
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace intaglio::cli

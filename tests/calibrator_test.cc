@@ -1,0 +1,292 @@
+// The calibrator's promises: same bytes whatever order, threads or interruptions; memory as measured; all or nothing.
+#include "intaglio/calibrator.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "intaglio/describe.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Samples = std::vector<std::vector<float>>;
+
+Span<const uint8_t> bytes_of(const std::vector<float>& sample) {
+  return {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)};
+}
+
+SampleSource source_of(const Samples& samples) {
+  SampleSource source;
+  source.context = const_cast<Samples*>(&samples);
+  source.count = static_cast<int32_t>(samples.size());
+  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+    const auto& sample = (*static_cast<const Samples*>(context))[static_cast<size_t>(i)];
+    memcpy(inputs[0].data, sample.data(), inputs[0].size);
+    return true;
+  };
+  return source;
+}
+
+// A calibrator over a model, in an allocation of exactly what it measures.
+class Bench {
+ public:
+  explicit Bench(const AlignedBytes& model_bytes, const CalibratorOptions& options = {}) : model_(model_bytes.view()) {
+    const Result<Model> model = Model::open(model_.view());
+    REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
+    const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
+    REQUIRE_MESSAGE(static_cast<bool>(needs), text_of(needs.error(), &*model));
+    memory_ = AlignedBytes(needs->total());
+    const Result<Calibrator> made = Calibrator::create(*model, memory_.span(), options);
+    REQUIRE_MESSAGE(static_cast<bool>(made), text_of(made.error(), &*model));
+    calibrator = *made;
+  }
+
+  void add(const std::vector<float>& sample) {
+    const Span<const uint8_t> inputs[] = {bytes_of(sample)};
+    const Error error = calibrator.add(inputs);
+    REQUIRE_MESSAGE(error.ok(), text_of(error));
+  }
+  void add(const Samples& samples) {
+    for (const auto& sample : samples) add(sample);
+  }
+  std::vector<uint8_t> save() const {
+    std::vector<uint8_t> state(calibrator.state_bytes());
+    REQUIRE(calibrator.save({state.data(), state.size()}).ok());
+    return state;
+  }
+  std::vector<uint8_t> finish(const Samples* samples) {
+    std::vector<uint8_t> written;
+    ModelSink sink;
+    sink.context = &written;
+    sink.write = [](void* context, Span<const uint8_t> bytes) {
+      static_cast<std::vector<uint8_t>*>(context)->assign(bytes.begin(), bytes.end());
+      return true;
+    };
+    SampleSource source;
+    if (samples != nullptr) source = source_of(*samples);
+    const Error error = calibrator.finish(sink, samples == nullptr ? nullptr : &source);
+    REQUIRE_MESSAGE(error.ok(), text_of(error));
+    return written;
+  }
+
+  Calibrator calibrator;
+
+ private:
+  AlignedBytes model_, memory_;
+};
+
+std::vector<uint8_t> calibrate(const AlignedBytes& model, const Samples& samples, const CalibratorOptions& options = {}) {
+  Bench bench(model, options);
+  bench.add(samples);
+  return bench.finish(&samples);
+}
+
+double decibels(double signal, double noise) { return 10.0 * std::log10(signal / noise); }
+
+// Runs tasks on real threads.
+Executor thread_executor(int32_t width) {
+  Executor executor;
+  executor.width = width;
+  executor.parallel_for = [](void*, int32_t count, void (*task)(void*, int32_t), void* argument) {
+    std::vector<std::thread> threads;
+    for (int32_t i = 0; i < count; ++i) threads.emplace_back(task, argument, i);
+    for (std::thread& thread : threads) thread.join();
+  };
+  return executor;
+}
+
+}  // namespace
+
+TEST_CASE("an int8 model comes out that is close to the FP32 one") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(16);
+  for (const RangeMethod method : {RangeMethod::kAuto, RangeMethod::kMinMax, RangeMethod::kPercentile, RangeMethod::kMse}) {
+    CalibratorOptions options;
+    options.method = method;
+    Bench bench(model, options);
+    bench.add(samples);
+    const auto bytes = bench.finish(&samples);
+    const CalibrationReport& report = bench.calibrator.report();
+    CAPTURE(static_cast<int>(method));
+    CHECK(decibels(report.signal, report.noise) > 25.0);
+    CHECK(report.noise <= report.noise_without_correction);
+    CHECK(report.samples == 16);
+    RunningModel int8(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size())), int8_ops());
+    REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error()));
+    CHECK(int8.session().input().info.dtype == DType::kS8);
+    CHECK(int8.model().calibration().samples == 16);
+  }
+}
+
+TEST_CASE("the residual addition is fused into the convolution before it") {
+  const auto bytes = calibrate(small_cnn(), small_cnn_samples(4));
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size())));
+  REQUIRE(int8.error().ok());
+  int32_t adds = 0, residuals = 0;
+  for (int32_t n = 0; n < int8.model().node_count(); ++n) {
+    const NodeInfo node = int8.model().node(n);
+    adds += node.op == Op::kAdd ? 1 : 0;
+    residuals += node.op == Op::kConv2d && node.inputs.size == 4 ? 1 : 0;
+  }
+  CHECK(adds == 0);
+  CHECK(residuals == 1);
+}
+
+TEST_CASE("the same bytes for any order of the samples and any number of threads") {
+  const AlignedBytes model = small_cnn();
+  Samples samples = small_cnn_samples(9);
+  const auto expected = calibrate(model, samples);
+  std::reverse(samples.begin(), samples.end());
+  CHECK(calibrate(model, samples) == expected);
+  std::rotate(samples.begin(), samples.begin() + 4, samples.end());
+  CHECK(calibrate(model, samples) == expected);
+  for (const int32_t width : {2, 3, 8}) {
+    CalibratorOptions options;
+    options.executor = thread_executor(width);
+    CHECK(calibrate(model, samples, options) == expected);
+  }
+}
+
+TEST_CASE("the same bytes from every instruction set") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(5);
+  CalibratorOptions scalar;
+  scalar.isa = isa::kScalar;
+  CHECK(calibrate(model, samples, scalar) == calibrate(model, samples));
+}
+
+TEST_CASE("a saved state goes on as if nothing had happened, and halves merge to the whole") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(10);
+  const Samples first(samples.begin(), samples.begin() + 3), second(samples.begin() + 3, samples.end());
+  Bench whole(model);
+  whole.add(samples);
+  const auto whole_state = whole.save();
+  const auto expected = whole.finish(nullptr);
+
+  Bench a(model), b(model);
+  a.add(first);
+  b.add(second);
+  const auto a_state = a.save(), b_state = b.save();
+
+  Bench resumed(model);
+  REQUIRE(resumed.calibrator.load({a_state.data(), a_state.size()}).ok());
+  resumed.add(second);
+  CHECK(resumed.save() == whole_state);
+  CHECK(resumed.finish(nullptr) == expected);
+
+  Bench merged(model);
+  REQUIRE(merged.calibrator.merge({b_state.data(), b_state.size()}).ok());
+  REQUIRE(merged.calibrator.merge({a_state.data(), a_state.size()}).ok());
+  CHECK(merged.save() == whole_state);
+  CHECK(merged.finish(&samples) == whole.finish(&samples));
+}
+
+TEST_CASE("damaged and foreign states are refused and change nothing") {
+  Bench bench(small_cnn(1));
+  bench.add(small_cnn_samples(2));
+  const auto state = bench.save();
+  for (size_t size = 0; size < state.size(); size += 997)
+    CHECK(bench.calibrator.merge({state.data(), size}).status == Status::kBadCalibrationState);
+  for (size_t at = 0; at < state.size(); at += 1009) {
+    auto broken = state;
+    broken[at] ^= 0x10;
+    CHECK(!bench.calibrator.merge({broken.data(), broken.size()}).ok());
+  }
+  CHECK(bench.save() == state);
+  Bench other(small_cnn(2));
+  CHECK(other.calibrator.merge({state.data(), state.size()}).status == Status::kOtherGraph);
+}
+
+TEST_CASE("memory is what measure() says: one byte less is refused") {
+  const AlignedBytes bytes = small_cnn();
+  const Result<Model> model = Model::open(bytes.view());
+  REQUIRE(static_cast<bool>(model));
+  const Result<CalibratorNeeds> needs = Calibrator::measure(*model);
+  REQUIRE(static_cast<bool>(needs));
+  AlignedBytes memory(needs->total());
+  CHECK(static_cast<bool>(Calibrator::create(*model, memory.span())));
+  const Result<Calibrator> refused = Calibrator::create(*model, {memory.data(), memory.size() - 1});
+  CHECK(refused.error().status == Status::kOutOfMemory);
+  CHECK(refused.error().limit == static_cast<int64_t>(needs->total()));
+}
+
+TEST_CASE("bad samples are named") {
+  Bench bench(small_cnn());
+  CHECK(bench.calibrator.finish({}).status == Status::kNoSamples);
+  auto sample = small_cnn_samples(1)[0];
+  const Span<const uint8_t> bytes = bytes_of(sample);
+  const Span<const uint8_t> short_input[] = {{bytes.data, bytes.size - 1}};
+  CHECK(bench.calibrator.add(short_input).status == Status::kSampleSize);
+  const Span<const uint8_t> two[] = {bytes, bytes};
+  CHECK(bench.calibrator.add(two).status == Status::kSampleCount);
+  sample[17] = std::nanf("");
+  const Span<const uint8_t> bad[] = {bytes_of(sample)};
+  const Error error = bench.calibrator.add(bad);
+  CHECK(error.status == Status::kNonFiniteActivation);
+  CHECK(error.limit == 17);
+  CHECK(bench.calibrator.finish({}).status == Status::kNonFiniteActivation);
+}
+
+TEST_CASE("degenerate samples give a model that runs") {
+  const AlignedBytes model = small_cnn();
+  for (const Samples& samples : {Samples{std::vector<float>(360, 0.0f)}, Samples{std::vector<float>(360, 255.0f)},
+                                 Samples(3, small_cnn_samples(1)[0])}) {
+    const auto bytes = calibrate(model, samples);
+    CHECK(status_of(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size()))) == Status::kOk);
+  }
+}
+
+TEST_CASE("nodes kept in float have Quantize and Dequantize at their borders alone") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(6);
+  const int32_t kept[] = {1, 2};
+  CalibratorOptions options;
+  options.float_nodes = kept;
+  const auto bytes = calibrate(model, samples, options);
+  RunningModel mixed(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size())));
+  REQUIRE_MESSAGE(mixed.error().ok(), text_of(mixed.error(), &mixed.model()));
+  std::vector<Op> ops;
+  for (int32_t n = 0; n < mixed.model().node_count(); ++n) ops.push_back(mixed.model().node(n).op);
+  const std::vector<Op> expected = {Op::kConv2d, Op::kDequantize, Op::kDepthwiseConv2d, Op::kConv2d, Op::kQuantize,
+                                    Op::kAdd,    Op::kMaxPool2d,  Op::kMean,            Op::kFullyConnected, Op::kSoftmax};
+  CHECK(ops == expected);
+}
+
+TEST_CASE("other samples than those added are refused, and progress can cancel") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(3), others = small_cnn_samples(3, 99);
+  Bench bench(model);
+  bench.add(samples);
+  const SampleSource source = source_of(others);
+  CHECK(bench.calibrator.finish({}, &source).status == Status::kSamplesDiffer);
+
+  CalibratorOptions options;
+  options.progress.step = [](void*, const char*, int32_t, int32_t) { return false; };
+  Bench cancelled(model, options);
+  cancelled.add(samples);
+  const SampleSource same = source_of(samples);
+  CHECK(cancelled.calibrator.finish({}, &same).status == Status::kCancelled);
+}
+
+TEST_CASE("a sink that fails is reported") {
+  Bench bench(small_cnn());
+  bench.add(small_cnn_samples(1));
+  ModelSink sink;
+  sink.write = [](void*, Span<const uint8_t>) { return false; };
+  CHECK(bench.calibrator.finish(sink).status == Status::kSinkFailed);
+}
+
+TEST_CASE("only FP32 models can be calibrated") {
+  const auto bytes = calibrate(small_cnn(), small_cnn_samples(1));
+  const AlignedBytes int8(Span<const uint8_t>(bytes.data(), bytes.size()));
+  const Result<Model> model = Model::open(int8.view());
+  REQUIRE(static_cast<bool>(model));
+  CHECK(Calibrator::measure(*model).error().status == Status::kNotFloat);
+}

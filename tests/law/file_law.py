@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Laws of files (DESIGN section 3): names are unique, sources are short, nothing is left undone.
+
+  file_law.py ROOT
+  file_law.py --self-test
+"""
+import collections
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+MAX_LINES = 400
+SKIPPED_FOLDERS = {".git", ".cache", "build", "dist", "CMakeFiles", "__pycache__"}
+SHARED_NAMES = {"CMakeLists.txt", "README.md", ".gitignore"}
+DATA = {".png", ".jpg", ".npy", ".bin", ".itg", ".onnx", ".tflite"}  # numbered files, one series a folder
+CODE = {".cc", ".h", ".c", ".inc", ".py", ".cmake", ".fbs"}
+UNDONE = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
+
+
+def files(root):
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            yield pathlib.Path(folder, name)
+
+
+def violations(root):
+    found, places = [], collections.defaultdict(list)
+    for path in files(root):
+        shown = path.relative_to(root).as_posix()
+        if path.name not in SHARED_NAMES and path.suffix not in DATA:
+            places[path.name].append(shown)
+        if path.suffix not in CODE and path.name != "CMakeLists.txt":
+            continue
+        lines = path.read_text(encoding="utf-8").split("\n")
+        if path.suffix in (".cc", ".h") and len(lines) - 1 > MAX_LINES:
+            found.append(f"{shown}: {len(lines) - 1} lines; past {MAX_LINES} it is asking to be two")
+        for number, line in enumerate(lines, 1):
+            if UNDONE.search(line):
+                found.append(f"{shown}:{number}: left undone: {line.strip()}")
+    for name, same in sorted(places.items()):
+        if len(same) > 1:
+            found.append(f"{name}: one name for {len(same)} files: {', '.join(same)}")
+    return found, sum(len(same) for same in places.values())
+
+
+def self_test():
+    marker = "TO" "DO"
+    planted = {
+        "a/CMakeLists.txt": "\n", "b/CMakeLists.txt": "\n", "a/1.png": "", "b/1.png": "", "build/gemm.cc": "\n",
+        "a/gemm.cc": "line\n" * MAX_LINES,
+        "a/twice.h": "\n", "b/twice.h": "\n",
+        "a/long.cc": "line\n" * (MAX_LINES + 1),
+        "b/undone.cc": f"// {marker}: later\n",
+    }
+    expected = ["a/long.cc:", "b/undone.cc:1:", "twice.h:"]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in planted.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        found = violations(pathlib.Path(folder))[0]
+    for text in found:
+        print("found:", text)
+    print("expected:", *expected)
+    return 0 if len(found) == len(expected) and all(f.startswith(e) for f, e in zip(found, expected)) else 1
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    found, count = violations(pathlib.Path(arguments[0]))
+    for text in found:
+        print(text)
+    print(f"{count} files, {len(found)} against the law")
+    return 1 if found or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

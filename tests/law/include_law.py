@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""DESIGN section 2 as a test: who may include whom.
+
+  include_law.py ROOT          checks every source of the tree
+  include_law.py --self-test   checks that planted violations are found, each of them and nothing else
+"""
+import fnmatch
+import pathlib
+import re
+import sys
+import tempfile
+
+# C++ headers that need no operating system, no heap and no libm. Names that end in .h are the compiler's and
+# the system's; each rule says which of those it takes.
+FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializer_list", "limits", "new",
+                "type_traits", "utility"]
+INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
+PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
+                   "runtime/quantization_range.h"]
+ANY = ["*"]
+
+
+class Rule:
+    """Files that match `files`, first rule first; what they may include in quotes and in angle brackets."""
+
+    def __init__(self, files, quoted, angled, never=()):
+        self.files, self.quoted, self.angled, self.never = files, quoted, angled, never
+
+    def allows(self, kind, name):
+        matches = lambda patterns: any(fnmatch.fnmatchcase(name, p) for p in patterns)
+        return matches(self.quoted if kind == '"' else self.angled) and not matches(self.never)
+
+
+RULES = [
+    Rule(["kernels/*"], ["kernels/*", "intaglio/isa.h"], ["cstdint", "cstddef", "cstring"] + INTRINSICS),
+    Rule(["platforms/*"], ["platforms/*", "intaglio/isa.h", "intaglio/platform.h"], FREESTANDING + ["*.h"],
+         never=["flatbuffers/*"]),
+    Rule(["runtime/include/*"], ["intaglio/*"], FREESTANDING, never=["intaglio/calibrator.h"]),
+    Rule(["runtime/ops/*"],
+         ["runtime/*", "kernels/*", "platforms/parallel.h", "intaglio/isa.h", "intaglio/span.h", "intaglio/status.h",
+          "intaglio/tensor.h"], FREESTANDING,
+         never=["runtime/model_check.h", "runtime/liveness.h", "runtime/crc32.h", "runtime/op_search.h"]),
+    Rule(["runtime/model.cc", "runtime/model_check.cc", "runtime/model_check.h"],
+         ["intaglio/*", "runtime/*", "schema/*"], FREESTANDING + ["flatbuffers/*"], never=["intaglio/calibrator.h"]),
+    Rule(["runtime/*"], ["intaglio/*", "runtime/*", "kernels/*", "platforms/*"], FREESTANDING,
+         never=["intaglio/calibrator.h"]),
+    Rule(["calibrator/include/*"], ["intaglio/*"], FREESTANDING),
+    Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    Rule(["calibrator/passes/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + PRIVATE_RUNTIME,
+         FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
+    Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME,
+         FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
+    Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
+]
+# Written by another program into the build tree, or by protoc from a package's file.
+GENERATED = ["schema/*_generated.h", "importers/*_generated.h", "*.pb.h"]
+SUFFIXES = {".h", ".cc", ".c", ".inc"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+
+
+def sources(root):
+    for folder in sorted({pattern.split("/")[0] for rule in RULES for pattern in rule.files}):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES:
+                yield path.relative_to(root).as_posix(), path
+
+
+def exists(root, name):
+    """Quoted names start at the root; public headers stand in an include folder each."""
+    if any(fnmatch.fnmatchcase(name, p) for p in GENERATED):
+        return True
+    places = [root / name] + [root / f / "include" / name for f in ("kernels", "platforms", "runtime", "calibrator")]
+    return any(place.is_file() for place in places)
+
+
+def violations(root):
+    """[(file, line, text)], and how many includes were looked at."""
+    found, count = [], 0
+    for name, path in sources(root):
+        rule = next(r for r in RULES if any(fnmatch.fnmatchcase(name, p) for p in r.files))
+        text = path.read_text(encoding="utf-8")
+        for match in INCLUDE.finditer(text):
+            count += 1
+            kind, included = match.groups()
+            line = text.count("\n", 0, match.start(1)) + 1
+            shown = f'"{included}"' if kind == '"' else f"<{included}>"
+            if not rule.allows(kind, included):
+                found.append((name, line, f"may not include {shown}"))
+            elif kind == '"' and not exists(root, included):
+                found.append((name, line, f"includes {shown}, which is no file of the tree, named from its root"))
+    return found, count
+
+
+# (file, include, whether it must be refused)
+PLANTED = [
+    ("kernels/gemm.cc", '"kernels/requant.h"', False),
+    ("kernels/gemm.cc", "<immintrin.h>", False),
+    ("kernels/gemm.cc", '"platforms/parallel.h"', True),
+    ("kernels/gemm.cc", '"intaglio/tensor.h"', True),
+    ("kernels/gemm.cc", "<algorithm>", True),
+    ("kernels/gemm.cc", "<cmath>", True),
+    ("platforms/parallel.cc", "<cpuid.h>", False),
+    ("platforms/parallel.cc", "<thread>", True),
+    ("platforms/parallel.cc", '"intaglio/session.h"', True),
+    ("platforms/parallel.cc", '"kernels/requant.h"', True),
+    ("runtime/include/intaglio/session.h", '"intaglio/tensor.h"', False),
+    ("runtime/include/intaglio/session.h", '"runtime/op.h"', True),
+    ("runtime/include/intaglio/session.h", '"schema/model_generated.h"', True),
+    ("runtime/include/intaglio/session.h", "<vector>", True),
+    ("runtime/include/intaglio/session.h", '"intaglio/calibrator.h"', True),
+    ("runtime/model.cc", '"schema/model_generated.h"', False),
+    ("runtime/model.cc", "<memory>", True),
+    ("runtime/session.cc", '"platforms/parallel.h"', False),
+    ("runtime/session.cc", '"schema/model_generated.h"', True),
+    ("runtime/session.cc", '"calibrator/graph.h"', True),
+    ("runtime/session.cc", "<string>", True),
+    ("runtime/ops/add.cc", '"runtime/op.h"', False),
+    ("runtime/ops/add.cc", '"intaglio/session.h"', True),
+    ("runtime/ops/add.cc", '"intaglio/model.h"', True),
+    ("runtime/ops/add.cc", '"runtime/model_check.h"', True),
+    ("runtime/ops/add.cc", '"schema/model_generated.h"', True),
+    ("runtime/ops/add.cc", "<functional>", True),
+    ("calibrator/bake.cc", '"schema/model_generated.h"', False),
+    ("calibrator/bake.cc", '"runtime/op.h"', False),
+    ("calibrator/bake.cc", '"runtime/model_check.h"', True),
+    ("calibrator/bake.cc", '"kernels/requant.h"', True),
+    ("calibrator/bake.cc", '"calibrator/host/files.h"', True),
+    ("calibrator/bake.cc", "<map>", True),
+    ("calibrator/bake.cc", "<mutex>", True),
+    ("calibrator/bake.cc", "<iostream>", True),
+    ("calibrator/host/files.cc", "<vector>", False),
+    ("calibrator/host/files.cc", '"importers/import.h"', True),
+    ("importers/onnx.cc", '"calibrator/graph.h"', False),
+    ("importers/onnx.cc", '"cli/command.h"', True),
+    ("cli/command.cc", '"importers/import.h"', False),
+    ("cli/command.cc", '"kernels/requant.h"', True),
+    ("cli/command.cc", '"importers/absent.h"', True),
+    ("tests/any_test.cc", '"kernels/requant.h"', False),
+    ("tests/any_test.cc", '"requant.h"', True),
+]
+HEADERS = ["kernels/requant.h", "kernels/include/intaglio/isa.h", "platforms/parallel.h", "runtime/op.h",
+           "runtime/model_check.h", "runtime/include/intaglio/session.h", "runtime/include/intaglio/model.h",
+           "runtime/include/intaglio/tensor.h", "calibrator/include/intaglio/calibrator.h", "calibrator/graph.h",
+           "calibrator/host/files.h", "importers/import.h", "cli/command.h"]
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        lines = {name: ["#pragma once"] for name in HEADERS}
+        expected = set()
+        for name, included, refused in PLANTED:
+            text = lines.setdefault(name, ["// planted"])
+            text.append(f"  #  include {included}")
+            if refused:
+                expected.add((name, len(text)))
+        for name, text in lines.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("\n".join(text) + "\n", encoding="utf-8")
+        found = {(name, line) for name, line, _ in violations(root)[0]}
+    for name, line in sorted(expected - found):
+        print(f"{name}:{line}: a planted violation was not found: {lines[name][line - 1].strip()}")
+    for name, line in sorted(found - expected):
+        print(f"{name}:{line}: refused, though the law allows it: {lines[name][line - 1].strip()}")
+    print(f"{len(expected)} planted violations, {len(PLANTED) - len(expected)} legal includes")
+    return 0 if found == expected else 1
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    found, count = violations(pathlib.Path(arguments[0]))
+    for name, line, text in found:
+        print(f"{name}:{line}: {text}")
+    print(f"{count} includes, {len(found)} against DESIGN section 2")
+    return 1 if found or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

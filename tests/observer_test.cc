@@ -1,0 +1,192 @@
+// Observers: the state depends on the values seen, not on their order.
+#include "calibrator/observer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "calibrator/joint.h"
+#include "calibrator/order_free_sum.h"
+#include "calibrator/ranges.h"
+#include "calibrator/real_functions.h"
+#include "calibrator/scales.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Sample = std::vector<float>;
+
+std::unique_ptr<TensorObserver> observed(const std::vector<Sample>& samples) {
+  auto observer = std::make_unique<TensorObserver>();
+  for (size_t i = 0; i < samples.size(); ++i)
+    observe(*observer, {samples[i].data(), samples[i].size()}, samples[i].size() % 2 == 0 ? 0 : 1);
+  return observer;
+}
+
+bool same(const TensorObserver& a, const TensorObserver& b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+// Samples of very different sizes and signs.
+std::vector<Sample> wild_samples(Random& random) {
+  std::vector<Sample> samples;
+  const int32_t count = random.between(2, 6);
+  for (int32_t i = 0; i < count; ++i) {
+    const float scale = std::ldexp(1.0f, random.between(-30, 20));
+    Sample sample = random.reals(static_cast<size_t>(random.between(1, 60)), random.one_in(2) ? 0.0f : -scale, scale);
+    if (random.one_in(4)) sample[0] = -std::ldexp(1.0f, random.between(-140, -60));  // far below any bin
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("any order and any split of the samples give the same state") {
+  Random random(11);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Sample> samples = wild_samples(random);
+    const auto expected = observed(samples);
+    for (int shuffle = 0; shuffle < 3; ++shuffle) {
+      const size_t from = random.bits() % samples.size(), to = random.bits() % samples.size();
+      std::swap(samples[from], samples[to]);
+      CHECK(same(*observed(samples), *expected));
+      const auto cut = static_cast<std::ptrdiff_t>(random.bits() % samples.size());
+      const auto left = observed({samples.begin(), samples.begin() + cut});
+      const auto right = observed({samples.begin() + cut, samples.end()});
+      merge(*left, *right);
+      CHECK(same(*left, *expected));
+    }
+  }
+}
+
+TEST_CASE("bins cover their values") {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<Sample> samples = wild_samples(random);
+    const auto o = observed(samples);
+    uint64_t counted = 0, given = 0;
+    for (const Histogram& half : o->halves)
+      for (const uint32_t n : half.counts) counted += n;
+    for (const Sample& sample : samples) given += sample.size();
+    CHECK(counted == given);
+    auto fitted = std::make_unique<TensorObserver>(*o);
+    fit_bins(*fitted);
+    CHECK(same(*fitted, *o));
+  }
+}
+
+TEST_CASE("ranges hold zero and, for min-max, every value") {
+  Random random(8);
+  CalibratorOptions options;
+  options.method = RangeMethod::kMinMax;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 100; ++round) {
+    const auto samples = wild_samples(random);
+    const auto o = observed(samples);
+    const Range range = choose_range(*o, {-infinity, infinity}, options);
+    CHECK(range.lo <= 0.0);
+    CHECK(range.hi >= 0.0);
+    for (const Sample& sample : samples)
+      for (const float x : sample) CHECK((range.lo <= static_cast<double>(x) && static_cast<double>(x) <= range.hi));
+    CalibratorOptions mse;
+    mse.method = RangeMethod::kMse;
+    const Range narrow = choose_range(*o, {-infinity, infinity}, mse);
+    CHECK(narrow.hi <= range.hi);
+    CHECK(narrow.lo >= range.lo);
+  }
+}
+
+TEST_CASE("auto leaves room for what one sample cannot show, but not past a fused activation") {
+  const auto o = observed({Sample{0.0f, 1.0f, 4.0f}});
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(choose_range(*o, {-infinity, infinity}, {}).hi == 6.0);
+  CHECK(choose_range(*o, {0.0, 4.5}, {}).hi == 4.5);
+}
+
+TEST_CASE("scales and zero points") {
+  const QuantParams asymmetric = params_of({-1.0, 3.0}, false);
+  CHECK(asymmetric.scale == doctest::Approx(4.0 / 255));
+  CHECK(quantize_value(0.0f, asymmetric) == asymmetric.zero_point);
+  CHECK(quantize_value(-1.0f, asymmetric) == -128);
+  CHECK(quantize_value(3.0f, asymmetric) == 127);
+  const QuantParams symmetric = params_of({-1.0, 3.0}, true);
+  CHECK(symmetric.zero_point == 0);
+  CHECK(symmetric.scale == doctest::Approx(3.0 / 127));
+  CHECK(params_of({0.0, 0.0}, false).scale >= 0x1p-40f);
+}
+
+TEST_CASE("a channel without weights keeps its bias") {
+  HostArena memory;
+  const int32_t dims[] = {2, 4};
+  const float weights[] = {0, 0, 0, 0, 1, -2, 3, -4}, bias[] = {5.0f, 0.25f};
+  const float in_scale = 0.01f;
+  const QuantizedWeights q = quantize_weights(weights, {dims, 2}, 0, bias, in_scale, 8, memory.arena());
+  CHECK(static_cast<float>(q.bias[0]) * in_scale * q.scales[0] == doctest::Approx(5.0f).epsilon(1e-6));
+  CHECK(static_cast<float>(q.bias[1]) * in_scale * q.scales[1] == doctest::Approx(0.25f).epsilon(1e-4));
+  CHECK(q.codes[7] == -127);
+}
+
+TEST_CASE("seven-bit weights stay within [-63, 63]") {
+  HostArena memory;
+  const int32_t dims[] = {1, 3};
+  const float weights[] = {-1.0f, 0.5f, 0.99f};
+  const QuantizedWeights q = quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, 7, memory.arena());
+  for (const int8_t code : q.codes) CHECK((code >= -63 && code <= 63));
+  CHECK(q.codes[0] == -63);
+}
+
+TEST_CASE("the accumulator proof widens the scale of deep channels") {
+  HostArena memory;
+  const int32_t dims[] = {1, 70000};
+  const std::vector<float> weights(70000, 1.0f);
+  const QuantizedWeights q = quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f, 8, memory.arena());
+  CHECK(bias_room({q.codes.data, q.codes.size}, {dims, 2}, 0, 0) >= 0);
+  CHECK(q.codes[0] == 64);
+}
+
+TEST_CASE("joined slots: the root alone can be written, unions equal a naive partition") {
+  Random random(21);
+  for (int round = 0; round < 200; ++round) {
+    HostArena memory;
+    const int32_t count = random.between(1, 40);
+    JointSlots slots(count, memory.arena());
+    std::vector<int32_t> naive(static_cast<size_t>(count));
+    for (int32_t i = 0; i < count; ++i) naive[static_cast<size_t>(i)] = i;
+    for (int32_t i = random.between(0, count); i > 0; --i) {
+      const int32_t a = random.between(0, count - 1), b = random.between(0, count - 1);
+      slots.join(a, b);
+      const int32_t from = naive[static_cast<size_t>(a)], to = naive[static_cast<size_t>(b)];
+      for (int32_t& set : naive) set = set == from || set == to ? std::min(from, to) : set;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+      CHECK(slots.root(i) == naive[static_cast<size_t>(i)]);
+      CHECK(slots.set(i, {1.0f, i}) == (slots.root(i) == i));
+      CHECK(slots.params(i).zero_point == slots.root(i));
+    }
+  }
+}
+
+TEST_CASE("sums that no order changes") {
+  Random random(2);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> values;
+    for (int i = 0; i < 40; ++i) values.push_back(std::ldexp(static_cast<double>(random.real(0, 1)), random.between(-60, 30)));
+    OrderFreeSum forwards, backwards;
+    for (const double v : values) forwards.add(v);
+    for (size_t i = values.size(); i-- > 0;) backwards.add(values[i]);
+    CHECK(forwards.value() == backwards.value());
+    CHECK(!(forwards < backwards));
+  }
+}
+
+TEST_CASE("real functions against the machine's") {
+  for (double x = -700; x < 700; x += 0.37) CHECK(std::fabs(exp_real(x) / std::exp(x) - 1) < 1e-13);
+  for (double x = 1e-300; x < 1e300; x *= 1.7) CHECK(std::fabs(log2_real(x) - std::log2(x)) < 1e-13 * std::fmax(1, std::fabs(std::log2(x))));
+  CHECK(round_even(0.5) == 0.0);
+  CHECK(round_even(1.5) == 2.0);
+  CHECK(round_even(-2.5) == -2.0);
+}
