@@ -26,10 +26,14 @@ struct CalibrateArguments {
 };
 
 constexpr const char* kFooter =
-    "The bytes written depend on the model, the set of samples and the options alone: not on their order, the\n"
-    "machine or the number of threads. Nothing is written before the int8 model has been reopened and run.\n\n"
-    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the values, see\n"
-    "--percentile), mse (least squared error). SQNR is in dB, larger is better; 'alone' is a layer's error with exact\n"
+    "The bytes written depend on the model, the set of samples and the options alone: not on their order, "
+    "the\n"
+    "machine or the number of threads. Nothing is written before the int8 model has been reopened and "
+    "run.\n\n"
+    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the "
+    "values, see\n"
+    "--percentile), mse (least squared error). SQNR is in dB, larger is better; 'alone' is a layer's error "
+    "with exact\n"
     "inputs.\n\n"
     "Example:\n"
     "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg";
@@ -40,6 +44,7 @@ struct Job {
   const LoadedModel& file;
   CalibrationSamples& samples;
   ProgressLine& progress;
+  std::chrono::steady_clock::time_point start;
 };
 
 Outcome<std::vector<int32_t>> find_nodes(const LoadedModel& file, const std::string& list) {
@@ -53,7 +58,8 @@ Outcome<std::vector<int32_t>> find_nodes(const LoadedModel& file, const std::str
       if (name == node.name || name == file.model().tensor(node.outputs[0]).name) found = n;
     }
     if (found < 0)
-      return Failure{"--keep-float: " + file.path() + " has no node " + name + "; 'intaglio inspect --ops' lists them"};
+      return Failure{"--keep-float: " + file.path() + " has no node " + name +
+                     "; 'intaglio inspect --ops' lists them"};
     nodes.push_back(found);
     start = comma + 1;
   }
@@ -108,7 +114,8 @@ Outcome<Done> load_state(const Job& job, Calibrator& calibrator) {
   if (!bytes) return bytes.failure();
   const Error error = calibrator.load(bytes->span());
   if (!error.ok())
-    return Failure{path + ": " + error_text(error, &job.file.model()) + "; name another --state file, or delete it"};
+    return Failure{path + ": " + error_text(error, &job.file.model()) +
+                   "; name another --state file, or delete it"};
   return Done{};
 }
 
@@ -138,7 +145,8 @@ Outcome<Done> finish(const Job& job, Calibrator& calibrator, bool from_state) {
   job.progress.clear();
   if (error.ok()) return Done{};
   if (error.status == Status::kSinkFailed && !sink.problem.empty()) return Failure{sink.problem};
-  if (error.status == Status::kSamplesDiffer && !job.samples.problem().empty()) return Failure{job.samples.problem()};
+  if (error.status == Status::kSamplesDiffer && !job.samples.problem().empty())
+    return Failure{job.samples.problem()};
   return Failure{job.file.path() + ": " + error_text(error, &job.file.model())};
 }
 
@@ -174,13 +182,16 @@ Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, Lo
   return classes;
 }
 
-void print_figures(const CalibrateArguments& arguments, const Figures& figures, const CalibrationReport& report) {
+void print_figures(const CalibrateArguments& arguments, const Figures& figures,
+                   const CalibrationReport& report) {
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
-  if (static_cast<size_t>(report.samples) != figures.images) print(", %d with those of the state", report.samples);
+  if (static_cast<size_t>(report.samples) != figures.images)
+    print(", %d with those of the state", report.samples);
   print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
   if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
   if (arguments.recover != "none") {
-    print("  bias         %s\n", report.bias_corrected ? "corrected" : "not corrected: the correction did not help");
+    print("  bias         %s\n",
+          report.bias_corrected ? "corrected" : "not corrected: the correction did not help");
   }
   print("  file         %s, %s bytes\n", safe(arguments.output).c_str(), grouped(report.bytes.size).c_str());
   print("  SHA-256      %s\n", figures.sha256.c_str());
@@ -188,7 +199,6 @@ void print_figures(const CalibrateArguments& arguments, const Figures& figures, 
 
 Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32,
                         const std::vector<int32_t>& fp32_classes) {
-  const auto start = std::chrono::steady_clock::now();
   const CalibrateArguments& arguments = job.arguments;
   const Model& model = job.file.model();
   std::error_code ignored;
@@ -228,7 +238,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   Span<const LayerReport> layers = report.layers;
   Comparison comparison;
   if (from_state) {
-    auto compared = compare_models(job.file, fp32, *written, *int8, job.samples.samples(), !arguments.json, job.progress);
+    auto compared =
+        compare_models(job.file, fp32, *written, *int8, job.samples.samples(), !arguments.json, job.progress);
     if (!compared) return compared.failure();
     comparison = std::move(*compared);
     layers = {comparison.layers.data(), comparison.layers.size()};
@@ -239,7 +250,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (!classes) return classes.failure();
     figures.agreement = agreement_of(fp32_classes, *classes);
   }
-  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (arguments.json) {
     print_json({{"images", figures.images},
                 {"seconds", figures.seconds},
@@ -254,6 +265,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
@@ -262,7 +274,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   for (int32_t n = 0; n < file->model().node_count(); ++n) {
     for (const int32_t t : file->model().node(n).outputs) {
       if (file->model().tensor(t).dtype != DType::kF32)
-        return Failure{arguments.model + ": is not FP32 throughout, and only FP32 models can be calibrated; give the "
+        return Failure{arguments.model +
+                       ": is not FP32 throughout, and only FP32 models can be calibrated; give the "
                        "model that 'intaglio import' made from the float network"};
     }
   }
@@ -274,7 +287,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto classes = check_samples(*file, *fp32, *samples, progress);
   if (!classes) return classes.failure();
   CalibrationSamples kept(*samples, file->model());
-  return calibrate({arguments, *file, kept, progress}, *execution, *fp32, *classes);
+  return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32, *classes);
 }
 
 }  // namespace
@@ -285,25 +298,31 @@ Command add_calibrate_command(CLI::App& parent) {
   app->footer(kFooter);
   app->add_option("model", arguments->model, "the FP32 model file")->required()->type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("-o,--output", arguments->output, "the int8 model file to write")->required()->type_name("NET.int8.itg");
+  app->add_option("-o,--output", arguments->output, "the int8 model file to write")
+      ->required()
+      ->type_name("NET.int8.itg");
   app->add_option("--method", arguments->method, "how ranges are chosen: auto, minmax, percentile or mse")
       ->check(CLI::IsMember({"auto", "minmax", "percentile", "mse"}))
       ->type_name("METHOD")
       ->capture_default_str();
-  app->add_option("--percentile", arguments->percentile, "share of the values within the range, above 0.5 up to 1")
+  app->add_option("--percentile", arguments->percentile,
+                  "share of the values within the range, above 0.5 up to 1")
       ->check(CLI::Range(0.5, 1.0))
       ->type_name("SHARE")
       ->capture_default_str();
-  app->add_flag("--symmetric", arguments->symmetric, "activations with a zero point of 0 (-128 where none is negative)");
+  app->add_flag("--symmetric", arguments->symmetric,
+                "activations with a zero point of 0 (-128 where none is negative)");
   app->add_option("--weight-bits", arguments->weight_bits, "8, or 7 for codes of -63 to 63")
       ->check(CLI::IsMember({8, 7}))
       ->type_name("BITS")
       ->capture_default_str();
-  app->add_option("--recover", arguments->recover, "correction of what quantization does: default (bias), bias or none")
+  app->add_option("--recover", arguments->recover,
+                  "correction of what quantization does: default (bias), bias or none")
       ->check(CLI::IsMember({"default", "none", "bias"}))
       ->type_name("WHAT")
       ->capture_default_str();
-  app->add_option("--keep-float", arguments->keep_float, "nodes that stay in FP32, separated by commas")->type_name("NODE,...");
+  app->add_option("--keep-float", arguments->keep_float, "nodes that stay in FP32, separated by commas")
+      ->type_name("NODE,...");
   app->add_option("--state", arguments->state,
                   "what has been seen: read where the file exists, these samples added, written again")
       ->type_name("S.itgcal");

@@ -1,4 +1,5 @@
-// How a subcommand comes into the command: its options are added to CLI11, its action runs once they are read.
+// How a subcommand comes into the command: its options are added to CLI11, its action runs once they are
+// read.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -18,9 +18,12 @@ struct CompareArguments {
 };
 
 constexpr const char* kFooter =
-    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken before a\n"
-    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, to which\n"
-    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures lost and\n"
+    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken "
+    "before a\n"
+    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, "
+    "to which\n"
+    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures "
+    "lost and\n"
     "c won. In JSON an SQNR of equal tensors is null.\n\n"
     "Example:\n"
     "  intaglio compare net.itg net.int8.itg --images test/ --labels test_labels.txt";
@@ -54,7 +57,8 @@ bool same_recipes(const Model& a, const Model& b) {
   if (a.image_count() != b.image_count()) return false;
   for (int32_t i = 0; i < a.image_count(); ++i) {
     const ImageInput x = a.image(i), y = b.image(i);
-    if (x.input != y.input || x.color != y.color || x.resize != y.resize || x.channels != y.channels) return false;
+    if (x.input != y.input || x.color != y.color || x.resize != y.resize || x.channels != y.channels)
+      return false;
     for (int32_t c = 0; c < x.channels; ++c) {
       if (x.mean[c] != y.mean[c] || x.norm[c] != y.norm[c]) return false;
     }
@@ -62,10 +66,13 @@ bool same_recipes(const Model& a, const Model& b) {
   return true;
 }
 
-double percent(size_t part, size_t whole) { return 100 * static_cast<double>(part) / static_cast<double>(whole); }
+double percent(size_t part, size_t whole) {
+  return 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 Json json_of(const Comparison& comparison, const Model& test, size_t count) {
-  const LayerReport* output = comparison.output < 0 ? nullptr : &comparison.layers[static_cast<size_t>(comparison.output)];
+  const LayerReport* output =
+      comparison.output < 0 ? nullptr : &comparison.layers[static_cast<size_t>(comparison.output)];
   const auto agreement = comparison.agreement();
   Json json{{"count", count},
             {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
@@ -106,7 +113,8 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   if (!test_file) return test_file.failure();
   const Model& test_model = test_file->model();
   if (!same_recipes(reference_file->model(), test_model))
-    print_warning("the models differ in their preprocessing; both get what that of " + arguments.reference + " gives");
+    print_warning("the models differ in their preprocessing; both get what that of " + arguments.reference +
+                  " gives");
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto reference = LoadedSession::create(*reference_file, *options);
@@ -155,18 +163,21 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
 
 Command add_compare_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* app = parent.add_subcommand("compare", "a model beside the one that it was made from, layer by layer");
+  CLI::App* app =
+      parent.add_subcommand("compare", "a model beside the one that it was made from, layer by layer");
   app->footer(kFooter);
   app->add_option("reference", arguments->reference, "the FP32 model")->required()->type_name("A.itg");
   app->add_option("test", arguments->test, "the model made from it")->required()->type_name("B.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("--labels", arguments->labels, "the classes of the pictures: also top1 of both, and whether it fell")
+  app->add_option("--labels", arguments->labels,
+                  "the classes of the pictures: also top1 of both, and whether it fell")
       ->type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {count, agreement, cosine, sqnr_db, layers: [{name, op, cosine, sqnr_db, "
-                "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
+  app->add_flag(
+      "--json", arguments->json,
+      "one JSON object on stdout: {count, agreement, cosine, sqnr_db, layers: [{name, op, cosine, sqnr_db, "
+      "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
   return make_command(app, arguments, run_compare);
 }
 

@@ -27,7 +27,8 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   if (!gives_classes(file->model()))
-    return Failure{arguments.model + ": its output holds no scores of classes, which eval needs; see 'intaglio compare'"};
+    return Failure{arguments.model +
+                   ": its output holds no scores of classes, which eval needs; see 'intaglio compare'"};
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto session = LoadedSession::create(*file, *options);
@@ -46,12 +47,13 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
     const auto wanted = labels->of(name);
     if (!wanted) return wanted.failure();
     if (*wanted >= classes)
-      return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name + ": the model has only " +
-                     std::to_string(classes) + " classes, counted from 0"};
+      return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name +
+                     ": the model has only " + std::to_string(classes) + " classes, counted from 0"};
     if (auto loaded = samples->load(i, (**session).input()); !loaded) return loaded.failure();
     (**session).run();
     const std::vector<float> scores = real_values((**session).output());
-    if (!best_class(scores)) return Failure{arguments.model + ": gives a score that is no number for " + name};
+    if (!best_class(scores))
+      return Failure{arguments.model + ": gives a score that is no number for " + name};
     const int32_t rank = rank_of(scores, *wanted);
     right += rank == 0 ? 1 : 0;
     within += rank < kTop ? 1 : 0;
@@ -77,7 +79,9 @@ Command add_eval_command(CLI::App& parent) {
   app->footer(kFooter);
   app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("--labels", arguments->labels, "the classes of the pictures")->required()->type_name("LABELS.txt");
+  app->add_option("--labels", arguments->labels, "the classes of the pictures")
+      ->required()
+      ->type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   app->add_flag("--json", arguments->json, "one JSON object on stdout: {count, top1, top5}");

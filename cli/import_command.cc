@@ -20,8 +20,10 @@ struct ImportArguments {
 };
 
 constexpr const char* kFooter =
-    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels in the\n"
-    "model's order. Give one number for all channels or one for each, separated by commas. Without any of these\n"
+    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels "
+    "in the\n"
+    "model's order. Give one number for all channels or one for each, separated by commas. Without any of "
+    "these\n"
     "options a float input of 1 or 3 channels takes the pixels 0 to 255 as they are.\n\n"
     "Example: pixels to -1..1\n"
     "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196";
@@ -36,7 +38,8 @@ Outcome<std::vector<T>> parse_list(const std::string& option, std::string_view t
     T value{};
     const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || stop != part.data() + part.size())
-      return Failure{option + ": '" + std::string(part) + "' is no number; write numbers separated by commas, e.g. 1,2,3"};
+      return Failure{option + ": '" + std::string(part) +
+                     "' is no number; write numbers separated by commas, e.g. 1,2,3"};
     values.push_back(value);
     if (comma == std::string_view::npos) return values;
     text.remove_prefix(comma + 1);
@@ -47,7 +50,8 @@ Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions
   if (arguments.mean.empty() && arguments.norm.empty() && arguments.color.empty() && arguments.resize.empty())
     return Done{};
   ImagePreprocessing image;
-  const auto read_values = [](const char* option, const std::string& text, std::vector<float>& values) -> Outcome<Done> {
+  const auto read_values = [](const char* option, const std::string& text,
+                              std::vector<float>& values) -> Outcome<Done> {
     if (text.empty()) return Done{};
     auto parsed = parse_list<float>(option, text);
     if (!parsed) return parsed.failure();
@@ -70,7 +74,8 @@ Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& optio
     // Names may hold an equals sign, dimensions none.
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0)
-      return Failure{"--shape " + text + ": write the input's name and its dimensions, e.g. --shape image=1,3,224,224"};
+      return Failure{"--shape " + text +
+                     ": write the input's name and its dimensions, e.g. --shape image=1,3,224,224"};
     auto dims = parse_list<int32_t>("--shape " + text, std::string_view(text).substr(equals + 1));
     if (!dims) return dims.failure();
     options.shapes.push_back({text.substr(0, equals), std::move(*dims)});
@@ -113,7 +118,8 @@ std::string unsupported_nodes(const Model& model) {
 void print_tensors(const char* title, const Model& model, Span<const int32_t> tensors) {
   for (const int32_t t : tensors) {
     const TensorInfo info = model.tensor(t);
-    print("  %-8s %s  %s %s\n", title, safe(info.name).c_str(), shape_text(info.shape).c_str(), dtype_name(info.dtype));
+    print("  %-8s %s  %s %s\n", title, safe(info.name).c_str(), shape_text(info.shape).c_str(),
+          dtype_name(info.dtype));
   }
 }
 
@@ -159,20 +165,30 @@ Command add_import_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ImportArguments>();
   CLI::App* app = parent.add_subcommand("import", "an ONNX or TFLite network to a model file");
   app->footer(kFooter);
-  app->add_option("network", arguments->network, "the network, .onnx or .tflite")->required()->type_name("FILE");
-  app->add_option("-o,--output", arguments->output, "the model file to write")->required()->type_name("NET.itg");
-  app->add_option("--mean", arguments->mean, "subtracted from each pixel value; 0 by default")->type_name("A[,B,C]");
-  app->add_option("--norm", arguments->norm, "what the difference is multiplied by; 1 by default")->type_name("A[,B,C]");
+  app->add_option("network", arguments->network, "the network, .onnx or .tflite")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("-o,--output", arguments->output, "the model file to write")
+      ->required()
+      ->type_name("NET.itg");
+  app->add_option("--mean", arguments->mean, "subtracted from each pixel value; 0 by default")
+      ->type_name("A[,B,C]");
+  app->add_option("--norm", arguments->norm, "what the difference is multiplied by; 1 by default")
+      ->type_name("A[,B,C]");
   app->add_option("--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
       ->check(CLI::IsMember({"rgb", "bgr", "gray"}))
       ->type_name("ORDER");
-  app->add_option("--resize", arguments->resize,
-                  "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
-                  "letterbox (all of it, with gray borders)")
+  app->add_option(
+         "--resize", arguments->resize,
+         "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
+         "letterbox (all of it, with gray borders)")
       ->check(CLI::IsMember({"stretch", "crop", "letterbox"}))
       ->type_name("MODE");
-  app->add_option("--batch", arguments->batch, "samples in one run")->check(CLI::Range(1, 65536))->capture_default_str();
-  app->add_option("--shape", arguments->shapes, "dimensions of an input, in the network's own layout; may be repeated")
+  app->add_option("--batch", arguments->batch, "samples in one run")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app->add_option("--shape", arguments->shapes,
+                  "dimensions of an input, in the network's own layout; may be repeated")
       ->type_name("NAME=1,3,224,224")
       ->allow_extra_args(false);
   return make_command(app, arguments, run_import);

@@ -60,8 +60,9 @@ std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vec
 
 std::optional<double> Comparison::agreement() const { return agreement_of(reference_classes, test_classes); }
 
-Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference, const Model& test_model,
-                                   LoadedSession& test, const Samples& samples, bool alone, ProgressLine& progress) {
+Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSession& reference,
+                                   const Model& test_model, LoadedSession& test, const Samples& samples,
+                                   bool alone, ProgressLine& progress) {
   const Model& reference_model = reference_file.model();
   const TensorInfo input = reference_model.tensor(reference_model.inputs()[0]);
   if (test_model.inputs().size != 1 || test_model.tensor(test_model.inputs()[0]).shape != input.shape)
@@ -83,7 +84,8 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
       copy_inputs(*reference, *test);
       compare_layers(*reference, *test, pairs, layers, round == 1);
       if (round == 1 || !classes) continue;
-      if (auto added = add_class(*reference, samples.name(i), result.reference_classes); !added) return added.failure();
+      if (auto added = add_class(*reference, samples.name(i), result.reference_classes); !added)
+        return added.failure();
       if (auto added = add_class(*test, samples.name(i), result.test_classes); !added) return added.failure();
     }
   }

@@ -11,7 +11,9 @@ namespace {
 constexpr int kFirstNeonBit = 8, kFirstCortexBit = 16;
 
 // 0 for x86, 1 for ARM's application processors, 2 for Cortex-M.
-int family_of(IsaMask bit) { return bit >= (1u << kFirstCortexBit) ? 2 : bit >= (1u << kFirstNeonBit) ? 1 : 0; }
+int family_of(IsaMask bit) {
+  return bit >= (1u << kFirstCortexBit) ? 2 : bit >= (1u << kFirstNeonBit) ? 1 : 0;
+}
 
 const char* remedy(Status status) {
   switch (status) {
@@ -71,7 +73,8 @@ Outcome<SessionOptions> session_options(const ExecutionOptions& options) {
     const IsaMask missing = *mask & ~cpu_isa();
     for (const IsaName& isa : kIsaNames) {
       if (isa.name == options.isa && (isa.bit & missing) != 0)
-        return Failure{"--isa " + options.isa + ": this CPU does not have it; choose another or leave the option out"};
+        return Failure{"--isa " + options.isa +
+                       ": this CPU does not have it; choose another or leave the option out"};
     }
     session.isa = *mask;
   }
@@ -95,7 +98,8 @@ const char* isa_in_use(const Session& session) {
       // Kernels are named <family>_<dtype>_<isa>, with more behind it where an ISA has several.
       const std::string part = std::string("_") + isa.name;
       const size_t at = kernel.find(part);
-      const bool whole = at != std::string::npos && (at + part.size() == kernel.size() || kernel[at + part.size()] == '_');
+      const bool whole =
+          at != std::string::npos && (at + part.size() == kernel.size() || kernel[at + part.size()] == '_');
       if (!whole || isa.bit <= best_bit) continue;
       best = isa.name;
       best_bit = isa.bit;
@@ -107,7 +111,8 @@ const char* isa_in_use(const Session& session) {
 Outcome<Done> check_output_path(const std::string& output, const std::string& input) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::is_directory(output, error)) return Failure{output + ": is a folder; name the file to write, with -o"};
+  if (fs::is_directory(output, error))
+    return Failure{output + ": is a folder; name the file to write, with -o"};
   if (fs::equivalent(output, input, error))
     return Failure{output + ": is the input, which would be lost; name another file"};
   const fs::path folder = fs::path(output).parent_path();

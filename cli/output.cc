@@ -14,7 +14,12 @@ namespace {
 size_t decode(std::string_view text, uint32_t* code) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  const size_t length = lead < 0x80   ? 1
+                        : lead < 0xc2 ? 0
+                        : lead < 0xe0 ? 2
+                        : lead < 0xf0 ? 3
+                        : lead < 0xf5 ? 4
+                                      : 0;
   if (length == 0 || length > text.size()) return 0;
   *code = length == 1 ? lead : lead & (0xffu >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
@@ -35,8 +40,8 @@ bool is_unsafe(uint32_t code) {
 }
 
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
 void print_line(const char* kind, const std::string& text) {
@@ -104,7 +109,9 @@ std::string shape_text(const Shape& shape) {
   return text.empty() ? "scalar" : text;
 }
 
-Table::Table(std::vector<std::string> titles, size_t left) : left_(left) { rows_.push_back(std::move(titles)); }
+Table::Table(std::vector<std::string> titles, size_t left) : left_(left) {
+  rows_.push_back(std::move(titles));
+}
 
 void Table::add(std::vector<std::string> row) {
   for (std::string& cell : row) cell = safe(cell);
@@ -136,7 +143,8 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   if (shown_ && done < total && now - last_ < std::chrono::milliseconds(50)) return;
   last_ = now;
   shown_ = true;
-  const std::string count = total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
+  const std::string count =
+      total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
   std::fprintf(stderr, "\r\033[K%s %s", safe(what).c_str(), count.c_str());
   std::fflush(stderr);
 }

@@ -1,5 +1,5 @@
-// What the command says: results on stdout, everything about them on stderr. Names from files and command lines
-// are not trusted: no control character of theirs reaches the terminal.
+// What the command says: results on stdout, everything about them on stderr. Names from files and command
+// lines are not trusted: no control character of theirs reaches the terminal.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ Json json_number(double value);
 
 // printf to stdout; arguments that come from a file go through safe() first.
 void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too, unless
-// `lines` keeps them.
+// Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too,
+// unless `lines` keeps them.
 std::string safe(std::string_view text, bool lines = false);
 
 // To stderr, as "intaglio: note: ..." and so on.

@@ -37,8 +37,10 @@ bool is_constant(Span<const float> values) {
 
 bool is_beyond(Span<const float> values, const ImageInput& recipe) {
   for (size_t i = 0; i < values.size; ++i) {
-    const auto c = static_cast<size_t>(recipe.channels > 0 ? static_cast<int32_t>(i % static_cast<size_t>(recipe.channels)) : 0);
-    const float black = (0.0f - recipe.mean[c]) * recipe.norm[c], white = (255.0f - recipe.mean[c]) * recipe.norm[c];
+    const auto c = static_cast<size_t>(
+        recipe.channels > 0 ? static_cast<int32_t>(i % static_cast<size_t>(recipe.channels)) : 0);
+    const float black = (0.0f - recipe.mean[c]) * recipe.norm[c],
+                white = (255.0f - recipe.mean[c]) * recipe.norm[c];
     const float room = 0.001f * std::abs(white - black);
     if (values[i] < std::min(black, white) - room || values[i] > std::max(black, white) + room) return true;
   }
@@ -56,8 +58,8 @@ bool is_near_uniform(const std::vector<float>& scores) {
 
 }  // namespace
 
-Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSession& session, const Samples& samples,
-                                            ProgressLine& progress) {
+Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSession& session,
+                                            const Samples& samples, ProgressLine& progress) {
   const bool classes = gives_classes(file.model());
   std::vector<int32_t> found;
   std::map<Digest, std::string> seen;
@@ -85,8 +87,10 @@ Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSessi
   duplicates.warn("have the same content as another; each counts");
   constants.warn("have one value everywhere");
   beyond.warn("hold values that no pixel gives by the model's preprocessing; is the array made for it?");
-  if (2 * uniform.count() > samples.count()) uniform.warn("get nearly equal scores for all classes; is the preprocessing right?");
-  const bool one_class = found.size() > 1 && std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
+  if (2 * uniform.count() > samples.count())
+    uniform.warn("get nearly equal scores for all classes; is the preprocessing right?");
+  const bool one_class =
+      found.size() > 1 && std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
   if (one_class)
     print_warning("the FP32 model gives class " + std::to_string(found[0]) +
                   " for every sample; is the preprocessing right, and are the samples of all kinds?");

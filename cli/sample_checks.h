@@ -9,7 +9,7 @@
 namespace intaglio::cli {
 
 // Warns of what is suspicious. Gives the class of each sample; nothing where the output is not classes.
-Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSession& session, const Samples& samples,
-                                            ProgressLine& progress);
+Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSession& session,
+                                            const Samples& samples, ProgressLine& progress);
 
 }  // namespace intaglio::cli

@@ -5,9 +5,10 @@
 namespace intaglio::cli {
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
-  app.add_option("--images", arguments.images,
-                 "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array whose first dimension counts "
-                 "samples (uint8: pictures; float32: input tensors)")
+  app.add_option(
+         "--images", arguments.images,
+         "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array whose first dimension counts "
+         "samples (uint8: pictures; float32: input tensors)")
       ->required()
       ->type_name("DIR|X.npy");
   app.add_option("--only", arguments.only, "a text file with the names of the pictures to take, one a line")
@@ -39,6 +40,8 @@ Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedMod
   return samples;
 }
 
-Outcome<Done> Samples::load(size_t i, const TensorView& input) const { return folder_.load(i, input, recipe()); }
+Outcome<Done> Samples::load(size_t i, const TensorView& input) const {
+  return folder_.load(i, input, recipe());
+}
 
 }  // namespace intaglio::cli

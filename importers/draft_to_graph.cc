@@ -8,6 +8,7 @@
 namespace intaglio::importers {
 namespace {
 
+constexpr size_t kMaxModelEnds = 256;  // the model format's
 constexpr uint64_t kMaxExpandedBytes = uint64_t{1} << 28;
 
 template <typename T>
@@ -108,6 +109,8 @@ void check_counts(const Draft& draft, size_t tensors, Problems& problems) {
     problems.add(text(draft.nodes.size(), " nodes are too many (at most ", kMaxNodes, ")"));
   if (tensors > static_cast<size_t>(kMaxTensors))
     problems.add(text(tensors, " tensors are too many (at most ", kMaxTensors, ")"));
+  for (const size_t count : {draft.inputs.size(), draft.outputs.size()})
+    if (count > kMaxModelEnds) problems.add(text(count, " inputs or outputs are too many (at most ", kMaxModelEnds, ")"));
   for (const int32_t output : draft.outputs)
     if (is_model_input(draft, output) || draft.tensor(output).constant)
       problems.add(text("output ", quoted(draft.tensor(output).name), " is an input or a constant, not a result"));

@@ -125,7 +125,7 @@ TEST_CASE("every kernel, random shapes and values") {
     const GemmF32Kernel& kernel = gemm_f32_kernel(index);
     if (!runs_here(kernel)) continue;
     Random random(static_cast<uint32_t>(index) + 1);
-    const int32_t cases = test::shape_count(2000);
+    const int32_t cases = test::shape_count(8000);
     for (int32_t i = 0; i < cases; ++i) {
       Case c;
       c.m = random.between(1, kernel.mr);

@@ -183,6 +183,18 @@ TEST_CASE("FP32 pools against plain loops, in the order of the taps") {
   }
 }
 
+TEST_CASE("a dilation that no tap uses may be large") {
+  const Dims dims = {1, 1, 1, 600000};
+  const auto set = [](GraphNode& node, ModelBuilder&) {
+    node.options.window.dilation_h = 4096;
+    node.options.window.dilation_w = 4096;
+  };
+  const std::vector<int8_t> x = Random(8).codes(elements(dims));
+  const QuantS8 q{0.5f, 7};
+  CHECK(run_unary(Op::kMaxPool2d, dims, dims, x, set, q, q) == x);
+  CHECK(run_unary(Op::kAvgPool2d, dims, dims, x, set, q, q) == x);
+}
+
 TEST_CASE("FP32 mean over any axes: a chain in the input's order") {
   Random random(3);
   for (int32_t trial = 0; trial < 300; ++trial) {

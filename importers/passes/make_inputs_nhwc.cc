@@ -1,4 +1,5 @@
-// A model input in NCHW that is transposed at once becomes an NHWC input: pictures come in as they are.
+// A model input in NCHW that is transposed to NHWC, at once or behind operators that mind no layout, becomes an
+// NHWC input: pictures come in as they are. Others that read it get it transposed back.
 #include <algorithm>
 
 #include "importers/passes/passes.h"
@@ -6,8 +7,29 @@
 namespace intaglio::importers {
 namespace {
 
-bool goes_to_nhwc(const DraftNode& node, int32_t input) {
-  return node.op == Op::kTranspose && node.input() == input && node.axes == kToNhwc;
+bool minds_no_layout(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kClamp:
+    case Op::kLookup:
+    case Op::kQuantize:
+    case Op::kDequantize:
+      return true;
+    default:
+      return op == kPad;
+  }
+}
+
+bool reaches_nhwc(const Draft& draft, int32_t input) {
+  std::vector<bool> reached(draft.tensors.size(), false);
+  reached[static_cast<size_t>(input)] = true;
+  for (const DraftNode& node : draft.nodes) {
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](int32_t read) { return read >= 0 && reached[static_cast<size_t>(read)]; });
+    if (reads && node.op == Op::kTranspose && node.axes == kToNhwc) return true;
+    if (reads && minds_no_layout(node.op)) reached[static_cast<size_t>(node.output())] = true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -15,30 +37,14 @@ bool goes_to_nhwc(const DraftNode& node, int32_t input) {
 bool make_inputs_nhwc(Draft& draft) {
   bool changed = false;
   for (const int32_t input : draft.inputs) {
-    const auto goes = [&](const DraftNode& node) { return goes_to_nhwc(node, input); };
-    if (std::none_of(draft.nodes.begin(), draft.nodes.end(), goes)) continue;
+    if (draft.tensor(input).shape.size() != 4 || !reaches_nhwc(draft, input)) continue;
     const Shape nchw = draft.tensor(input).shape;
     const Shape nhwc = permuted(nchw, kToNhwc);
-    // Whoever reads the input as it was gets it transposed back.
-    int32_t back = -1;
-    for (DraftNode& node : draft.nodes) {
-      if (goes(node)) {
-        node.op = Op::kReshape;  // to the shape it has: simplify_reshapes removes it
-        node.axes.clear();
-        continue;
-      }
-      for (int32_t& read : node.inputs) {
-        if (read != input) continue;
-        if (back < 0) back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
-        read = back;
-      }
-    }
+    const int32_t back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
+    for (DraftNode& node : draft.nodes) std::replace(node.inputs.begin(), node.inputs.end(), input, back);
     draft.tensor(input).shape = nhwc;
-    if (back >= 0) {
-      DraftNode& node = add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back);
-      node.axes = kToNchw;
-      std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
-    }
+    add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back).axes = kToNchw;
+    std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
     draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ", shape_text(nhwc),
                                "; in the file it is NCHW ", shape_text(nchw)));
     changed = true;

@@ -6,9 +6,9 @@ namespace {
 using Pass = bool (*)(Draft&);
 
 constexpr Pass kPasses[] = {
-    push_transposes,          // layouts: Transpose sinks through everything that does not mind, inverse pairs vanish
-    simplify_reshapes,        // Transpose that moves nothing becomes Reshape, Reshape chains become one
     make_inputs_nhwc,         // pictures come in as NHWC
+    push_transposes,          // Transpose sinks through everything that minds no layout, inverse pairs vanish
+    simplify_reshapes,        // Transpose that moves nothing becomes Reshape, Reshape chains become one
     permute_fully_connected,  // a Transpose before a flattening goes into the weights behind it
     fold_pad,                 // Pad goes into the window of what follows
     fold_bias,                // a constant added to each channel goes into the bias before it

@@ -69,8 +69,10 @@ void for_each_window(const NodeView& node, const NodeRun& run, Pool pool) {
     T* target = y + static_cast<ptrdiff_t>(row) * out_w * channels;
     for (int32_t out_x = 0; out_x < out_w; ++out_x, target += channels) {
       const ValidTaps columns = valid_taps(input_x(w, out_x, 0), w.kernel_w, w.dilation_w, in_w);
+      // A step is used, and then fits 32 bits, where there is more than one tap.
       const Taps taps = {{1, rows.count, columns.count},
-                         {0, w.dilation_h * in_w * channels, w.dilation_w * channels}};
+                         {0, rows.count > 1 ? w.dilation_h * in_w * channels : 0,
+                          columns.count > 1 ? w.dilation_w * channels : 0}};
       const T* source = x;
       if (taps_count(taps) > 0) {
         const ptrdiff_t line = static_cast<ptrdiff_t>(image) * in_h + input_y(w, out_y, rows.first);

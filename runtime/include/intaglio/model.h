@@ -83,7 +83,7 @@ struct CalibrationInfo {
   const char* method = "";
   const char* options = "";
   uint32_t samples = 0;
-  Span<const uint8_t> samples_digest;  // SHA-256 of the sorted SHA-256 of each sample
+  Span<const uint8_t> samples_digest;  // sum modulo 2^256 of each sample's SHA-256
 };
 
 struct OpenOptions {

@@ -1,0 +1,112 @@
+// intaglio inspect: what a model file holds and what it needs.
+#include <algorithm>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/inspection.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Sizes are in bytes. 'arena' is the memory of activations as planned in the file; its lower bound is the "
+    "largest\n"
+    "set of tensors alive at once. A session's need is exact: one byte less is refused.\n\n"
+    "Examples:\n"
+    "  intaglio inspect net.int8.itg\n"
+    "  intaglio inspect net.int8.itg --target x86-avx2 --threads 4 --json\n"
+    "  intaglio inspect net.itg --dot | dot -Tsvg -o net.svg";
+
+// Kernel sets that a session can be sized for on any machine.
+struct Target {
+  std::string name;
+  IsaMask isa = isa::kScalar;
+};
+
+std::vector<Target> targets() {
+  std::vector<Target> list;
+  for (const IsaName& isa : kIsaNames) {
+    const std::string name = isa.name;
+    const std::string family = isa.bit == isa::kScalar      ? ""
+                               : name.rfind("avx", 0) == 0  ? "x86-"
+                               : name.rfind("neon", 0) == 0 ? "arm-"
+                                                            : "cortex-m-";
+    const auto mask = isa_up_to(name);
+    if (mask) list.push_back({family + name, *mask});
+  }
+  return list;
+}
+
+std::string target_names() {
+  std::string names;
+  for (const Target& target : targets()) names += (names.empty() ? "" : ", ") + target.name;
+  return names;
+}
+
+Outcome<SessionReport> measure_session(const InspectArguments& arguments, const Model& model) {
+  SessionReport report;
+  report.threads = arguments.threads;
+  SessionOptions options;
+  // Only sized, never called.
+  options.executor.width = arguments.threads;
+  if (arguments.threads > 1)
+    options.executor.parallel_for = [](void*, int32_t, void (*)(void*, int32_t), void*) {};
+  report.target = arguments.target.empty() ? "this CPU" : arguments.target;
+  if (!arguments.target.empty()) {
+    const std::vector<Target> list = targets();
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const Target& t) { return t.name == arguments.target; });
+    if (found == list.end())
+      return Failure{"--target " + arguments.target + ": is not known; there are " + target_names()};
+    options.isa = found->isa;
+  }
+  const auto needs = Session::measure(model, all_ops(), options, arguments.target.empty());
+  if (needs) {
+    report.needs = *needs;
+  } else {
+    report.problem = error_text(needs.error(), &model);
+  }
+  return report;
+}
+
+Outcome<Done> run_inspect(const InspectArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  const auto session = measure_session(arguments, file->model());
+  if (!session) return session.failure();
+  if (arguments.dot) {
+    print_dot(file->model());
+  } else if (arguments.json) {
+    print_json(inspection_json(arguments, *file, *session));
+  } else {
+    print_inspection(arguments, *file, *session);
+  }
+  if (!session->problem.empty()) return Failure{arguments.model + ": cannot be run: " + session->problem};
+  return Done{};
+}
+
+}  // namespace
+
+Command add_inspect_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* app = parent.add_subcommand("inspect", "what a model file holds and what it needs");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  app->add_flag("--ops", arguments->ops, "the nodes");
+  app->add_flag("--plan", arguments->plan, "where each activation stands in the arena, and when");
+  app->add_flag("--quant", arguments->quant, "scales and zero points");
+  app->add_option("--target", arguments->target, "what a session needs there: " + target_names())
+      ->type_name("NAME");
+  app->add_option("--threads", arguments->threads, "what a session needs with so many threads")
+      ->check(CLI::Range(1, Executor::kMaxWidth))
+      ->capture_default_str();
+  auto* const json =
+      app->add_flag("--json", arguments->json,
+                    "one JSON object on stdout: {format_version, nodes, weight_bytes, arena_bytes, "
+                    "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
+  app->add_flag("--dot", arguments->dot, "the graph in Graphviz' language")->excludes(json);
+  return make_command(app, arguments, run_inspect);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,28 @@
+// The views of a model file: text, JSON, graph.
+#pragma once
+
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+
+struct InspectArguments {
+  std::string model, target;
+  int32_t threads = 1;
+  bool ops = false, plan = false, quant = false, json = false, dot = false;
+};
+
+struct SessionReport {
+  std::string target;
+  int32_t threads = 1;
+  SessionNeeds needs;
+  std::string problem;  // why there is no session; empty where there is one
+};
+
+Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,
+                     const SessionReport& session);
+void print_inspection(const InspectArguments& arguments, const LoadedModel& file,
+                      const SessionReport& session);
+void print_dot(const Model& model);
+
+}  // namespace intaglio::cli

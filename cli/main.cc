@@ -1,0 +1,107 @@
+// The intaglio command.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "intaglio/model.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr int kFailed = 1, kWrongUse = 2;
+
+constexpr const char* kDescription =
+    "intaglio turns FP32 networks into int8 model files, calibrated on a few pictures, and runs them: one "
+    "small\n"
+    "library for Linux and bare metal, with the same results to the bit everywhere.";
+
+constexpr const char* kFooter =
+    "From a network to a checked int8 model, in order:\n"
+    "  intaglio import    meter.onnx -o meter.itg --mean 127.5 --norm 0.00784313725490196\n"
+    "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
+    "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
+    "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
+    "'intaglio SUBCOMMAND --help' explains a subcommand. Results are on stdout, for machines as one JSON "
+    "object with\n"
+    "--json; everything else is on stderr. The exit code is 0 only when what was asked for holds, 1 when it "
+    "does not,\n"
+    "2 when it was not understood.";
+
+// libgomp reads its environment before main(): its idle threads sleep only in a process that starts with this
+// set.
+void restart_with_sleeping_threads(const CLI::App& subcommand, char** argv) {
+#ifdef ITG_HAVE_OPENMP
+  const CLI::Option* const threads = subcommand.get_option_no_throw("--threads");
+  const bool parallel = threads != nullptr && threads->count() > 0 && threads->as<int32_t>() > 1;
+  if (!parallel || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  if (::setenv("OMP_WAIT_POLICY", "passive", 1) == 0) ::execv("/proc/self/exe", argv);
+    // Without it the results are the same.
+#else
+  (void)subcommand;
+  (void)argv;
+#endif
+}
+
+int wrong_use(const CLI::App& app, const CLI::ParseError& error) {
+  std::string name = "intaglio";
+  for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
+  print_error(std::string(error.what()) + "\nRun '" + name + " --help' for what there is.");
+  return kWrongUse;
+}
+
+int run_command(const Command& command) {
+  const Outcome<Done> outcome = command.action();
+  if (!outcome) {
+    print_error(outcome.message());
+    return kFailed;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    print_error("stdout: the results could not be written; is the disk full?");
+    return kFailed;
+  }
+  return 0;
+}
+
+int run_main(int argc, char** argv) {
+  CLI::App app(kDescription, "intaglio");
+  app.set_version_flag("--version",
+                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion));
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  const std::vector<Command> commands{
+      add_import_command(app),  add_calibrate_command(app), add_run_command(app),    add_eval_command(app),
+      add_compare_command(app), add_inspect_command(app),   add_verify_command(app), add_bench_command(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(app, error);
+  }
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    restart_with_sleeping_threads(*command.app, argv);
+    return run_command(command);
+  }
+  return kWrongUse;
+}
+
+}  // namespace
+}  // namespace intaglio::cli
+
+int main(int argc, char** argv) {
+  try {
+    return intaglio::cli::run_main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    intaglio::cli::print_error("out of memory: use fewer or smaller pictures, or a machine with more");
+  } catch (const std::exception& error) {
+    intaglio::cli::print_error(std::string("internal error: ") + error.what() + "; please report it");
+  }
+  return 1;
+}

@@ -1,0 +1,208 @@
+// intaglio run: one picture or array through a model.
+#include <algorithm>
+#include <cmath>
+
+#include "calibrator/host/npy.h"
+#include "cli/class_scores.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/samples.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct RunArguments {
+  std::string model, input, output;
+  int32_t top = 5;
+  bool raw = false, json = false;
+  ExecutionOptions execution;
+};
+
+constexpr const char* kFooter =
+    "A picture goes through the preprocessing that is stored in the model. The first dimension of an array "
+    "counts\n"
+    "samples; each is run. Int8 outputs are shown, and written, as the real numbers that they stand for.\n\n"
+    "Examples:\n"
+    "  intaglio run net.int8.itg --input photo.jpg\n"
+    "  intaglio run net.itg --input x.npy --output y.npy";
+
+NpyType npy_type(DType dtype) {
+  switch (dtype) {
+    case DType::kS8:
+      return NpyType::kS8;
+    case DType::kU8:
+      return NpyType::kU8;
+    case DType::kS32:
+      return NpyType::kS32;
+    default:
+      return NpyType::kF32;
+  }
+}
+
+// The outputs of all samples, one array an output.
+class OutputArrays {
+ public:
+  OutputArrays(const Model& model, bool raw) : model_(model), raw_(raw), bytes_(model.outputs().size) {}
+
+  void add(const Session& session) {
+    ++samples_;
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      const TensorView view = session.output(static_cast<int32_t>(i));
+      if (raw_) {
+        const auto* const data = static_cast<const uint8_t*>(view.data);
+        bytes_[i].insert(bytes_[i].end(), data, data + view.info.bytes());
+      } else {
+        const std::vector<float> values = real_values(view);
+        const auto* const data = reinterpret_cast<const uint8_t*>(values.data());
+        bytes_[i].insert(bytes_[i].end(), data, data + values.size() * sizeof(float));
+      }
+    }
+  }
+  // y.npy, or y.0.npy, y.1.npy and so on where there are several outputs.
+  Outcome<Done> write(const std::string& path) const {
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      const TensorInfo info = model_.tensor(model_.outputs()[i]);
+      std::vector<int64_t> shape(info.shape.dims, info.shape.dims + info.shape.rank);
+      if (!shape.empty() && shape[0] == 1) {
+        shape[0] = samples_;
+      } else if (samples_ > 1) {
+        shape.insert(shape.begin(), samples_);
+      }
+      const NpyType type = raw_ ? npy_type(info.dtype) : NpyType::kF32;
+      if (auto step = write_npy(name(path, i), type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
+        return step;
+    }
+    return Done{};
+  }
+
+ private:
+  std::string name(const std::string& path, size_t i) const {
+    if (bytes_.size() == 1) return path;
+    const size_t dot = path.rfind(".npy");
+    return path.substr(0, dot) + "." + std::to_string(i) + ".npy";
+  }
+
+  const Model& model_;
+  bool raw_;
+  int64_t samples_ = 0;
+  std::vector<std::vector<uint8_t>> bytes_;
+};
+
+Json json_of(const Session& session, const std::string& sample, int32_t top, bool classes) {
+  Json outputs = Json::array();
+  for (size_t i = 0; i < session.model().outputs().size; ++i) {
+    const TensorView view = session.output(static_cast<int32_t>(i));
+    const std::vector<float> values = real_values(view);
+    Json output{
+        {"name", view.info.name},
+        {"dtype", dtype_name(view.info.dtype)},
+        {"shape", std::vector<int32_t>(view.info.shape.dims, view.info.shape.dims + view.info.shape.rank)}};
+    if (classes) {
+      output["top"] = Json::array();
+      for (const int32_t c : best_classes(values, static_cast<size_t>(top)))
+        output["top"].push_back(
+            {{"class", c}, {"score", json_number(static_cast<double>(values[static_cast<size_t>(c)]))}});
+    } else {
+      output["min"] = json_number(static_cast<double>(*std::min_element(values.begin(), values.end())));
+      output["max"] = json_number(static_cast<double>(*std::max_element(values.begin(), values.end())));
+    }
+    outputs.push_back(output);
+  }
+  return {{"name", sample}, {"outputs", outputs}};
+}
+
+void print_sample(const Session& session, const std::string& sample, int32_t top, bool classes) {
+  print("%s\n", safe(sample).c_str());
+  for (size_t i = 0; i < session.model().outputs().size; ++i) {
+    const TensorView view = session.output(static_cast<int32_t>(i));
+    const std::vector<float> values = real_values(view);
+    if (classes) {
+      for (const int32_t c : best_classes(values, static_cast<size_t>(top)))
+        print("  class %5d   %.6g\n", c, static_cast<double>(values[static_cast<size_t>(c)]));
+      continue;
+    }
+    print("  %s %s %s   min %.6g, max %.6g\n", safe(view.info.name).c_str(),
+          shape_text(view.info.shape).c_str(), dtype_name(view.info.dtype),
+          static_cast<double>(*std::min_element(values.begin(), values.end())),
+          static_cast<double>(*std::max_element(values.begin(), values.end())));
+  }
+}
+
+Outcome<Done> run_run(const RunArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  if (arguments.raw && arguments.output.empty())
+    return Failure{"--raw: says how --output is written; name a file with it"};
+  if (!arguments.output.empty()) {
+    if (arguments.output.size() < 5 || arguments.output.substr(arguments.output.size() - 4) != ".npy")
+      return Failure{arguments.output + ": outputs are written as .npy arrays; choose such a name"};
+    if (auto step = check_output_path(arguments.output, arguments.input); !step) return step.failure();
+    if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  }
+  const auto options = session_options(arguments.execution);
+  if (!options) return options.failure();
+  auto loaded = LoadedSession::create(*file, *options);
+  if (!loaded) return loaded.failure();
+  Session& session = **loaded;
+  SampleArguments sample_arguments;
+  sample_arguments.images = arguments.input;
+  const auto samples = Samples::open(sample_arguments, *file);
+  if (!samples) return samples.failure();
+
+  const bool classes = gives_classes(file->model());
+  OutputArrays arrays(file->model(), arguments.raw);
+  Json json{{"samples", Json::array()}};
+  ProgressLine progress;
+  for (size_t i = 0; i < samples->count(); ++i) {
+    if (!arguments.output.empty() || arguments.json) progress.show("running", i, samples->count());
+    if (auto step = samples->load(i, session.input()); !step) return step.failure();
+    session.run();
+    if (!arguments.output.empty()) arrays.add(session);
+    if (arguments.json) {
+      json["samples"].push_back(json_of(session, samples->name(i), arguments.top, classes));
+    } else if (arguments.output.empty() || samples->count() == 1) {
+      print_sample(session, samples->name(i), arguments.top, classes);
+    }
+  }
+  progress.clear();
+  if (!arguments.output.empty()) {
+    if (auto step = arrays.write(arguments.output); !step) return step.failure();
+  }
+  if (arguments.json) {
+    print_json(json);
+  } else if (!arguments.output.empty()) {
+    print("%zu %s -> %s\n", samples->count(), samples->count() == 1 ? "sample" : "samples",
+          safe(arguments.output).c_str());
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Command add_run_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<RunArguments>();
+  CLI::App* app = parent.add_subcommand("run", "a picture or an array through a model");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  app->add_option("--input", arguments->input,
+                  "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples")
+      ->required()
+      ->type_name("X.jpg|X.npy");
+  app->add_option("--top", arguments->top, "how many of the best classes are shown")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app->add_option("--output", arguments->output,
+                  "writes the outputs as float32 (several outputs: Y.0.npy, Y.1.npy, ...)")
+      ->type_name("Y.npy");
+  app->add_flag("--raw", arguments->raw, "--output holds the codes of int8 outputs as they are");
+  add_threads_option(*app, arguments->execution);
+  add_isa_option(*app, arguments->execution);
+  app->add_flag(
+      "--json", arguments->json,
+      "one JSON object on stdout: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
+      "min, max}]}]}");
+  return make_command(app, arguments, run_run);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,86 @@
+// intaglio verify: whether a model file is whole, safe and steady.
+#include <cstring>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct VerifyArguments {
+  std::string model;
+};
+
+constexpr const char* kFooter =
+    "Opens the file with all its checks, lets every operator check its nodes, and runs the model twice on "
+    "zeros, the\n"
+    "second time from memory that is full of other bytes: both runs must give the same.\n\n"
+    "Example:\n"
+    "  intaglio verify net.int8.itg";
+
+Outcome<Done> check_names(const LoadedModel& file) {
+  std::set<std::string> names;
+  for (int32_t t = 0; t < file.model().tensor_count(); ++t) {
+    const char* const name = file.model().tensor(t).name;
+    if (!names.insert(name).second)
+      return Failure{file.path() + ": two tensors have the name '" + name +
+                     "', by which tools tell them apart; make the "
+                     "file again"};
+  }
+  return Done{};
+}
+
+// The bytes of all outputs on inputs that stand for zero, in memory that held `fill`.
+std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill) {
+  Session& session = *loaded;
+  std::memset(loaded.activations().data, fill, loaded.activations().size);
+  session.reset();
+  for (size_t i = 0; i < session.model().inputs().size; ++i) {
+    const TensorView input = session.input(static_cast<int32_t>(i));
+    const bool codes = input.info.dtype == DType::kS8;
+    std::memset(input.data, codes ? input.info.quantization.zero_point : 0, input.info.bytes());
+  }
+  session.run();
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < session.model().outputs().size; ++i) {
+    const TensorView output = session.output(static_cast<int32_t>(i));
+    const auto* const data = static_cast<const uint8_t*>(output.data);
+    bytes.insert(bytes.end(), data, data + output.info.bytes());
+  }
+  return bytes;
+}
+
+Outcome<Done> run_verify(const VerifyArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  if (auto step = check_names(*file); !step) return step.failure();
+  auto session = LoadedSession::create(*file, {});
+  if (!session) return session.failure();
+  if (run_on_zeros(*session, 0x00) != run_on_zeros(*session, 0xa5))
+    return Failure{arguments.model +
+                   ": gives different outputs for the same input; this is a fault of the library, "
+                   "please report it with the file"};
+  const Model& model = file->model();
+  print("%s: good\n", safe(arguments.model).c_str());
+  print("  structure   %s bytes, format %u, checksum, %d tensors with names of their own\n",
+        grouped(file->file_bytes()).c_str(), static_cast<unsigned>(model.format_version()),
+        model.tensor_count());
+  print("  memory      plan of %s bytes, nothing overlaps\n", grouped(model.activation_bytes()).c_str());
+  print("  operators   %d nodes checked, each by its operator\n", model.node_count());
+  print("  run         twice on zeros with equal outputs\n");
+  return Done{};
+}
+
+}  // namespace
+
+Command add_verify_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* app = parent.add_subcommand("verify", "whether a model file is whole and can be run");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  return make_command(app, arguments, run_verify);
+}
+
+}  // namespace intaglio::cli
