@@ -158,6 +158,7 @@ Command add_bench_command(CLI::App& parent) {
   add_isa_option(*app, arguments->execution);
   app->add_option("--repeats", arguments->repeats, "runs that are timed")
       ->check(CLI::Range(1, 1000000))
+      ->type_name("N")
       ->capture_default_str();
   app->add_flag("--per-layer", arguments->per_layer, "a table of the layers");
   app->add_flag(

@@ -171,7 +171,7 @@ Command add_import_command(CLI::App& parent) {
   app->add_option("-o,--output", arguments->output, "the model file to write")
       ->required()
       ->type_name("NET.itg");
-  app->add_option("--mean", arguments->mean, "subtracted from each pixel value; 0 by default")
+  app->add_option("--mean", arguments->mean, "subtracted from each pixel value, 0 to 255; 0 by default")
       ->type_name("A[,B,C]");
   app->add_option("--norm", arguments->norm, "what the difference is multiplied by; 1 by default")
       ->type_name("A[,B,C]");
@@ -186,6 +186,7 @@ Command add_import_command(CLI::App& parent) {
       ->type_name("MODE");
   app->add_option("--batch", arguments->batch, "samples in one run")
       ->check(CLI::Range(1, 65536))
+      ->type_name("N")
       ->capture_default_str();
   app->add_option("--shape", arguments->shapes,
                   "dimensions of an input, in the network's own layout; may be repeated")

@@ -100,6 +100,7 @@ Command add_inspect_command(CLI::App& parent) {
       ->type_name("NAME");
   app->add_option("--threads", arguments->threads, "what a session needs with so many threads")
       ->check(CLI::Range(1, Executor::kMaxWidth))
+      ->type_name("N")
       ->capture_default_str();
   auto* const json =
       app->add_flag("--json", arguments->json,

@@ -234,9 +234,11 @@ void print_images(const Model& model) {
     const ImageInput image = model.image(i);
     print("  %-14s %s, %s, (pixel - mean) * norm:", "preprocessing",
           kColorNames[static_cast<size_t>(image.color)], kResizeNames[static_cast<size_t>(image.resize)]);
-    for (int32_t c = 0; c < image.channels; ++c)
-      print(" (x - %.6g) * %.6g%s", static_cast<double>(image.mean[c]), static_cast<double>(image.norm[c]),
-            c + 1 < image.channels ? "," : "\n");
+    for (int32_t c = 0; c < image.channels; ++c) {
+      print("%s mean %.9g norm %.9g", c == 0 ? "" : ",", static_cast<double>(image.mean[c]),
+            static_cast<double>(image.norm[c]));
+    }
+    print("\n");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/help_format.h"
 #include "cli/output.h"
 #include "intaglio/model.h"
 
@@ -47,10 +48,15 @@ void restart_with_sleeping_threads(const CLI::App& subcommand, char** argv) {
 #endif
 }
 
-int wrong_use(const CLI::App& app, const CLI::ParseError& error) {
-  std::string name = "intaglio";
+int wrong_use(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
+  std::string name = "intaglio", problem = error.what();
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
-  print_error(std::string(error.what()) + "\nRun '" + name + " --help' for what there is.");
+  // CLI11 says only that one is missing.
+  if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
+    problem = "'" + first + "' is no subcommand; there are";
+    for (const CLI::App* known : app.get_subcommands({})) problem += " " + known->get_name();
+  }
+  print_error(problem + "\nRun '" + name + " --help' for what there is.");
   return kWrongUse;
 }
 
@@ -73,7 +79,8 @@ int run_main(int argc, char** argv) {
                        "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion));
   app.footer(kFooter);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.set_help_flag("-h,--help", "this help");
   const std::vector<Command> commands{
       add_import_command(app),  add_calibrate_command(app), add_run_command(app),    add_eval_command(app),
       add_compare_command(app), add_inspect_command(app),   add_verify_command(app), add_bench_command(app)};
@@ -82,7 +89,7 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    return wrong_use(app, error);
+    return wrong_use(app, error, argc > 1 ? argv[1] : "");
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;

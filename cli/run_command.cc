@@ -191,6 +191,7 @@ Command add_run_command(CLI::App& parent) {
       ->type_name("X.jpg|X.npy");
   app->add_option("--top", arguments->top, "how many of the best classes are shown")
       ->check(CLI::Range(1, 1000000))
+      ->type_name("N")
       ->capture_default_str();
   app->add_option("--output", arguments->output,
                   "writes the outputs as float32 (several outputs: Y.0.npy, Y.1.npy, ...)")

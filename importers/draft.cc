@@ -25,7 +25,8 @@ void check_shape(const Shape& shape, DType dtype) {
   for (const int32_t dim : shape) {
     if (dim < 1) fail("shape ", shape_text(shape), " has the dimension ", dim, "; each must be at least 1");
     if (dim > kMaxTensorBytes / bytes)
-      fail("a tensor of shape ", shape_text(shape), " is larger than the limit of ", kMaxTensorBytes, " bytes");
+      fail("a tensor of shape ", shape_text(shape), " is larger than the limit of ", kMaxTensorBytes,
+           " bytes");
     bytes *= dim;
   }
 }
@@ -133,17 +134,21 @@ int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t 
 int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
                       const Permutation& permutation) {
   if (is_identity(permutation)) return input;
-  const int32_t output = add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
+  const int32_t output =
+      add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
   add_node(draft, Op::kTranspose, name, source, {input}, output).axes = permutation;
   return output;
 }
 
 Links::Links(const Draft& draft)
-    : producer(draft.tensors.size(), -1), consumers(draft.tensors.size()), is_output(draft.tensors.size(), false) {
+    : producer(draft.tensors.size(), -1),
+      consumers(draft.tensors.size()),
+      is_output(draft.tensors.size(), false) {
   for (size_t n = 0; n < draft.nodes.size(); ++n) {
     for (const int32_t input : draft.nodes[n].inputs)
       if (input >= 0) consumers[static_cast<size_t>(input)].push_back(static_cast<int32_t>(n));
-    for (const int32_t output : draft.nodes[n].outputs) producer[static_cast<size_t>(output)] = static_cast<int32_t>(n);
+    for (const int32_t output : draft.nodes[n].outputs)
+      producer[static_cast<size_t>(output)] = static_cast<int32_t>(n);
   }
   for (const int32_t output : draft.outputs) is_output[static_cast<size_t>(output)] = true;
 }

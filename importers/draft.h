@@ -38,8 +38,8 @@ struct DraftTensor {
 struct DraftNode {
   Op op = Op::kNone;
   std::string name;
-  std::string source;            // the file's own operator, for messages
-  std::vector<int32_t> inputs;   // tensor indices; -1: absent
+  std::string source;           // the file's own operator, for messages
+  std::vector<int32_t> inputs;  // tensor indices; -1: absent
   std::vector<int32_t> outputs;
   Window2d window;
   int32_t groups = 1;
@@ -132,8 +132,12 @@ struct Links {
   std::vector<std::vector<int32_t>> consumers;  // of a tensor: nodes, one entry for each use
   std::vector<bool> is_output;                  // of the model
 
-  int32_t producer_of(int32_t tensor) const { return tensor < 0 ? -1 : producer[static_cast<size_t>(tensor)]; }
-  const std::vector<int32_t>& consumers_of(int32_t tensor) const { return consumers[static_cast<size_t>(tensor)]; }
+  int32_t producer_of(int32_t tensor) const {
+    return tensor < 0 ? -1 : producer[static_cast<size_t>(tensor)];
+  }
+  const std::vector<int32_t>& consumers_of(int32_t tensor) const {
+    return consumers[static_cast<size_t>(tensor)];
+  }
   // Read exactly once, and by a node rather than by the model's caller.
   bool single_use(int32_t tensor) const {
     return consumers_of(tensor).size() == 1 && !is_output[static_cast<size_t>(tensor)];

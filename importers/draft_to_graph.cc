@@ -8,7 +8,6 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr size_t kMaxModelEnds = 256;  // the model format's
 constexpr uint64_t kMaxExpandedBytes = uint64_t{1} << 28;
 
 template <typename T>
@@ -23,7 +22,8 @@ void check_operators(const Draft& draft, Problems& problems) {
                    ": only zero padding of height and width, less than the window of the convolution or pool "
                    "behind it, is supported");
     } else if (node.op == kBatchNorm) {
-      problems.add(label(node) + ": does not follow a convolution or fully connected node that could take it, and " +
+      problems.add(label(node) +
+                   ": does not follow a convolution or fully connected node that could take it, and " +
                    shape_text(draft.tensor(node.input()).shape) + " is no picture");
     }
   }
@@ -49,15 +49,17 @@ void check_constants(const Draft& draft, Problems& problems) {
       const auto values = values_of<float>(tensor);
       for (size_t e = 0; e < values.size(); ++e) {
         if (std::isfinite(values[e])) continue;
-        problems.add(text(label(node), ": constant ", quoted(tensor.name), " holds ", values[e], " in channel ",
-                          channel_of(draft, node, i, e), "; every value must be finite: export the model again"));
+        problems.add(text(label(node), ": constant ", quoted(tensor.name), " holds ", values[e],
+                          " in channel ", channel_of(draft, node, i, e),
+                          "; every value must be finite: export the model again"));
         break;
       }
     }
   }
 }
 
-// Whether the runtime's Add repeats an operand of this shape: its axes behind leading ones are the output's last.
+// Whether the runtime's Add repeats an operand of this shape: its axes behind leading ones are the output's
+// last.
 bool is_repeated(const Shape& operand, const Shape& output) {
   size_t rank = operand.size();
   while (rank > 0 && operand[operand.size() - rank] == 1) --rank;
@@ -72,7 +74,8 @@ std::vector<uint8_t> expanded(const DraftTensor& source, const Shape& shape) {
   for (size_t to = 0; to < data.size(); to += size) {
     size_t from = 0;
     for (size_t i = 0; i < shape.size(); ++i)
-      from = from * static_cast<size_t>(source.shape[i]) + static_cast<size_t>(source.shape[i] == 1 ? 0 : at[i]);
+      from =
+          from * static_cast<size_t>(source.shape[i]) + static_cast<size_t>(source.shape[i] == 1 ? 0 : at[i]);
     std::memcpy(&data[to], &source.data[from * size], size);
     for (size_t i = shape.size(); i-- > 0;) {
       if (++at[i] < shape[i]) break;
@@ -109,16 +112,16 @@ void check_counts(const Draft& draft, size_t tensors, Problems& problems) {
     problems.add(text(draft.nodes.size(), " nodes are too many (at most ", kMaxNodes, ")"));
   if (tensors > static_cast<size_t>(kMaxTensors))
     problems.add(text(tensors, " tensors are too many (at most ", kMaxTensors, ")"));
-  for (const size_t count : {draft.inputs.size(), draft.outputs.size()})
-    if (count > kMaxModelEnds) problems.add(text(count, " inputs or outputs are too many (at most ", kMaxModelEnds, ")"));
   for (const int32_t output : draft.outputs)
     if (is_model_input(draft, output) || draft.tensor(output).constant)
-      problems.add(text("output ", quoted(draft.tensor(output).name), " is an input or a constant, not a result"));
+      problems.add(
+          text("output ", quoted(draft.tensor(output).name), " is an input or a constant, not a result"));
 }
 
 class Builder {
  public:
-  Builder(const Draft& draft, Arena& arena) : draft_(draft), arena_(arena), numbers_(draft.tensors.size(), -1) {}
+  Builder(const Draft& draft, Arena& arena)
+      : draft_(draft), arena_(arena), numbers_(draft.tensors.size(), -1) {}
 
   Graph build() {
     // The model's own ends keep their names whatever stands between them.
@@ -130,7 +133,8 @@ class Builder {
     for (const DraftNormStatistics& entry : draft_.norm_statistics) {
       const int32_t tensor = numbers_[static_cast<size_t>(entry.tensor)];
       if (tensor < 0) continue;
-      graph_.norm_statistics.push(arena_, {tensor, arena_.copy(span(entry.mean)), arena_.copy(span(entry.deviation))});
+      graph_.norm_statistics.push(
+          arena_, {tensor, arena_.copy(span(entry.mean)), arena_.copy(span(entry.deviation))});
     }
     return graph_;
   }
@@ -147,9 +151,9 @@ class Builder {
     if (number >= 0) return number;
     const DraftTensor& tensor = draft_.tensor(index);
     const std::string name = tensor_names_.take(tensor.name);
-    number = tensor.constant
-                 ? add_constant(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape), span(tensor.data))
-                 : add_tensor(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape));
+    number = tensor.constant ? add_constant(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape),
+                                            span(tensor.data))
+                             : add_tensor(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape));
     Quantization& quantization = graph_.tensors[static_cast<size_t>(number)].quantization;
     quantization.scales = arena_.copy(span(tensor.scales));
     quantization.zero_point = tensor.zero_point;

@@ -20,15 +20,16 @@ void check_window_axis(const WindowAxis& axis) {
   check(axis.dilation, "dilation");
   for (const int32_t pad : {axis.before, axis.after})
     if (pad < 0 || pad >= extent(axis))
-      fail("padding ", pad, " is not allowed: it must be at least 0 and less than the window (", extent(axis), ")");
+      fail("padding ", pad, " is not allowed: it must be at least 0 and less than the window (", extent(axis),
+           ")");
 }
 
 int32_t window_output(const WindowAxis& axis, int32_t in) {
   check_window_axis(axis);
   const int64_t room = int64_t{in} + axis.before + axis.after - extent(axis);
   if (room < 0)
-    fail("the window of ", extent(axis), " does not fit the input of ", in, " with padding ", axis.before, " and ",
-         axis.after);
+    fail("the window of ", extent(axis), " does not fit the input of ", in, " with padding ", axis.before,
+         " and ", axis.after);
   return static_cast<int32_t>(room / axis.stride + 1);
 }
 

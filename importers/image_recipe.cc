@@ -25,13 +25,16 @@ int32_t find_input(const ImagePreprocessing& wanted, const Graph& graph) {
       fail("input ", quoted(info.name), " cannot take a picture: it must be [1, height, width, 1 or 3]");
   }
   if (!wanted.input.empty()) fail("there is no input ", quoted(wanted.input), "; the inputs are ", names);
-  fail("image preprocessing was given, but no input can take a picture ([1, height, width, 1 or 3]): ", names);
+  fail("image preprocessing was given, but no input can take a picture ([1, height, width, 1 or 3]): ",
+       names);
 }
 
-void set_values(const char* what, const std::vector<float>& given, float otherwise, int32_t channels, float* values) {
+void set_values(const char* what, const std::vector<float>& given, float otherwise, int32_t channels,
+                float* values) {
   const auto count = static_cast<int32_t>(given.size());
   if (count > 1 && count != channels)
-    fail(what, " has ", count, " values where the input has ", channels, " channels; give one, or one for each");
+    fail(what, " has ", count, " values where the input has ", channels,
+         " channels; give one, or one for each");
   for (int32_t c = 0; c < channels; ++c) {
     values[c] = count == 0 ? otherwise : given[static_cast<size_t>(count == 1 ? 0 : c)];
     if (!std::isfinite(values[c])) fail(what, " must be finite, it is ", values[c]);
@@ -48,8 +51,8 @@ void add_image_input(const ImagePreprocessing& wanted, Graph& graph, Arena& aren
   const ColorOrder usual = image.channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
   image.color = wanted.color.value_or(usual);
   if ((image.color == ColorOrder::kGray) != (image.channels == 1))
-    fail("input ", quoted(info.name), " has ", image.channels, " channels, which the color order does not fit: use ",
-         image.channels == 1 ? "gray" : "rgb or bgr");
+    fail("input ", quoted(info.name), " has ", image.channels,
+         " channels, which the color order does not fit: use ", image.channels == 1 ? "gray" : "rgb or bgr");
   image.resize = wanted.resize;
   set_values("mean", wanted.mean, 0.0f, image.channels, image.mean);
   set_values("norm", wanted.norm, 1.0f, image.channels, image.norm);

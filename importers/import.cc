@@ -21,7 +21,8 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   if (bytes.size > kMaxModelBytes)
     fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
   if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
-  Draft draft = is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
+  Draft draft =
+      is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
   if (!problems.empty()) return model;
   run_passes(draft);
   model.graph = draft_to_graph(draft, arena, problems);

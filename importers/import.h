@@ -17,7 +17,7 @@ struct ImagePreprocessing {
   std::vector<float> mean, norm;
   std::optional<ColorOrder> color;  // by default gray for one channel, RGB otherwise
   ResizeMode resize = ResizeMode::kStretch;
-  std::string input;                // by default the first input that can take a picture
+  std::string input;  // by default the first input that can take a picture
 };
 
 // Dimensions of an input, in the file's own layout.

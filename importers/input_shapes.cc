@@ -26,8 +26,14 @@ Shape input_shape(const std::string& name, const Shape& in_file, const std::vect
     if (i < open_names.size() && !open_names[i].empty()) open += text(" (", quoted(open_names[i]), ")");
   }
   if (!open.empty())
-    fail("input ", quoted(name), " leaves dimension ", open, " open: give its shape with --shape ", name, "=...");
+    fail("input ", quoted(name), " leaves dimension ", open, " open: give its shape with --shape ", name,
+         "=...");
   return shape;
+}
+
+void check_count(size_t count, const char* what, size_t limit) {
+  if (count == 0) fail("the file has no ", what);
+  if (count > limit) fail("the file has ", count, " ", what, "; at most ", limit, " are supported");
 }
 
 void check_shape_names(const std::vector<std::string>& inputs, const ImportOptions& options) {
@@ -35,7 +41,8 @@ void check_shape_names(const std::vector<std::string>& inputs, const ImportOptio
   for (const std::string& input : inputs) names += (names.empty() ? "" : ", ") + quoted(input);
   for (const InputShape& given : options.shapes)
     if (std::find(inputs.begin(), inputs.end(), given.input) == inputs.end())
-      fail("--shape names the input ", quoted(given.input), ", which the model does not have; its inputs are ", names);
+      fail("--shape names the input ", quoted(given.input),
+           ", which the model does not have; its inputs are ", names);
 }
 
 }  // namespace intaglio::importers

@@ -30,9 +30,10 @@ void import_onnx_conv(OnnxOp& op) {
   check_shape(w.shape, DType::kF32);
   check_kernel_shape(op, w.shape);
   const int32_t channels = w.shape[0], kernel_h = w.shape[2], kernel_w = w.shape[3];
-  const int64_t groups = op.integer("group", 1);
-  if (groups < 1 || groups * w.shape[1] != shape[3] || channels % groups != 0)
-    fail(groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3], " channels");
+  const int32_t groups = narrow(op.integer("group", 1), "group");
+  if (groups < 1 || int64_t{groups} * w.shape[1] != shape[3] || channels % groups != 0)
+    fail(groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
+         " channels");
   const OnnxWindow window = read_onnx_window(op, shape, kernel_h, kernel_w);
   const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), channels};
 
@@ -47,13 +48,22 @@ void import_onnx_conv(OnnxOp& op) {
                                      permuted_data(source.data, 4, w.shape, kToNhwc));
   const std::vector<float> b = op.has_input(2) ? channel_values(op, 2, channels)
                                                : std::vector<float>(static_cast<size_t>(channels), 0.0f);
-  const int32_t bias = add_constant(op.draft(), op.has_input(2) ? op.input_name(2) : name + "/bias", DType::kF32,
-                                    {channels}, b);
+  const int32_t bias = add_constant(op.draft(), op.has_input(2) ? op.input_name(2) : name + "/bias",
+                                    DType::kF32, {channels}, b);
   const int32_t y = op.new_tensor(out);
   DraftNode& node = op.add(depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, weights, bias}, y);
-  node.groups = depthwise ? 1 : static_cast<int32_t>(groups);
-  node.window = {kernel_h, kernel_w, window.h.stride, window.w.stride, window.h.dilation, window.w.dilation,
-                 window.h.before, window.w.before, window.h.after, window.w.after, false};
+  node.groups = depthwise ? 1 : groups;
+  node.window = {kernel_h,
+                 kernel_w,
+                 window.h.stride,
+                 window.w.stride,
+                 window.h.dilation,
+                 window.w.dilation,
+                 window.h.before,
+                 window.w.before,
+                 window.h.after,
+                 window.w.after,
+                 false};
   op.set_nhwc_output(y);
 }
 
@@ -75,7 +85,8 @@ void import_onnx_batch_normalization(OnnxOp& op) {
     const std::vector<float> values = channel_values(op, i, channels);
     for (size_t c = 0; i == 4 && c < values.size(); ++c)
       if (!(values[c] + epsilon > 0.0f))
-        fail("variance ", values[c], " with epsilon ", epsilon, " in channel ", c, " has no square root above 0");
+        fail("variance ", values[c], " with epsilon ", epsilon, " in channel ", c,
+             " has no square root above 0");
     inputs.push_back(add_constant(op.draft(), op.input_name(i), DType::kF32, {channels}, values));
   }
   const int32_t y = op.new_tensor(shape);

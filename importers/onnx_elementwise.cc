@@ -19,7 +19,8 @@ void add_clamp(OnnxOp& op, float low, float high) {
 float scalar(OnnxOp& op, int input, float otherwise) {
   if (!op.has_input(input)) return otherwise;
   const OnnxConstant<float> constant = op.floats(input);
-  if (constant.values.size() != 1) fail("input ", input, " must be one value, it has ", constant.values.size());
+  if (constant.values.size() != 1)
+    fail("input ", input, " must be one value, it has ", constant.values.size());
   return constant.values[0];
 }
 
@@ -28,7 +29,8 @@ int32_t aligned_constant(OnnxOp& op, int input, const Shape& shape) {
   OnnxConstant<float> constant = op.floats(input);
   bool fits = constant.shape.size() <= shape.size();
   if (fits) constant.shape.insert(constant.shape.begin(), shape.size() - constant.shape.size(), 1);
-  for (size_t d = 0; fits && d < shape.size(); ++d) fits = constant.shape[d] == shape[d] || constant.shape[d] == 1;
+  for (size_t d = 0; fits && d < shape.size(); ++d)
+    fits = constant.shape[d] == shape[d] || constant.shape[d] == 1;
   if (!fits)
     fail("constant ", quoted(op.input_name(input)), " of shape ", shape_text(constant.shape),
          " cannot be added to ", shape_text(shape));

@@ -29,7 +29,8 @@ int32_t add_fully_connected(OnnxOp& op, int32_t x, const std::vector<float>& wei
 }
 
 OnnxConstant<float> matrix(OnnxOp& op) {
-  if (!op.is_constant(1)) fail("its second input must be a constant: products of two activations are not supported");
+  if (!op.is_constant(1))
+    fail("its second input must be a constant: products of two activations are not supported");
   OnnxConstant<float> w = op.floats(1);
   if (w.shape.size() != 2) fail("its weights have the shape ", shape_text(w.shape), "; rank 2 is expected");
   check_shape(w.shape, DType::kF32);
@@ -45,7 +46,8 @@ std::vector<float> gemm_bias(OnnxOp& op, int32_t rows, int32_t channels) {
   const auto count = static_cast<int64_t>(c.values.size());
   if (!row || c.shape.size() > 2 || (count != channels && count != 1) ||
       (c.shape.size() == 2 && c.shape[0] != 1 && rows != 1))
-    fail("its bias has the shape ", shape_text(c.shape), "; one value, or ", channels, " in a row, are expected");
+    fail("its bias has the shape ", shape_text(c.shape), "; one value, or ", channels,
+         " in a row, are expected");
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = c.values[count == 1 ? 0 : i];
   scale(bias, op.real("beta", 1.0f));
   return bias;

@@ -43,8 +43,9 @@ std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint
 }
 
 std::string type_name(int32_t type) {
-  const char* const names[] = {"undefined", "float",  "uint8",   "int8",   "uint16",    "int16",      "int32",   "int64", "string",
-                               "bool",      "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16"};
+  const char* const names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+                               "int32",     "int64",  "string",    "bool",       "float16", "double",
+                               "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
   return type >= 0 && static_cast<size_t>(type) < std::size(names) ? names[type] : text("type ", type);
 }
 
@@ -168,12 +169,14 @@ void OnnxOp::check_all_read() const {
 int32_t OnnxOp::nhwc(int32_t tensor) {
   const Shape& shape = draft().tensor(tensor).shape;
   if (shape.size() != 4)
-    fail("its input has the shape ", shape_text(shape), "; only pictures [batch, channels, height, width] are supported");
+    fail("its input has the shape ", shape_text(shape),
+         "; only pictures [batch, channels, height, width] are supported");
   return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
 }
 
 void OnnxOp::set_value(OnnxValue value) {
-  if (!file_.values.emplace(node_.output(0), value).second) fail("its output ", quoted(node_.output(0)), " is written twice");
+  if (!file_.values.emplace(node_.output(0), value).second)
+    fail("its output ", quoted(node_.output(0)), " is written twice");
 }
 
 void OnnxOp::set_output(int32_t tensor) { set_value({tensor, nullptr, false}); }
@@ -193,6 +196,8 @@ DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
   return add_node(draft(), op, name_, source(), std::move(inputs), output);
 }
 
-int32_t OnnxOp::new_tensor(const Shape& shape) { return add_activation(draft(), output_name(), DType::kF32, shape); }
+int32_t OnnxOp::new_tensor(const Shape& shape) {
+  return add_activation(draft(), output_name(), DType::kF32, shape);
+}
 
 }  // namespace intaglio::importers

@@ -38,7 +38,7 @@ class OnnxOp {
 
   Draft& draft() { return *file_.draft; }
   int64_t opset() const { return file_.opset; }
-  const std::string& name() const { return name_; }      // the node's, or its first output's
+  const std::string& name() const { return name_; }  // the node's, or its first output's
   const std::string& source() const { return node_.op_type(); }
   const std::string& output_name() const { return node_.output(0); }
   bool shapes_changed() const { return file_.shapes_changed; }
@@ -46,7 +46,7 @@ class OnnxOp {
   void check_inputs(int least, int most) const;
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
   bool is_constant(int i) const;
-  int32_t activation(int i);                     // draft tensor, in the file's own layout
+  int32_t activation(int i);  // draft tensor, in the file's own layout
   OnnxConstant<float> floats(int i);
   OnnxConstant<int64_t> integers(int i);
   const std::string& input_name(int i) const { return node_.input(i); }
@@ -75,7 +75,8 @@ class OnnxOp {
  private:
   const OnnxValue& value(int i) const;
   const onnx_file::AttributeProto* find(const char* name) const;
-  const onnx_file::AttributeProto* find(const char* name, onnx_file::AttributeProto::AttributeType type) const;
+  const onnx_file::AttributeProto* find(const char* name,
+                                        onnx_file::AttributeProto::AttributeType type) const;
   void set_value(OnnxValue value);
 
   OnnxFile& file_;

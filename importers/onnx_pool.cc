@@ -9,7 +9,8 @@ namespace {
 // An attribute with one value an axis, or `otherwise` for both.
 void read_pair(const OnnxOp& op, const char* name, int32_t otherwise, int32_t* h, int32_t* w) {
   const auto values = op.integers(name);
-  if (!values.empty() && values.size() != 2) fail("attribute ", name, " has ", values.size(), " values; 2 are expected");
+  if (!values.empty() && values.size() != 2)
+    fail("attribute ", name, " has ", values.size(), " values; 2 are expected");
   *h = values.empty() ? otherwise : narrow(values[0], name);
   *w = values.empty() ? otherwise : narrow(values[1], name);
 }
@@ -20,7 +21,8 @@ void import_pool(OnnxOp& op, Op kind) {
   const Shape shape = op.draft().tensor(x).shape;
   const auto kernel = op.integers("kernel_shape");
   if (kernel.size() != 2) fail("its kernel_shape has ", kernel.size(), " values; 2 are expected");
-  OnnxWindow window = read_onnx_window(op, shape, narrow(kernel[0], "window size"), narrow(kernel[1], "window size"));
+  OnnxWindow window =
+      read_onnx_window(op, shape, narrow(kernel[0], "window size"), narrow(kernel[1], "window size"));
   const bool average = kind == Op::kAvgPool2d;
   const bool include = average && op.integer("count_include_pad", 0) != 0;
   if (average && (window.h.dilation != 1 || window.w.dilation != 1)) fail("dilation is not supported");

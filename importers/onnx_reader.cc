@@ -10,7 +10,6 @@ namespace intaglio::importers {
 namespace {
 
 constexpr int64_t kFirstOpset = 7, kLastOpset = 21;
-constexpr int kMaxFileNodes = 1 << 15;
 constexpr int kMaxMessageDepth = 32;
 
 class Reader {
@@ -20,8 +19,11 @@ class Reader {
     google::protobuf::io::CodedInputStream stream(bytes.data, static_cast<int>(bytes.size));
     stream.SetRecursionLimit(kMaxMessageDepth);
     if (!model_.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-      fail("neither a TFLite file (no identifier TFL3) nor an ONNX file (the protobuf is damaged or cut short)");
-    if (!model_.has_graph()) fail("neither a TFLite file (no identifier TFL3) nor an ONNX file (it has no graph)");
+      fail(
+          "neither a TFLite file (no identifier TFL3) nor an ONNX file (the protobuf is damaged or cut "
+          "short)");
+    if (!model_.has_graph())
+      fail("neither a TFLite file (no identifier TFL3) nor an ONNX file (it has no graph)");
     file_.draft = &draft_;
     file_.opset = opset();
   }
@@ -29,9 +31,8 @@ class Reader {
   Draft read() {
     const onnx_file::GraphProto& graph = model_.graph();
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
-    if (graph.node_size() == 0) fail("the ONNX file has no nodes");
-    if (graph.node_size() > kMaxFileNodes)
-      fail("the ONNX file has ", graph.node_size(), " nodes; at most ", kMaxFileNodes, " are supported");
+    check_count(static_cast<size_t>(graph.node_size()), "nodes", kMaxFileNodes);
+    check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
     for (const auto& tensor : graph.initializer())
       if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false}).second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
@@ -63,25 +64,29 @@ class Reader {
       inputs.push_back(&input);
       names.push_back(input.name());
     }
+    check_count(names.size(), "inputs", kMaxFileEnds);
     check_shape_names(names, options_);
-    if (inputs.empty()) fail("the ONNX file has no inputs");
     for (const auto* input : inputs) read_input(*input);
   }
 
   void read_input(const onnx_file::ValueInfoProto& input) {
     const auto& type = input.type().tensor_type();
     if (!input.type().has_tensor_type() || type.elem_type() != onnx_file::TensorProto::FLOAT)
-      fail("input ", quoted(input.name()), " has the element type ", type.elem_type(), "; only float (1) is supported");
+      fail("input ", quoted(input.name()), " has the element type ", type.elem_type(),
+           "; only float (1) is supported");
     Shape in_file;
     std::vector<std::string> open_names;
     for (const auto& dim : type.shape().dim()) {
-      if (dim.dim_value() > INT32_MAX) fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
+      if (dim.dim_value() > INT32_MAX)
+        fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
       in_file.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
       open_names.push_back(dim.dim_param());
     }
-    if (!type.has_shape() || in_file.empty()) fail("input ", quoted(input.name()), " has no shape in the file");
+    if (!type.has_shape() || in_file.empty())
+      fail("input ", quoted(input.name()), " has no shape in the file");
     const Shape shape = input_shape(input.name(), in_file, open_names, options_);
-    for (size_t i = 0; i < shape.size(); ++i) file_.shapes_changed |= in_file[i] >= 1 && shape[i] != in_file[i];
+    for (size_t i = 0; i < shape.size(); ++i)
+      file_.shapes_changed |= in_file[i] >= 1 && shape[i] != in_file[i];
     // A batch that the file leaves open is often written as 1 in its Reshape constants.
     file_.shapes_changed |= in_file[0] == 0 && shape[0] != 1;
     int32_t tensor = -1;
@@ -99,15 +104,16 @@ class Reader {
     try {
       const OnnxHandler handler = is_standard(node.domain()) ? find_onnx_handler(node.op_type()) : nullptr;
       if (handler == nullptr)
-        fail("this operator is not supported", is_standard(node.domain()) ? "" : " (domain " + quoted(node.domain()) + ")");
+        fail("this operator is not supported",
+             is_standard(node.domain()) ? "" : " (domain " + quoted(node.domain()) + ")");
       OnnxOp op(file_, node);
       handler(op);
       op.check_all_read();
       return;
     } catch (const ImportError& error) {
-      const std::string name = !node.name().empty()       ? node.name()
+      const std::string name = !node.name().empty()     ? node.name()
                                : node.output_size() > 0 ? node.output(0)
-                                                          : text("node_", number);
+                                                        : text("node_", number);
       problems_.add(text("node ", quoted(name), " (", node.op_type(), "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
@@ -115,7 +121,6 @@ class Reader {
   }
 
   void read_outputs(const onnx_file::GraphProto& graph) {
-    if (graph.output_size() == 0) fail("the ONNX file has no outputs");
     for (const auto& output : graph.output()) {
       const auto found = file_.values.find(output.name());
       if (found == file_.values.end() || found->second.tensor < 0)

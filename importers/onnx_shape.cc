@@ -74,7 +74,8 @@ void import_onnx_reshape(OnnxOp& op) {
   for (const int64_t dim : op.integers(1).values) {
     const size_t i = shape.size();
     if (i >= static_cast<size_t>(kMaxRank)) fail("its target shape has more than ", kMaxRank, " dimensions");
-    if (dim == 0 && zero_copies && i >= from.size()) fail("its target shape copies dimension ", i, ", which its input does not have");
+    if (dim == 0 && zero_copies && i >= from.size())
+      fail("its target shape copies dimension ", i, ", which its input does not have");
     const int64_t size = dim == 0 && zero_copies ? from[i] : dim;
     if (size == -1 && open < 0) {
       open = static_cast<int>(i);

@@ -8,10 +8,12 @@ namespace intaglio::importers {
 // A real number as a code of an int8 tensor.
 int32_t quantize(float x, const DraftTensor& tensor);
 // s8[256], index code + 128: from one scale to another, clamped to codes lo to hi of the output.
-std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo, int32_t hi);
+std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
+                                     int32_t hi);
 // s32[256]: T[d] = round(exp(-d * scale) * 2^k), for sums of `count`.
 std::vector<int32_t> softmax_table(float scale, int32_t count);
 // A Lookup from `input` to `output`, both int8 with scales.
-void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input, int32_t output);
+void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    int32_t output);
 
 }  // namespace intaglio::importers

@@ -18,9 +18,10 @@ DraftTensor read_weights(TfliteOp& op, const DraftTensor& x, size_t rank) {
   if (!op.is_constant(1)) fail("its weights must be a constant");
   DraftTensor weights = op.constant(1);
   if (weights.dtype != x.dtype) {
-    fail(x.dtype == DType::kF32 ? "it has quantized weights but float activations (a hybrid model), which is not "
-                                  "supported yet; convert the model with full integer quantization, or as float"
-                                : "its weights must be int8, as its input is");
+    fail(x.dtype == DType::kF32
+             ? "it has quantized weights but float activations (a hybrid model), which is not "
+               "supported yet; convert the model with full integer quantization, or as float"
+             : "its weights must be int8, as its input is");
   }
   if (weights.shape.size() != rank) fail("its weights have the shape ", shape_text(weights.shape));
   if (x.dtype == DType::kS8 && weights.scales.empty()) fail("its int8 weights have no scale");
@@ -51,7 +52,8 @@ DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& wei
   for (size_t c = 0; c < bias.scales.size(); ++c) {
     const float expected = scales[scales.size() == 1 ? 0 : std::min(c, scales.size() - 1)];
     if (!about_equal(bias.scales[c], expected))
-      fail("its bias has the scale ", bias.scales[c], " in channel ", c, "; input and weights give ", expected);
+      fail("its bias has the scale ", bias.scales[c], " in channel ", c, "; input and weights give ",
+           expected);
   }
   bias.scales.clear();  // the product, always
   bias.axis = -1;
@@ -95,7 +97,8 @@ Windowed window_of(const Options& options, const Shape& x, int32_t kernel_h, int
 void finish(TfliteOp& op, Op kind, int32_t x, Weighted weighted, const Windowed& windowed, int32_t groups,
             int32_t channels, tflite::Activation activation) {
   const int32_t y = op.output({op.draft().tensor(x).shape[0], windowed.out_h, windowed.out_w, channels});
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
   DraftNode& node = op.add(kind, {x, weighted.weights, weighted.bias}, y);
   node.window = windowed.window;
   node.groups = groups;
@@ -109,7 +112,8 @@ void import_tflite_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Conv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4) fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
   DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic / groups], as ours
   require_axis(weights, 0);
   const int32_t channels = weights.shape[0], inputs = info.shape[3], group_inputs = weights.shape[3];
@@ -118,7 +122,8 @@ void import_tflite_conv_2d(TfliteOp& op) {
     fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   const int32_t bias = put(op, read_bias(op, info, weights, channels));
-  finish(op, Op::kConv2d, x, {put(op, std::move(weights)), bias}, windowed, groups, channels, options.activation());
+  finish(op, Op::kConv2d, x, {put(op, std::move(weights)), bias}, windowed, groups, channels,
+         options.activation());
 }
 
 void import_tflite_depthwise_conv_2d(TfliteOp& op) {
@@ -126,14 +131,16 @@ void import_tflite_depthwise_conv_2d(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
-  if (info.shape.size() != 4) fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
   DraftTensor weights = read_weights(op, info, 4);  // [1, kh, kw, c * multiplier]
   require_axis(weights, 3);
   const int32_t channels = weights.shape[3], inputs = info.shape[3];
   if (weights.shape[0] != 1 || channels % inputs != 0)
     fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
   if (options.depth_multiplier() != 0 && options.depth_multiplier() != channels / inputs)
-    fail("depth multiplier ", options.depth_multiplier(), " does not fit ", channels, " channels from ", inputs);
+    fail("depth multiplier ", options.depth_multiplier(), " does not fit ", channels, " channels from ",
+         inputs);
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
   const int32_t bias = put(op, read_bias(op, info, weights, channels));
   weights.shape.erase(weights.shape.begin());
@@ -156,7 +163,8 @@ void import_tflite_fully_connected(TfliteOp& op) {
   const auto rows = static_cast<int32_t>(count / k);
   Shape wanted{rows, channels};
   if (options.keep_num_dims()) {
-    if (info.shape.back() != k) fail("the input's last dimension is ", info.shape.back(), " where ", k, " is expected");
+    if (info.shape.back() != k)
+      fail("the input's last dimension is ", info.shape.back(), " where ", k, " is expected");
     wanted = info.shape;
     wanted.back() = channels;
   }
@@ -167,7 +175,8 @@ void import_tflite_fully_connected(TfliteOp& op) {
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
   const bool reshaped = wanted.size() != 2;
   const int32_t result = reshaped ? add_activation_like(op.draft(), op.name(), y, {rows, channels}) : y;
-  set_activation(op.add(Op::kFullyConnected, {flat, w, bias}, result), options.activation(), op.draft().tensor(y));
+  set_activation(op.add(Op::kFullyConnected, {flat, w, bias}, result), options.activation(),
+                 op.draft().tensor(y));
   if (reshaped) op.add(Op::kReshape, {result}, y);
 }
 

@@ -9,7 +9,8 @@ void import_clamp(TfliteOp& op, tflite::Activation activation) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
   set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
 }
 
@@ -38,7 +39,8 @@ void import_tflite_add(TfliteOp& op) {
   const int32_t y = op.output(shape);
   for (const int32_t input : inputs) {
     const DraftTensor& tensor = op.draft().tensor(input);
-    if (tensor.dtype != op.draft().tensor(y).dtype) fail("its inputs and output have different element types");
+    if (tensor.dtype != op.draft().tensor(y).dtype)
+      fail("its inputs and output have different element types");
     if (tensor.dtype == DType::kS8 && tensor.scales.size() != 1) fail("its int8 input has no single scale");
   }
   const auto* options = op.options_or_null<tflite::AddOptions>();

@@ -53,7 +53,8 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
   for (const int64_t zero_point : *quantization->zero_point()) {
     const bool varies = zero_point != quantization->zero_point()->Get(0);
     if (zero_point < -128 || zero_point > 127 || (made.axis >= 0 && zero_point != 0) || varies)
-      fail("the zero point ", zero_point, " is not allowed", made.axis >= 0 ? " with a scale for each channel" : "");
+      fail("the zero point ", zero_point, " is not allowed",
+           made.axis >= 0 ? " with a scale for each channel" : "");
     made.zero_point = static_cast<int32_t>(zero_point);
   }
 }
@@ -72,7 +73,8 @@ const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& te
   const auto* buffers = file.model->buffers();
   if (tensor.buffer() == 0) return nullptr;  // the empty one, by the format's rule
   if (buffers == nullptr || tensor.buffer() >= buffers->size())
-    fail("its buffer ", tensor.buffer(), " does not exist; the file has ", buffers == nullptr ? 0 : buffers->size());
+    fail("its buffer ", tensor.buffer(), " does not exist; the file has ",
+         buffers == nullptr ? 0 : buffers->size());
   return buffers->Get(tensor.buffer());
 }
 
@@ -93,7 +95,8 @@ std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
   const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   return with_name(file, index, [&] {
-    if (tensor.sparsity() != nullptr) fail("sparse tensors are not supported; convert the model without sparsity");
+    if (tensor.sparsity() != nullptr)
+      fail("sparse tensors are not supported; convert the model without sparsity");
     if (tensor.is_variable()) fail("variable tensors are not supported");
     DraftTensor made;
     made.name = tflite_tensor_name(file, index);
@@ -107,7 +110,8 @@ DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
 TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name)
     : file_(file), op_(op), source_(std::move(source)), name_(std::move(name)) {
   const auto count = static_cast<int32_t>(file.graph->tensors()->size());
-  const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least, std::vector<int32_t>& indices) {
+  const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
+                        std::vector<int32_t>& indices) {
     if (list == nullptr) return;
     for (const int32_t index : *list) {
       if (index < least || index >= count)
@@ -133,11 +137,13 @@ const tflite::Tensor& TfliteOp::tensor(size_t input) const {
 bool TfliteOp::is_constant(size_t i) const { return has_data(file_, tensor(i)); }
 
 int32_t TfliteOp::activation(size_t i) {
-  if (is_constant(i)) fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
+  if (is_constant(i))
+    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
   const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
   if (made == TfliteFile::kFailed) throw ReadsFailed{};
   if (made == TfliteFile::kNotMade)
-    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is read before anything writes it");
+    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])),
+         ") is read before anything writes it");
   return made;
 }
 
@@ -159,7 +165,8 @@ DraftTensor TfliteOp::constant(size_t i) const {
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
     file_.constant_bytes += needed;
     if (file_.constant_bytes > kMaxModelBytes)
-      fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
+      fail("the constants that operators use are larger than the limit of ", kMaxModelBytes,
+           " bytes together");
     made.constant = true;
     made.data.assign(data->begin(), data->end());
   });

@@ -12,9 +12,9 @@ struct TfliteFile {
   const tflite::Model* model = nullptr;
   const tflite::SubGraph* graph = nullptr;
   Draft* draft = nullptr;
-  std::vector<int32_t> made;     // draft tensor of each of the file's activations
-  bool shapes_changed = false;   // an input has another shape than in the file
-  uint64_t constant_bytes = 0;   // read so far
+  std::vector<int32_t> made;    // draft tensor of each of the file's activations
+  bool shapes_changed = false;  // an input has another shape than in the file
+  uint64_t constant_bytes = 0;  // read so far
 
   static constexpr int32_t kNotMade = -1;
   static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported
@@ -34,9 +34,9 @@ class TfliteOp {
   void check_inputs(size_t least, size_t most) const;
   bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] >= 0; }
   bool is_constant(size_t i) const;
-  int32_t activation(size_t i);          // draft tensor, F32 or quantized S8
+  int32_t activation(size_t i);  // draft tensor, F32 or quantized S8
   int32_t activation_or_constant(size_t i);
-  DraftTensor constant(size_t i) const;  // bytes checked against type and shape
+  DraftTensor constant(size_t i) const;           // bytes checked against type and shape
   std::vector<int64_t> integers(size_t i) const;  // of a constant
 
   // The one output, of the file's type and quantization; `shape` must be the file's, unless input shapes were

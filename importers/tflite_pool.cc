@@ -19,7 +19,8 @@ void import_pool(TfliteOp& op, Op kind) {
   }
   const Shape out{shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]};
   const int32_t y = kind == Op::kMaxPool2d ? op.output_same(x, out) : op.output(out);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
   DraftNode& node = op.add(kind, {x}, y);
   node.window = {h.kernel, w.kernel, h.stride, w.stride, 1, 1, h.before, w.before, h.after, w.after, false};
   set_activation(node, options.activation(), op.draft().tensor(y));
@@ -45,7 +46,8 @@ void import_tflite_mean(TfliteOp& op) {
     if (reduced && keep) out.push_back(1);
   }
   const int32_t y = op.output(out);
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
   op.add(Op::kMean, {x}, y).axes = axes;
 }
 

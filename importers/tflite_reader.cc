@@ -1,4 +1,5 @@
-// From the bytes of a TFLite file to a draft: structure first, then tensors, then each operator by its handler.
+// From the bytes of a TFLite file to a draft: structure first, then tensors, then each operator by its
+// handler.
 #include <algorithm>
 
 #include "importers/formats.h"
@@ -9,13 +10,13 @@ namespace {
 
 constexpr size_t kAlignment = 16;
 constexpr flatbuffers::uoffset_t kMaxDepth = 16;
-constexpr uint32_t kMaxFileTensors = 1u << 16;
-constexpr uint32_t kMaxFileOperators = 1u << 15;
+constexpr size_t kMaxFileTensors = 65536;
 
 const tflite::Model& verified(Span<const uint8_t> bytes) {
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size / 4);
   flatbuffers::Verifier verifier(bytes.data, bytes.size, kMaxDepth, max_tables);
-  if (!tflite::VerifyModelBuffer(verifier)) fail("the TFLite file is damaged or cut short: its tables do not hold together");
+  if (!tflite::VerifyModelBuffer(verifier))
+    fail("the TFLite file is damaged or cut short: its tables do not hold together");
   const tflite::Model& model = *tflite::GetModel(bytes.data);
   if (model.version() != 3) fail("TFLite schema version ", model.version(), " is not supported; 3 is");
   return model;
@@ -27,14 +28,13 @@ const tflite::SubGraph& only_graph(const tflite::Model& model) {
   if (graphs->size() > 1)
     fail("the TFLite file has ", graphs->size(), " graphs; control flow is not supported, only one graph is");
   const tflite::SubGraph& graph = *graphs->Get(0);
-  const auto missing = [](const auto* list) { return list == nullptr || list->size() == 0; };
-  if (missing(graph.tensors())) fail("the TFLite file has no tensors");
-  if (missing(graph.operators())) fail("the TFLite file has no operators");
-  if (missing(graph.inputs())) fail("the TFLite file has no inputs");
-  if (missing(graph.outputs())) fail("the TFLite file has no outputs");
-  if (graph.tensors()->size() > kMaxFileTensors || graph.operators()->size() > kMaxFileOperators)
-    fail("the TFLite file has ", graph.tensors()->size(), " tensors and ", graph.operators()->size(),
-         " operators; at most ", kMaxFileTensors, " and ", kMaxFileOperators, " are supported");
+  const auto check = [](const auto* list, const char* what, size_t limit) {
+    check_count(list == nullptr ? 0 : list->size(), what, limit);
+  };
+  check(graph.tensors(), "tensors", kMaxFileTensors);
+  check(graph.operators(), "operators", kMaxFileNodes);
+  check(graph.inputs(), "inputs", kMaxFileEnds);
+  check(graph.outputs(), "outputs", kMaxFileEnds);
   return graph;
 }
 
@@ -50,7 +50,8 @@ class Reader {
 
   Draft read() {
     read_inputs();
-    for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i) read_operator(*file_.graph->operators()->Get(i), i);
+    for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i)
+      read_operator(*file_.graph->operators()->Get(i), i);
     if (problems_.empty()) read_outputs();
     return std::move(draft_);
   }
@@ -58,7 +59,8 @@ class Reader {
  private:
   int32_t checked_index(int32_t index, const char* what) const {
     const auto count = static_cast<int32_t>(file_.made.size());
-    if (index < 0 || index >= count) fail(what, " ", index, " does not exist; the file has ", count, " tensors");
+    if (index < 0 || index >= count)
+      fail(what, " ", index, " does not exist; the file has ", count, " tensors");
     return index;
   }
 
@@ -74,13 +76,15 @@ class Reader {
     DraftTensor input = tflite_tensor(file_, index);
     const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
     Shape in_file = input.shape;
-    if (const auto* signature = source.shape_signature(); signature != nullptr && signature->size() == in_file.size())
+    if (const auto* signature = source.shape_signature();
+        signature != nullptr && signature->size() == in_file.size())
       in_file.assign(signature->begin(), signature->end());
     const Shape shape = input_shape(input.name, in_file, {}, options_);
     if (shape != input.shape) file_.shapes_changed = true;
     check_shape(shape, input.dtype);
     input.shape = shape;
-    if (input.dtype == DType::kS32) fail("input ", quoted(input.name), " is int32; float32 and int8 are supported");
+    if (input.dtype == DType::kS32)
+      fail("input ", quoted(input.name), " is int32; float32 and int8 are supported");
     if (input.dtype == DType::kS8 && input.scales.size() != 1)
       fail("input ", quoted(input.name), " is int8 and needs one scale, it has ", input.scales.size());
     int32_t& made = file_.made[static_cast<size_t>(index)];
@@ -111,7 +115,8 @@ class Reader {
   const tflite::OperatorCode& opcode(const tflite::Operator& op) const {
     const auto* codes = file_.model->opcodes();
     if (codes == nullptr || op.opcode() >= codes->size())
-      fail("operator code ", op.opcode(), " does not exist; the file has ", codes == nullptr ? 0 : codes->size());
+      fail("operator code ", op.opcode(), " does not exist; the file has ",
+           codes == nullptr ? 0 : codes->size());
     return *codes->Get(op.opcode());
   }
   // Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.
@@ -152,7 +157,9 @@ class Reader {
 
 }  // namespace
 
-bool is_tflite(Span<const uint8_t> bytes) { return bytes.size >= 8 && std::memcmp(bytes.data + 4, "TFL3", 4) == 0; }
+bool is_tflite(Span<const uint8_t> bytes) {
+  return bytes.size >= 8 && std::memcmp(bytes.data + 4, "TFL3", 4) == 0;
+}
 
 Draft read_tflite(Span<const uint8_t> bytes, const ImportOptions& options, Problems& problems) {
   // Tables are read where they stand, which needs an aligned start.

@@ -36,7 +36,8 @@ void import_tflite_pad(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
   Shape shape = op.draft().tensor(x).shape;
-  if (pads.size() != 2 * shape.size()) fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
+  if (pads.size() != 2 * shape.size())
+    fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
   DraftNode pad;
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t before = pads[2 * i], after = pads[2 * i + 1];

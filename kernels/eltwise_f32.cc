@@ -8,7 +8,7 @@ namespace intaglio {
 namespace {
 
 // As in eltwise_s8.cc: a block that cannot be one of the operands.
-constexpr int32_t kBlock = 16;
+constexpr int32_t kBlock = 64;
 
 }  // namespace
 

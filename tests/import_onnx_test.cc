@@ -49,7 +49,8 @@ OnnxBuilder small_network() {
   file.input("x", {0, 3, 8, 8});
   file.floats("w1", {4, 3, 3, 3}, random.reals(108, -0.3f, 0.3f));
   file.floats("b1", {4}, random.reals(4, -1, 1));
-  for (const char* name : {"gamma", "beta", "mean", "variance"}) file.floats(name, {4}, random.reals(4, 0.5f, 1));
+  for (const char* name : {"gamma", "beta", "mean", "variance"})
+    file.floats(name, {4}, random.reals(4, 0.5f, 1));
   file.floats("w2", {4, 1, 3, 3}, random.reals(36, -0.3f, 0.3f));
   file.floats("w3", {6, 64}, random.reals(384, -0.3f, 0.3f));
   file.floats("b3", {6}, random.reals(6, -1, 1));
@@ -230,8 +231,8 @@ TEST_CASE("batch normalization with nothing before it is a depthwise convolution
 TEST_CASE("a network of NCHW layers becomes NHWC without transposes") {
   Import import(small_network().bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(import.ops() == std::vector<Op>{Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd, Op::kMaxPool2d, Op::kReshape,
-                                        Op::kFullyConnected, Op::kSoftmax});
+  CHECK(import.ops() == std::vector<Op>{Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd, Op::kMaxPool2d,
+                                        Op::kReshape, Op::kFullyConnected, Op::kSoftmax});
   CHECK(import.dims(import.input()) == std::vector<int32_t>{1, 8, 8, 3});
   CHECK(std::string(import.input().name) == "x");
   CHECK(std::string(import.output().name) == "y");

@@ -56,7 +56,7 @@ bool fold_batch_norm(Draft& draft) {
     if (!has_float_weights(draft, node) || has_clamp(node)) continue;
     fold(draft, node, norm);
     links.producer[static_cast<size_t>(norm.output())] = index;  // a second norm may follow
-    draft.nodes[n].outputs.clear();                               // dead
+    draft.nodes[n].outputs.clear();                              // dead
     changed = true;
   }
   return changed;

@@ -25,8 +25,10 @@ bool can_take(const Draft& draft, const Links& links, const DraftNode& node, con
   const int64_t extent_h = int64_t{window.kernel_h - 1} * window.dilation_h + 1;
   const int64_t extent_w = int64_t{window.kernel_w - 1} * window.dilation_w + 1;
   // A window that lies in padding alone is not allowed.
-  if (int64_t{window.pad_top} + pad.pads_before[1] >= extent_h || int64_t{window.pad_bottom} + pad.pads_after[1] >= extent_h ||
-      int64_t{window.pad_left} + pad.pads_before[2] >= extent_w || int64_t{window.pad_right} + pad.pads_after[2] >= extent_w)
+  if (int64_t{window.pad_top} + pad.pads_before[1] >= extent_h ||
+      int64_t{window.pad_bottom} + pad.pads_after[1] >= extent_h ||
+      int64_t{window.pad_left} + pad.pads_before[2] >= extent_w ||
+      int64_t{window.pad_right} + pad.pads_after[2] >= extent_w)
     return false;
   switch (node.op) {
     case Op::kConv2d:

@@ -5,7 +5,8 @@
 namespace intaglio::importers {
 
 bool has_float_weights(const Draft& draft, const DraftNode& node) {
-  if (node.op != Op::kConv2d && node.op != Op::kDepthwiseConv2d && node.op != Op::kFullyConnected) return false;
+  if (node.op != Op::kConv2d && node.op != Op::kDepthwiseConv2d && node.op != Op::kFullyConnected)
+    return false;
   for (const size_t i : {size_t{1}, size_t{2}}) {
     if (node.input(i) < 0) return false;
     const DraftTensor& tensor = draft.tensor(node.input(i));
@@ -31,7 +32,8 @@ ChannelWeights channel_weights(const Draft& draft, const DraftNode& node, int32_
 }
 
 bool has_clamp(const DraftNode& node) {
-  return node.clamp_min != -INFINITY || node.clamp_max != INFINITY || node.clamp_lo != -128 || node.clamp_hi != 127;
+  return node.clamp_min != -INFINITY || node.clamp_max != INFINITY || node.clamp_lo != -128 ||
+         node.clamp_hi != 127;
 }
 
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {

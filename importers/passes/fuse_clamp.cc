@@ -43,7 +43,8 @@ bool fuse_clamp(Draft& draft) {
     if (index < 0) continue;
     DraftNode& node = draft.nodes[static_cast<size_t>(index)];
     // With another scale behind it, an int8 clamp is a requantization of its own.
-    if (!can_clamp(node.op) || !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output()))) continue;
+    if (!can_clamp(node.op) || !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output())))
+      continue;
     join(node, clamp);
     take_over_output(draft, node, clamp.output());
     links.producer[static_cast<size_t>(clamp.output())] = index;

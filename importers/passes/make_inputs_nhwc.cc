@@ -1,5 +1,5 @@
-// A model input in NCHW that is transposed to NHWC, at once or behind operators that mind no layout, becomes an
-// NHWC input: pictures come in as they are. Others that read it get it transposed back.
+// A model input in NCHW that is transposed to NHWC, at once or behind operators that mind no layout, becomes
+// an NHWC input: pictures come in as they are. Others that read it get it transposed back.
 #include <algorithm>
 
 #include "importers/passes/passes.h"
@@ -24,8 +24,9 @@ bool reaches_nhwc(const Draft& draft, int32_t input) {
   std::vector<bool> reached(draft.tensors.size(), false);
   reached[static_cast<size_t>(input)] = true;
   for (const DraftNode& node : draft.nodes) {
-    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](int32_t read) { return read >= 0 && reached[static_cast<size_t>(read)]; });
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t read) {
+      return read >= 0 && reached[static_cast<size_t>(read)];
+    });
     if (reads && node.op == Op::kTranspose && node.axes == kToNhwc) return true;
     if (reads && minds_no_layout(node.op)) reached[static_cast<size_t>(node.output())] = true;
   }
@@ -45,8 +46,8 @@ bool make_inputs_nhwc(Draft& draft) {
     draft.tensor(input).shape = nhwc;
     add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back).axes = kToNchw;
     std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
-    draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ", shape_text(nhwc),
-                               "; in the file it is NCHW ", shape_text(nchw)));
+    draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ",
+                               shape_text(nhwc), "; in the file it is NCHW ", shape_text(nchw)));
     changed = true;
   }
   return changed;

@@ -18,7 +18,8 @@ constexpr Pass kPasses[] = {
     tabulate_clamp,           // an int8 Clamp of its own is a table
 };
 
-// A pass can make room for another, so that a few rounds are usual; the bound only stops what would be a fault.
+// A pass can make room for another, so that a few rounds are usual; the bound only stops what would be a
+// fault.
 constexpr int kMaxRounds = 64;
 
 }  // namespace

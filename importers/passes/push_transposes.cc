@@ -1,6 +1,6 @@
 // One sweep in node order. A Transpose is not kept as a node but as a view: tensor = base transposed. A node
-// that does not mind the order of axes reads the bases, and its own output becomes a view; any other node gets
-// its input transposed in full. So transposes sink, and inverse pairs meet and vanish.
+// that does not mind the order of axes reads the bases, and its own output becomes a view; any other node
+// gets its input transposed in full. So transposes sink, and inverse pairs meet and vanish.
 #include <algorithm>
 
 #include "importers/passes/passes.h"
@@ -15,7 +15,8 @@ struct View {
 
 class Sweep {
  public:
-  explicit Sweep(Draft& draft) : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
+  explicit Sweep(Draft& draft)
+      : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
 
   bool run() {
     std::vector<DraftNode> old_nodes = std::move(draft_.nodes);
@@ -26,8 +27,9 @@ class Sweep {
       visit(std::move(node));
     }
     for (const int32_t output : std::vector<int32_t>(draft_.outputs)) finish_output(output);
-    const auto transposes = static_cast<size_t>(std::count_if(
-        draft_.nodes.begin(), draft_.nodes.end(), [](const DraftNode& node) { return node.op == Op::kTranspose; }));
+    const auto transposes =
+        static_cast<size_t>(std::count_if(draft_.nodes.begin(), draft_.nodes.end(),
+                                          [](const DraftNode& node) { return node.op == Op::kTranspose; }));
     return transposes != old_transposes;
   }
 
@@ -64,7 +66,8 @@ class Sweep {
     const int32_t base = resolve(output);
     if (base == output) {
       materialize(output);
-    } else if (is_model_output(draft_, base) || is_model_input(draft_, base) || draft_.tensor(base).constant) {
+    } else if (is_model_output(draft_, base) || is_model_input(draft_, base) ||
+               draft_.tensor(base).constant) {
       add_node(draft_, Op::kReshape, draft_.tensor(output).name, "Transpose", {base}, output);
     } else {
       draft_.tensor(base).name = draft_.tensor(output).name;

@@ -1,4 +1,5 @@
-// Transpose that moves nothing becomes Reshape; Reshape of Reshape becomes one; Reshape to the same shape goes.
+// Transpose that moves nothing becomes Reshape; Reshape of Reshape becomes one; Reshape to the same shape
+// goes.
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
@@ -25,7 +26,8 @@ bool simplify_reshapes(Draft& draft) {
     const DraftNode& node = draft.nodes[n];
     if (node.op != Op::kReshape) continue;
     const int32_t input = node.input(), output = node.output();
-    if (draft.tensor(input).shape != draft.tensor(output).shape || !replace_tensor(draft, output, input)) continue;
+    if (draft.tensor(input).shape != draft.tensor(output).shape || !replace_tensor(draft, output, input))
+      continue;
     draft.nodes.erase(draft.nodes.begin() + static_cast<std::ptrdiff_t>(n--));
     changed = true;
   }

@@ -19,7 +19,8 @@ namespace intaglio::test {
 
 // An import that owns its memory.
 struct Import {
-  explicit Import(Span<const uint8_t> bytes, const ImportOptions& options = {}, const std::string& path = "model")
+  explicit Import(Span<const uint8_t> bytes, const ImportOptions& options = {},
+                  const std::string& path = "model")
       : outcome(import_model(bytes, path, options, memory)) {}
   explicit Import(const std::string& bytes, const ImportOptions& options = {})
       : Import({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, options) {}
@@ -51,7 +52,9 @@ struct Import {
   const TensorInfo& tensor(int32_t i) { return graph().tensors[static_cast<size_t>(i)]; }
   const TensorInfo& input(int32_t i = 0) { return tensor(graph().inputs[static_cast<size_t>(i)]); }
   const TensorInfo& output(int32_t i = 0) { return tensor(graph().outputs[static_cast<size_t>(i)]); }
-  std::vector<int32_t> dims(const TensorInfo& info) { return {info.shape.dims, info.shape.dims + info.shape.rank}; }
+  std::vector<int32_t> dims(const TensorInfo& info) {
+    return {info.shape.dims, info.shape.dims + info.shape.rank};
+  }
   std::vector<float> floats(int32_t constant) {
     const Span<const uint8_t> bytes = tensor(constant).constant;
     std::vector<float> values(bytes.size / sizeof(float));
@@ -88,8 +91,8 @@ inline std::string shared_folder() {
   return "";
 }
 
-// Imports a real model and compares each sample of its golden input; gives the largest difference. With `nchw`
-// the golden input stands as the ONNX file takes it.
+// Imports a real model and compares each sample of its golden input; gives the largest difference. With
+// `nchw` the golden input stands as the ONNX file takes it.
 template <typename T>
 double golden_difference(const std::string& folder, const std::string& model, const std::string& golden,
                          bool nchw = false) {
@@ -117,7 +120,8 @@ double golden_difference(const std::string& folder, const std::string& model, co
     running.session().run();
     const Span<T> got = running.session().output().as<T>();
     for (size_t i = 0; i < results; ++i)
-      worst = std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(output->as<T>()[s * results + i])));
+      worst = std::max(worst, std::fabs(static_cast<double>(got[i]) -
+                                        static_cast<double>(output->as<T>()[s * results + i])));
   }
   return worst;
 }

@@ -13,7 +13,11 @@ struct Nchw {
 
   Nchw() = default;
   Nchw(int batch, int channels, int height, int width)
-      : n(batch), c(channels), h(height), w(width), v(static_cast<size_t>(batch * channels * height * width)) {}
+      : n(batch),
+        c(channels),
+        h(height),
+        w(width),
+        v(static_cast<size_t>(batch * channels * height * width)) {}
   size_t at(int b, int k, int y, int x) const { return static_cast<size_t>(((b * c + k) * h + y) * w + x); }
   double& operator()(int b, int k, int y, int x) { return v[at(b, k, y, x)]; }
   double operator()(int b, int k, int y, int x) const { return v[at(b, k, y, x)]; }
@@ -34,8 +38,8 @@ struct Pads {
 };
 
 // weights [oc, c / groups, kh, kw]
-inline Nchw conv(const Nchw& x, const Nchw& w, const std::vector<double>& bias, int stride, int dilation, Pads pads,
-                 int groups) {
+inline Nchw conv(const Nchw& x, const Nchw& w, const std::vector<double>& bias, int stride, int dilation,
+                 Pads pads, int groups) {
   const int oh = (x.h + pads.top + pads.bottom - (w.h - 1) * dilation - 1) / stride + 1;
   const int ow = (x.w + pads.left + pads.right - (w.w - 1) * dilation - 1) / stride + 1;
   Nchw out(x.n, w.n, oh, ow);
@@ -48,7 +52,8 @@ inline Nchw conv(const Nchw& x, const Nchw& w, const std::vector<double>& bias, 
           for (int k = 0; k < w.c; ++k)
             for (int i = 0; i < w.h; ++i)
               for (int j = 0; j < w.w; ++j) {
-                const int iy = y * stride - pads.top + i * dilation, ix = z * stride - pads.left + j * dilation;
+                const int iy = y * stride - pads.top + i * dilation,
+                          ix = z * stride - pads.left + j * dilation;
                 if (iy < 0 || iy >= x.h || ix < 0 || ix >= x.w) continue;
                 sum += x(b, o / group_outputs * w.c + k, iy, ix) * w(o, k, i, j);
               }

@@ -18,7 +18,9 @@ class OnnxBuilder {
   }
 
   // A dimension of 0 is left open, with the name "N".
-  void input(const std::string& name, const std::vector<int64_t>& dims) { describe(*graph().add_input(), name, dims); }
+  void input(const std::string& name, const std::vector<int64_t>& dims) {
+    describe(*graph().add_input(), name, dims);
+  }
   void output(const std::string& name) { graph().add_output()->set_name(name); }
 
   onnx_file::TensorProto& floats(const std::string& name, const std::vector<int64_t>& dims,
@@ -48,7 +50,8 @@ class OnnxBuilder {
   std::string bytes() const { return model_.SerializeAsString(); }
 
  private:
-  static void describe(onnx_file::ValueInfoProto& value, const std::string& name, const std::vector<int64_t>& dims) {
+  static void describe(onnx_file::ValueInfoProto& value, const std::string& name,
+                       const std::vector<int64_t>& dims) {
     value.set_name(name);
     auto& type = *value.mutable_type()->mutable_tensor_type();
     type.set_elem_type(onnx_file::TensorProto::FLOAT);

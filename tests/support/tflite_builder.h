@@ -1,0 +1,92 @@
+// Small TFLite files in memory, of one graph.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "importers/tflite_generated.h"
+
+namespace intaglio::test {
+
+enum TfliteType : int8_t {
+  kTfliteFloat = 0,
+  kTfliteInt32 = 2,
+  kTfliteUint8 = 3,
+  kTfliteInt64 = 4,
+  kTfliteInt8 = 9
+};
+enum TfliteCode : int32_t {
+  kTfliteAdd = 0,
+  kTfliteAveragePool = 1,
+  kTfliteConv = 3,
+  kTfliteDepthwise = 4,
+  kTfliteDequantize = 6,
+  kTfliteFullyConnected = 9,
+  kTfliteMaxPool = 17,
+  kTfliteRelu = 19,
+  kTfliteRelu6 = 21,
+  kTfliteReshape = 22,
+  kTfliteSoftmax = 25,
+  kTflitePad = 34,
+  kTfliteTranspose = 39,
+  kTfliteMean = 40,
+  kTfliteSqueeze = 43,
+  kTfliteQuantize = 114
+};
+
+// Quantization of a tensor; no scales: none.
+struct TfliteScales {
+  std::vector<float> scale;
+  int64_t zero_point = 0;
+  int32_t axis = 0;
+};
+
+class TfliteBuilder {
+ public:
+  TfliteBuilder() { buffers_.push_back(tflite::CreateBuffer(fbb_)); }
+
+  int32_t tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
+                 const TfliteScales& scales = {}, uint32_t buffer = 0) {
+    flatbuffers::Offset<tflite::Quantization> quantization;
+    if (!scales.scale.empty()) {
+      const std::vector<int64_t> zero_points(scales.scale.size(), scales.zero_point);
+      quantization = tflite::CreateQuantizationDirect(fbb_, &scales.scale, &zero_points, scales.axis);
+    }
+    tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, buffer, name.c_str(), quantization));
+    return static_cast<int32_t>(tensors_.size()) - 1;
+  }
+  template <typename T>
+  int32_t constant(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
+                   const std::vector<T>& values, const TfliteScales& scales = {}) {
+    std::vector<uint8_t> data(values.size() * sizeof(T));
+    std::memcpy(data.data(), values.data(), data.size());
+    fbb_.ForceVectorAlignment(data.size(), 1, 16);
+    buffers_.push_back(tflite::CreateBufferDirect(fbb_, &data));
+    return tensor(name, type, shape, scales, static_cast<uint32_t>(buffers_.size()) - 1);
+  }
+  void op(int32_t code, const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs,
+          tflite::Options kind = tflite::Options::NONE, flatbuffers::Offset<void> options = 0) {
+    codes_.push_back(
+        tflite::CreateOperatorCode(fbb_, static_cast<int8_t>(code < 127 ? code : 127), 0, 1, code));
+    operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
+                                                      &outputs, kind, options));
+  }
+  flatbuffers::FlatBufferBuilder& fbb() { return fbb_; }
+
+  std::string finish(const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
+    const auto graph = tflite::CreateSubGraphDirect(fbb_, &tensors_, &inputs, &outputs, &operators_);
+    const std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs{graph};
+    tflite::FinishModelBuffer(fbb_, tflite::CreateModelDirect(fbb_, 3, &codes_, &graphs, nullptr, &buffers_));
+    return {reinterpret_cast<const char*>(fbb_.GetBufferPointer()), fbb_.GetSize()};
+  }
+
+ private:
+  flatbuffers::FlatBufferBuilder fbb_;
+  std::vector<flatbuffers::Offset<tflite::Tensor>> tensors_;
+  std::vector<flatbuffers::Offset<tflite::Buffer>> buffers_;
+  std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes_;
+  std::vector<flatbuffers::Offset<tflite::Operator>> operators_;
+};
+
+}  // namespace intaglio::test
