@@ -7,6 +7,12 @@
 namespace intaglio {
 namespace {
 
+// The operator of a node's int8 form.
+Op op_s8(const NodeInfo& node, const QuantRule& rule) {
+  const bool looks_up = rule.table == TableRule::kUnary || rule.table == TableRule::kUnaryPerChannel;
+  return looks_up ? Op::kLookup : node.op;
+}
+
 class Baker {
  public:
   Baker(const BakeInput& input, Arena& arena)
@@ -128,8 +134,11 @@ class Baker {
                                                       (adds_bias(node, rule) ? 1 : 0));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     size_t count = node.inputs.size;
-    for (size_t i = 0; i < count; ++i)
-      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i) ? -1 : as_s8(node.inputs[i]);
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_index = static_cast<int8_t>(i) == rule.index_input;
+      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i) ? -1 : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
+    }
+    if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
     if (rule.weight_input >= 0) add_weights(node, rule, inputs);
     if (rule.table != TableRule::kNone) inputs[count++] = add_table(node, rule);
@@ -138,17 +147,16 @@ class Baker {
     const int32_t output = node.outputs[0];
     const auto o = static_cast<size_t>(output);
     s8_[o] = add_s8(model_.tensor(output), "", params(output));
-    GraphNode& made = add_node(graph_, arena_, rule.table == TableRule::kUnary ? Op::kLookup : node.op, node.name,
-                               {inputs.data, count}, {&s8_[o], 1});
-    made.options = node.options;
-    made.options.axes = arena_.copy(node.options.axes);
-    if (rule.table == TableRule::kUnary) made.options = NodeOptions();
+    GraphNode& made = add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&s8_[o], 1});
+    made.options = copy_options(node.options, arena_);
+    if (made.op == Op::kLookup) made.options = NodeOptions();
     made.source = n;
     set_clamp_codes(made.options, node.options, params(output));
     return kNoError;
   }
 
   static bool is_parameter(const QuantRule& rule, size_t input) {
+    if (static_cast<int8_t>(input) == rule.parameter_input) return true;
     return rule.weight_input >= 0 && (static_cast<int8_t>(input) == rule.weight_input || static_cast<int8_t>(input) == rule.bias_input);
   }
   // Every int8 layer with weights has a bias, so that it can be corrected.
@@ -185,22 +193,33 @@ class Baker {
   }
 
   int32_t add_table(const NodeInfo& node, const QuantRule& rule) {
-    const int32_t dims[1] = {256};
-    TensorInfo info;
-    info.name = node.name;
-    info.shape = {dims, 1};
     const QuantParams in = params(node.inputs[0]);
-    if (rule.table == TableRule::kUnary) {
-      const int32_t index = add_named(info, "/table", DType::kS8);
-      const Span<int8_t> table = arena_.make<int8_t>(256);
-      if (!table.empty()) make_unary_table(rule.unary, node.options, in, params(node.outputs[0]), table);
-      set_constant(index, table.data, table.size);
-      return index;
+    if (rule.table == TableRule::kSoftmax) {
+      const Span<int32_t> table = arena_.make<int32_t>(256);
+      if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
+      return add_tables(node.name, DType::kS32, 0, table);
     }
-    const int32_t index = add_named(info, "/table", DType::kS32);
-    const Span<int32_t> table = arena_.make<int32_t>(256);
-    if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
-    set_constant(index, table.data, table.size);
+    const QuantParams out = params(node.outputs[0]);
+    if (rule.table == TableRule::kUnaryPerChannel) {
+      const Span<const float> parameters = floats(model_.tensor(node.inputs[static_cast<size_t>(rule.parameter_input)]));
+      const Span<int8_t> tables = arena_.make<int8_t>(256 * parameters.size);
+      if (!tables.empty()) make_channel_tables(rule.unary_per_channel, node.options, parameters, in, out, tables);
+      return add_tables(node.name, DType::kS8, static_cast<int32_t>(parameters.size), tables);
+    }
+    const Span<int8_t> table = arena_.make<int8_t>(256);
+    if (!table.empty()) make_unary_table(rule.unary, node.options, in, out, table);
+    return add_tables(node.name, DType::kS8, 0, table);
+  }
+
+  // A constant [256], or [channels, 256].
+  template <typename T>
+  int32_t add_tables(const char* name, DType dtype, int32_t channels, Span<T> values) {
+    const int32_t dims[2] = {channels, 256};
+    TensorInfo info;
+    info.name = name;
+    info.shape = channels == 0 ? Shape{dims + 1, 1} : Shape{dims, 2};
+    const int32_t index = add_named(info, "/table", dtype);
+    set_constant(index, values.data, values.size);
     return index;
   }
 
@@ -219,8 +238,7 @@ class Baker {
       outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] = add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
     GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
     made.source = n;
-    made.options = node.options;
-    made.options.axes = arena_.copy(node.options.axes);
+    made.options = copy_options(node.options, arena_);
   }
 
   void bake_images() {
@@ -252,8 +270,7 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
   const NodeInfo info = model.node(node);
   const OpDef* const def = find_op(float_ops(), model, info);
   if (def == nullptr || info.outputs.size != 1) return false;
-  const Op op = def->quant.table == TableRule::kUnary ? Op::kLookup : info.op;
-  return find_op_index(int8_ops(), op, DType::kS8) != kNoOp;
+  return find_op_index(int8_ops(), op_s8(info, def->quant), DType::kS8) != kNoOp;
 }
 
 Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }

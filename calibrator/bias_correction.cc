@@ -1,7 +1,7 @@
 #include "calibrator/bias_correction.h"
 
 #include "calibrator/patch_means.h"
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 #include "calibrator/scales.h"
 #include "runtime/op_search.h"
 

@@ -1,6 +1,6 @@
 #include "calibrator/calibration_state.h"
 
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {

@@ -29,8 +29,11 @@ Error check_options(const CalibratorOptions& options, const Model& model) {
 }
 
 Error check_float(const Model& model) {
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    if (model.tensor(t).dtype != DType::kF32) return {Status::kNotFloat, -1, t};
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    const bool is_index = info.dtype == DType::kS32 && info.is_constant();
+    if (info.dtype != DType::kF32 && !is_index) return {Status::kNotFloat, -1, t};
+  }
   return kNoError;
 }
 
@@ -38,7 +41,7 @@ Error check_float(const Model& model) {
 Error check_constants(const Model& model) {
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
-    if (!info.is_constant()) continue;
+    if (!info.is_constant() || info.dtype != DType::kF32) continue;
     const int64_t at = first_non_finite({reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)});
     if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
   }

@@ -303,8 +303,9 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
     bytes += kTensorBytes;
-    // A constant that stays in FP32 is held once more in the graph and in each file.
-    if (info.is_constant()) bytes += options.float_nodes.empty() ? info.constant.size : 3 * info.constant.size;
+    // A constant that stays as it is is held once more in the graph and in each file.
+    const bool shrinks = options.float_nodes.empty() && info.dtype == DType::kF32;
+    if (info.is_constant()) bytes += shrinks ? info.constant.size : 3 * info.constant.size;
   }
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
@@ -313,6 +314,9 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
+    if (def->quant.parameter_input >= 0)  // a table a channel
+      bytes += 4 * 256 * static_cast<size_t>(
+                             model.tensor(node.inputs[static_cast<size_t>(def->quant.parameter_input)]).shape.elements());
     if (def->quant.weight_input < 0) continue;
     const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
     bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);

@@ -51,6 +51,16 @@ GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<co
   return graph.nodes.push(arena, node);
 }
 
+NodeOptions copy_options(const NodeOptions& options, Arena& arena) {
+  NodeOptions copy = options;
+  copy.multiplier = arena.copy(options.multiplier);
+  copy.folded_bias = arena.copy(options.folded_bias);
+  copy.axes = arena.copy(options.axes);
+  copy.begin = arena.copy(options.begin);
+  copy.strides = arena.copy(options.strides);
+  return copy;
+}
+
 Graph graph_of(const Model& model, Arena& arena) {
   Graph graph;
   graph.tensors.reserve(arena, static_cast<size_t>(model.tensor_count()));

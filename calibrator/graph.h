@@ -45,6 +45,9 @@ int32_t add_constant(Graph& graph, Arena& arena, const char* name, DType dtype, 
 GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<const int32_t> inputs,
                     Span<const int32_t> outputs);
 
+// Options whose lists (axes, begin, strides, multipliers, folded biases) are copied to the arena.
+NodeOptions copy_options(const NodeOptions& options, Arena& arena);
+
 // A graph with the content of an opened model; shares the model's bytes.
 Graph graph_of(const Model& model, Arena& arena);
 

@@ -1,16 +1,32 @@
 #include "calibrator/lookup_tables.h"
 
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 
-void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in, const QuantParams& out,
-                      Span<int8_t> table) {
+namespace {
+
+template <typename Function>
+void fill_table(Function function, const QuantParams& in, const QuantParams& out, int8_t* table) {
   for (int32_t code = -128; code <= 127; ++code) {
     const float x = in.scale * static_cast<float>(code - in.zero_point);
-    const auto y = static_cast<float>(function(options, static_cast<double>(x)));
-    table[static_cast<size_t>(code + 128)] = static_cast<int8_t>(quantize_value(y, out));
+    const auto y = static_cast<float>(function(static_cast<double>(x)));
+    table[code + 128] = static_cast<int8_t>(quantize_value(y, out));
   }
+}
+
+}  // namespace
+
+void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in, const QuantParams& out,
+                      Span<int8_t> table) {
+  fill_table([&](double x) { return function(options, x); }, in, out, table.data);
+}
+
+void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
+                         const QuantParams& in, const QuantParams& out, Span<int8_t> tables) {
+  for (size_t c = 0; c < parameters.size; ++c)
+    fill_table([&](double x) { return function(options, static_cast<double>(parameters[c]), x); }, in, out,
+               tables.data + 256 * c);
 }
 
 void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table) {

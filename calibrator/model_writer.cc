@@ -13,15 +13,15 @@ using flatbuffers::FlatBufferBuilder;
 template <typename T>
 using Offset = flatbuffers::Offset<T>;
 
-// FlatBuffers' memory from the arena: one piece, of write_bound() bytes, never grown.
-class ArenaAllocator : public flatbuffers::Allocator {
+// FlatBuffers' memory: one piece, taken before it starts and large enough never to grow.
+class PlaceAllocator : public flatbuffers::Allocator {
  public:
-  explicit ArenaAllocator(Arena& arena) : arena_(arena) {}
-  uint8_t* allocate(size_t size) override { return static_cast<uint8_t*>(arena_.allocate(size, kModelAlignment)); }
+  explicit PlaceAllocator(uint8_t* place) : place_(place) {}
+  uint8_t* allocate(size_t) override { return place_; }
   void deallocate(uint8_t*, size_t) override {}
 
  private:
-  Arena& arena_;
+  uint8_t* place_;
 };
 
 // A format 0 file is read by format 0 readers; later features raise it for the files that use them.
@@ -29,8 +29,8 @@ constexpr uint16_t kMinReader = 0;
 
 class Writer {
  public:
-  Writer(const Graph& graph, Arena& arena, size_t bytes)
-      : graph_(graph), arena_(arena), allocator_(arena), builder_(bytes, &allocator_) {}
+  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place)
+      : graph_(graph), arena_(arena), allocator_(place.data), builder_(place.size, &allocator_) {}
 
   Result<Span<const uint8_t>> write() {
     number_tensors();
@@ -158,8 +158,16 @@ class Writer {
     if (o.intermediate_scale != 0.0f)
       intermediate = schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);
     const auto axes = vector(o.axes);
+    const auto begin = vector(o.begin);
+    const auto strides = vector(o.strides);
+    Offset<schema::Resample> resample;
+    if (node.op == Op::kResize)
+      resample = schema::CreateResample(builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
+                                        static_cast<schema::Coordinates>(o.resample.coordinates),
+                                        static_cast<schema::NearestRounding>(o.resample.rounding));
     return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs, written_window, clamp,
-                              requantization, intermediate, o.groups, axes);
+                              requantization, intermediate, o.groups, axes, o.axis, begin, strides, resample, o.alpha,
+                              o.beta, o.pad_value);
   }
 
   Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {
@@ -222,7 +230,7 @@ class Writer {
 
   const Graph& graph_;
   Arena& arena_;
-  ArenaAllocator allocator_;
+  PlaceAllocator allocator_;
   FlatBufferBuilder builder_;
   Span<int32_t> number_;   // graph tensor to file tensor
   Span<int32_t> written_;  // file tensor to graph tensor
@@ -232,14 +240,15 @@ class Writer {
 };
 
 size_t file_bound(const Graph& graph) {
-  constexpr size_t kTensorBytes = 160, kNodeBytes = 320, kModelBytes = 1024, kVectorBytes = 32;
+  constexpr size_t kTensorBytes = 160, kNodeBytes = 448, kModelBytes = 1024, kVectorBytes = 32;
   size_t bytes = kModelBytes + strlen(graph.calibration.method) + strlen(graph.calibration.options) +
                  strlen(graph.calibration.library_version) + graph.calibration.samples_digest.size;
   for (const TensorInfo& tensor : graph.tensors)
     bytes += kTensorBytes + strlen(tensor.name) + tensor.constant.size + 4 * tensor.quantization.scales.size;
   for (const GraphNode& node : graph.nodes)
-    bytes += kNodeBytes + strlen(node.name) + 4 * (node.inputs.size + node.outputs.size + node.options.axes.size +
-                                                   node.options.multiplier.size + node.options.folded_bias.size);
+    bytes += kNodeBytes + strlen(node.name) +
+             4 * (node.inputs.size + node.outputs.size + node.options.axes.size + node.options.begin.size +
+                  node.options.strides.size + node.options.multiplier.size + node.options.folded_bias.size);
   for (const StateInfo& state : graph.states) bytes += kTensorBytes + state.initial.size;
   for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
   for (const GraphNormStatistics& entry : graph.norm_statistics)
@@ -302,7 +311,10 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
 size_t write_bound(const Graph& graph) { return file_bound(graph) + list_bound(graph); }
 
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
-  return Writer(graph, arena, file_bound(graph)).write();
+  const size_t bound = file_bound(graph);
+  auto* const place = static_cast<uint8_t*>(arena.allocate(bound, kModelAlignment));
+  if (place == nullptr) return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()), static_cast<int64_t>(bound)};
+  return Writer(graph, arena, {place, bound}).write();
 }
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {

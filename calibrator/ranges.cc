@@ -1,6 +1,6 @@
 #include "calibrator/ranges.h"
 
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {

@@ -1,6 +1,6 @@
 #include "calibrator/scales.h"
 
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {

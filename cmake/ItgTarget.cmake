@@ -14,7 +14,9 @@ function(itg_target name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   if(arg_DEVICE)
     target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics
-                                           -fno-asynchronous-unwind-tables -fno-math-errno)
+                                           -fno-asynchronous-unwind-tables -fno-math-errno
+                                           # Nobody reads exception flags: selects of floats may be vectorised.
+                                           -fno-trapping-math)
   endif()
   if(ITG_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize-recover=all

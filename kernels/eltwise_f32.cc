@@ -10,26 +10,62 @@ namespace {
 // As in eltwise_s8.cc: a block that cannot be one of the operands.
 constexpr int32_t kBlock = 64;
 
-}  // namespace
-
-void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
-  const ClampF32 c = clamp;
+// y[r, i] = function(a[r, i], b[i])
+template <typename Function>
+inline void for_rows(const float* a, const float* b, float* y, int32_t rows, int32_t n, Function function) {
   for (int32_t r = 0; r < rows; ++r) {
     int32_t i = 0;
     for (; i + kBlock <= n; i += kBlock) {
       float block[kBlock];
-      for (int32_t j = 0; j < kBlock; ++j) block[j] = finish_f32(a[i + j] + b[i + j], c);
+      for (int32_t j = 0; j < kBlock; ++j) block[j] = function(a[i + j], b[i + j]);
       memcpy(y + i, block, sizeof block);
     }
-    for (; i < n; ++i) y[i] = finish_f32(a[i] + b[i], c);
+    for (; i < n; ++i) y[i] = function(a[i], b[i]);
     a += n;
     y += n;
   }
 }
 
+}  // namespace
+
+void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p + q, c); });
+}
+
 void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
   const ClampF32 c = clamp;
   for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] + b, c);
+}
+
+void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p - q, c); });
+}
+
+void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(q - p, c); });
+}
+
+void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(b - a[i], c);
+}
+
+void mul_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p * q, c); });
+}
+
+void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] * b, c);
+}
+
+void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n) {
+  for_rows(x, slope, y, rows, n, [](float v, float s) { return canonical_f32(v > 0.0f ? v : s * v); });
 }
 
 void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp) {

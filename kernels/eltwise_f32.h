@@ -1,10 +1,13 @@
 // Element by element, FP32. Each operation is one plain float operation; finish() clamps and leaves NaN, as
 // output_f32.h says.
 //
-//   add    y[r, i] = finish(a[r, i] + b[i])
-//   clamp  y[i] = finish(x[i])
+//   add       y[r, i] = finish(a[r, i] + b[i])
+//   sub       y[r, i] = finish(a[r, i] - b[i]);  sub_from: finish(b[i] - a[r, i])
+//   mul       y[r, i] = finish(a[r, i] * b[i])
+//   prelu     y[r, i] = x > 0 ? x : slope[i] * x, canonical
+//   clamp     y[i] = finish(x[i])
 //
-// y may stand exactly where a (clamp: x) stands; no other overlap is allowed.
+// y may stand exactly where a (clamp, prelu: x) stands; no other overlap is allowed.
 #pragma once
 
 #include "kernels/canonical_f32.h"
@@ -13,8 +16,17 @@ namespace intaglio {
 
 // a and y are [rows, n]; one row of b serves every row.
 void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
-// The same number b for every element.
+void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp);
+void mul_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+// The same number b for every element; a - b is add_value_f32 with -b.
 void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+
+// One slope a column of x [rows, n].
+void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n);
 
 void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp);
 

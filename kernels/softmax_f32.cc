@@ -1,17 +1,33 @@
 #include "kernels/softmax_f32.h"
 
-#include "kernels/canonical_f32.h"
-#include "kernels/exp_f32.h"
+#include "kernels/compiled_isa.h"
 
 namespace intaglio {
 
-void softmax_f32(const float* x, float* y, int32_t n) {
-  float largest = x[0];
-  for (int32_t i = 1; i < n; ++i) largest = largest > x[i] ? largest : x[i];
-  for (int32_t i = 0; i < n; ++i) y[i] = exp_f32(x[i] - largest);
-  float sum = 0.0f;
-  for (int32_t i = 0; i < n; ++i) sum += y[i];
-  for (int32_t i = 0; i < n; ++i) y[i] = canonical_f32(y[i] / sum);
+#define ITG_SOFTMAX_F32(suffix, isa) void softmax_f32_##suffix(const float* x, float* y, int32_t n);
+#include "kernels/softmax_f32_kernels.inc"
+#undef ITG_SOFTMAX_F32
+
+namespace {
+
+#define ITG_SOFTMAX_F32(suffix, isa) \
+  {"softmax_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(softmax_f32_##suffix)},
+const SoftmaxF32Kernel kKernels[] = {
+#include "kernels/softmax_f32_kernels.inc"
+};
+#undef ITG_SOFTMAX_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t softmax_f32_count() { return kCount; }
+const SoftmaxF32Kernel& softmax_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t softmax_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
 }
 
 }  // namespace intaglio

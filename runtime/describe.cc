@@ -58,9 +58,14 @@ StatusText status_text(Status status) {
   return {"", "unknown error"};
 }
 
-constexpr const char* kOpNames[] = {"None",    "Conv2D",    "DepthwiseConv2D", "FullyConnected", "Add",
-                                    "AvgPool2D", "MaxPool2D", "Mean",          "Softmax",        "Reshape",
-                                    "Transpose", "Quantize",  "Dequantize",    "Lookup",         "Clamp"};
+constexpr const char* kOpNames[] = {
+    "None", "Conv2D", "DepthwiseConv2D", "FullyConnected", "Add", "AvgPool2D",
+    "MaxPool2D", "Mean", "Softmax", "Reshape", "Transpose", "Quantize",
+    "Dequantize", "Lookup", "Clamp", "Mul", "Sub", "Concat",
+    "Pad", "StridedSlice", "Gather", "Resize", "PRelu", "LeakyRelu",
+    "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish", "Gelu",
+    "Exp", "Abs",
+};
 static_assert(sizeof kOpNames / sizeof kOpNames[0] == kOpCount);
 
 void put_item(Line& line, const char* kind, int32_t index, const char* name) {

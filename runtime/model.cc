@@ -19,10 +19,15 @@ Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
 
 // Enumerators of the file and of the API are the same numbers.
 static_assert(static_cast<int>(schema::OpCode::Clamp) == static_cast<int>(Op::kClamp) &&
+              static_cast<int>(schema::OpCode::PRelu) == static_cast<int>(Op::kPRelu) &&
+              static_cast<int>(schema::OpCode::Abs) == static_cast<int>(Op::kAbs) &&
               static_cast<int>(schema::OpCode::MAX) + 1 == kOpCount);
 static_assert(static_cast<int>(schema::DType::S16) == static_cast<int>(DType::kS16));
 static_assert(static_cast<int>(schema::ColorOrder::MAX) == static_cast<int>(ColorOrder::kGray));
 static_assert(static_cast<int>(schema::ResizeMode::MAX) == static_cast<int>(ResizeMode::kLetterbox));
+static_assert(static_cast<int>(schema::Interpolation::MAX) == static_cast<int>(Interpolation::kBilinear));
+static_assert(static_cast<int>(schema::Coordinates::MAX) == static_cast<int>(Coordinates::kAsymmetric));
+static_assert(static_cast<int>(schema::NearestRounding::MAX) == static_cast<int>(NearestRounding::kHalfUp));
 
 constexpr size_t kMinModelBytes = 64;
 
@@ -71,6 +76,17 @@ NodeOptions options_of(const schema::Node& node) {
   NodeOptions options;
   options.groups = node.groups();
   options.axes = span_of(node.axes());
+  options.axis = node.axis();
+  options.begin = span_of(node.begin());
+  options.strides = span_of(node.strides());
+  options.alpha = node.alpha();
+  options.beta = node.beta();
+  options.pad_value = node.pad_value();
+  if (const auto* resample = node.resample()) {
+    options.resample = {static_cast<Interpolation>(resample->interpolation()),
+                        static_cast<Coordinates>(resample->coordinates()),
+                        static_cast<NearestRounding>(resample->rounding())};
+  }
   if (const auto* w = node.window()) {
     options.window = {w->kernel_h(),   w->kernel_w(), w->stride_h(),   w->stride_w(),  w->dilation_h(),       w->dilation_w(),
                       w->pad_top(),    w->pad_left(), w->pad_bottom(), w->pad_right(), w->count_include_pad()};

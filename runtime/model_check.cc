@@ -156,6 +156,16 @@ Error check_node(const schema::Model& root, const Model& model, int32_t index, i
     if (requantization->rounding() != schema::Rounding::HalfEven)
       return {Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding())};
   }
+  if (const auto* resample = node.resample()) {
+    const auto unknown = [&](auto found) {
+      using Enum = decltype(found);
+      const bool bad = found > Enum::MAX;
+      return bad ? Error{Status::kBadEnum, index, -1, static_cast<int64_t>(found), static_cast<int64_t>(Enum::MAX)} : kNoError;
+    };
+    ITG_TRY(unknown(resample->interpolation()));
+    ITG_TRY(unknown(resample->coordinates()));
+    ITG_TRY(unknown(resample->rounding()));
+  }
   for (const auto* list : {node.inputs(), node.outputs()}) {
     if (list == nullptr || list->size() == 0) return {Status::kInputCount, index, -1, 0, 1};
     if (list->size() > kMaxNodeTensors) return {Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors};

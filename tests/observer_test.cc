@@ -9,7 +9,7 @@
 #include "calibrator/joint.h"
 #include "calibrator/order_free_sum.h"
 #include "calibrator/ranges.h"
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 #include "calibrator/scales.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"

@@ -86,7 +86,7 @@ TEST_CASE("add") {
     OneNode m;
     const int32_t a = m.f32({3}), b = m.f32({2, 3}), y = m.f32({3});
     m.node(Op::kAdd, {a, b}, y);
-    m.check(Status::kBadRank, 2, 1);
+    m.check(Status::kBadRank, 1, 2);
   }
   SUBCASE("output of another shape") {
     OneNode m;

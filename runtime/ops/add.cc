@@ -1,30 +1,22 @@
-// Addition of two tensors of one shape, or of b repeated over the leading dimensions of a.
+// Addition and subtraction of two tensors, each repeated where it is smaller.
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
 #include "runtime/add_params.h"
+#include "runtime/ops/broadcast.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/split.h"
 
 namespace intaglio {
 namespace {
 
-// b's shape, without leading ones, is a suffix of a's.
-Error check_shapes(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape;
-  int32_t rank = b.rank;
-  while (rank > 0 && b.back(rank - 1) == 1) --rank;
-  if (rank > a.rank) return node.input_error(Status::kBadRank, 1, b.rank, a.rank);
-  for (int32_t i = 0; i < rank; ++i)
-    if (b.back(i) != a.back(i)) return node.input_error(Status::kShapeMismatch, 1, b.back(i), a.back(i));
-  return check_output_shape(node, a);
-}
-
+// a - b is a sum whose second multiplier is negative.
 bool make_params(const NodeView& node, AddS8* params) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
   const Quantization y = node.output().quantization;
   const NodeOptions& o = node.info.options;
-  return make_add_s8(a.scales[0], a.zero_point, b.scales[0], b.zero_point, y.scales[0], y.zero_point,
-                     o.clamp_lo, o.clamp_hi, params);
+  const bool good = make_add_s8(a.scales[0], a.zero_point, b.scales[0], b.zero_point, y.scales[0],
+                                y.zero_point, o.clamp_lo, o.clamp_hi, params);
+  if (node.info.op == Op::kSub) params->b_multiplier = -params->b_multiplier;
+  return good;
 }
 
 Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -33,8 +25,8 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_input_s8(node, 1));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  ITG_TRY(check_shapes(node));
-  AddS8 params;
+  ITG_TRY(check_broadcast(node));
+  AddS8 params = {};
   return make_params(node, &params) ? kNoError : node.error(Status::kScaleRatio);
 }
 
@@ -44,51 +36,51 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_input_dtype(node, 1, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
-  return check_shapes(node);
-}
-
-// add_one(first, count) adds the one element of b; add_rows(first, b_first, rows, n) adds rows of n.
-template <typename AddOne, typename AddRows>
-void split(const NodeView& node, const NodeRun& run, AddOne add_one, AddRows add_rows) {
-  const int64_t elements = node.output().shape.elements(), b_elements = node.input(1).shape.elements();
-  if (b_elements == 1) {
-    for_pieces(*run.executor, elements, kPieceWork, add_one);
-  } else if (b_elements == elements) {
-    for_pieces(*run.executor, elements, kPieceWork,
-               [&](int32_t first, int32_t count) { add_rows(first, first, 1, count); });
-  } else {
-    const auto n = static_cast<int32_t>(b_elements);
-    for_pieces(*run.executor, elements / n, kPieceWork / n,
-               [&](int32_t first, int32_t rows) { add_rows(first * n, 0, rows, n); });
-  }
+  return check_broadcast(node);
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
-  AddS8 params;
+  AddS8 params = {};
   make_params(node, &params);
+  AddS8 swapped = params;
+  swapped.a_zero_point = params.b_zero_point;
+  swapped.a_multiplier = params.b_multiplier;
+  swapped.b_zero_point = params.a_zero_point;
+  swapped.b_multiplier = params.a_multiplier;
   const auto* const a = run.input<int8_t>(node, 0);
   const auto* const b = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);
-  split(
-      node, run, [&](int32_t first, int32_t count) { add_code_s8(a + first, *b, y + first, count, params); },
-      [&](int32_t first, int32_t b_first, int32_t rows, int32_t n) {
-        add_rows_s8(a + first, b + b_first, y + first, rows, n, params);
-      });
+  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
+  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
+    const int8_t* const large = (r.swapped ? b : a) + r.large;
+    const int8_t* const small = (r.swapped ? a : b) + r.small;
+    const AddS8& p = r.swapped ? swapped : params;
+    if (r.one) return add_code_s8(large, *small, y + r.y, r.rows * r.n, p);
+    add_rows_s8(large, small, y + r.y, r.rows, r.n, p);
+  });
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const bool subtract = node.info.op == Op::kSub;
   const auto* const a = run.input<float>(node, 0);
   const auto* const b = run.input<float>(node, 1);
   auto* const y = run.output<float>(node);
-  split(
-      node, run, [&](int32_t first, int32_t count) { add_value_f32(a + first, *b, y + first, count, clamp); },
-      [&](int32_t first, int32_t b_first, int32_t rows, int32_t n) {
-        add_rows_f32(a + first, b + b_first, y + first, rows, n, clamp);
-      });
+  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
+  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
+    const float* const large = (r.swapped ? b : a) + r.large;
+    const float* const small = (r.swapped ? a : b) + r.small;
+    float* const out = y + r.y;
+    if (r.one) {
+      if (subtract && r.swapped) return sub_from_value_f32(large, *small, out, r.rows * r.n, clamp);
+      return add_value_f32(large, subtract ? -*small : *small, out, r.rows * r.n, clamp);
+    }
+    const auto rows = !subtract ? add_rows_f32 : r.swapped ? sub_from_rows_f32 : sub_rows_f32;
+    rows(large, small, out, r.rows, r.n, clamp);
+  });
 }
 
-constexpr QuantRule quant_rule() {
+constexpr QuantRule add_rule() {
   QuantRule rule;
   rule.folds_residual = true;
   return rule;
@@ -96,8 +88,10 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpDef kAddS8, kAddF32;
-const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+extern const OpDef kAddS8, kAddF32, kSubS8, kSubF32;
+const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, nullptr};
+const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

@@ -1,4 +1,5 @@
-// Any unary function of an int8 tensor, as a table of 256 codes baked into the model.
+// Any unary function of an int8 tensor, as a table of 256 codes baked into the model: one for all elements,
+// or one for each index of the last axis.
 #include "kernels/eltwise_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
@@ -6,11 +7,22 @@
 namespace intaglio {
 namespace {
 
+constexpr int32_t kEntries = 256;
+
+bool has_one_table(const NodeView& node) { return node.input(1).shape.elements() == kEntries; }
+
 Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_constant(node, 1, DType::kS8, 256));
+  if (node.input(1).shape.rank == 2 && !has_one_table(node)) {
+    const Shape tables = node.input(1).shape;
+    const int32_t channels = node.input(0).shape.back(0);
+    if (tables[0] != channels) return node.input_error(Status::kShapeMismatch, 1, tables[0], channels);
+    ITG_TRY(check_constant(node, 1, DType::kS8, int64_t{kEntries} * channels));
+  } else {
+    ITG_TRY(check_constant(node, 1, DType::kS8, kEntries));
+  }
   return check_output_shape(node, node.input(0).shape);
 }
 
@@ -18,8 +30,18 @@ void run(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<int8_t>(node, 0);
   const auto* const table = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork,
-             [&](int32_t first, int32_t count) { lookup_s8(x + first, table, y + first, count); });
+  const Shape shape = node.output().shape;
+  if (has_one_table(node)) {
+    for_pieces(*run.executor, shape.elements(), kPieceWork,
+               [&](int32_t first, int32_t count) { lookup_s8(x + first, table, y + first, count); });
+    return;
+  }
+  const int32_t channels = shape.back(0);
+  for_pieces(*run.executor, shape.elements() / channels, kPieceWork / channels,
+             [&](int32_t first, int32_t rows) {
+               const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
+               lookup_rows_s8(x + offset, table, y + offset, rows, channels);
+             });
 }
 
 }  // namespace

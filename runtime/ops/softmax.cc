@@ -28,11 +28,13 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_table(node);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  return check_output_shape(node, node.input(0).shape);
+  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  plan->kernel = static_cast<uint16_t>(softmax_f32_select(context.isa));
+  return kNoError;
 }
 
 // Calls softmax(x, y, n) for each row. An element costs some ten times an addition.
@@ -60,7 +62,11 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   });
 }
 
-void run_f32(const NodeView& node, const NodeRun& run) { for_each_row<float>(node, run, softmax_f32); }
+void run_f32(const NodeView& node, const NodeRun& run) {
+  for_each_row<float>(node, run, softmax_f32_kernel(run.kernel).function);
+}
+
+const char* kernel_name(uint16_t kernel) { return softmax_f32_kernel(kernel).name; }
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
@@ -75,6 +81,7 @@ constexpr QuantRule quant_rule() {
 
 extern const OpDef kSoftmaxS8, kSoftmaxF32;
 const OpDef kSoftmaxS8 = {Op::kSoftmax, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kSoftmaxF32 = {Op::kSoftmax, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kSoftmaxF32 = {Op::kSoftmax, DType::kF32, 0,       quant_rule(),
+                           plan_f32,     nullptr,     run_f32, kernel_name};
 
 }  // namespace intaglio

@@ -16,7 +16,7 @@ FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializ
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
-                   "runtime/quantization_range.h"]
+                   "runtime/quantization_range.h", "runtime/real_functions.h"]
 ANY = ["*"]
 
 

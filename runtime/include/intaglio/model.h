@@ -27,8 +27,25 @@ enum class Op : uint16_t {
   kDequantize = 12,
   kLookup = 13,
   kClamp = 14,
+  kMul = 15,
+  kSub = 16,
+  kConcat = 17,
+  kPad = 18,
+  kStridedSlice = 19,
+  kGather = 20,
+  kResize = 21,
+  kPRelu = 22,
+  kLeakyRelu = 23,
+  kSigmoid = 24,
+  kTanh = 25,
+  kHardSwish = 26,
+  kHardSigmoid = 27,
+  kSwish = 28,
+  kGelu = 29,
+  kExp = 30,
+  kAbs = 31,
 };
-inline constexpr int32_t kOpCount = 15;
+inline constexpr int32_t kOpCount = 32;
 
 inline constexpr uint16_t kFormatVersion = 0;     // of files that this library writes, and the newest it reads
 inline constexpr size_t kModelAlignment = 16;     // of the first byte of a model
@@ -48,6 +65,21 @@ struct Window2d {
   bool count_include_pad = false;  // average pooling: padding counts as zeros
 };
 
+// Resize. An output's coordinate o becomes the input's, of `in` and `out` elements:
+enum class Interpolation : uint8_t { kNearest = 0, kBilinear = 1 };
+enum class Coordinates : uint8_t {
+  kHalfPixel = 0,     // (o + 1/2) * in / out - 1/2
+  kAlignCorners = 1,  // o * (in - 1) / (out - 1); 0 where out is 1
+  kAsymmetric = 2,    // o * in / out
+};
+enum class NearestRounding : uint8_t { kFloor = 0, kCeil = 1, kHalfDown = 2, kHalfUp = 3 };
+
+struct Resample {
+  Interpolation interpolation = Interpolation::kNearest;
+  Coordinates coordinates = Coordinates::kHalfPixel;
+  NearestRounding rounding = NearestRounding::kFloor;  // of nearest neighbours
+};
+
 // What a node carries beside its tensors; an operator reads the members that are its own.
 struct NodeOptions {
   Window2d window;
@@ -61,6 +93,13 @@ struct NodeOptions {
   Span<const float> multiplier;         // int8 convolutions: [oc]
   Span<const int32_t> folded_bias;      // int8 convolutions: [oc]
   Span<const int32_t> axes;             // Mean: reduced axes, ascending; Transpose: permutation
+  int32_t axis = 0;                     // Concat, Gather
+  Span<const int32_t> begin;            // of each axis. Pad: elements put before; StridedSlice: first index
+  Span<const int32_t> strides;          // StridedSlice: step of each axis, not 0; below 0 it walks back
+  Resample resample;                    // Resize
+  float alpha = 0.0f;                   // LeakyRelu: slope below 0; HardSigmoid: alpha * x + beta
+  float beta = 0.0f;
+  float pad_value = 0.0f;               // Pad: the real number that it writes
 };
 
 struct NodeInfo {

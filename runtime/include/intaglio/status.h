@@ -59,6 +59,9 @@ namespace intaglio {
   X(kBadPictureSize, 69, "a picture side of {value} pixels is not allowed (1 to {limit})")                  \
   X(kPictureRows, 70, "row {value} was given for a picture of {limit} rows")                                \
   X(kPictureBytes, 71, "the picture's memory has {value} bytes, {limit} are needed")                        \
+  X(kBadSlice, 72, "a slice reads index {value} of an axis of {limit}")                                     \
+  X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                           \
+  X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")                \
   /* quantization */                                                                                        \
   X(kQuantizationMissing, 80, "{tensor} needs a scale")                                              \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                   \

@@ -1,4 +1,4 @@
-#include "calibrator/real_functions.h"
+#include "runtime/real_functions.h"
 
 #include <cstdint>
 #include <cstring>
@@ -64,6 +64,27 @@ double log2_real(double x) {
   double sum = 0.0;
   for (int i = 23; i > 0; i -= 2) sum = 1.0 / i + t2 * sum;
   return exponent + 2.8853900817779268 * t * sum;
+}
+
+double sigmoid_real(double x) { return 1.0 / (1.0 + exp_real(-x)); }
+
+double tanh_real(double x) {
+  const double e = exp_real(-2.0 * (x < 0.0 ? -x : x));
+  const double t = (1.0 - e) / (1.0 + e);
+  return x < 0.0 ? -t : t;
+}
+
+double erf_real(double x) {
+  const double a = x < 0.0 ? -x : x;
+  if (a > 6.0) return x < 0.0 ? -1.0 : 1.0;  // within 3e-17
+  // erf(a) = 2 / sqrt(pi) * exp(-a^2) * sum of 2^n a^(2n+1) / (1 * 3 * ... * (2n+1)): every term is positive.
+  double term = a, sum = a;
+  for (int n = 1; n < 200 && term > sum * 1e-18; ++n) {
+    term *= 2.0 * a * a / (2 * n + 1);
+    sum += term;
+  }
+  const double y = 1.1283791670955126 * exp_real(-a * a) * sum;
+  return x < 0.0 ? -y : (x > 0.0 ? y : x);
 }
 
 }  // namespace intaglio

@@ -1,0 +1,49 @@
+// Resizing of NHWC pictures, one output row at a time. `in` elements of an axis become `out`:
+//
+//   coordinate  x(o) = (o + 1/2) * in / out - 1/2   (half pixel)
+//                      o * (in - 1) / (out - 1)      (align corners; 0 where out is 1)
+//                      o * in / out                  (asymmetric)
+//               exact, as a quotient of integers, then held within [0, in - 1]
+//   nearest     the element at floor(x), ceil(x), ceil(x - 1/2) (half down) or floor(x + 1/2) (half up)
+//   bilinear    between first = floor(x) and second = min(first + 1, in - 1), f = x - first:
+//     int8      w = floor(2048 * f + 1/2), 11 bits, of the second; 2048 - w of the first.
+//               t = x00 * (2048 - wx) + x01 * wx, b the same of the row below;
+//               q = (t * (2048 - wy) + b * wy + 2^21) >> 22      half rounds up; input and output have one
+//               scale
+//     FP32      w = f32(remainder) / f32(divisor); t = fma(wx, x01 - x00, x00), b the same;
+//               y = fma(wy, b - t, t), canonical
+//
+// Outputs overlap no input.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace intaglio {
+
+// What an output coordinate of one axis is made from.
+template <typename Weight>
+struct ResizeTap {
+  int32_t first, second;
+  Weight weight;  // of `second`
+};
+using ResizeTapS8 = ResizeTap<int32_t>;
+using ResizeTapF32 = ResizeTap<float>;
+
+inline constexpr int32_t kResizeOne = 2048;
+
+// `top` and `bottom` are input rows, `row_weight` is that of the bottom one; taps [ow]; y [ow, channels].
+void resize_row_s8(const int8_t* top, const int8_t* bottom, int32_t row_weight, const ResizeTapS8* taps,
+                   int32_t ow, int32_t channels, int8_t* y);
+void resize_row_f32(const float* top, const float* bottom, float row_weight, const ResizeTapF32* taps,
+                    int32_t ow, int32_t channels, float* y);
+// Copies pixels of `pixel_bytes` by their taps' first element.
+template <typename Weight>
+inline void resize_row_nearest(const uint8_t* x, const ResizeTap<Weight>* taps, int32_t ow,
+                               int32_t pixel_bytes, uint8_t* y) {
+  for (int32_t o = 0; o < ow; ++o, y += pixel_bytes)
+    memcpy(y, x + static_cast<ptrdiff_t>(taps[o].first) * pixel_bytes, static_cast<size_t>(pixel_bytes));
+}
+
+}  // namespace intaglio

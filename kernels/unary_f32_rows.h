@@ -1,0 +1,99 @@
+// The functions of unary_f32.h and their loops, for the file of each instruction set: compilers vectorise
+// them.
+#pragma once
+
+#include "kernels/exp_f32.h"
+#include "kernels/unary_f32.h"
+
+namespace intaglio {
+
+static inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
+
+static inline float tanh_f32(float x) {
+  const float a = x < 0.0f ? -x : x;
+  const float z = a * a;
+  float p = -0x1.75e1d4p-8f;
+  p = fma_f32(p, z, 0x1.52269cp-6f);
+  p = fma_f32(p, z, -0x1.b83c5ap-5f);
+  p = fma_f32(p, z, 0x1.110726p-3f);
+  p = fma_f32(p, z, -0x1.555532p-2f);
+  const float small = fma_f32(p * z, a, a);
+  const float large = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+  const float t = a < 0.625f ? small : large;
+  return x < 0.0f ? -t : t;
+}
+
+// erfc(u) / 2
+static inline float half_erfc_f32(float u) {
+  const float z = u < 0.0f ? -u : u;
+  const float t = 1.0f / fma_f32(0.5f, z, 1.0f);
+  float p = 0.17087277f;
+  p = fma_f32(p, t, -0.82215223f);
+  p = fma_f32(p, t, 1.48851587f);
+  p = fma_f32(p, t, -1.13520398f);
+  p = fma_f32(p, t, 0.27886807f);
+  p = fma_f32(p, t, -0.18628806f);
+  p = fma_f32(p, t, 0.09678418f);
+  p = fma_f32(p, t, 0.37409196f);
+  p = fma_f32(p, t, 1.00002368f);
+  p = fma_f32(p, t, -1.26551223f);
+  const float half = 0.5f * t, e = exp_f32(fma_f32(-z, z, p));
+  const float below = fma_f32(-half, e, 1.0f), above = half * e;
+  return u < 0.0f ? below : above;
+}
+
+static inline float hard_swish_f32(float x) {
+  float v = x + 3.0f;
+  v = v > 0.0f ? v : 0.0f;
+  v = v < 6.0f ? v : 6.0f;
+  return x * v * (1.0f / 6.0f);
+}
+
+static inline float hard_sigmoid_f32(float x, float alpha, float beta) {
+  const float line = fma_f32(alpha, x, beta);
+  float v = line > 0.0f ? line : 0.0f;
+  v = v < 1.0f ? v : 1.0f;
+  return line == line ? v : line;
+}
+
+// y[i] = function(x[i]), through a block that cannot be x: compilers vectorise it although y may be x.
+template <typename Function>
+static inline void map_f32(const UnaryF32Args& args, Function function) {
+  constexpr int32_t kBlock = 64;
+  const float* const x = args.x;
+  float* const y = args.y;
+  const int32_t n = args.n;
+  int32_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    float block[kBlock];
+    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(x[i + j]));
+    memcpy(y + i, block, sizeof block);
+  }
+  for (; i < n; ++i) y[i] = canonical_f32(function(x[i]));
+}
+
+static inline void unary_rows_f32(const UnaryF32Args& args) {
+  const float alpha = args.alpha, beta = args.beta;
+  switch (args.function) {
+    case UnaryF32::kLeakyRelu:
+      return map_f32(args, [alpha](float x) { return x > 0.0f ? x : alpha * x; });
+    case UnaryF32::kSigmoid:
+      return map_f32(args, [](float x) { return sigmoid_f32(x); });
+    case UnaryF32::kTanh:
+      return map_f32(args, [](float x) { return tanh_f32(x); });
+    case UnaryF32::kHardSwish:
+      return map_f32(args, [](float x) { return hard_swish_f32(x); });
+    case UnaryF32::kHardSigmoid:
+      return map_f32(args, [alpha, beta](float x) { return hard_sigmoid_f32(x, alpha, beta); });
+    case UnaryF32::kSwish:
+      return map_f32(args, [](float x) { return x / (1.0f + exp_f32(-x)); });
+    case UnaryF32::kGelu:
+      return map_f32(args, [](float x) { return x * half_erfc_f32(-0x1.6a09e6p-1f * x); });
+    case UnaryF32::kExp:
+      return map_f32(args, [](float x) { return exp_f32(x); });
+    case UnaryF32::kAbs:
+      return map_f32(args, [](float x) { return x < 0.0f ? -x : x; });
+  }
+}
+
+}  // namespace intaglio

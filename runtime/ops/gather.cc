@@ -1,0 +1,78 @@
+// Slices of one axis, by a constant list of indices. The indices' axes stand in that axis's place.
+#include <cstring>
+
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+Error check_gather(const NodeView& node) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  const int32_t axis = node.info.options.axis;
+  if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
+  const Shape indices = node.input(1).shape;
+  ITG_TRY(check_constant(node, 1, DType::kS32, indices.elements()));
+  ITG_TRY(check_output_rank(node, in.rank - 1 + indices.rank));
+  for (int32_t i = 0; i < out.rank; ++i) {
+    const int32_t behind = i - indices.rank + 1;
+    const int32_t expected = i < axis ? in[i] : (behind <= axis ? indices[i - axis] : in[behind]);
+    if (out[i] != expected) return node.output_error(Status::kShapeMismatch, 0, out[i], expected);
+  }
+  const auto* const index = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
+  for (int64_t i = 0; i < indices.elements(); ++i)
+    if (index[i] < 0 || index[i] >= in[axis])
+      return node.input_error(Status::kBadIndex, 1, index[i], in[axis]);
+  return kNoError;
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_gather(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_gather(node);
+}
+
+void run_any(const NodeView& node, const NodeRun& run) {
+  const TensorInfo in = node.input(0);
+  const int32_t axis = node.info.options.axis;
+  const auto outer = static_cast<int32_t>(in.shape.elements(0, axis));
+  const size_t piece =
+      static_cast<size_t>(in.shape.elements(axis + 1, in.shape.rank)) * element_bytes(in.dtype);
+  const auto count = static_cast<int32_t>(node.input(1).shape.elements());
+  const int32_t dim = in.shape[axis];
+  const auto* const index = run.input<int32_t>(node, 1);
+  const auto* const x = run.input<uint8_t>(node, 0);
+  auto* const y = run.output<uint8_t>(node);
+  for_pieces(*run.executor, int64_t{outer} * count, kPieceWork / static_cast<int64_t>(piece),
+             [&](int32_t first, int32_t some) {
+               for (int32_t i = first; i < first + some; ++i) {
+                 const size_t from = static_cast<size_t>(i / count) * static_cast<size_t>(dim) +
+                                     static_cast<size_t>(index[i % count]);
+                 memcpy(y + static_cast<size_t>(i) * piece, x + from * piece, piece);
+               }
+             });
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  rule.index_input = 1;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kGatherS8, kGatherF32;
+const OpDef kGatherS8 = {Op::kGather, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_any, nullptr};
+const OpDef kGatherF32 = {Op::kGather, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_any, nullptr};
+
+}  // namespace intaglio

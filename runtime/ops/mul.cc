@@ -1,0 +1,84 @@
+// Multiplication of two tensors, each repeated where it is smaller.
+#include "kernels/eltwise_f32.h"
+#include "kernels/eltwise_s8.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/checks.h"
+
+namespace intaglio {
+namespace {
+
+MulS8 make_params(const NodeView& node) {
+  const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
+  const Quantization y = node.output().quantization;
+  const NodeOptions& o = node.info.options;
+  const float product = a.scales[0] * b.scales[0];
+  return {a.zero_point, b.zero_point, product / y.scales[0],
+          make_output_s8(y.zero_point, o.clamp_lo, o.clamp_hi)};
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_input_s8(node, 1));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_clamp_codes(node));
+  return check_broadcast(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  return check_broadcast(node);
+}
+
+// Calls mul_one(large, element, y, n) or mul_rows(large, row, y, rows, n, swapped) until everything is
+// covered.
+template <typename T, typename MulOne, typename MulRows>
+void for_each(const NodeView& node, const NodeRun& run, MulOne mul_one, MulRows mul_rows) {
+  const auto* const a = run.input<T>(node, 0);
+  const auto* const b = run.input<T>(node, 1);
+  auto* const y = run.output<T>(node);
+  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
+  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
+    const T* const large = (r.swapped ? b : a) + r.large;
+    const T* const small = (r.swapped ? a : b) + r.small;
+    if (r.one) return mul_one(large, *small, y + r.y, r.rows * r.n, r.swapped);
+    mul_rows(large, small, y + r.y, r.rows, r.n, r.swapped);
+  });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const MulS8 params = make_params(node);
+  MulS8 swapped = params;
+  swapped.a_zero_point = params.b_zero_point;
+  swapped.b_zero_point = params.a_zero_point;
+  for_each<int8_t>(
+      node, run,
+      [&](const int8_t* x, int8_t factor, int8_t* y, int32_t n, bool swap) {
+        mul_code_s8(x, factor, y, n, swap ? swapped : params);
+      },
+      [&](const int8_t* x, const int8_t* row, int8_t* y, int32_t rows, int32_t n, bool swap) {
+        mul_rows_s8(x, row, y, rows, n, swap ? swapped : params);
+      });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  for_each<float>(
+      node, run,
+      [&](const float* x, float factor, float* y, int32_t n, bool) { mul_value_f32(x, factor, y, n, clamp); },
+      [&](const float* x, const float* row, float* y, int32_t rows, int32_t n, bool) {
+        mul_rows_f32(x, row, y, rows, n, clamp);
+      });
+}
+
+}  // namespace
+
+extern const OpDef kMulS8, kMulF32;
+const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, nullptr};
+const OpDef kMulF32 = {Op::kMul, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
+
+}  // namespace intaglio

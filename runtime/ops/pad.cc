@@ -1,0 +1,85 @@
+// A tensor with `begin` elements of one value put before each axis, and as many behind as the output has room
+// for.
+#include <cfloat>
+
+#include "kernels/quantize_s8.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/strided_copy_run.h"
+
+namespace intaglio {
+namespace {
+
+Error check_padding(const NodeView& node) {
+  const NodeOptions& o = node.info.options;
+  if (!(o.pad_value >= -FLT_MAX && o.pad_value <= FLT_MAX)) return node.error(Status::kBadAttribute, 2);
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  ITG_TRY(check_output_rank(node, in.rank));
+  if (o.begin.size != static_cast<size_t>(in.rank))
+    return node.error(Status::kBadRank, static_cast<int64_t>(o.begin.size), in.rank);
+  for (int32_t i = 0; i < in.rank; ++i) {
+    const int32_t before = o.begin[static_cast<size_t>(i)];
+    if (out[i] < in[i]) return node.output_error(Status::kShapeMismatch, 0, out[i], in[i]);
+    if (before < 0 || before > out[i] - in[i]) return node.error(Status::kBadPadding, before, out[i] - in[i]);
+  }
+  return kNoError;
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_padding(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_padding(node);
+}
+
+template <typename T>
+void run_padding(const NodeView& node, const NodeRun& run, T value) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  auto* const y = run.output<T>(node);
+  for_pieces(*run.executor, out.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+    for (int32_t i = first; i < first + count; ++i) y[i] = value;
+  });
+  int32_t x_steps[kMaxRank], y_steps[kMaxRank];
+  row_major_steps(in, x_steps);
+  row_major_steps(out, y_steps);
+  ptrdiff_t start = 0;
+  for (int32_t i = 0; i < in.rank; ++i)
+    start += static_cast<ptrdiff_t>(node.info.options.begin[static_cast<size_t>(i)]) * y_steps[i];
+  run_strided_copy<T>(run, make_strided_copy(in.dims, x_steps, y_steps, in.rank), run.input<T>(node, 0),
+                      y + start);
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const Quantization q = node.output().quantization;
+  int8_t code;
+  quantize_f32_s8(&node.info.options.pad_value, q.scales[0], make_output_s8(q.zero_point, -128, 127), &code,
+                  1);
+  run_padding<uint8_t>(node, run, static_cast<uint8_t>(code));
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  uint32_t bits;
+  memcpy(&bits, &node.info.options.pad_value, sizeof bits);
+  run_padding<uint32_t>(node, run, bits);
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kPadS8, kPadF32;
+const OpDef kPadS8 = {Op::kPad, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kPadF32 = {Op::kPad, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+
+}  // namespace intaglio

@@ -1,0 +1,188 @@
+// Pictures at another size: nearest neighbours or bilinear, NHWC.
+#include "kernels/resize.h"
+
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+namespace {
+
+// So that the quotients below stay within 64 bits, and weights' remainders times 2^12 as well.
+constexpr int32_t kMaxSide = 1 << 20;
+
+Error check_geometry(const NodeView& node) {
+  ITG_TRY(check_input_rank(node, 0, 4));
+  ITG_TRY(check_output_rank(node, 4));
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  for (const int32_t axis : {0, 3})
+    if (out[axis] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[axis], in[axis]);
+  for (const int32_t axis : {1, 2}) {
+    if (in[axis] > kMaxSide) return node.input_error(Status::kBadPictureSize, 0, in[axis], kMaxSide);
+    if (out[axis] > kMaxSide) return node.output_error(Status::kBadPictureSize, 0, out[axis], kMaxSide);
+  }
+  return kNoError;
+}
+
+template <typename Weight>
+uint32_t tap_bytes(const NodeView& node) {
+  const Shape out = node.output().shape;
+  return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(out[1] + out[2]);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  ITG_TRY(check_geometry(node));
+  plan->persistent_bytes = tap_bytes<int32_t>(node);
+  return kNoError;
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_geometry(node));
+  plan->persistent_bytes = tap_bytes<float>(node);
+  return kNoError;
+}
+
+// A coordinate in the input: numerator / divisor.
+struct Coordinate {
+  int64_t numerator, divisor;
+};
+
+Coordinate coordinate(Coordinates kind, int64_t o, int64_t in, int64_t out) {
+  switch (kind) {
+    case Coordinates::kHalfPixel:
+      return {(2 * o + 1) * in - out, 2 * out};
+    case Coordinates::kAlignCorners:
+      return out == 1 ? Coordinate{0, 1} : Coordinate{o * (in - 1), out - 1};
+    case Coordinates::kAsymmetric:
+      break;
+  }
+  return {o * in, out};
+}
+
+int64_t floor_quotient(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+
+int64_t round_quotient(NearestRounding rounding, int64_t a, int64_t b) {
+  switch (rounding) {
+    case NearestRounding::kFloor:
+      break;
+    case NearestRounding::kCeil:
+      return -floor_quotient(-a, b);
+    case NearestRounding::kHalfDown:
+      return -floor_quotient(b - 2 * a, 2 * b);
+    case NearestRounding::kHalfUp:
+      return floor_quotient(2 * a + b, 2 * b);
+  }
+  return floor_quotient(a, b);
+}
+
+void set_weight(int64_t rest, int64_t divisor, int32_t* weight) {
+  *weight = static_cast<int32_t>((2 * kResizeOne * rest + divisor) / (2 * divisor));
+}
+void set_weight(int64_t rest, int64_t divisor, float* weight) {
+  *weight = static_cast<float>(rest) / static_cast<float>(divisor);
+}
+
+template <typename Weight>
+void make_taps(const Resample& resample, int32_t in, int32_t out, ResizeTap<Weight>* taps) {
+  const int64_t end = in - 1;
+  for (int32_t o = 0; o < out; ++o) {
+    Coordinate x = coordinate(resample.coordinates, o, in, out);
+    if (resample.interpolation == Interpolation::kNearest) {
+      int64_t nearest = round_quotient(resample.rounding, x.numerator, x.divisor);
+      nearest = nearest > 0 ? nearest : 0;
+      taps[o].first = taps[o].second = static_cast<int32_t>(nearest < end ? nearest : end);
+      taps[o].weight = 0;
+      continue;
+    }
+    if (x.numerator < 0) x.numerator = 0;
+    if (x.numerator > end * x.divisor) x.numerator = end * x.divisor;
+    const int64_t first = x.numerator / x.divisor;
+    taps[o].first = static_cast<int32_t>(first);
+    taps[o].second = static_cast<int32_t>(first < end ? first + 1 : end);
+    set_weight(x.numerator - first * x.divisor, x.divisor, &taps[o].weight);
+  }
+}
+
+template <typename Weight>
+void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  auto* const taps = reinterpret_cast<ResizeTap<Weight>*>(persistent);
+  make_taps(node.info.options.resample, in[1], out[1], taps);
+  make_taps(node.info.options.resample, in[2], out[2], taps + out[1]);
+}
+
+// Calls row(top, bottom, its weight, column taps, y) for each output row.
+template <typename T, typename Weight, typename Row>
+void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  const auto* const rows = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
+  const int32_t oh = out[1];
+  const ptrdiff_t in_line = static_cast<ptrdiff_t>(in[2]) * in[3],
+                  out_line = static_cast<ptrdiff_t>(out[2]) * out[3];
+  const auto* const x = run.input<T>(node, 0);
+  auto* const y = run.output<T>(node);
+  for_pieces(*run.executor, int64_t{out[0]} * oh, kPieceWork / 4 / out_line,
+             [&](int32_t first, int32_t count) {
+               for (int32_t i = first; i < first + count; ++i) {
+                 const ResizeTap<Weight>& tap = rows[i % oh];
+                 const T* const image = x + static_cast<ptrdiff_t>(i / oh) * in[1] * in_line;
+                 row(image + tap.first * in_line, image + tap.second * in_line, tap.weight, rows + oh,
+                     y + i * out_line);
+               }
+             });
+}
+
+template <typename T, typename Weight>
+void run_nearest(const NodeView& node, const NodeRun& run) {
+  const Shape out = node.output().shape;
+  const int32_t ow = out[2], pixel_bytes = out[3] * static_cast<int32_t>(sizeof(T));
+  for_each_row<T, Weight>(node, run,
+                          [&](const T* top, const T*, Weight, const ResizeTap<Weight>* taps, T* y) {
+                            resize_row_nearest(reinterpret_cast<const uint8_t*>(top), taps, ow, pixel_bytes,
+                                               reinterpret_cast<uint8_t*>(y));
+                          });
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  if (node.info.options.resample.interpolation == Interpolation::kNearest)
+    return run_nearest<int8_t, int32_t>(node, run);
+  const Shape out = node.output().shape;
+  for_each_row<int8_t, int32_t>(
+      node, run,
+      [&](const int8_t* top, const int8_t* bottom, int32_t weight, const ResizeTapS8* taps, int8_t* y) {
+        resize_row_s8(top, bottom, weight, taps, out[2], out[3], y);
+      });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  if (node.info.options.resample.interpolation == Interpolation::kNearest)
+    return run_nearest<float, float>(node, run);
+  const Shape out = node.output().shape;
+  for_each_row<float, float>(
+      node, run,
+      [&](const float* top, const float* bottom, float weight, const ResizeTapF32* taps, float* y) {
+        resize_row_f32(top, bottom, weight, taps, out[2], out[3], y);
+      });
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kResizeS8, kResizeF32;
+const OpDef kResizeS8 = {Op::kResize, DType::kS8,       -1,     quant_rule(),
+                         plan_s8,     prepare<int32_t>, run_s8, nullptr};
+const OpDef kResizeF32 = {Op::kResize, DType::kF32,    -1,      quant_rule(),
+                          plan_f32,    prepare<float>, run_f32, nullptr};
+
+}  // namespace intaglio

@@ -1,0 +1,32 @@
+// Runs a strided copy of a tensor's elements, of 1 or 4 bytes, in pieces.
+#pragma once
+
+#include "kernels/strided_copy.h"
+#include "runtime/op.h"
+#include "runtime/ops/split.h"
+
+namespace intaglio {
+
+// Elements from one index of each axis to the next.
+inline void row_major_steps(const Shape& shape, int32_t* steps) {
+  int32_t step = 1;
+  for (int32_t i = shape.rank - 1; i >= 0; --i) {
+    steps[i] = step;
+    step *= shape[i];
+  }
+}
+
+template <typename T>
+void run_strided_copy(const NodeRun& run, const StridedCopy& copy, const T* x, T* y) {
+  int64_t elements = 1;
+  for (int32_t i = 1; i < copy.rank; ++i) elements *= copy.dims[i];
+  for_pieces(*run.executor, copy.dims[0], kPieceWork / elements, [&](int32_t first, int32_t count) {
+    if constexpr (sizeof(T) == 1) {
+      strided_copy_8(copy, x, y, first, first + count);
+    } else {
+      strided_copy_32(copy, x, y, first, first + count);
+    }
+  });
+}
+
+}  // namespace intaglio

@@ -1,0 +1,71 @@
+// Output index i of an axis is input index begin + i * stride. A stride below 0 walks back.
+#include "runtime/ops/checks.h"
+#include "runtime/ops/strided_copy_run.h"
+
+namespace intaglio {
+namespace {
+
+Error check_slice(const NodeView& node) {
+  const NodeOptions& o = node.info.options;
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  ITG_TRY(check_output_rank(node, in.rank));
+  for (const Span<const int32_t>& list : {o.begin, o.strides})
+    if (list.size != static_cast<size_t>(in.rank))
+      return node.error(Status::kBadRank, static_cast<int64_t>(list.size), in.rank);
+  for (int32_t i = 0; i < in.rank; ++i) {
+    const int32_t first = o.begin[static_cast<size_t>(i)], stride = o.strides[static_cast<size_t>(i)];
+    if (stride == 0) return node.error(Status::kBadStride, 0, in[i]);
+    const int64_t last = first + int64_t{stride} * (out[i] - 1);
+    for (const int64_t index : {int64_t{first}, last})
+      if (index < 0 || index >= in[i]) return node.input_error(Status::kBadSlice, 0, index, in[i]);
+  }
+  return kNoError;
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_slice(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  return check_slice(node);
+}
+
+template <typename T>
+void run_slice(const NodeView& node, const NodeRun& run) {
+  const NodeOptions& o = node.info.options;
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  int32_t x_steps[kMaxRank], y_steps[kMaxRank];
+  row_major_steps(in, x_steps);
+  row_major_steps(out, y_steps);
+  ptrdiff_t start = 0;
+  for (int32_t i = 0; i < in.rank; ++i) {
+    start += static_cast<ptrdiff_t>(o.begin[static_cast<size_t>(i)]) * x_steps[i];
+    // Where an axis gives one element its step is never taken, whatever the stride.
+    x_steps[i] = out[i] > 1 ? x_steps[i] * o.strides[static_cast<size_t>(i)] : 0;
+  }
+  run_strided_copy<T>(run, make_strided_copy(out.dims, x_steps, y_steps, out.rank),
+                      run.input<T>(node, 0) + start, run.output<T>(node));
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.output = OutputRule::kSameAsInput;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kStridedSliceS8, kStridedSliceF32;
+const OpDef kStridedSliceS8 = {Op::kStridedSlice, DType::kS8,         -1,     quant_rule(), plan_s8,
+                               nullptr,           run_slice<uint8_t>, nullptr};
+const OpDef kStridedSliceF32 = {Op::kStridedSlice, DType::kF32,         -1,     quant_rule(), plan_f32,
+                                nullptr,           run_slice<uint32_t>, nullptr};
+
+}  // namespace intaglio

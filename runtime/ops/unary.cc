@@ -1,0 +1,100 @@
+// Functions of one variable. Each is an FP32 operator of its own; in int8 all of them are Lookups, whose
+// tables the calibrator bakes from the double functions here.
+#include <cfloat>
+
+#include "kernels/unary_f32.h"
+#include "runtime/op.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/split.h"
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+bool is_finite(float v) { return v >= -FLT_MAX && v <= FLT_MAX; }
+
+Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  const NodeOptions& o = node.info.options;
+  if (!is_finite(o.alpha)) return node.error(Status::kBadAttribute, 0);
+  if (!is_finite(o.beta)) return node.error(Status::kBadAttribute, 1);
+  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  plan->kernel = static_cast<uint16_t>(unary_f32_select(context.isa));
+  return kNoError;
+}
+
+template <UnaryF32 Function>
+void run(const NodeView& node, const NodeRun& run) {
+  const NodeOptions& o = node.info.options;
+  const auto* const x = run.input<float>(node, 0);
+  auto* const y = run.output<float>(node);
+  const auto kernel = unary_f32_kernel(run.kernel).function;
+  // An element costs some four times an addition.
+  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork / 4,
+             [&](int32_t first, int32_t count) {
+               kernel({Function, o.alpha, o.beta, x + first, y + first, count});
+             });
+}
+
+const char* kernel_name(uint16_t kernel) { return unary_f32_kernel(kernel).name; }
+
+double leaky_relu(const NodeOptions& o, double x) { return x > 0.0 ? x : static_cast<double>(o.alpha) * x; }
+double sigmoid(const NodeOptions&, double x) { return sigmoid_real(x); }
+double hyperbolic_tangent(const NodeOptions&, double x) { return tanh_real(x); }
+double hard_swish(const NodeOptions&, double x) {
+  const double v = x + 3.0;
+  return x * (v < 0.0 ? 0.0 : (v > 6.0 ? 6.0 : v)) / 6.0;
+}
+double hard_sigmoid(const NodeOptions& o, double x) {
+  const double v = static_cast<double>(o.alpha) * x + static_cast<double>(o.beta);
+  return v < 0.0 ? 0.0 : (v > 1.0 ? 1.0 : v);
+}
+double swish(const NodeOptions&, double x) { return x * sigmoid_real(x); }
+double gelu(const NodeOptions&, double x) { return 0.5 * x * (1.0 + erf_real(x * 0.70710678118654752)); }
+double exponential(const NodeOptions&, double x) { return exp_real(x); }
+double magnitude(const NodeOptions&, double x) { return x < 0.0 ? -x : x; }
+
+using Unary = double (*)(const NodeOptions& options, double x);
+
+constexpr QuantRule observed(Unary function) {
+  QuantRule rule;
+  rule.table = TableRule::kUnary;
+  rule.unary = function;
+  return rule;
+}
+
+constexpr QuantRule fixed(Unary function, float scale, int32_t zero_point) {
+  QuantRule rule = observed(function);
+  rule.output = OutputRule::kFixed;
+  rule.fixed_scale = scale;
+  rule.fixed_zero_point = zero_point;
+  return rule;
+}
+
+template <UnaryF32 Function>
+constexpr OpDef define(Op op, const QuantRule& rule) {
+  return {op, DType::kF32, 0, rule, plan, nullptr, run<Function>, kernel_name};
+}
+
+constexpr float kUnitScale = 1.0f / 256.0f;
+constexpr int32_t kUnitZeroPoint = -128;
+
+}  // namespace
+
+extern const OpDef kLeakyReluF32, kSigmoidF32, kTanhF32, kHardSwishF32, kHardSigmoidF32, kSwishF32, kGeluF32,
+    kExpF32, kAbsF32;
+const OpDef kLeakyReluF32 = define<UnaryF32::kLeakyRelu>(Op::kLeakyRelu, observed(leaky_relu));
+const OpDef kSigmoidF32 =
+    define<UnaryF32::kSigmoid>(Op::kSigmoid, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kTanhF32 = define<UnaryF32::kTanh>(Op::kTanh, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
+const OpDef kHardSwishF32 = define<UnaryF32::kHardSwish>(Op::kHardSwish, observed(hard_swish));
+const OpDef kHardSigmoidF32 =
+    define<UnaryF32::kHardSigmoid>(Op::kHardSigmoid, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kSwishF32 = define<UnaryF32::kSwish>(Op::kSwish, observed(swish));
+const OpDef kGeluF32 = define<UnaryF32::kGelu>(Op::kGelu, observed(gelu));
+const OpDef kExpF32 = define<UnaryF32::kExp>(Op::kExp, observed(exponential));
+const OpDef kAbsF32 = define<UnaryF32::kAbs>(Op::kAbs, observed(magnitude));
+
+}  // namespace intaglio

@@ -1,0 +1,16 @@
+// Real functions in double for baked tables: our own, so that every machine bakes the same bytes. libm is
+// not called. Operators name them in their rules for the calibrator; a device that runs int8 alone links
+// none.
+#pragma once
+
+namespace intaglio {
+
+double exp_real(double x);    // relative error below 1e-13; 0 below -745, infinity above 709.78
+double log2_real(double x);   // x > 0, finite; absolute error below 1e-13 of the larger of 1 and |result|
+double round_even(double x);  // nearest integer, half to even, |x| < 2^51
+
+double sigmoid_real(double x);  // 1 / (1 + exp(-x))
+double tanh_real(double x);     // absolute error below 1e-13
+double erf_real(double x);      // the error function; relative error below 1e-13
+
+}  // namespace intaglio
