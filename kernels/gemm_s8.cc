@@ -4,23 +4,24 @@
 
 namespace intaglio {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes) \
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...) \
   void gemm_s8_##suffix(const GemmS8Args& args);
 #include "kernels/gemm_s8_kernels.inc"
 #undef ITG_GEMM_S8
 
 namespace {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes) \
-  {"gemm_s8_" #suffix,                                                     \
-   ITG_NEEDS_##isa,                                                        \
-   mr,                                                                     \
-   nr,                                                                     \
-   kr,                                                                     \
-   lhs_offset,                                                             \
-   packs,                                                                  \
-   lhs_bytes,                                                              \
-   ITG_COMPILED_##isa(gemm_s8_##suffix)},
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...) \
+  {"gemm_s8_" #suffix,                                                          \
+   ITG_NEEDS_##isa,                                                             \
+   mr,                                                                          \
+   nr,                                                                          \
+   kr,                                                                          \
+   lhs_offset,                                                                  \
+   packs,                                                                       \
+   lhs_bytes,                                                                   \
+   ITG_COMPILED_##isa(gemm_s8_##suffix),                                        \
+   __VA_ARGS__},
 const GemmS8Kernel kKernels[] = {
 #include "kernels/gemm_s8_kernels.inc"
 };
@@ -29,6 +30,21 @@ const GemmS8Kernel kKernels[] = {
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 int64_t round_up(int64_t v, int64_t multiple) { return (v + multiple - 1) / multiple * multiple; }
+
+// Whether the kernel's sums of two products fit int16 all over this column, [taps][k].
+bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, int32_t k) {
+  for (int32_t t = 0; t < taps; ++t, column += k)
+    for (int32_t i = 0; i + kernel.pair_gap < k; ++i)
+      if (i % kernel.kr < kernel.pair_gap && column[i] == -128 && column[i + kernel.pair_gap] == -128)
+        return false;
+  return true;
+}
+
+// Columns of the panel whose first is n - left.
+int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
+  return left < kernel.nr && kernel.last_nr > 0 ? static_cast<int32_t>(round_up(left, kernel.last_nr))
+                                                : kernel.nr;
+}
 
 }  // namespace
 
@@ -47,20 +63,22 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t 
 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kernel.packs) return 0;
-  const int64_t correction = kernel.lhs_offset != 0 ? int64_t{kernel.nr} * 4 : 0;
-  const int64_t panel = correction + int64_t{taps} * round_up(k, kernel.kr) * kernel.nr;
-  return round_up(n, kernel.nr) / kernel.nr * panel;
+  const int32_t full = n / kernel.nr * kernel.nr;
+  const int64_t columns = full < n ? int64_t{full} + panel_columns(kernel, n - full) : full;
+  const int32_t head = (kernel.lhs_offset != 0 ? 4 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
+  return columns * (head + int64_t{taps} * round_up(k, kernel.kr));
 }
 
 void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, int32_t taps, int32_t k,
                   void* packed) {
   if (!kernel.packs) return;
-  const int32_t nr = kernel.nr, kr = kernel.kr;
+  const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
   const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;
-  for (int32_t first = 0; first < n; first += nr) {
+  for (int32_t first = 0; first < n; first += kernel.nr) {
+    const int32_t end = first + panel_columns(kernel, n - first);
     if (kernel.lhs_offset != 0) {
-      for (int32_t c = first; c < first + nr; ++c) {
+      for (int32_t c = first; c < end; ++c) {
         uint32_t sum = 0;
         for (ptrdiff_t i = 0; c < n && i < column_stride; ++i)
           sum += static_cast<uint32_t>(int32_t{weights[c * column_stride + i]});
@@ -69,9 +87,16 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, 
         out += sizeof correction;
       }
     }
+    if (kernel.pair_gap != 0) {
+      for (int32_t c = first; c < end; ++c) {
+        const int32_t fits = c >= n || pairs_fit(kernel, weights + c * column_stride, taps, k) ? 1 : 0;
+        memcpy(out, &fits, sizeof fits);
+        out += sizeof fits;
+      }
+    }
     for (int32_t t = 0; t < taps; ++t)
       for (int32_t i = 0; i < k; i += kr)
-        for (int32_t c = first; c < first + nr; ++c)
+        for (int32_t c = first; c < end; ++c)
           for (int32_t j = i; j < i + kr; ++j)
             *out++ =
                 c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};

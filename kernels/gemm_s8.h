@@ -11,7 +11,9 @@
 // Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used
 // in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a
 // kernel reads its rows as x + lhs_offset, a panel starts with int32[nr]: -lhs_offset * sum w, to be added to
-// the bias. output may be residual itself (same stride); else it overlaps nothing.
+// the bias. Where it sums the products of depths i and i + pair_gap in int16, it starts with int32[nr], 1 for
+// a column where no such pair of weights is -128 twice: 2 * 128 * 128 is the one sum that does not fit.
+// output may be residual itself (same stride); else it overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +46,8 @@ struct GemmS8Kernel {
   bool packs;
   int32_t lhs_bytes;  // of each element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
+  int32_t last_nr = 0;   // a last panel of fewer than nr columns has a multiple of this many; 0: nr
+  int32_t pair_gap = 0;  // 0: no sums in int16
 };
 
 // Best first. The scalar kernel is the last one and fits always.

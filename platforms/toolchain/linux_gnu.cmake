@@ -1,0 +1,10 @@
+# What the Linux toolchain files share: ITG_TRIPLE names the compiler, ITG_QEMU the emulator.
+set(CMAKE_C_COMPILER ${ITG_TRIPLE}-gcc)
+set(CMAKE_CXX_COMPILER ${ITG_TRIPLE}-g++)
+# Appended: a user of the installed package has roots of its own.
+list(APPEND CMAKE_FIND_ROOT_PATH /usr/${ITG_TRIPLE})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR ${ITG_QEMU} ${ITG_QEMU_OPTIONS} -L /usr/${ITG_TRIPLE})
