@@ -103,6 +103,23 @@ class Baker {
     return f32_[t];
   }
 
+  // `tensor` of the graph with the parameters `p`: itself, or a Lookup behind it.
+  int32_t requantized(int32_t tensor, const QuantParams& p) {
+    const TensorInfo info = graph_.tensors[static_cast<size_t>(tensor)];
+    const QuantParams own{info.quantization.scales[0], info.quantization.zero_point};
+    if (own.scale == p.scale && own.zero_point == p.zero_point) return tensor;
+    const Span<int8_t> codes = arena_.make<int8_t>(256);
+    if (codes.empty()) return tensor;
+    make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
+    const int32_t shape[] = {256};
+    const int32_t made = add_s8(info, "/requantized", p);
+    const char* const name = graph_.tensors[static_cast<size_t>(made)].name;
+    const int32_t inputs[] = {tensor, add_tensor(graph_, arena_, name, DType::kS8, shape)};
+    set_constant(inputs[1], codes.data, codes.size);
+    add_node(graph_, arena_, Op::kLookup, name, inputs, {&made, 1});
+    return made;
+  }
+
   // A constant operand that is no weight: quantized like an activation, over its own range.
   int32_t constant_s8(const TensorInfo& info) {
     const auto* values = reinterpret_cast<const float*>(info.constant.data);
@@ -137,6 +154,7 @@ class Baker {
     for (size_t i = 0; i < count; ++i) {
       const bool is_index = static_cast<int8_t>(i) == rule.index_input;
       inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i) ? -1 : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
+      if (rule.inputs_as_output && inputs[i] >= 0) inputs[i] = requantized(inputs[i], params(node.outputs[0]));
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;

@@ -63,6 +63,42 @@ class Finish {
       if (model.tensor(t).is_constant() || memory_.slots.slots.root(t) != t) continue;
       memory_.slots.slots.set(t, params_of_root(t));
     }
+    for (int32_t n = 0; n < model.node_count(); ++n) share_with_inputs(n);
+  }
+
+  // A Concat's inputs take its scale where that costs them less than 1 dB; the others are requantized when baked.
+  void share_with_inputs(int32_t n) {
+    constexpr float kOneDecibel = 1.122f;
+    const NodeInfo node = memory_.model.node(n);
+    const OpDef* const def = find_op(float_ops(), memory_.model, node);
+    if (def == nullptr || !def->quant.inputs_as_output) return;
+    JointSlots& slots = memory_.slots.slots;
+    const QuantParams whole = slots.params(node.outputs[0]);
+    for (const int32_t input : node.inputs) {
+      if (input < 0 || memory_.model.tensor(input).is_constant()) continue;
+      const int32_t root = slots.root(input);
+      const QuantParams own = slots.params(root);
+      const bool fits = own.scale <= whole.scale && whole.scale < own.scale * kOneDecibel;
+      if (fits && covers(whole, own) && is_free(root)) slots.set(root, whole);
+    }
+  }
+
+  // Whether every value that `inner` has a code for lies within `outer`, up to one step.
+  static bool covers(const QuantParams& outer, const QuantParams& inner) {
+    const auto end = [](const QuantParams& p, int32_t code) { return p.scale * static_cast<float>(code - p.zero_point); };
+    return end(outer, -128) <= end(inner, -128) + outer.scale && end(outer, 127) >= end(inner, 127) - outer.scale;
+  }
+
+  // Observed: neither fixed by its operator nor by its pixels.
+  bool is_free(int32_t tensor) const {
+    for (const int32_t input : memory_.model.inputs())
+      if (input == tensor) return false;
+    for (int32_t n = 0; n < memory_.model.node_count(); ++n) {
+      const NodeInfo node = memory_.model.node(n);
+      const OpDef* const def = find_op(float_ops(), memory_.model, node);
+      if (node.outputs[0] == tensor) return def != nullptr && def->quant.output == OutputRule::kObserved;
+    }
+    return false;
   }
 
   QuantParams params_of_root(int32_t tensor) const {
@@ -109,15 +145,19 @@ class Finish {
 
   void set_provenance() {
     const CalibratorOptions& options = memory_.options;
-    char text[96] = {};
-    const auto append = [&text](const char* words) { strncat(text, words, sizeof text - strlen(text) - 1); };
-    append(options.symmetric ? "symmetric" : "asymmetric");
-    append(options.weight_bits == 7 ? ", 7-bit weights" : ", 8-bit weights");
-    append(options.bias_correction ? ", bias correction" : ", no recovery");
-    if (!options.float_nodes.empty()) append(", some nodes in float");
+    const char* const words[] = {options.symmetric ? "symmetric" : "asymmetric",
+                                 options.weight_bits == 7 ? ", 7-bit weights" : ", 8-bit weights",
+                                 options.bias_correction ? ", bias correction" : ", no recovery",
+                                 options.float_nodes.empty() ? "" : ", some nodes in float"};
+    char text[96];
+    size_t length = 0;
+    for (const char* const part : words) {
+      memcpy(text + length, part, strlen(part));
+      length += strlen(part);
+    }
     graph_.calibration.library_version = kLibraryVersion;
     graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];
-    graph_.calibration.options = arena_.copy_name(text);
+    graph_.calibration.options = arena_.copy_name(text, length);
     graph_.calibration.samples = memory_.seen.sample_count;
     graph_.calibration.samples_digest = {memory_.seen.samples.bytes, sizeof memory_.seen.samples.bytes};
   }

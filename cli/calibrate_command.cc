@@ -271,13 +271,13 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
-  for (int32_t n = 0; n < file->model().node_count(); ++n) {
-    for (const int32_t t : file->model().node(n).outputs) {
-      if (file->model().tensor(t).dtype != DType::kF32)
-        return Failure{arguments.model +
-                       ": is not FP32 throughout, and only FP32 models can be calibrated; give the "
-                       "model that 'intaglio import' made from the float network"};
-    }
+  for (int32_t t = 0; t < file->model().tensor_count(); ++t) {
+    const TensorInfo info = file->model().tensor(t);
+    if (!info.is_constant() && info.dtype != DType::kF32)
+      return Failure{
+          arguments.model +
+          ": is not FP32 throughout, and only FP32 models can be calibrated; give the model that 'intaglio "
+          "import' made from the float network"};
   }
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();

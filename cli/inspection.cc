@@ -234,7 +234,10 @@ void print_images(const Model& model) {
     const ImageInput image = model.image(i);
     print("  %-14s %s, %s, (pixel - mean) * norm:", "preprocessing",
           kColorNames[static_cast<size_t>(image.color)], kResizeNames[static_cast<size_t>(image.resize)]);
-    for (int32_t c = 0; c < image.channels; ++c) {
+    // One pair of numbers where all channels have the same.
+    const bool same = std::equal(image.mean + 1, image.mean + image.channels, image.mean) &&
+                      std::equal(image.norm + 1, image.norm + image.channels, image.norm);
+    for (int32_t c = 0; c < (same ? 1 : image.channels); ++c) {
       print("%s mean %.9g norm %.9g", c == 0 ? "" : ",", static_cast<double>(image.mean[c]),
             static_cast<double>(image.norm[c]));
     }

@@ -36,7 +36,8 @@ std::string decimal(double value, int digits);  // "exact" where it is infinite,
 std::string grouped(uint64_t number);           // 1 234 567
 std::string shape_text(const Shape& shape);     // 1x28x28x3
 
-// Columns as wide as they need to be; the first `left` ones flush left, the others flush right.
+// Columns as wide as they need to be, long names cut in their middle; the first `left` ones flush left, the
+// others flush right.
 class Table {
  public:
   Table(std::vector<std::string> titles, size_t left);

@@ -22,7 +22,7 @@ class Suspects {
   size_t count() const { return count_; }
   void warn(const std::string& what) const {
     if (count_ == 0) return;
-    print_warning(std::to_string(count_) + (count_ == 1 ? " sample " : " samples ") + what + ": " + names_ +
+    print_warning(what + " (" + std::to_string(count_) + "): " + names_ +
                   (count_ > kNamesInWarning ? ", ..." : ""));
   }
 
@@ -84,11 +84,12 @@ Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSessi
     if (is_near_uniform(scores)) uniform.add(name);
   }
   progress.clear();
-  duplicates.warn("have the same content as another; each counts");
-  constants.warn("have one value everywhere");
-  beyond.warn("hold values that no pixel gives by the model's preprocessing; is the array made for it?");
+  duplicates.warn("samples with the same content as another; each counts");
+  constants.warn("samples with one value everywhere");
+  beyond.warn(
+      "samples with values that no pixel gives by the model's preprocessing; is the array made for it?");
   if (2 * uniform.count() > samples.count())
-    uniform.warn("get nearly equal scores for all classes; is the preprocessing right?");
+    uniform.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
   const bool one_class =
       found.size() > 1 && std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
   if (one_class)

@@ -1,7 +1,7 @@
 # Which ISAs have kernels in this build, and the flags of each. A file named *_<isa>.cc is compiled with
 # the flags of <isa>, so a new kernel needs no edit here.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-  set(_itg_isas avx2)
+  set(_itg_isas avx2 avxvnni avx512vnni)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(_itg_isas neon neondot neoni8mm)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^armv7" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
@@ -12,6 +12,8 @@ endif()
 set(ITG_KERNELS "${_itg_isas}" CACHE STRING "ISAs with kernels of their own, beside scalar")
 
 set(ITG_FLAGS_avx2 -mavx2 -mfma)
+set(ITG_FLAGS_avxvnni -mavx2 -mfma -mavxvnni)
+set(ITG_FLAGS_avx512vnni -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512)
 # gcc's scheduler before register allocation lengthens lives until accumulators spill: the order of the source stays.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(_itg_order -fno-schedule-insns)

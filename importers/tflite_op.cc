@@ -34,6 +34,13 @@ Shape shape_of(const tflite::Tensor& tensor) {
   return shape;
 }
 
+// The verifier does not ask that vectors of 64-bit numbers are aligned.
+int64_t long_at(const flatbuffers::Vector<int64_t>& values, uint32_t i) {
+  int64_t value = 0;
+  std::memcpy(&value, values.Data() + size_t{i} * sizeof value, sizeof value);
+  return value;
+}
+
 void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
   const tflite::Quantization* quantization = tensor.quantization();
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
@@ -50,8 +57,10 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
       fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
   }
   if (quantization->zero_point() == nullptr) return;
-  for (const int64_t zero_point : *quantization->zero_point()) {
-    const bool varies = zero_point != quantization->zero_point()->Get(0);
+  const auto* zero_points = quantization->zero_point();
+  for (uint32_t i = 0; i < zero_points->size(); ++i) {
+    const int64_t zero_point = long_at(*zero_points, i);
+    const bool varies = zero_point != long_at(*zero_points, 0);
     if (zero_point < -128 || zero_point > 127 || (made.axis >= 0 && zero_point != 0) || varies)
       fail("the zero point ", zero_point, " is not allowed",
            made.axis >= 0 ? " with a scale for each channel" : "");

@@ -128,5 +128,57 @@ TEST_CASE("FP32 results are canonical: one NaN, no negative zero") {
   CHECK(bits_of(y) == std::vector<uint32_t>{0u, 0u, 0x7fc00000u, 0u, 0xff800000u});
 }
 
+TEST_CASE("int8 multiplication: the exact product, requantized, in place too") {
+  Random random(5);
+  for (int32_t trial = 0; trial < 100; ++trial) {
+    const int32_t lo = random.between(-128, 127), hi = random.between(lo, 127);
+    const MulS8 p{random.between(-128, 127), random.between(-128, 127), random.real(0.0001f, 0.1f),
+                  make_output_s8(random.between(-128, 127), lo, hi)};
+    for (const int32_t n : kSizes) {
+      const std::vector<int8_t> a = random.codes(static_cast<size_t>(2 * n)),
+                                b = random.codes(static_cast<size_t>(n));
+      std::vector<int8_t> y = a, expected(a.size()), expected_one(a.size());
+      for (size_t i = 0; i < a.size(); ++i) {
+        const auto product = [&](int8_t code) {
+          return requantize_s8((a[i] - p.a_zero_point) * (code - p.b_zero_point), p.multiplier, p.output);
+        };
+        expected[i] = product(b[i % b.size()]);
+        expected_one[i] = product(b[0]);
+      }
+      mul_rows_s8(y.data(), b.data(), y.data(), 2, n, p);
+      REQUIRE(y == expected);
+      mul_code_s8(a.data(), b[0], y.data(), 2 * n, p);
+      REQUIRE(y == expected_one);
+    }
+  }
+}
+
+TEST_CASE("a table a column") {
+  Random random(6);
+  for (const int32_t n : {1, 2, 5, 64, 65}) {
+    const std::vector<int8_t> tables = random.codes(256 * static_cast<size_t>(n));
+    std::vector<int8_t> x = random.codes(3 * static_cast<size_t>(n)), expected(x.size());
+    for (size_t i = 0; i < x.size(); ++i)
+      expected[i] = tables[i % static_cast<size_t>(n) * 256 + static_cast<size_t>(x[i] + 128)];
+    lookup_rows_s8(x.data(), tables.data(), x.data(), 3, n);
+    REQUIRE(x == expected);
+  }
+}
+
+TEST_CASE("FP32 slopes a column") {
+  Random random(7);
+  for (const int32_t n : kSizes) {
+    std::vector<float> x = random.reals(static_cast<size_t>(2 * n), -4.0f, 4.0f);
+    const std::vector<float> slope = random.reals(static_cast<size_t>(n), -1.0f, 1.0f);
+    x[0] = f32_from_bits(0xffc00000u);
+    std::vector<float> expected(x.size());
+    for (size_t i = 0; i < x.size(); ++i)
+      expected[i] = x[i] > 0.0f ? x[i] : slope[i % slope.size()] * x[i] + 0.0f;
+    expected[0] = f32_from_bits(0x7fc00000u);
+    prelu_rows_f32(x.data(), slope.data(), x.data(), 2, n);
+    REQUIRE(bits_of(x) == bits_of(expected));
+  }
+}
+
 }  // namespace
 }  // namespace intaglio

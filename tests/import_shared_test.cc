@@ -9,7 +9,7 @@ namespace {
 std::vector<Op> ops_of(const std::string& folder, const std::string& model) {
   const auto file = read_file(folder + "/models/" + model, kMaxModelBytes);
   REQUIRE_MESSAGE(file, file.message());
-  Import import(file->span(), {}, model);
+  Import import(file->span(), ImportOptions(), model);
   REQUIRE_MESSAGE(import.good(), import.message());
   return import.ops();
 }

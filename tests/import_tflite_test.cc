@@ -275,6 +275,28 @@ TEST_CASE("hybrid weights, unknown operators and bad indices are refused") {
   }
 }
 
+// Found by the fuzzer.
+TEST_CASE("64-bit numbers that are not aligned") {
+  for (const bool filled : {false, true}) {
+    TfliteBuilder file;
+    auto& fbb = file.fbb();
+    const auto scale = fbb.CreateVector(std::vector<float>{0.5f});
+    if (filled)
+      fbb.CreateVector(std::vector<int32_t>{1, 2});  // 12 bytes: moves what follows by half a number
+    fbb.StartVector(2, sizeof(int32_t));
+    fbb.PushElement<int32_t>(0);
+    fbb.PushElement<int32_t>(7);
+    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> zero_point(fbb.EndVector(1));
+    const auto quantization = tflite::CreateQuantization(fbb, scale, zero_point);
+    const int32_t x = file.tensor("x", kTfliteInt8, {1, 2}, quantization);
+    const int32_t y = file.tensor("y", kTfliteFloat, {1, 2});
+    file.op(kTfliteDequantize, {x}, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.input().quantization.zero_point == 7);
+  }
+}
+
 TEST_CASE("bytes that are neither format") {
   holds(Import(std::string("hello, world, this is no model")).message(), "neither a TFLite file");
   holds(Import(std::string("abc")).message(), "too few");

@@ -5,55 +5,26 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 #include "kernels/exp_f32.h"
 #include "kernels/requant.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
+#include "tests/support/run_widths.h"
 
 namespace intaglio {
 namespace {
 
-using test::AlignedBytes;
 using test::bits_of;
 using test::ModelBuilder;
 using test::Random;
 using test::RunningModel;
-using Dims = std::vector<int32_t>;
+using test::Dims;
+using test::elements;
+using test::run_widths;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-size_t elements(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), size_t{1},
-                         [](size_t n, int32_t dim) { return n * static_cast<size_t>(dim); });
-}
-
-// An executor that runs its tasks from the last to the first.
-void run_backwards(void*, int32_t count, void (*task)(void* argument, int32_t i), void* argument) {
-  for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
-}
-
-// The model's output, which no width changes.
-template <typename Out, typename In>
-std::vector<Out> run_widths(ModelBuilder& b, const std::vector<std::vector<In>>& inputs) {
-  const AlignedBytes file = b.finish();
-  std::vector<Out> first;
-  for (const int32_t width : {1, 3}) {
-    SessionOptions options;
-    if (width > 1) options.executor = {nullptr, width, run_backwards};
-    RunningModel model(AlignedBytes(file.view()), all_ops(), options);
-    REQUIRE_MESSAGE(model.error().ok(), test::text_of(model.error()));
-    for (size_t i = 0; i < inputs.size(); ++i) model.set_input(inputs[i], static_cast<int32_t>(i));
-    model.session().run();
-    const std::vector<Out> found = model.output<Out>();
-    if (width == 1) first = found;
-    REQUIRE(found.size() == first.size());
-    REQUIRE(memcmp(found.data(), first.data(), first.size() * sizeof(Out)) == 0);
-  }
-  return first;
-}
 
 struct QuantS8 {
   float scale;

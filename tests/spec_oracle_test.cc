@@ -262,8 +262,9 @@ TEST_CASE("mean") {
   });
 }
 
-TEST_CASE("add") {
-  for_each_case("add", 7, [](VectorFile& file) {
+// y = op(a, b), where b is repeated over the leading dimensions of a.
+void check_binary(const char* name, Op op) {
+  for_each_case(name, 7, [op](VectorFile& file) {
     Numbers p(file.s32());
     const int32_t z_a = p.next(), z_b = p.next(), z_out = p.next(), lo = p.next(), hi = p.next();
     const std::vector<int32_t> a_shape = file.s32(), b_shape = file.s32();
@@ -273,13 +274,17 @@ TEST_CASE("add") {
     const int32_t ta = b.tensor("a", DType::kS8, a_shape, s[0], z_a);
     const int32_t tb = b.tensor("b", DType::kS8, b_shape, s[1], z_b);
     const int32_t ty = b.tensor("y", DType::kS8, a_shape, s[2], z_out);
-    clamp_codes(b.node(Op::kAdd, {ta, tb}, {ty}), lo, hi);
+    clamp_codes(b.node(op, {ta, tb}, {ty}), lo, hi);
     b.input(ta);
     b.input(tb);
     b.output(ty);
     REQUIRE(run_model<int8_t>(b, a, second) == file.s8());
   });
 }
+
+TEST_CASE("add") { check_binary("add", Op::kAdd); }
+TEST_CASE("subtract") { check_binary("sub", Op::kSub); }
+TEST_CASE("multiply") { check_binary("mul", Op::kMul); }
 
 TEST_CASE("parameters of add") {
   for_each_case("add_params", 2, [](VectorFile& file) {

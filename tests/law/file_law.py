@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 MAX_LINES = 400
-SKIPPED_FOLDERS = {".git", ".cache", "build", "dist", "CMakeFiles", "__pycache__"}
+SKIPPED_FOLDERS = re.compile(r"\.(?!ci$).*|build.*|dist|CMakeFiles|__pycache__|venv")  # no sources of ours
 SHARED_NAMES = {"CMakeLists.txt", "README.md", ".gitignore"}
 DATA = {".png", ".jpg", ".npy", ".bin", ".itg", ".onnx", ".tflite"}  # numbered files, one series a folder
 CODE = {".cc", ".h", ".c", ".inc", ".py", ".cmake", ".fbs"}
@@ -21,7 +21,7 @@ UNDONE = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK
 
 def files(root):
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
+        folders[:] = sorted(f for f in folders if not SKIPPED_FOLDERS.fullmatch(f))
         for name in sorted(names):
             yield pathlib.Path(folder, name)
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-MEMORY_AND_STRINGS = {"memcpy", "memset", "memmove", "memcmp", "strlen", "strcmp", "strncmp", "strncat",
+MEMORY_AND_STRINGS = {"memcpy", "memset", "memmove", "memcmp", "strlen", "strcmp", "strncmp",
                       "strchr", "strstr"}
 SYSTEM = {"getauxval", "__getauxval", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
 # What compilers put in place of an operation: 64-bit division and shifts on 32-bit machines, ARM's EABI, and

@@ -197,8 +197,15 @@ class Maker:
         q = self.spec.mean(acc, n, s_in, s_out, z_out, lo, hi)
         return [s32(z_in, z_out, lo, hi), s32(np.array(shape)), s32(np.array(axes)), reals(s_in, s_out), s8(x), s8(q)]
 
-    # add: s32 [z_a, z_b, z_out, lo, hi], s32 shape of a, s32 shape of b, f32 [s_a, s_b, s_out], s8 a, s8 b, s8 output
-    def add(self):
+    # add, sub, mul: s32 [z_a, z_b, z_out, lo, hi], s32 shape of a, s32 shape of b, f32 [s_a, s_b, s_out], s8 a, s8 b,
+    # s8 output
+    def sub(self):
+        return self.add(lambda params: (params[0], -params[1], params[2]))
+
+    def mul(self):
+        return self.add(product=True)
+
+    def add(self, change=lambda params: params, product=False):
         rank = self.integer(1, 4)
         shape = [self.integer(1, 9) for _ in range(rank)]
         shape[-1] = self.integer(1, 90)
@@ -208,7 +215,11 @@ class Maker:
         s_a = self.scale()
         s_b, s_out = f32(s_a * self.scale(-6, 6)), f32(s_a * self.scale(-4, 6))
         a, b = self.codes(*shape), self.codes(*b_shape)
-        q = self.spec.add(a, z_a, b, z_b, self.spec.add_params(s_a, s_b, s_out), z_out, lo, hi)
+        if product:
+            s_out = f32(s_a * s_b * self.scale(0, 8))
+            q = self.spec.mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo, hi)
+        else:
+            q = self.spec.add(a, z_a, b, z_b, change(self.spec.add_params(s_a, s_b, s_out)), z_out, lo, hi)
         return [s32(z_a, z_b, z_out, lo, hi), s32(np.array(shape)), s32(np.array(b_shape)), reals(s_a, s_b, s_out),
                 s8(a), s8(b), s8(q)]
 
@@ -270,6 +281,7 @@ class Maker:
 
 
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
+         "sub": 300, "mul": 300,
          "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "requantize": 200}
 
 

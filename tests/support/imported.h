@@ -23,7 +23,7 @@ struct Import {
                   const std::string& path = "model")
       : outcome(import_model(bytes, path, options, memory)) {}
   explicit Import(const std::string& bytes, const ImportOptions& options = {})
-      : Import({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, options) {}
+      : Import(Span<const uint8_t>(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()), options) {}
 
   bool good() const { return static_cast<bool>(outcome); }
   const std::string& message() const { return outcome.message(); }
@@ -98,7 +98,7 @@ double golden_difference(const std::string& folder, const std::string& model, co
                          bool nchw = false) {
   auto file = read_file(folder + "/models/" + model, kMaxModelBytes);
   REQUIRE_MESSAGE(file, file.message());
-  Import import(file->span(), {}, model);
+  Import import(file->span(), ImportOptions(), model);
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.count(Op::kTranspose) == 0);
   RunningModel running(import.write());

@@ -53,6 +53,10 @@ class TfliteBuilder {
       const std::vector<int64_t> zero_points(scales.scale.size(), scales.zero_point);
       quantization = tflite::CreateQuantizationDirect(fbb_, &scales.scale, &zero_points, scales.axis);
     }
+    return this->tensor(name, type, shape, quantization, buffer);
+  }
+  int32_t tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
+                 flatbuffers::Offset<tflite::Quantization> quantization, uint32_t buffer = 0) {
     tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, buffer, name.c_str(), quantization));
     return static_cast<int32_t>(tensors_.size()) - 1;
   }

@@ -1,4 +1,4 @@
-#include "kernels/resize.h"
+#include "kernels/resize_rows.h"
 
 #include "kernels/canonical_f32.h"
 #include "kernels/fma_f32.h"

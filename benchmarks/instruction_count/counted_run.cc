@@ -1,0 +1,218 @@
+// Runs one kernel or one model a given number of times, to be counted from outside: the instructions of n + 1
+// runs less those of n are those of one. Prints its multiply-accumulates.
+//
+//   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
+//   counted_run model RUNS FILE   with all that this CPU has
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "intaglio/session.h"
+#include "kernels/dwconv_f32.h"
+#include "kernels/dwconv_s8.h"
+#include "kernels/gemm_f32.h"
+#include "kernels/gemm_s8.h"
+
+using namespace intaglio;
+
+namespace {
+
+constexpr int32_t kM = 48, kN = 64, kK = 256;              // of a product
+constexpr int32_t kSide = 14, kChannels = 128, kTaps = 9;  // of a depthwise convolution, 3x3, stride 1
+
+// Any numbers will do; weights of -128 do not occur, as in a calibrated model.
+int8_t code(size_t i) { return static_cast<int8_t>(static_cast<int32_t>(i * 2654435761u >> 8) % 255 - 127); }
+float real(size_t i) { return static_cast<float>(code(i)) / 64.0f; }
+
+template <typename T>
+std::vector<T> filled(size_t count, T (*value)(size_t)) {
+  std::vector<T> v(count);
+  for (size_t i = 0; i < count; ++i) v[i] = value(i);
+  return v;
+}
+
+// Scratch and packed weights, 64-aligned.
+uint8_t* memory(int64_t bytes) {
+  void* place = nullptr;
+  if (posix_memalign(&place, 64, static_cast<size_t>(bytes) + 64) != 0) std::abort();
+  memset(place, 0, static_cast<size_t>(bytes) + 64);
+  return static_cast<uint8_t*>(place);
+}
+
+// The taps of each output pixel; rows outside the picture are `padding`.
+template <typename T>
+std::vector<const T*> depthwise_rows(const T* x, const T* padding) {
+  std::vector<const T*> rows;
+  for (int32_t y = 0; y < kSide; ++y)
+    for (int32_t column = 0; column < kSide; ++column)
+      for (int32_t t = 0; t < kTaps; ++t) {
+        const int32_t iy = y + t / 3 - 1, ix = column + t % 3 - 1;
+        const bool inside = iy >= 0 && ix >= 0 && iy < kSide && ix < kSide;
+        rows.push_back(inside ? x + (iy * kSide + ix) * kChannels : padding);
+      }
+  return rows;
+}
+
+int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
+  const auto x = filled<int8_t>(kM * kK, code), w = filled<int8_t>(kN * kK, code);
+  const std::vector<int32_t> bias(kN, 100);
+  const std::vector<float> multiplier(kN, 0.0002f);
+  std::vector<int8_t> y(kM * kN);
+  uint8_t* const packed = memory(gemm_s8_packed_bytes(kernel, kN, 1, kK));
+  gemm_s8_pack(kernel, w.data(), kN, 1, kK, packed);
+  std::vector<const int8_t*> rows(static_cast<size_t>(kernel.mr));
+  GemmS8Args args{};
+  args.rows = rows.data();
+  args.weights = kernel.packs ? static_cast<const void*>(packed) : w.data();
+  args.folded_bias = bias.data();
+  args.multiplier = multiplier.data();
+  args.output_stride = kN;
+  args.scratch = memory(gemm_s8_scratch_bytes(kernel, 1, kK));
+  args.requant = make_output_s8(3, -128, 127);
+  args.n = kN;
+  args.taps = 1;
+  args.k = kK;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t m = 0; m < kM; m += kernel.mr) {
+      args.m = kM - m < kernel.mr ? kM - m : kernel.mr;
+      for (int32_t r = 0; r < args.m; ++r) rows[static_cast<size_t>(r)] = x.data() + (m + r) * kK;
+      args.output = y.data() + m * kN;
+      kernel.function(args);
+    }
+  return int64_t{kM} * kN * kK;
+}
+
+int64_t run_gemm_f32(const GemmF32Kernel& kernel, int32_t runs) {
+  const auto x = filled<float>(kM * kK, real), w = filled<float>(kN * kK, real);
+  std::vector<float> y(kM * kN);
+  auto* const packed = reinterpret_cast<float*>(memory(gemm_f32_packed_bytes(kernel, kN, 1, kK)));
+  gemm_f32_pack(kernel, w.data(), kN, 1, kK, packed);
+  std::vector<const float*> rows(static_cast<size_t>(kernel.mr));
+  GemmF32Args args{};
+  args.rows = rows.data();
+  args.weights = kernel.packs ? packed : w.data();
+  args.output_stride = kN;
+  args.clamp = {0.0f, 6.0f};
+  args.n = kN;
+  args.taps = 1;
+  args.k = kK;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t m = 0; m < kM; m += kernel.mr) {
+      args.m = kM - m < kernel.mr ? kM - m : kernel.mr;
+      for (int32_t r = 0; r < args.m; ++r) rows[static_cast<size_t>(r)] = x.data() + (m + r) * kK;
+      args.output = y.data() + m * kN;
+      kernel.function(args);
+    }
+  return int64_t{kM} * kN * kK;
+}
+
+// Args and kernels of int8 and FP32 differ in what is set here beforehand alone.
+template <typename T, typename Args, typename Kernel>
+int64_t run_depthwise(const Kernel& kernel, Args args, const std::vector<T>& x, const std::vector<T>& w,
+                      int32_t runs) {
+  constexpr int32_t kPixels = kSide * kSide;
+  const std::vector<T> padding(kChannels);
+  std::vector<T> y(kPixels * kChannels);
+  const std::vector<const T*> rows = depthwise_rows(x.data(), padding.data());
+  args.weights = w.data();
+  args.output_stride = kChannels;
+  args.taps = kTaps;
+  args.channels = kChannels;
+  args.depth_multiplier = 1;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t p = 0; p < kPixels; p += kernel.pixels) {
+      args.pixels = kPixels - p < kernel.pixels ? kPixels - p : kernel.pixels;
+      args.rows = rows.data() + p * kTaps;
+      args.output = y.data() + p * kChannels;
+      kernel.function(args);
+    }
+  return int64_t{kPixels} * kChannels * kTaps;
+}
+
+int64_t run_dwconv_s8(const DwconvS8Kernel& kernel, int32_t runs) {
+  const std::vector<int32_t> bias(kChannels, 100);
+  const std::vector<float> multiplier(kChannels, 0.002f);
+  DwconvS8Args args{};
+  args.folded_bias = bias.data();
+  args.multiplier = multiplier.data();
+  args.scratch = memory(dwconv_s8_scratch_bytes(kernel, kTaps));
+  args.requant = make_output_s8(3, -128, 127);
+  return run_depthwise(kernel, args, filled<int8_t>(kSide * kSide * kChannels, code),
+                       filled<int8_t>(kTaps * kChannels, code), runs);
+}
+
+int64_t run_dwconv_f32(const DwconvF32Kernel& kernel, int32_t runs) {
+  DwconvF32Args args{};
+  args.clamp = {0.0f, 6.0f};
+  return run_depthwise(kernel, args, filled<float>(kSide * kSide * kChannels, real),
+                       filled<float>(kTaps * kChannels, real), runs);
+}
+
+template <typename Kernel>
+int64_t run_named(const char* name, int32_t count, const Kernel& (*kernel)(int32_t),
+                  int64_t (*run)(const Kernel&, int32_t), int32_t runs) {
+  for (int32_t i = 0; i < count; ++i)
+    if (strcmp(kernel(i).name, name) == 0 && kernel(i).function != nullptr) return run(kernel(i), runs);
+  return 0;
+}
+
+// Convolutions' and fully connected layers' multiply-accumulates, padding included.
+int64_t macs_of(const Model& model) {
+  int64_t macs = 0;
+  for (int32_t i = 0; i < model.node_count(); ++i) {
+    const NodeInfo node = model.node(i);
+    if (node.inputs.size < 2) continue;
+    const int64_t outputs = model.tensor(node.outputs[0]).shape.elements();
+    const Shape w = model.tensor(node.inputs[1]).shape;
+    if (node.op == Op::kConv2d || node.op == Op::kFullyConnected) macs += outputs * (w.elements() / w[0]);
+    if (node.op == Op::kDepthwiseConv2d) macs += outputs * w[0] * w[1];
+  }
+  return macs;
+}
+
+int64_t run_model(const char* path, int32_t runs) {
+  FILE* const file = std::fopen(path, "rb");
+  if (file == nullptr) return 0;
+  std::fseek(file, 0, SEEK_END);
+  const auto size = static_cast<size_t>(std::ftell(file));
+  std::rewind(file);
+  uint8_t* const bytes = memory(static_cast<int64_t>(size));
+  const size_t read = std::fread(bytes, 1, size, file);
+  std::fclose(file);
+  if (read != size) return 0;
+  const Result<Model> model = Model::open({bytes, size});
+  if (!model) return 0;
+  const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
+  if (!needs) return 0;
+  const SessionMemory spans =
+      Session::split({memory(static_cast<int64_t>(needs->total())), needs->total()}, *needs);
+  Result<Session> session = Session::create(*model, all_ops(), spans);
+  if (!session) return 0;
+  for (int32_t run = 0; run < runs; ++run) session->run();
+  return macs_of(*model);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const char* const name = argv[1];
+  const int32_t runs = std::atoi(argv[2]);
+  int64_t macs = 0;
+  if (strcmp(name, "model") == 0) {
+    macs = argc > 3 ? run_model(argv[3], runs) : 0;
+  } else {
+    macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
+    macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
+    macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
+    macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
+  }
+  if (macs == 0) {
+    std::fprintf(stderr, "counted_run: %s cannot be run here\n", name);
+    return 1;
+  }
+  std::printf("macs %lld\n", static_cast<long long>(macs));
+  return 0;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Executed instructions a multiply-accumulate, under qemu-user with instruction_plugin.so.
+
+  instructions_per_mac.py --plugin P --program counted_run --machine aarch64 --emulator "qemu-aarch64;-L;..."
+                          [--model FILE]... [--functions KERNEL]
+
+Fails where a kernel takes more than LIMITS says. Not a measure of time: see benchmarks/arm.md.
+"""
+import argparse
+import re
+import subprocess
+import sys
+
+# (machine, kernel): (qemu's CPU, the most instructions a multiply-accumulate). The first three are XNNPACK's own
+# kernels of the same shape; the others hold what was reached.
+LIMITS = {
+    ("aarch64", "gemm_s8_neoni8mm"): ("max", 0.077),
+    ("aarch64", "gemm_s8_neondot"): ("cortex-a76", 0.085),
+    ("aarch64", "gemm_s8_neon"): ("cortex-a53", 0.254),
+    ("aarch64", "dwconv_s8_neon"): ("cortex-a53", 0.70),
+    ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.40),
+    ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.00),
+    ("armv7", "gemm_s8_neon"): ("cortex-a7", 0.50),
+    ("armv7", "dwconv_s8_neon"): ("cortex-a7", 1.00),
+    ("armv7", "gemm_f32_neon"): ("cortex-a7", 2.00),
+    ("armv7", "dwconv_f32_neon"): ("cortex-a7", 4.00),
+}
+
+
+def execute(arguments, cpu, words, functions=False):
+    emulator = arguments.emulator.split(";")
+    plugin = arguments.plugin + (",functions=on" if functions else "")
+    command = [emulator[0], "-cpu", cpu, "-plugin", plugin, "-d", "plugin", *emulator[1:], arguments.program, *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.returncode}: {done.stderr.strip()}")
+    counts = {name: int(count) for count, name in re.findall(r"^instructions (\d+)(?: (.+))?$", done.stderr, re.MULTILINE)}
+    return int(re.search(r"^macs (\d+)$", done.stdout, re.MULTILINE).group(1)), counts
+
+
+def count(arguments, cpu, words, functions=False):
+    """Multiply-accumulates and instructions of one run: of three runs less those of two, so that what happens
+    once (loading, packing, resolving a symbol) does not count."""
+    macs, fewer = execute(arguments, cpu, [words[0], "2", *words[1:]], functions)
+    _, more = execute(arguments, cpu, [words[0], "3", *words[1:]], functions)
+    return macs, {name: n - fewer.get(name, 0) for name, n in more.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("plugin", "program", "machine", "emulator"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--model", action="append", default=[])
+    parser.add_argument("--functions", help="the functions that one kernel's instructions are executed in")
+    arguments = parser.parse_args()
+    machine = "armv7" if arguments.machine.startswith("armv7") else arguments.machine
+    limits = {kernel: limit for (where, kernel), limit in LIMITS.items() if where == machine}
+    if arguments.functions:
+        macs, counts = count(arguments, limits[arguments.functions][0], [arguments.functions], True)
+        for name, n in sorted(counts.items(), key=lambda entry: -entry[1]):
+            if n > 0 and name:
+                print(f"{n:12} {n / macs:8.4f} {name}")
+        return 0
+    print(f"{'kernel':20} {'cpu':12} {'MAC':>12} {'instructions':>13} {'per MAC':>8} {'at most':>8}")
+    failed = False
+    for kernel, (cpu, limit) in limits.items():
+        macs, counts = count(arguments, cpu, [kernel])
+        ratio = counts[""] / macs
+        failed |= ratio > limit
+        print(f"{kernel:20} {cpu:12} {macs:12} {counts['']:13} {ratio:8.4f} {limit:8.3f}{' FAILED' if ratio > limit else ''}")
+    for model in arguments.model:
+        for cpu in sorted({cpu for cpu, _ in limits.values()}):
+            macs, counts = count(arguments, cpu, ["model", model])
+            print(f"{model.split('/')[-1]:20} {cpu:12} {macs:12} {counts['']:13} {counts[''] / macs:8.4f}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+// From the demo's network to a checked int8 model, as README tells it.
+#include <algorithm>
+
+#include "calibrator/host/npy.h"
+#include "tests/support/run_cli.h"
+
+using namespace intaglio::test;
+
+namespace {
+
+const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
+const std::string kCalibrate = "calibrate %/net.itg --images @/calibration -o %/int8.itg";
+const std::string kTest = " --images @/test --labels @/test_labels.txt --json";
+
+}  // namespace
+
+TEST_CASE("import, calibrate, eval, compare") {
+  const CommandFolder folder;
+  const Ran imported = folder.good(kImport);
+  for (const char* const part :
+       {"image  1x28x28x3 f32", "probabilities  1x10 f32", "nodes", "weights", "arena"})
+    CHECK(holds(imported.out, part));
+  folder.good("verify %/net.itg");
+
+  const auto calibrated = folder.json(kCalibrate + " --json");
+  CHECK(calibrated.size() == 5);
+  CHECK(calibrated["images"] == 16);
+  CHECK(calibrated["seconds"] > 0);
+  CHECK(calibrated["sqnr_db"] > 25);
+  CHECK(calibrated["agreement"] >= 0.9);
+  CHECK(calibrated["sha256"].get<std::string>().size() == 64);
+  folder.good("verify %/int8.itg");
+
+  const auto fp32 = folder.json("eval %/net.itg" + kTest), int8 = folder.json("eval %/int8.itg" + kTest);
+  CHECK(fp32.size() == 3);
+  CHECK(fp32["count"] == 400);
+  CHECK(fp32["top1"] == 98.25);  // as demo/README.md has it from onnxruntime
+  CHECK(int8["top1"] >= 96.0);
+  CHECK(int8["top5"] >= int8["top1"]);
+
+  const auto compared = folder.json("compare %/net.itg %/int8.itg" + kTest);
+  CHECK(compared["count"] == 400);
+  CHECK(compared["agreement"] >= 0.97);
+  CHECK(compared["cosine"] > 0.99);
+  CHECK(compared["sqnr_db"] > 20);
+  CHECK(compared["top1_a"] == fp32["top1"]);
+  CHECK(compared["top1_b"] == int8["top1"]);
+  CHECK(compared["loss_is_real"] == false);
+  REQUIRE(compared["layers"].size() > 5);
+  for (const auto& layer : compared["layers"]) {
+    for (const char* const key : {"name", "op", "cosine", "sqnr_db", "clipped"}) CHECK(layer.contains(key));
+    CHECK(layer["clipped"] >= 0);
+    CHECK(layer["clipped"] <= 1);
+  }
+
+  const auto same = folder.json("compare %/net.itg %/net.itg --images @/calibration --json");
+  CHECK(same["agreement"] == 1);
+  CHECK(same["sqnr_db"].is_null());
+
+  // People get the same figures.
+  CHECK(holds(folder.good("eval %/net.itg --images @/test --labels @/test_labels.txt").out,
+              "98.25 %   393 of 400"));
+  const Ran table = folder.good("compare %/net.itg %/int8.itg --images @/calibration");
+  CHECK(holds(table.out, "alone dB"));
+  CHECK(holds(table.out, "logits"));
+  CHECK(holds(folder.good("inspect %/int8.itg --ops --plan --quant").out, "auto"));
+}
+
+TEST_CASE("the same samples give the same bytes, whatever the threads, kernels and order") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  const Ran human = folder.good(kCalibrate);
+  CHECK(holds(human.out, "SHA-256"));
+  const std::string bytes = folder.get("int8.itg");
+  folder.good("calibrate %/net.itg --images @/calibration -o %/b.itg --json --threads 2");
+  CHECK(folder.get("b.itg") == bytes);
+
+  const auto scalar = folder.json("eval %/int8.itg" + kTest + " --isa scalar --limit 50");
+  CHECK(scalar == folder.json("eval %/int8.itg" + kTest + " --limit 50 --threads 2"));
+
+  // Through states, in two orders.
+  std::string first, second;
+  for (int i = 1; i <= 16; ++i)
+    (i <= 6 ? first : second) += "digit_00" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png\n";
+  folder.put("first", first);
+  folder.put("second", second);
+  const std::string with_state = "calibrate %/net.itg --images @/calibration --json -o ";
+  folder.good(with_state + "%/x.itg --state %/x.itgcal --only %/first");
+  folder.good(with_state + "%/x.itg --state %/x.itgcal --only %/second");
+  folder.good(with_state + "%/y.itg --state %/y.itgcal --only %/second");
+  folder.good(with_state + "%/y.itg --state %/y.itgcal --only %/first");
+  CHECK(folder.get("x.itg") == folder.get("y.itg"));
+  CHECK(folder.get("x.itgcal") == folder.get("y.itgcal"));
+  folder.put("damaged.itgcal", folder.get("x.itgcal").substr(0, 100));
+  folder.bad(with_state + "%/z.itg --state %/damaged.itgcal", "damaged.itgcal: ");
+  CHECK(folder.get("z.itg") == "");
+}
+
+TEST_CASE("a failed calibration leaves the old file as it was") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.put("int8.itg", std::string("the old one"));
+  folder.put("pictures.txt", std::string("digit_0001.png\nnone.png\n"));
+  folder.bad(kCalibrate + " --only %/pictures.txt", "none.png");
+  folder.bad(kCalibrate + " --keep-float nose", "nose");
+  folder.bad("calibrate %/net.itg --images @/meter.onnx -o %/int8.itg", "meter.onnx");
+  CHECK(folder.get("int8.itg") == "the old one");
+  folder.good(kCalibrate);
+  CHECK(folder.get("int8.itg") != "the old one");
+  folder.bad("calibrate %/int8.itg --images @/calibration -o %/x.itg", "only FP32 models can be calibrated");
+  std::vector<std::string> names = folder.names();
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"int8.itg", "net.itg", "pictures.txt"});
+}
+
+TEST_CASE("calibration warns of suspicious samples") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.put("one.txt", std::string("digit_0001.png\n"));
+  std::vector<uint8_t> pictures(3 * 28 * 28, 0);
+  std::fill(pictures.end() - 28 * 28, pictures.end(), uint8_t{200});
+  folder.put("flat.npy",
+             intaglio::npy_file(intaglio::NpyType::kU8, {3, 28, 28}, {pictures.data(), pictures.size()}));
+  const Ran flat = folder.good("calibrate %/net.itg --images %/flat.npy -o %/x.itg");
+  CHECK(holds(flat.err, "the same content as another; each counts (1): 1"));
+  CHECK(holds(flat.err, "one value everywhere (3): 0, 1, 2"));
+  std::vector<float> values(28 * 28 * 3, 200.0f);
+  values[0] = 0.0f;
+  folder.put("raw.npy",
+             intaglio::npy_file(intaglio::NpyType::kF32, {1, 28, 28, 3},
+                                {reinterpret_cast<const uint8_t*>(values.data()), values.size() * 4}));
+  CHECK(holds(folder.good("calibrate %/net.itg --images %/raw.npy -o %/x.itg").err, "no pixel gives"));
+}
+
+TEST_CASE("run writes what it shows") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.good(kCalibrate);
+  const auto shown =
+      folder.json("run %/int8.itg --input @/test/digit_0007.png --top 3 --json --output %/y.npy");
+  const auto& top = shown["samples"][0]["outputs"][0]["top"];
+  REQUIRE(top.size() == 3);
+  CHECK(top[0]["class"] == 6);
+  const auto array = intaglio::read_npy(folder / "y.npy");
+  REQUIRE(array);
+  CHECK(array->header.shape == std::vector<int64_t>{1, 10});
+  CHECK(array->as<float>()[6] == top[0]["score"].get<float>());
+  folder.good("run %/int8.itg --input @/test/digit_0007.png --raw --output %/q.npy");
+  const auto codes = intaglio::read_npy(folder / "q.npy");
+  REQUIRE(codes);
+  CHECK(codes->header.type == intaglio::NpyType::kS8);
+  // A float array that holds what the recipe makes of the picture gives the same.
+  CHECK(holds(folder.good("run %/net.itg --input @/test/digit_0007.png").out, "class     6"));
+}

@@ -1,0 +1,167 @@
+// The command's manners: help, errors, exit codes, and that nothing is ever half-written.
+#include "tests/support/model_builder.h"
+#include "tests/support/run_cli.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+const char* const kSubcommands[] = {"import",  "calibrate", "run",    "eval",
+                                    "compare", "inspect",   "verify", "bench"};
+
+// A model of one node with names of the test's choice.
+std::string small_model(const std::string& input_name) {
+  ModelBuilder builder;
+  const int32_t x = builder.tensor(input_name, DType::kF32, {1, 2, 2, 3});
+  const int32_t y = builder.tensor("y", DType::kF32, {1, 2, 2, 3});
+  builder.node(Op::kClamp, {x}, {y}).options.clamp_min = 0.0f;
+  builder.input(x);
+  builder.output(y);
+  const AlignedBytes bytes = builder.finish();
+  return {reinterpret_cast<const char*>(bytes.view().data), bytes.size()};
+}
+
+std::vector<std::string> sorted_names(const CommandFolder& folder) {
+  std::vector<std::string> names = folder.names();
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("help teaches and exits with 0") {
+  const CommandFolder folder;
+  const Ran help = folder.good("--help");
+  CHECK(help.err == "");
+  for (const char* const name : kSubcommands) CHECK(holds(help.out, name));
+  for (const char* const line :
+       {"intaglio import ", "intaglio calibrate ", "intaglio eval ", "intaglio compare "})
+    CHECK(holds(help.out, line));
+  for (const std::string name : kSubcommands) {
+    const Ran text = folder.good(name + " --help");
+    CHECK(holds(text.out, "Example"));
+    CHECK(holds(text.out, "intaglio " + name));
+    for (size_t start = 0; start < text.out.size();) {  // fits a terminal
+      const size_t end = std::min(text.out.find('\n', start), text.out.size());
+      CHECK(end - start <= 120);
+      start = end + 1;
+    }
+  }
+  CHECK(holds(folder.good("--version").out, "intaglio 0."));
+}
+
+TEST_CASE("what is not understood exits with 2 and points to the help") {
+  const CommandFolder folder;
+  for (const std::string words :
+       {"", "frobnicate", "--frobnicate", "eval", "eval net.itg", "eval net.itg --images x",
+        "calibrate net.itg --images x", "import net.onnx", "import net.onnx -o x --color pink",
+        "bench net.itg --threads 0", "bench net.itg --repeats x",
+        "calibrate net.itg --images x -o y --weight-bits 5", "calibrate net.itg --images x -o y --method kl",
+        "inspect net.itg --dot --json", "eval net.itg --images x --labels y --limit 0"}) {
+    const Ran ran = folder.run(words);
+    INFO(words << "\n" << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(ran.out == "");
+    CHECK(ran.err.rfind("intaglio: ", 0) == 0);
+    CHECK(holds(ran.err, "--help"));
+  }
+  CHECK(holds(folder.run("frobnicate").err, "'frobnicate' is no subcommand"));
+  CHECK(holds(folder.run("eval").err, "'intaglio eval --help'"));
+  CHECK(holds(folder.run("eval net.itg --images x").err, "--labels"));
+}
+
+TEST_CASE("errors say what, where and what to do") {
+  const CommandFolder folder;
+  folder.put("net.itg", small_model("x"));
+  folder.put("empty", std::string());
+  for (const std::string name : {"inspect", "verify", "bench"}) {
+    folder.bad(name + " %/none.itg", "none.itg: no such file");
+    folder.bad(name + " @/", "is a folder, not a file");
+    folder.bad(name + " %/empty", "empty: is empty");
+    folder.bad(name + " @/meter.onnx", "'intaglio import' makes one");
+    folder.bad(name + " /dev/null", "is not a regular file");
+  }
+  folder.bad("import %/net.itg -o %/y.itg", "net.itg cannot be imported");
+  folder.bad("import @/meter.onnx -o %/y.itg --mean 1,x", "--mean: 'x' is no number");
+  folder.bad("import @/meter.onnx -o %/y.itg --mean 1,2", "mean");
+  folder.bad("import @/meter.onnx -o %/y.itg --shape 3", "--shape image=1,3,224,224");
+  folder.bad("import @/meter.onnx -o %/no/y.itg", "there is no folder");
+  folder.bad("import @/meter.onnx -o %/", "is a folder");
+  folder.bad("bench %/net.itg --isa sse9", "there are scalar, avx2");
+  folder.bad("inspect %/net.itg --target z80", "there are scalar, x86-avx2");
+  folder.bad("run %/net.itg --input %/none.png", "none.png");
+  folder.bad("run %/net.itg --input @/test/digit_0001.png --output %/y.txt", ".npy");
+  folder.bad("run %/net.itg --input @/test/digit_0001.png --raw", "--output");
+  folder.bad("eval %/net.itg --images @/test --labels @/test_labels.txt", "no scores of classes");
+  folder.bad("calibrate %/net.itg --images %/ -o %/y.itg", "holds no pictures");
+  folder.bad("calibrate %/net.itg --images @/calibration -o %/net.itg", "is the input");
+  folder.bad("calibrate %/net.itg --images @/calibration -o %/y.itg --keep-float nose", "no node nose");
+  folder.bad("calibrate %/net.itg --images @/calibration -o %/y.itg --only %/none", "none");
+  CHECK(sorted_names(folder) == std::vector<std::string>{"empty", "net.itg"});
+  CHECK(folder.get("net.itg") == small_model("x"));
+}
+
+TEST_CASE("damaged files are refused, whatever the damage") {
+  const CommandFolder folder;
+  const std::string good = small_model("x");
+  folder.put("good.itg", good);
+  folder.good("verify %/good.itg");
+  for (const size_t size : {size_t{1}, size_t{7}, size_t{8}, good.size() / 2, good.size() - 1}) {
+    folder.put("bad.itg", good.substr(0, size));
+    folder.bad("verify %/bad.itg", "bad.itg: ");
+  }
+  for (size_t at = 0; at < good.size(); at += 1 + good.size() / 40) {
+    std::string flipped = good;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    folder.put("bad.itg", flipped);
+    folder.bad("verify %/bad.itg", "bad.itg: ");
+  }
+}
+
+TEST_CASE("names from files cannot command the terminal") {
+  const CommandFolder folder;
+  // An 8-bit CSI, a change of direction, a byte that is no UTF-8; then a letter that is shown as it is.
+  folder.put("net.itg", small_model("x\xc2\x9b\x32J\xe2\x80\xae\xff\xc3\xa9"));
+  for (const std::string options : {"", " --ops", " --plan", " --quant", " --dot", " --json --plan"}) {
+    const Ran ran = folder.good("inspect %/net.itg" + options);
+    for (const char* const unsafe : {"\xc2\x9b", "\xe2\x80\xae", "\xff"}) CHECK(!holds(ran.out, unsafe));
+  }
+  CHECK(holds(folder.good("inspect %/net.itg").out, "x\\xc2\\x9b2J\\xe2\\x80\\xae\\xff\xc3\xa9"));
+  CHECK(folder.json("inspect %/net.itg --json")["inputs"][0]["name"] ==
+        "x\xc2\x9b\x32J\xe2\x80\xae\xef\xbf\xbd\xc3\xa9");
+  CHECK(holds(folder.run("inspect no\x1b[2Jfile").err, "no\\x1b[2Jfile"));
+}
+
+TEST_CASE("JSON has the keys that scripts rely on") {
+  const CommandFolder folder;
+  folder.put("net.itg", small_model("x"));
+  const auto inspect = folder.json("inspect %/net.itg --json --ops --plan --quant --target scalar");
+  for (const char* const key :
+       {"format_version", "nodes", "weight_bytes", "arena_bytes", "arena_lower_bound", "inputs", "outputs"})
+    CHECK(inspect.contains(key));
+  CHECK(inspect["nodes"] == 1);
+  CHECK(inspect["inputs"][0]["shape"] == nlohmann::json({1, 2, 2, 3}));
+  CHECK(inspect["session"]["total_bytes"] > 0);
+  CHECK(inspect["plan"].size() == 2);
+
+  const auto bench = folder.json("bench %/net.itg --json --isa scalar --repeats 3");
+  CHECK(bench["isa"] == "scalar");
+  CHECK(bench["threads"] == 1);
+  CHECK(bench["min_ms"] <= bench["median_ms"]);
+  REQUIRE(bench["layers"].size() == 1);
+  for (const char* const key : {"name", "op", "kernel", "ms", "macs"})
+    CHECK(bench["layers"][0].contains(key));
+
+  const auto run = folder.json("run %/net.itg --input @/test/digit_0001.png --json");
+  CHECK(run["samples"][0]["name"] == "digit_0001.png");
+  CHECK(run["samples"][0]["outputs"][0]["shape"] == nlohmann::json({1, 2, 2, 3}));
+}
+
+TEST_CASE("results that cannot be written are a failure") {
+  const CommandFolder folder;
+  folder.put("net.itg", small_model("x"));
+  const Ran ran = folder.run("inspect %/net.itg --json", ">/dev/full");
+  CHECK(ran.code == 1);
+  CHECK(holds(ran.err, "stdout"));
+}

@@ -1,0 +1,85 @@
+// The instruction set that was meant is the one that ran. INTAGLIO_EXPECTED_ISA names the best one that this
+// CPU has; the tests of an emulated CPU set it (tests/emulated).
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+#include "kernels/compiled_isa.h"
+#include "kernels/dwconv_f32.h"
+#include "kernels/dwconv_s8.h"
+#include "kernels/gemm_f32.h"
+#include "kernels/gemm_s8.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+std::string best_of(IsaMask mask) {
+  std::string best;
+  for (const IsaName& isa : kIsaNames)
+    if ((isa.bit & ~mask) == 0) best = isa.name;
+  return best;
+}
+
+// A model of one int8 convolution, [1, 4, 4, 16] to as many channels.
+AlignedBytes convolution() {
+  ModelBuilder b;
+  Random random(3);
+  const int32_t x = b.tensor("x", DType::kS8, {1, 4, 4, 16}, 0.1f),
+                y = b.tensor("y", DType::kS8, {1, 4, 4, 16}, 0.2f);
+  const int32_t w = b.constant<int8_t>("w", DType::kS8, {16, 1, 1, 16}, random.codes(256),
+                                       std::vector<float>(16, 0.01f), 0);
+  b.input(x);
+  b.output(y);
+  b.node(Op::kConv2d, {x, w}, {y});
+  return b.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a session runs the kernels of the best instruction set") {
+  const IsaMask mask = cpu_isa() & kCompiledIsa;
+  const std::string best = best_of(mask);
+  if (const char* const expected = std::getenv("INTAGLIO_EXPECTED_ISA")) CHECK(best == expected);
+  RunningModel model(convolution());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  // Named <family>_<dtype>_<isa>, with more behind it where an ISA has several.
+  const std::string chosen = model.session().kernel_name(0), wanted = "gemm_s8_" + best;
+  CHECK_MESSAGE((chosen + "_").compare(0, wanted.size() + 1, wanted + "_") == 0, chosen);
+  SessionOptions scalar;
+  scalar.isa = isa::kScalar;
+  RunningModel narrowed(convolution(), all_ops(), scalar);
+  CHECK(std::string(narrowed.session().kernel_name(0)) == "gemm_s8_scalar");
+  std::printf("%s; depthwise %s; FP32 %s, %s\n", chosen.c_str(),
+              dwconv_s8_kernel(dwconv_s8_select(mask, 1)).name, gemm_f32_kernel(gemm_f32_select(mask)).name,
+              dwconv_f32_kernel(dwconv_f32_select(mask, 1)).name);
+}
+
+TEST_CASE("what is chosen is compiled and allowed") {
+  for (const IsaName& isa : kIsaNames) {
+    const IsaMask mask = isa.bit & kCompiledIsa;
+    const GemmS8Kernel& gemm = gemm_s8_kernel(gemm_s8_select(mask));
+    const DwconvS8Kernel& dwconv = dwconv_s8_kernel(dwconv_s8_select(mask, 1));
+    const GemmF32Kernel& gemm_f32 = gemm_f32_kernel(gemm_f32_select(mask));
+    const DwconvF32Kernel& dwconv_f32 = dwconv_f32_kernel(dwconv_f32_select(mask, 1));
+    CAPTURE(isa.name);
+    CHECK((gemm.function != nullptr && (gemm.isa & ~mask) == 0));
+    CHECK((dwconv.function != nullptr && (dwconv.isa & ~mask) == 0));
+    CHECK((gemm_f32.function != nullptr && (gemm_f32.isa & ~mask) == 0));
+    CHECK((dwconv_f32.function != nullptr && (dwconv_f32.isa & ~mask) == 0));
+  }
+}
+
+TEST_CASE("ARM's masks, from any machine") {
+  const auto gemm = [](IsaMask mask) { return std::string(gemm_s8_kernel(gemm_s8_select(mask)).name); };
+  const IsaMask neon = isa::kNeon, dot = neon | isa::kNeonDot, i8mm = dot | isa::kNeonI8mm;
+  CHECK(gemm(neon) == "gemm_s8_neon");
+  CHECK(gemm(dot) == "gemm_s8_neondot");
+  CHECK(gemm(i8mm) == "gemm_s8_neoni8mm");
+  CHECK(std::string(dwconv_s8_kernel(dwconv_s8_select(i8mm, 1)).name) == "dwconv_s8_neon");
+  CHECK(std::string(dwconv_s8_kernel(dwconv_s8_select(i8mm, 2)).name) == "dwconv_s8_scalar");
+  CHECK(std::string(gemm_f32_kernel(gemm_f32_select(i8mm)).name) == "gemm_f32_neon");
+  CHECK(std::string(dwconv_f32_kernel(dwconv_f32_select(i8mm, 1)).name) == "dwconv_f32_neon");
+}

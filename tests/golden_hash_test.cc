@@ -1,0 +1,118 @@
+// One answer, everywhere: a network is calibrated on fixed samples and run, in FP32 and int8, with the
+// kernels of each instruction set of this machine; the bytes of the int8 file and of the outputs are those
+// that the scalar build of an x86-64 host gave (preset scalar), whatever machine and preset this is.
+//
+// A deliberate change of the calibrator or of the file changes the constants: take them from that build's
+// failure message, and see that every other preset agrees.
+#include <doctest/doctest.h>
+
+#include "calibrator/digest.h"
+#include "intaglio/calibrator.h"
+#include "kernels/compiled_isa.h"
+#include "runtime/crc32.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+constexpr uint32_t kFloatOutputs = 0x00000000u;
+constexpr const char* kInt8File = "";
+constexpr uint32_t kInt8Outputs = 0x00000000u;
+
+using Samples = std::vector<std::vector<float>>;
+
+// Nothing but scalar kernels, then one instruction set more at a time.
+std::vector<IsaMask> masks() {
+  std::vector<IsaMask> found = {isa::kScalar};
+  IsaMask mask = isa::kScalar;
+  for (const IsaName& isa : kIsaNames) {
+    if ((isa.bit & cpu_isa() & kCompiledIsa) == 0) continue;
+    mask |= isa.bit;
+    found.push_back(mask);
+  }
+  return found;
+}
+
+uint32_t crc_of(uint32_t crc, const std::vector<float>& values) {
+  return crc32(crc, reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float));
+}
+
+std::string sha256_of(const std::vector<uint8_t>& bytes) {
+  Sha256 hash;
+  hash.update(bytes.data(), bytes.size());
+  const Digest digest = hash.finish();
+  std::string text;
+  for (const uint8_t byte : digest.bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+uint32_t outputs_of(const AlignedBytes& bytes, const Samples& samples, IsaMask mask) {
+  SessionOptions options;
+  options.isa = mask;
+  RunningModel model(AlignedBytes(bytes.view()), all_ops(), options);
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  uint32_t crc = 0;
+  for (const auto& sample : samples) {
+    if (model.session().input().dtype == DType::kF32) {
+      crc = crc_of(crc, model.run<float>(sample));
+    } else {  // any codes will do, as long as they are the same ones everywhere
+      std::vector<int8_t> codes;
+      for (const float value : sample)
+        codes.push_back(static_cast<int8_t>(static_cast<int32_t>(value) - 128));
+      const std::vector<int8_t> classes = model.run<int8_t>(codes);
+      crc = crc32(crc, reinterpret_cast<const uint8_t*>(classes.data()), classes.size());
+    }
+  }
+  return crc;
+}
+
+std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples, IsaMask mask) {
+  CalibratorOptions options;
+  options.isa = mask;
+  const Model model = *Model::open(bytes.view());
+  AlignedBytes memory(Calibrator::measure(model, options)->total());
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
+  for (const auto& sample : samples) {
+    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
+                                       sample.size() * sizeof(float)};
+    REQUIRE(calibrator.add({&input, 1}).ok());
+  }
+  std::vector<uint8_t> written;
+  ModelSink sink;
+  sink.context = &written;
+  sink.write = [](void* context, Span<const uint8_t> file) {
+    static_cast<std::vector<uint8_t>*>(context)->assign(file.begin(), file.end());
+    return true;
+  };
+  SampleSource source;
+  source.context = const_cast<Samples*>(&samples);
+  source.count = static_cast<int32_t>(samples.size());
+  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+    const auto& sample = (*static_cast<const Samples*>(context))[static_cast<size_t>(i)];
+    memcpy(inputs[0].data, sample.data(), inputs[0].size);
+    return true;
+  };
+  const Error error = calibrator.finish(sink, &source);
+  REQUIRE_MESSAGE(error.ok(), text_of(error));
+  return written;
+}
+
+}  // namespace
+
+TEST_CASE("every machine and instruction set gives the bytes of the scalar host build") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(8);
+  for (const IsaMask mask : masks()) {
+    CAPTURE(mask);
+    CHECK(outputs_of(model, samples, mask) == kFloatOutputs);
+    const std::vector<uint8_t> written = calibrate(model, samples, mask);
+    CHECK(sha256_of(written) == kInt8File);
+    const AlignedBytes int8(Span<const uint8_t>(written.data(), written.size()));
+    CHECK(outputs_of(int8, samples, mask) == kInt8Outputs);
+  }
+}

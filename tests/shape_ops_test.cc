@@ -1,0 +1,237 @@
+// Operators that move elements: concatenation, padding, slices, gathering, by coordinates one by one.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "kernels/strided_copy.h"
+#include "tests/support/random.h"
+#include "tests/support/run_widths.h"
+
+namespace intaglio {
+namespace {
+
+using test::Dims;
+using test::elements;
+using test::ModelBuilder;
+using test::Random;
+using test::run_widths;
+
+// Coordinates of the element at `index`, and back.
+Dims place_of(size_t index, const Dims& dims) {
+  Dims at(dims.size());
+  for (size_t i = dims.size(); i-- > 0;) {
+    at[i] = static_cast<int32_t>(index % static_cast<size_t>(dims[i]));
+    index /= static_cast<size_t>(dims[i]);
+  }
+  return at;
+}
+size_t index_of(const Dims& at, const Dims& dims) {
+  size_t index = 0;
+  for (size_t i = 0; i < dims.size(); ++i)
+    index = index * static_cast<size_t>(dims[i]) + static_cast<size_t>(at[i]);
+  return index;
+}
+
+Dims random_dims(Random& random, int32_t rank, int32_t most) {
+  Dims dims;
+  for (int32_t i = 0; i < rank; ++i) dims.push_back(random.between(1, most));
+  if (random.one_in(4)) dims.back() = random.between(60, 200);
+  return dims;
+}
+
+template <typename T>
+std::vector<T> random_values(Random& random, size_t count);
+template <>
+std::vector<int8_t> random_values(Random& random, size_t count) {
+  return random.codes(count);
+}
+template <>
+std::vector<float> random_values(Random& random, size_t count) {
+  return random.reals(count, -4.0f, 4.0f);
+}
+
+template <typename T>
+int32_t add_tensor(ModelBuilder& b, const std::string& name, const Dims& dims) {
+  if (sizeof(T) == 1) return b.tensor(name, DType::kS8, dims, 0.5f, 7);
+  return b.tensor(name, DType::kF32, dims);
+}
+
+// The output of one node with the inputs `x`; `set` gives it options and constants.
+template <typename T>
+std::vector<T> run_node(Op op, const std::vector<Dims>& in, const Dims& out,
+                        const std::vector<std::vector<T>>& x,
+                        const std::function<void(ModelBuilder&, NodeOptions&)>& set,
+                        const std::vector<int32_t>& indices = {}, const Dims& index_dims = {}) {
+  ModelBuilder b;
+  std::vector<int32_t> inputs;
+  for (size_t i = 0; i < in.size(); ++i) {
+    inputs.push_back(add_tensor<T>(b, "x" + std::to_string(i), in[i]));
+    b.input(inputs.back());
+  }
+  if (!indices.empty()) inputs.push_back(b.constant("indices", DType::kS32, index_dims, indices));
+  const int32_t y = add_tensor<T>(b, "y", out);
+  set(b, b.node(op, inputs, {y}).options);
+  b.output(y);
+  return run_widths<T>(b, x);
+}
+
+template <typename T>
+void check_concat(Random& random) {
+  const int32_t rank = random.between(1, 6), count = random.between(1, 5), axis = random.between(0, rank - 1);
+  const Dims base = random_dims(random, rank, 5);
+  std::vector<Dims> in(static_cast<size_t>(count), base);
+  Dims out = base;
+  out[static_cast<size_t>(axis)] = 0;
+  std::vector<std::vector<T>> x;
+  for (Dims& dims : in) {
+    dims[static_cast<size_t>(axis)] = random.between(1, 40);
+    out[static_cast<size_t>(axis)] += dims[static_cast<size_t>(axis)];
+    x.push_back(random_values<T>(random, elements(dims)));
+  }
+  std::vector<T> expected(elements(out));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Dims at = place_of(i, out);
+    size_t from = 0;
+    while (at[static_cast<size_t>(axis)] >= in[from][static_cast<size_t>(axis)])
+      at[static_cast<size_t>(axis)] -= in[from++][static_cast<size_t>(axis)];
+    expected[i] = x[from][index_of(at, in[from])];
+  }
+  REQUIRE(run_node<T>(Op::kConcat, in, out, x, [&](ModelBuilder&, NodeOptions& o) { o.axis = axis; }) ==
+          expected);
+}
+
+TEST_CASE("concatenation") {
+  Random random(1);
+  for (int32_t trial = 0; trial < 150; ++trial) {
+    check_concat<int8_t>(random);
+    check_concat<float>(random);
+  }
+}
+
+template <typename T>
+void check_pad(Random& random, float value, T padding) {
+  const int32_t rank = random.between(1, 6);
+  const Dims in = random_dims(random, rank, 4);
+  Dims begin, out;
+  for (const int32_t dim : in) {
+    begin.push_back(random.between(0, 2));
+    out.push_back(dim + begin.back() + random.between(0, 2));
+  }
+  const std::vector<T> x = random_values<T>(random, elements(in));
+  std::vector<T> expected(elements(out), padding);
+  for (size_t i = 0; i < x.size(); ++i) {
+    Dims at = place_of(i, in);
+    for (size_t d = 0; d < at.size(); ++d) at[d] += begin[d];
+    expected[index_of(at, out)] = x[i];
+  }
+  const auto set = [&](ModelBuilder& b, NodeOptions& o) {
+    o.begin = b.keep(begin);
+    o.pad_value = value;
+  };
+  REQUIRE(run_node<T>(Op::kPad, {in}, out, {x}, set) == expected);
+}
+
+TEST_CASE("padding writes the zero point, or the value's code") {
+  Random random(2);
+  for (int32_t trial = 0; trial < 100; ++trial) {
+    check_pad<int8_t>(random, 0.0f, 7);
+    check_pad<int8_t>(random, -2.0f, 3);      // scale 0.5, zero point 7
+    check_pad<int8_t>(random, -1e30f, -128);  // as far as codes go
+    check_pad<float>(random, -2.0f, -2.0f);
+  }
+}
+
+template <typename T>
+void check_slice(Random& random) {
+  const int32_t rank = random.between(1, 6);
+  const Dims in = random_dims(random, rank, 6);
+  Dims begin, strides, out;
+  for (const int32_t dim : in) {
+    begin.push_back(random.between(0, dim - 1));
+    const int32_t stride = random.one_in(2) ? 1 : random.between(1, 3);
+    strides.push_back(random.one_in(3) ? -stride : stride);
+    const int32_t room = strides.back() > 0 ? dim - 1 - begin.back() : begin.back();
+    out.push_back(random.between(1, room / stride + 1));
+  }
+  const std::vector<T> x = random_values<T>(random, elements(in));
+  std::vector<T> expected(elements(out));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Dims at = place_of(i, out);
+    for (size_t d = 0; d < at.size(); ++d) at[d] = begin[d] + at[d] * strides[d];
+    expected[i] = x[index_of(at, in)];
+  }
+  const auto set = [&](ModelBuilder& b, NodeOptions& o) {
+    o.begin = b.keep(begin);
+    o.strides = b.keep(strides);
+  };
+  REQUIRE(run_node<T>(Op::kStridedSlice, {in}, out, {x}, set) == expected);
+}
+
+TEST_CASE("slices, forwards and backwards") {
+  Random random(3);
+  for (int32_t trial = 0; trial < 300; ++trial) {
+    check_slice<int8_t>(random);
+    check_slice<float>(random);
+  }
+}
+
+TEST_CASE("a stride that is never taken may be any number but 0") {
+  const auto set = [](ModelBuilder& b, NodeOptions& o) {
+    o.begin = b.keep({2, 0});
+    o.strides = b.keep({INT32_MIN, INT32_MAX});
+  };
+  CHECK(run_node<float>(Op::kStridedSlice, {{3, 1}}, {1, 1}, {{1, 2, 3}}, set) == std::vector<float>{3});
+}
+
+template <typename T>
+void check_gather(Random& random) {
+  const int32_t rank = random.between(1, 4), index_rank = random.between(1, 2);
+  const auto axis = static_cast<size_t>(random.between(0, rank - 1));
+  const Dims in = random_dims(random, rank, 6);
+  const Dims index_dims = random_dims(random, index_rank, 4);
+  std::vector<int32_t> indices(elements(index_dims));
+  for (int32_t& index : indices) index = random.between(0, in[axis] - 1);
+  Dims out(in.begin(), in.begin() + static_cast<ptrdiff_t>(axis));
+  out.insert(out.end(), index_dims.begin(), index_dims.end());
+  out.insert(out.end(), in.begin() + static_cast<ptrdiff_t>(axis) + 1, in.end());
+  const std::vector<T> x = random_values<T>(random, elements(in));
+  std::vector<T> expected(elements(out));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Dims at = place_of(i, out);
+    const auto middle = at.begin() + static_cast<ptrdiff_t>(axis);
+    const Dims chosen(middle, middle + index_rank);
+    Dims from(at.begin(), middle);
+    from.push_back(indices[index_of(chosen, index_dims)]);
+    from.insert(from.end(), middle + index_rank, at.end());
+    expected[i] = x[index_of(from, in)];
+  }
+  const auto set = [&](ModelBuilder&, NodeOptions& o) { o.axis = static_cast<int32_t>(axis); };
+  REQUIRE(run_node<T>(Op::kGather, {in}, out, {x}, set, indices, index_dims) == expected);
+}
+
+TEST_CASE("gathering by constant indices") {
+  Random random(4);
+  for (int32_t trial = 0; trial < 200; ++trial) {
+    check_gather<int8_t>(random);
+    check_gather<float>(random);
+  }
+}
+
+TEST_CASE("copies merge the axes that stay together") {
+  const int32_t dims[] = {1, 4, 5, 6}, x_steps[] = {120, 30, 6, 1}, y_steps[] = {999, 60, 6, 1};
+  const StridedCopy copy = make_strided_copy(dims, x_steps, y_steps, 4);
+  CHECK(copy.rank == 2);
+  CHECK(copy.dims[0] == 4);
+  CHECK(copy.dims[1] == 30);
+  const int32_t ones[] = {1, 1}, steps[] = {5, 5};
+  CHECK(make_strided_copy(ones, steps, steps, 2).rank == 1);
+  // Nothing for an empty range.
+  uint8_t y = 1;
+  const uint8_t x = 2;
+  strided_copy_8(make_strided_copy(ones, steps, steps, 2), &x, &y, 0, 0);
+  CHECK(y == 1);
+}
+
+}  // namespace
+}  // namespace intaglio

@@ -1,0 +1,44 @@
+// A model's output, run alone and by an executor of several widths.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "tests/support/model_builder.h"
+
+namespace intaglio::test {
+
+using Dims = std::vector<int32_t>;
+
+inline size_t elements(const Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), size_t{1},
+                         [](size_t n, int32_t dim) { return n * static_cast<size_t>(dim); });
+}
+
+// An executor that runs its tasks from the last to the first.
+inline void run_backwards(void*, int32_t count, void (*task)(void* argument, int32_t i), void* argument) {
+  for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
+}
+
+// The model's output, which no width changes.
+template <typename Out, typename In>
+std::vector<Out> run_widths(ModelBuilder& b, const std::vector<std::vector<In>>& inputs) {
+  const AlignedBytes file = b.finish();
+  std::vector<Out> first;
+  for (const int32_t width : {1, 3}) {
+    SessionOptions options;
+    if (width > 1) options.executor = {nullptr, width, run_backwards};
+    RunningModel model(AlignedBytes(file.view()), all_ops(), options);
+    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+    for (size_t i = 0; i < inputs.size(); ++i) model.set_input(inputs[i], static_cast<int32_t>(i));
+    model.session().run();
+    const std::vector<Out> found = model.output<Out>();
+    if (width == 1) first = found;
+    REQUIRE(found.size() == first.size());
+    REQUIRE(memcmp(found.data(), first.data(), first.size() * sizeof(Out)) == 0);
+  }
+  return first;
+}
+
+}  // namespace intaglio::test
