@@ -1,0 +1,245 @@
+// Each operator between two convolutions of an FP32 model: calibrated, all of it runs in int8, near the FP32
+// results.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "intaglio/calibrator.h"
+#include "tests/support/random.h"
+#include "tests/support/run_widths.h"
+
+namespace intaglio {
+namespace {
+
+using test::AlignedBytes;
+using test::Dims;
+using test::elements;
+using test::ModelBuilder;
+using test::Random;
+using test::RunningModel;
+using Samples = std::vector<std::vector<float>>;
+
+const Dims kIn = {1, 8, 6, 4}, kStem = {1, 8, 6, 12};
+
+// Adds operators behind the tensor `x` of shape kStem; returns the last one's output, of shape `dims`.
+using Middle = std::function<int32_t(ModelBuilder& b, int32_t x, const Dims& dims)>;
+
+int32_t constant(ModelBuilder& b, const std::string& name, const Dims& dims, float lo, float hi,
+                 uint32_t seed) {
+  return b.constant<float>(name, DType::kF32, dims, Random(seed).reals(elements(dims), lo, hi));
+}
+
+AlignedBytes make_model(const Dims& dims, const Middle& middle) {
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kF32, kIn), stem = b.tensor("stem", DType::kF32, kStem);
+  GraphNode& conv = b.node(Op::kConv2d, {x, constant(b, "stem/w", {12, 3, 3, 4}, -0.4f, 0.4f, 1)}, {stem});
+  conv.options.window.kernel_h = conv.options.window.kernel_w = 3;
+  conv.options.window.pad_top = conv.options.window.pad_left = 1;
+  conv.options.window.pad_bottom = conv.options.window.pad_right = 1;
+  const int32_t bent = middle(b, stem, dims);
+  const int32_t y = b.tensor("y", DType::kF32, {dims[0], dims[1], dims[2], 5});
+  b.node(Op::kConv2d, {bent, constant(b, "head/w", {5, 1, 1, dims[3]}, -1.0f, 1.0f, 2)}, {y});
+  b.input(x);
+  b.output(y);
+  return b.finish();
+}
+
+Samples make_samples(size_t count) {
+  Random random(3);
+  Samples samples;
+  for (size_t i = 0; i < count; ++i) samples.push_back(random.reals(elements(kIn), -1.0f, 2.0f));
+  return samples;
+}
+
+std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples) {
+  const Result<Model> model = Model::open(bytes.view());
+  REQUIRE(static_cast<bool>(model));
+  const Result<CalibratorNeeds> needs = Calibrator::measure(*model);
+  REQUIRE_MESSAGE(static_cast<bool>(needs), test::text_of(needs.error(), &*model));
+  AlignedBytes memory(needs->total());
+  Result<Calibrator> calibrator = Calibrator::create(*model, memory.span());
+  REQUIRE_MESSAGE(static_cast<bool>(calibrator), test::text_of(calibrator.error(), &*model));
+  for (const std::vector<float>& sample : samples) {
+    const Span<const uint8_t> inputs[] = {
+        {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)}};
+    REQUIRE(calibrator->add(inputs).ok());
+  }
+  std::vector<uint8_t> written;
+  ModelSink sink;
+  sink.context = &written;
+  sink.write = [](void* context, Span<const uint8_t> out) {
+    static_cast<std::vector<uint8_t>*>(context)->assign(out.begin(), out.end());
+    return true;
+  };
+  const Error error = calibrator->finish(sink);
+  REQUIRE_MESSAGE(error.ok(), test::text_of(error));
+  return written;
+}
+
+struct Outcome {
+  double decibels = 0.0;
+  std::vector<Op> ops;  // of the int8 model
+};
+
+// Calibrated with some samples, compared on others.
+Outcome round_trip(const Dims& dims, const Middle& middle) {
+  const AlignedBytes bytes = make_model(dims, middle);
+  const Samples all = make_samples(24);
+  const std::vector<uint8_t> written = calibrate(bytes, {all.begin(), all.begin() + 16});
+  RunningModel fp32(AlignedBytes(bytes.view()));
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())), int8_ops());
+  REQUIRE_MESSAGE(fp32.error().ok(), test::text_of(fp32.error()));
+  REQUIRE_MESSAGE(int8.error().ok(), test::text_of(int8.error()));
+  const Quantization in = int8.session().input().info.quantization,
+                     out = int8.session().output().info.quantization;
+  double signal = 0.0, noise = 0.0;
+  for (size_t s = 16; s < all.size(); ++s) {
+    const std::vector<float> exact = fp32.run<float>(all[s]);
+    std::vector<int8_t> codes;
+    for (const float v : all[s])
+      codes.push_back(static_cast<int8_t>(
+          std::clamp(std::nearbyint(v / in.scales[0]) + static_cast<float>(in.zero_point), -128.0f, 127.0f)));
+    const std::vector<int8_t> found = int8.run<int8_t>(codes);
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double d =
+          static_cast<double>(exact[i] - out.scales[0] * static_cast<float>(found[i] - out.zero_point));
+      signal += static_cast<double>(exact[i]) * static_cast<double>(exact[i]);
+      noise += d * d;
+    }
+  }
+  Outcome outcome;
+  outcome.decibels = 10.0 * std::log10(signal / noise);
+  for (int32_t n = 0; n < int8.model().node_count(); ++n) outcome.ops.push_back(int8.model().node(n).op);
+  return outcome;
+}
+
+// One node from x to a tensor of `dims`.
+Middle one(Op op, const std::function<void(ModelBuilder&, NodeOptions&)>& set = {}) {
+  return [op, set](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t y = b.tensor("middle", DType::kF32, dims);
+    NodeOptions& options = b.node(op, {x}, {y}).options;
+    if (set) set(b, options);
+    return y;
+  };
+}
+
+void check(const Dims& dims, const Middle& middle, const std::vector<Op>& expected, double decibels) {
+  const Outcome outcome = round_trip(dims, middle);
+  CAPTURE(outcome.decibels);
+  CHECK(outcome.decibels > decibels);
+  std::vector<Op> ops = {Op::kConv2d};
+  ops.insert(ops.end(), expected.begin(), expected.end());
+  ops.push_back(Op::kConv2d);
+  CHECK(outcome.ops == ops);
+}
+
+TEST_CASE("functions of one variable become lookups") {
+  for (const Op op : {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kHardSigmoid, Op::kSwish,
+                      Op::kGelu, Op::kExp, Op::kAbs, Op::kClamp}) {
+    CAPTURE(static_cast<int>(op));
+    const auto set = [](ModelBuilder&, NodeOptions& o) {
+      o.alpha = 0.2f;
+      o.beta = 0.5f;
+      o.clamp_min = -1.0f;
+    };
+    check(kStem, one(op, set), {Op::kLookup}, op == Op::kExp ? 25.0 : 30.0);
+  }
+}
+
+TEST_CASE("a slope a channel becomes a table a channel") {
+  const auto prelu = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t y = b.tensor("middle", DType::kF32, dims);
+    b.node(Op::kPRelu, {x, constant(b, "slope", {12}, -0.5f, 1.5f, 4)}, {y});
+    return y;
+  };
+  check(kStem, prelu, {Op::kLookup}, 30.0);
+  const std::vector<uint8_t> written = calibrate(make_model(kStem, prelu), make_samples(4));
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())));
+  REQUIRE(int8.error().ok());
+  const Shape tables = int8.model().tensor(int8.model().node(1).inputs[1]).shape;
+  CHECK(tables.rank == 2);
+  CHECK(tables[0] == 12);
+}
+
+TEST_CASE("a gate of the tensor's own, and constants, in every role") {
+  for (const Op op : {Op::kMul, Op::kSub, Op::kAdd}) {
+    CAPTURE(static_cast<int>(op));
+    const auto gate = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t mean = b.tensor("mean", DType::kF32, {1, 1, 1, 12}),
+                    y = b.tensor("middle", DType::kF32, dims);
+      const int32_t gates = b.tensor("gates", DType::kF32, {1, 1, 1, 12});
+      b.node(Op::kMean, {x}, {mean}).options.axes = b.keep({1, 2});
+      b.node(Op::kSigmoid, {mean}, {gates});
+      b.node(op, {gates, x}, {y});
+      return y;
+    };
+    // An Add of a convolution's result and another tensor of its shape alone is fused.
+    check(kStem, gate, {Op::kMean, Op::kLookup, op}, 27.0);
+    const auto by_constant = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t y = b.tensor("middle", DType::kF32, dims), c = constant(b, "c", {12}, -2.0f, 2.0f, 5);
+      b.node(op, {x, c}, {y});
+      return y;
+    };
+    check(kStem, by_constant, {op}, 30.0);
+  }
+}
+
+TEST_CASE("what moves elements keeps the scale") {
+  const auto pad = [](ModelBuilder& b, NodeOptions& o) { o.begin = b.keep({0, 1, 2, 0}); };
+  check({1, 10, 9, 12}, one(Op::kPad, pad), {Op::kPad}, 30.0);
+  const auto slice = [](ModelBuilder& b, NodeOptions& o) {
+    o.begin = b.keep({0, 1, 5, 2});
+    o.strides = b.keep({1, 2, -1, 1});
+  };
+  check({1, 3, 6, 10}, one(Op::kStridedSlice, slice), {Op::kStridedSlice}, 30.0);
+  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
+    const auto resize = [=](ModelBuilder&, NodeOptions& o) { o.resample.interpolation = interpolation; };
+    check({1, 16, 12, 12}, one(Op::kResize, resize), {Op::kResize}, 28.0);
+  }
+  const auto gather = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t y = b.tensor("middle", DType::kF32, dims);
+    const std::vector<int32_t> indices = {11, 0, 3, 3, 7};
+    b.node(Op::kGather, {x, b.constant("indices", DType::kS32, {5}, indices)}, {y}).options.axis = 3;
+    return y;
+  };
+  check({1, 8, 6, 5}, gather, {Op::kGather}, 30.0);
+}
+
+TEST_CASE("concatenation: inputs of one scale as they are, others requantized") {
+  const auto concat = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const int32_t bent = b.tensor("bent", DType::kF32, kStem), y = b.tensor("middle", DType::kF32, dims);
+    b.node(Op::kSigmoid, {x}, {bent});
+    b.node(Op::kConcat, {x, bent, constant(b, "c", kStem, -1.0f, 1.0f, 6)}, {y}).options.axis = 3;
+    return y;
+  };
+  const Outcome outcome = round_trip({1, 8, 6, 36}, concat);
+  CAPTURE(outcome.decibels);
+  CHECK(outcome.decibels > 30.0);
+  CHECK(std::count(outcome.ops.begin(), outcome.ops.end(), Op::kConcat) == 1);
+  CHECK(std::count(outcome.ops.begin(), outcome.ops.end(), Op::kDequantize) == 0);
+}
+
+TEST_CASE("memory for many tables, indices and requantized inputs is measured in full") {
+  const auto many = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    std::vector<int32_t> parts;
+    for (int32_t i = 0; i < 30; ++i) {
+      const std::string n = std::to_string(i);
+      const int32_t bent = b.tensor("bent" + n, DType::kF32, kStem),
+                    chosen = b.tensor("chosen" + n, DType::kF32, kStem);
+      b.node(Op::kPRelu, {x, constant(b, "slope" + n, {12}, -1.0f, 1.0f, 10)}, {bent});
+      const std::vector<int32_t> indices = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0};
+      b.node(Op::kGather, {bent, b.constant("indices" + n, DType::kS32, {12}, indices)}, {chosen})
+          .options.axis = 3;
+      parts.push_back(chosen);
+    }
+    const int32_t y = b.tensor("middle", DType::kF32, dims);
+    b.node(Op::kConcat, parts, {y}).options.axis = 3;
+    return y;
+  };
+  CHECK(round_trip({1, 8, 6, 360}, many).decibels > 25.0);
+}
+
+}  // namespace
+}  // namespace intaglio
