@@ -105,13 +105,13 @@ void tile(const GemmS8Args& args) {
   copy_rows<Rows>(args, x);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  const bool whole = args.m == kMr && args.residual == nullptr;
-  PanelNeon<kNr> panel;
+  WorkNeon<kNr> work;
+  start_neon(args, kMr, &work);
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t first = 0; first < args.n; first += kNr) {
+  for (; work.columns > 0; next_panel_neon(&work)) {
+    if (work.columns < kNr) copy_last_panel_neon(&work);
     const int8_t* const flags = w;
     w += sizeof(int32_t) * kNr;
-    set_panel_neon(args, first, &panel);
     int32x4_t sums[4];
     if (all_fit(flags)) {
       multiply_rows<Rows, true>(x, w, blocks, sums);
@@ -119,22 +119,22 @@ void tile(const GemmS8Args& args) {
       multiply_rows<Rows, false>(x, w, blocks, sums);
     }
     w += blocks * kNr * kKr;
-    const int32x4_t bias = vld1q_s32(panel.bias);
-    const float32x4_t m = vld1q_f32(panel.multiplier);
+    const int32x4_t bias = vld1q_s32(work.bias);
+    const float32x4_t m = vld1q_f32(work.multiplier);
 #pragma GCC unroll 4
     for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? vaddq_s32(sums[r], bias) : bias;
     const int8x16_t codes = requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output);
-    if (whole && args.n - first >= kNr) {
+    if (work.plain && work.columns >= kNr) {
       const int32x4_t words = vreinterpretq_s32_s8(codes);
       const int32_t w0 = vgetq_lane_s32(words, 0), w1 = vgetq_lane_s32(words, 1);
       const int32_t w2 = vgetq_lane_s32(words, 2), w3 = vgetq_lane_s32(words, 3);
-      int8_t* to = args.output + first;
+      int8_t* to = work.output;
       memcpy(to, &w0, sizeof w0);
-      memcpy(to += args.output_stride, &w1, sizeof w1);
-      memcpy(to += args.output_stride, &w2, sizeof w2);
-      memcpy(to + args.output_stride, &w3, sizeof w3);
+      memcpy(to += work.output_stride, &w1, sizeof w1);
+      memcpy(to += work.output_stride, &w2, sizeof w2);
+      memcpy(to + work.output_stride, &w3, sizeof w3);
     } else {
-      store_neon<kNr>(args, 0, first, codes);
+      store_neon<kNr>(args, 0, args.n - work.columns, codes);
     }
   }
 }

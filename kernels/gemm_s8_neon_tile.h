@@ -29,27 +29,46 @@ static inline int8x16_t load_some_neon(const int8_t* from, int32_t count) {
   return vld1q_s8(some);
 }
 
-// Bias and multiplier of a panel's columns: in place, or a copy where the panel is not full.
+// A call's work, in locals: stored codes may alias the arguments as far as the compiler knows. A last panel
+// that is not full gets copies of its biases and multipliers.
 template <int32_t Nr>
-struct PanelNeon {
+struct WorkNeon {
   const int32_t* bias;
   const float* multiplier;
+  int8_t* output;
+  size_t output_stride;
+  int32_t columns;  // that are left
+  bool plain;       // whole panels are stored as they are
   int32_t bias_copy[Nr];
   float multiplier_copy[Nr];
 };
 
 template <int32_t Nr>
-static inline void set_panel_neon(const GemmS8Args& args, int32_t first, PanelNeon<Nr>* panel) {
-  panel->bias = args.folded_bias + first;
-  panel->multiplier = args.multiplier + first;
-  const int32_t columns = args.n - first;
-  if (columns >= Nr) return;
+static inline void start_neon(const GemmS8Args& args, int32_t mr, WorkNeon<Nr>* work) {
+  work->bias = args.folded_bias;
+  work->multiplier = args.multiplier;
+  work->output = args.output;
+  work->output_stride = args.output_stride;
+  work->columns = args.n;
+  work->plain = args.m == mr && args.residual == nullptr;
+}
+
+template <int32_t Nr>
+static inline void copy_last_panel_neon(WorkNeon<Nr>* work) {
   for (int32_t c = 0; c < Nr; ++c) {
-    panel->bias_copy[c] = c < columns ? panel->bias[c] : 0;
-    panel->multiplier_copy[c] = c < columns ? panel->multiplier[c] : 0.0f;
+    work->bias_copy[c] = c < work->columns ? work->bias[c] : 0;
+    work->multiplier_copy[c] = c < work->columns ? work->multiplier[c] : 0.0f;
   }
-  panel->bias = panel->bias_copy;
-  panel->multiplier = panel->multiplier_copy;
+  work->bias = work->bias_copy;
+  work->multiplier = work->multiplier_copy;
+}
+
+template <int32_t Nr>
+static inline void next_panel_neon(WorkNeon<Nr>* work) {
+  work->bias += Nr;
+  work->multiplier += Nr;
+  work->output += Nr;
+  work->columns -= Nr;
 }
 
 // Codes of 16 / Nr rows from `row` on, Nr columns from `first` on: adds the residual and stores what lies
@@ -76,22 +95,21 @@ __attribute__((noinline)) static void store_neon(const GemmS8Args& args, int32_t
 
 // A tile of 2 * Vectors rows and eight columns; codes[i] are those of rows 2 * i and 2 * i + 1.
 template <int32_t Vectors>
-static inline void store_rows_neon(const GemmS8Args& args, int32_t first, const int8x16_t* codes) {
-  constexpr int32_t kColumns = 8;
-  if (args.m == 2 * Vectors && args.n - first >= kColumns && args.residual == nullptr) {
-    int8_t* to = args.output + first;
-#pragma GCC unroll 4
+static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon<8>& work, const int8x16_t* codes) {
+  if (work.plain && work.columns >= 8) {
+    int8_t* to = work.output;
+#pragma GCC unroll 6
     for (int32_t i = 0; i < Vectors; ++i) {
       vst1_s8(to, vget_low_s8(codes[i]));
-      to += args.output_stride;
+      to += work.output_stride;
       vst1_s8(to, vget_high_s8(codes[i]));
-      to += args.output_stride;
+      to += work.output_stride;
     }
     return;
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int32_t i = 0; i < Vectors; ++i)
-    if (2 * i < args.m) store_neon<kColumns>(args, 2 * i, first, codes[i]);
+    if (2 * i < args.m) store_neon<8>(args, 2 * i, args.n - work.columns, codes[i]);
 }
 
 #endif

@@ -10,22 +10,25 @@ namespace {
 
 constexpr int32_t kMr = 8, kNr = 8, kKr = 4;
 
+inline int32x4_t load_words(const int8_t* from) { return vreinterpretq_s32_s8(vld1q_s8(from)); }
+
 // Rows past m are copies of the first: computed, not stored.
 void copy_four(const GemmS8Args& args, int32_t first, int8_t* out) {
-  for (int32_t t = 0; t < args.taps; ++t) {
+  const int32_t k = args.k, taps = args.taps;  // the codes written may alias the arguments
+  for (int32_t t = 0; t < taps; ++t) {
     const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
     const int8_t* x[4];
-    for (int32_t r = 0; r < 4; ++r) x[r] = rows[first + r < args.m ? first + r : 0];
-    int32_t i = 0;
-    for (; i + 16 <= args.k; i += 16, out += 64) {
-      int32x4x4_t v;
 #pragma GCC unroll 4
-      for (int32_t r = 0; r < 4; ++r) v.val[r] = vreinterpretq_s32_s8(vld1q_s8(x[r] + i));
+    for (int32_t r = 0; r < 4; ++r) x[r] = rows[first + r < args.m ? first + r : 0];
+    ptrdiff_t i = 0;
+    for (; i + 16 <= k; i += 16, out += 64) {
+      const int32x4x4_t v = {
+          {load_words(x[0] + i), load_words(x[1] + i), load_words(x[2] + i), load_words(x[3] + i)}};
       vst4q_s32(reinterpret_cast<int32_t*>(out), v);
     }
-    for (; i < args.k; i += kKr)
+    for (; i < k; i += kKr)
       for (int32_t r = 0; r < 4; ++r, out += 4) {
-        const int32_t left = args.k - i;
+        const ptrdiff_t left = k - i;
         int8_t some[4] = {};
         memcpy(some, x[r] + i, static_cast<size_t>(left < kKr ? left : kKr));
         memcpy(out, some, 4);
@@ -43,14 +46,14 @@ void copy_one(const GemmS8Args& args, int8_t* out) {
 }
 
 // The quad's weights times four rows whose codes are the lanes of a.
-#define ITG_FOUR_ROWS(acc, b0, b1, a)                   \
-  (acc)[0][0] = vdotq_laneq_s32((acc)[0][0], b0, a, 0); \
-  (acc)[0][1] = vdotq_laneq_s32((acc)[0][1], b1, a, 0); \
-  (acc)[1][0] = vdotq_laneq_s32((acc)[1][0], b0, a, 1); \
-  (acc)[1][1] = vdotq_laneq_s32((acc)[1][1], b1, a, 1); \
-  (acc)[2][0] = vdotq_laneq_s32((acc)[2][0], b0, a, 2); \
-  (acc)[2][1] = vdotq_laneq_s32((acc)[2][1], b1, a, 2); \
-  (acc)[3][0] = vdotq_laneq_s32((acc)[3][0], b0, a, 3); \
+#define ITG_FOUR_4                                                             \
+  *Halves(acc, b0, b1, a)(acc)[0][0] = vdotq_laneq_s32((acc)[0][0], b0, a, 0); \
+  (acc)[0][1] = vdotq_laneq_s32((acc)[0][1], b1, a, 0);                        \
+  (acc)[1][0] = vdotq_laneq_s32((acc)[1][0], b0, a, 1);                        \
+  (acc)[1][1] = vdotq_laneq_s32((acc)[1][1], b1, a, 1);                        \
+  (acc)[2][0] = vdotq_laneq_s32((acc)[2][0], b0, a, 2);                        \
+  (acc)[2][1] = vdotq_laneq_s32((acc)[2][1], b1, a, 2);                        \
+  (acc)[3][0] = vdotq_laneq_s32((acc)[3][0], b0, a, 3);                        \
   (acc)[3][1] = vdotq_laneq_s32((acc)[3][1], b1, a, 3)
 
 // acc[r]: eight columns of row r; four rows for each Half. x: four rows' quads, the next four's `half_bytes`
@@ -89,13 +92,14 @@ void tile(const GemmS8Args& args) {
   const ptrdiff_t half_bytes = quads * 4 * kKr;
   for (int32_t h = 0; h < Halves; ++h) copy_four(args, 4 * h, lhs + h * half_bytes);
   const OutputNeon output = make_output_neon(args.requant);
-  PanelNeon<kNr> panel;
+  WorkNeon<kNr> work;
+  start_neon(args, 4 * Halves, &work);
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    set_panel_neon(args, first, &panel);
+  for (; work.columns > 0; next_panel_neon(&work)) {
+    if (work.columns < kNr) copy_last_panel_neon(&work);
     int32x4_t acc[4 * Halves][2];
-    acc[0][0] = vld1q_s32(panel.bias);
-    acc[0][1] = vld1q_s32(panel.bias + 4);
+    acc[0][0] = vld1q_s32(work.bias);
+    acc[0][1] = vld1q_s32(work.bias + 4);
 #pragma GCC unroll 8
     for (int32_t r = 1; r < 4 * Halves; ++r) {
       acc[r][0] = acc[0][0];
@@ -105,13 +109,13 @@ void tile(const GemmS8Args& args) {
     ptrdiff_t left = quads;
     for (; left >= 4; left -= 4, x += 64, w += 4 * kNr * kKr) multiply_quads<Halves>(x, half_bytes, w, acc);
     for (; left > 0; --left, x += 16, w += kNr * kKr) multiply_quad<Halves>(x, half_bytes, w, acc);
-    const float32x4_t m0 = vld1q_f32(panel.multiplier), m1 = vld1q_f32(panel.multiplier + 4);
+    const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
     int8x16_t codes[2 * Halves];
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 2 * Halves; ++i)
       codes[i] = requantize_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1], m0, m1,
                                  m0, m1, output);
-    store_rows_neon<2 * Halves>(args, first, codes);
+    store_rows_neon<2 * Halves>(args, work, codes);
   }
 }
 
@@ -121,11 +125,12 @@ void single_row(const GemmS8Args& args) {
   const ptrdiff_t quads = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   copy_one(args, lhs);
   const OutputNeon output = make_output_neon(args.requant);
-  PanelNeon<kNr> panel;
+  WorkNeon<kNr> work;
+  start_neon(args, 2, &work);
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    set_panel_neon(args, first, &panel);
-    int32x4_t sum0 = vld1q_s32(panel.bias), sum1 = vld1q_s32(panel.bias + 4);
+  for (; work.columns > 0; next_panel_neon(&work)) {
+    if (work.columns < kNr) copy_last_panel_neon(&work);
+    int32x4_t sum0 = vld1q_s32(work.bias), sum1 = vld1q_s32(work.bias + 4);
     int32x4_t odd0 = vdupq_n_s32(0), odd1 = odd0;
     const int8_t* x = lhs;
     ptrdiff_t left = quads;
@@ -149,8 +154,9 @@ void single_row(const GemmS8Args& args) {
     }
     sum0 = vaddq_s32(sum0, odd0);
     sum1 = vaddq_s32(sum1, odd1);
-    const float32x4_t m0 = vld1q_f32(panel.multiplier), m1 = vld1q_f32(panel.multiplier + 4);
-    store_neon<kNr>(args, 0, first, requantize_neon(sum0, sum1, sum0, sum1, m0, m1, m0, m1, output));
+    const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
+    store_neon<kNr>(args, 0, args.n - work.columns,
+                    requantize_neon(sum0, sum1, sum0, sum1, m0, m1, m0, m1, output));
   }
 }
 

@@ -49,15 +49,16 @@ void tile(const GemmS8Args& args) {
   copy_rows<Pairs>(args, lhs);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  PanelNeon<kNr> panel;
+  WorkNeon<kNr> work;
+  start_neon(args, 2 * Pairs, &work);
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    set_panel_neon(args, first, &panel);
+  for (; work.columns > 0; next_panel_neon(&work)) {
+    if (work.columns < kNr) copy_last_panel_neon(&work);
     // acc[p][c]: rows 2p and 2p + 1 times columns 2c and 2c + 1, row by row.
     int32x4_t acc[Pairs][4];
 #pragma GCC unroll 4
     for (int32_t c = 0; c < 4; ++c) {
-      const int32x2_t bias = vld1_s32(panel.bias + 2 * c);
+      const int32x2_t bias = vld1_s32(work.bias + 2 * c);
       acc[0][c] = vcombine_s32(bias, bias);
 #pragma GCC unroll 4
       for (int32_t p = 1; p < Pairs; ++p) acc[p][c] = acc[0][c];
@@ -77,14 +78,14 @@ void tile(const GemmS8Args& args) {
 #pragma GCC unroll 4
         for (int32_t p = 0; p < Pairs; ++p) acc[p][c] = vmmlaq_s32(acc[p][c], a[p], b[c]);
     } while (w != end);
-    const float32x4_t m0 = vld1q_f32(panel.multiplier), m1 = vld1q_f32(panel.multiplier + 4);
+    const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
     int8x16_t codes[Pairs];
 #pragma GCC unroll 4
     for (int32_t p = 0; p < Pairs; ++p)
       codes[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
                                  second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0, m1,
                                  m0, m1, output);
-    store_rows_neon<Pairs>(args, first, codes);
+    store_rows_neon<Pairs>(args, work, codes);
   }
 }
 
