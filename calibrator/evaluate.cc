@@ -144,8 +144,14 @@ int32_t output_layer(const Model& test, Span<const LayerPair> pairs, OpList ops)
   const int32_t writer = find_writer(test, tensor);
   const OpDef* const def = writer < 0 ? nullptr : find_op(ops, test, test.node(writer));
   if (def != nullptr && def->quant.output == OutputRule::kFixed) tensor = test.node(writer).inputs[0];
-  for (size_t i = pairs.size; i-- > 0;)
-    if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
+  // What only changes type or shape has no pair of its own: the layer before it stands for it.
+  for (int32_t steps = 0; steps < test.node_count(); ++steps) {
+    for (size_t i = pairs.size; i-- > 0;)
+      if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
+    const int32_t before = find_writer(test, tensor);
+    if (before < 0) break;
+    tensor = test.node(before).inputs[0];
+  }
   return -1;
 }
 

@@ -167,7 +167,7 @@ class Writer {
                                         static_cast<schema::NearestRounding>(o.resample.rounding));
     return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs, written_window, clamp,
                               requantization, intermediate, o.groups, axes, o.axis, begin, strides, resample, o.alpha,
-                              o.beta, o.pad_value);
+                              o.beta, o.pad_value, static_cast<uint8_t>(o.add_bits));
   }
 
   Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {

@@ -140,6 +140,29 @@ int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_
   return output;
 }
 
+int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation) {
+  if (is_identity(permutation)) return constant;
+  const DraftTensor source = draft.tensor(constant);
+  const int32_t made = add_constant_bytes(
+      draft, source.name, source.dtype, permuted(source.shape, permutation),
+      permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
+  DraftTensor& tensor = draft.tensor(made);
+  tensor.scales = source.scales;
+  tensor.zero_point = source.zero_point;
+  if (source.axis >= 0)
+    tensor.axis = inverse(permutation)[static_cast<size_t>(source.axis)];
+  return made;
+}
+
+int32_t add_slice(Draft& draft, std::string name, std::string source, int32_t x, std::vector<int32_t> begin,
+                  std::vector<int32_t> strides, const Shape& shape) {
+  const int32_t output = add_activation_like(draft, name, x, shape);
+  DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
+  node.begin = std::move(begin);
+  node.strides = std::move(strides);
+  return output;
+}
+
 Links::Links(const Draft& draft)
     : producer(draft.tensors.size(), -1),
       consumers(draft.tensors.size()),

@@ -14,9 +14,9 @@ namespace intaglio::importers {
 using Shape = std::vector<int32_t>;
 using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Transpose has it
 
-// Operators of the draft alone. Each must be gone when the passes are through; what is left is an error.
+// Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
-inline constexpr Op kPad{0x8001};        // zeros around x; `pads`
+inline constexpr Op kPad{0x8001};        // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
 
 const char* draft_op_name(Op op);
 
@@ -24,7 +24,7 @@ struct DraftTensor {
   std::string name;  // as the file has it; made unique at the end
   DType dtype = DType::kF32;
   Shape shape;
-  std::vector<float> scales;  // empty: not quantized
+  std::vector<float> scales;  // empty: not quantized. Of an FP32 constant: the grid that its values lie on
   int32_t zero_point = 0;
   int32_t axis = -1;  // of the scales; -1: one for all
   bool constant = false;
@@ -43,11 +43,17 @@ struct DraftNode {
   std::vector<int32_t> outputs;
   Window2d window;
   int32_t groups = 1;
+  int32_t add_bits = 15;
   float clamp_min = -std::numeric_limits<float>::infinity();
   float clamp_max = std::numeric_limits<float>::infinity();
   int32_t clamp_lo = -128, clamp_hi = 127;
   std::vector<int32_t> axes;                     // Mean, Transpose
   std::vector<int32_t> pads_before, pads_after;  // kPad: one an axis
+  float pad_value = 0.0f;
+  int32_t axis = 0;                              // Concat; Gather, whose indices are a list here
+  std::vector<int32_t> begin, strides;           // StridedSlice: one an axis
+  Resample resample;                             // Resize
+  float alpha = 0.0f, beta = 0.0f;               // LeakyRelu, HardSigmoid
   float epsilon = 0.0f;                          // kBatchNorm
 
   int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
@@ -121,6 +127,12 @@ DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::str
 int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t input, const Shape& shape);
 int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
                       const Permutation& permutation);
+
+// The constant, or a new one, with the axes in the order of the permutation.
+int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
+// What `begin` on and each step from it, as many as `shape` has, gives of x.
+int32_t add_slice(Draft& draft, std::string name, std::string source, int32_t x, std::vector<int32_t> begin,
+                  std::vector<int32_t> strides, const Shape& shape);
 
 // --- changing ---------------------------------------------------------------------------------------
 

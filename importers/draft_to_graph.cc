@@ -8,8 +8,6 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr uint64_t kMaxExpandedBytes = uint64_t{1} << 28;
-
 template <typename T>
 Span<const T> span(const std::vector<T>& values) {
   return {values.data(), values.size()};
@@ -17,11 +15,7 @@ Span<const T> span(const std::vector<T>& values) {
 
 void check_operators(const Draft& draft, Problems& problems) {
   for (const DraftNode& node : draft.nodes) {
-    if (node.op == kPad) {
-      problems.add(label(node) +
-                   ": only zero padding of height and width, less than the window of the convolution or pool "
-                   "behind it, is supported");
-    } else if (node.op == kBatchNorm) {
+    if (node.op == kBatchNorm) {
       problems.add(label(node) +
                    ": does not follow a convolution or fully connected node that could take it, and " +
                    shape_text(draft.tensor(node.input()).shape) + " is no picture");
@@ -58,52 +52,11 @@ void check_constants(const Draft& draft, Problems& problems) {
   }
 }
 
-// Whether the runtime's Add repeats an operand of this shape: its axes behind leading ones are the output's
-// last.
-bool is_repeated(const Shape& operand, const Shape& output) {
-  size_t rank = operand.size();
-  while (rank > 0 && operand[operand.size() - rank] == 1) --rank;
-  return rank <= output.size() && std::equal(operand.end() - static_cast<std::ptrdiff_t>(rank), operand.end(),
-                                             output.end() - static_cast<std::ptrdiff_t>(rank));
-}
-
-std::vector<uint8_t> expanded(const DraftTensor& source, const Shape& shape) {
-  const size_t size = element_bytes(source.dtype);
-  std::vector<uint8_t> data(static_cast<size_t>(elements(shape)) * size);
-  Shape at(shape.size(), 0);
-  for (size_t to = 0; to < data.size(); to += size) {
-    size_t from = 0;
-    for (size_t i = 0; i < shape.size(); ++i)
-      from =
-          from * static_cast<size_t>(source.shape[i]) + static_cast<size_t>(source.shape[i] == 1 ? 0 : at[i]);
-    std::memcpy(&data[to], &source.data[from * size], size);
-    for (size_t i = shape.size(); i-- > 0;) {
-      if (++at[i] < shape[i]) break;
-      at[i] = 0;
-    }
-  }
-  return data;
-}
-
-// A smaller constant operand of Add comes second; where the runtime does not repeat it, it is written out.
-void expand_constants(Draft& draft, Problems& problems) {
-  uint64_t written = 0;
-  for (DraftNode& node : draft.nodes) {
-    if (node.op != Op::kAdd) continue;
-    const Shape shape = draft.tensor(node.output()).shape;
-    if (draft.tensor(node.inputs[0]).constant) std::swap(node.inputs[0], node.inputs[1]);
-    const DraftTensor source = draft.tensor(node.inputs[1]);
-    if (is_repeated(source.shape, shape)) continue;
-    written += static_cast<uint64_t>(elements(shape)) * element_bytes(source.dtype);
-    if (!source.constant || source.shape.size() != shape.size() || written > kMaxExpandedBytes) {
-      problems.add(text(label(node), ": ", quoted(source.name), " of shape ", shape_text(source.shape),
-                        " cannot be added to ", shape_text(shape)));
-      continue;
-    }
-    node.inputs[1] = add_constant_bytes(draft, source.name, source.dtype, shape, expanded(source, shape));
-    draft.tensor(node.inputs[1]).scales = source.scales;
-    draft.tensor(node.inputs[1]).zero_point = source.zero_point;
-  }
+// A constant operand comes second: a node that stands in place of its input takes the first.
+void put_constants_second(Draft& draft) {
+  for (DraftNode& node : draft.nodes)
+    if ((node.op == Op::kAdd || node.op == Op::kMul) && draft.tensor(node.inputs[0]).constant)
+      std::swap(node.inputs[0], node.inputs[1]);
 }
 
 void check_counts(const Draft& draft, size_t tensors, Problems& problems) {
@@ -154,6 +107,7 @@ class Builder {
     number = tensor.constant ? add_constant(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape),
                                             span(tensor.data))
                              : add_tensor(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape));
+    if (tensor.dtype == DType::kF32) return number;
     Quantization& quantization = graph_.tensors[static_cast<size_t>(number)].quantization;
     quantization.scales = arena_.copy(span(tensor.scales));
     quantization.zero_point = tensor.zero_point;
@@ -167,14 +121,22 @@ class Builder {
     for (const int32_t output : node.outputs) outputs.push_back(number(output));
     while (!inputs.empty() && inputs.back() < 0) inputs.pop_back();
     const std::string name = node_names_.take(node.name);
-    GraphNode& made = add_node(graph_, arena_, node.op, name.c_str(), span(inputs), span(outputs));
+    GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(), span(inputs), span(outputs));
     made.options.window = node.window;
     made.options.groups = node.groups;
+    made.options.add_bits = node.add_bits;
     made.options.clamp_min = node.clamp_min;
     made.options.clamp_max = node.clamp_max;
     made.options.clamp_lo = node.clamp_lo;
     made.options.clamp_hi = node.clamp_hi;
     made.options.axes = arena_.copy(span(node.axes));
+    made.options.axis = node.axis;
+    made.options.begin = arena_.copy(span(node.op == kPad ? node.pads_before : node.begin));
+    made.options.strides = arena_.copy(span(node.strides));
+    made.options.resample = node.resample;
+    made.options.alpha = node.alpha;
+    made.options.beta = node.beta;
+    made.options.pad_value = node.pad_value;
   }
 
   const Draft& draft_;
@@ -189,7 +151,7 @@ class Builder {
 Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems) {
   check_operators(draft, problems);
   check_constants(draft, problems);
-  expand_constants(draft, problems);
+  put_constants_second(draft);
   if (!problems.empty()) return {};
   Builder builder(draft, arena);
   Graph graph = builder.build();

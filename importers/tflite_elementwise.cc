@@ -45,6 +45,7 @@ void import_tflite_add(TfliteOp& op) {
   }
   const auto* options = op.options_or_null<tflite::AddOptions>();
   DraftNode& node = op.add(Op::kAdd, {inputs[0], inputs[1]}, y);
+  node.add_bits = 20;  // TFLite's own precision: its files were made for it
   if (options != nullptr) set_activation(node, options->activation(), op.draft().tensor(y));
 }
 

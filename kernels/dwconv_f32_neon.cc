@@ -28,45 +28,56 @@ void scalar_channels(const DwconvF32Args& args, int32_t pixel, int32_t first) {
 
 #if defined(__aarch64__)
 
-inline float32x4_t finish(float32x4_t v, const ClampF32& clamp) {
-  const float32x4_t y = vminq_f32(vmaxq_f32(v, vdupq_n_f32(clamp.lo)), vdupq_n_f32(clamp.hi));
+// output_f32.h on four lanes.
+struct ClampNeon {
+  float32x4_t lo, hi;
+};
+
+inline float32x4_t finish(float32x4_t v, const ClampNeon& clamp) {
+  const float32x4_t y = vaddq_f32(vminq_f32(vmaxq_f32(v, clamp.lo), clamp.hi), vdupq_n_f32(0.0f));
   const float32x4_t nan = vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000u));
-  return vbslq_f32(vceqq_f32(v, v), vaddq_f32(y, vdupq_n_f32(0.0f)), nan);
+  return vbslq_f32(vceqq_f32(v, v), y, nan);
 }
 
 // 4 * Vectors channels of Pixels pixels.
 template <int32_t Pixels, int32_t Vectors>
-void block(const DwconvF32Args& args, int32_t pixel, int32_t first) {
-  const float* const* const rows = args.rows + static_cast<ptrdiff_t>(pixel) * args.taps;
+inline void block(const DwconvF32Args& args, const ClampNeon& clamp, int32_t pixel, int32_t first) {
+  const float* const* rows[Pixels];
   float32x4_t acc[Pixels][Vectors];
-#pragma GCC unroll 2
-  for (int32_t v = 0; v < Vectors; ++v) {
-    acc[0][v] = args.bias != nullptr ? vld1q_f32(args.bias + first + 4 * v) : vdupq_n_f32(0.0f);
-#pragma GCC unroll 4
-    for (int32_t p = 1; p < Pixels; ++p) acc[p][v] = acc[0][v];
-  }
-  const float* w = args.weights + first;
-  for (int32_t t = 0; t < args.taps; ++t, w += args.channels)
-#pragma GCC unroll 4
-    for (int32_t p = 0; p < Pixels; ++p) {
-      const float* const x = rows[static_cast<ptrdiff_t>(p) * args.taps + t] + first;
-#pragma GCC unroll 2
-      for (int32_t v = 0; v < Vectors; ++v)
-        acc[p][v] = vfmaq_f32(acc[p][v], vld1q_f32(x + 4 * v), vld1q_f32(w + 4 * v));
-    }
 #pragma GCC unroll 4
   for (int32_t p = 0; p < Pixels; ++p) {
-    float* const y = args.output + static_cast<size_t>(pixel + p) * args.output_stride + first;
+    rows[p] = args.rows + static_cast<ptrdiff_t>(pixel + p) * args.taps;
 #pragma GCC unroll 2
-    for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + 4 * v, finish(acc[p][v], args.clamp));
+    for (int32_t v = 0; v < Vectors; ++v)
+      acc[p][v] = args.bias != nullptr ? vld1q_f32(args.bias + first + 4 * v) : vdupq_n_f32(0.0f);
   }
+  const float* w = args.weights + first;
+  const ptrdiff_t taps = args.taps, w_stride = args.channels;
+  for (ptrdiff_t t = 0; t < taps; ++t, w += w_stride) {
+    float32x4_t weights[Vectors];
+#pragma GCC unroll 2
+    for (int32_t v = 0; v < Vectors; ++v) weights[v] = vld1q_f32(w + 4 * v);
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < Pixels; ++p) {
+      const float* const x = rows[p][t] + first;
+#pragma GCC unroll 2
+      for (int32_t v = 0; v < Vectors; ++v)
+        acc[p][v] = vfmaq_f32(acc[p][v], vld1q_f32(x + 4 * v), weights[v]);
+    }
+  }
+  float* y = args.output + static_cast<size_t>(pixel) * args.output_stride + first;
+#pragma GCC unroll 4
+  for (int32_t p = 0; p < Pixels; ++p, y += args.output_stride)
+#pragma GCC unroll 2
+    for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + 4 * v, finish(acc[p][v], clamp));
 }
 
 template <int32_t Vectors>
 void all_pixels(const DwconvF32Args& args, int32_t first) {
+  const ClampNeon clamp = {vdupq_n_f32(args.clamp.lo), vdupq_n_f32(args.clamp.hi)};
   int32_t p = 0;
-  for (; p + 4 <= args.pixels; p += 4) block<4, Vectors>(args, p, first);
-  for (; p < args.pixels; ++p) block<1, Vectors>(args, p, first);
+  for (; p + 4 <= args.pixels; p += 4) block<4, Vectors>(args, clamp, p, first);
+  for (; p < args.pixels; ++p) block<1, Vectors>(args, clamp, p, first);
 }
 
 #endif

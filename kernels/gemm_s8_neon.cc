@@ -41,6 +41,37 @@ void copy_rows(const GemmS8Args& args, int8_t* out) {
   }
 }
 
+// Sixteen depths. x: [Rows][16], w: [4][16].
+template <int32_t Rows, bool Fits>
+inline void multiply_block(const int8_t* x, const int8_t* w, int32x4_t (*acc)[kNr]) {
+  int8x16_t a[Rows];
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_s8(x + r * kKr);
+#pragma GCC unroll 2
+  for (int32_t pair = 0; pair < kNr; pair += 2) {
+    const int8x16_t b[2] = {vld1q_s8(w + pair * kKr), vld1q_s8(w + (pair + 1) * kKr)};
+#pragma GCC unroll 2
+    for (int32_t j = 0; j < 2; ++j) {
+      const int32_t c = pair + j;
+      int16x8_t p[Rows];
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < Rows; ++r) {
+        p[r] = multiply_low_neon(a[r], b[j]);
+        if (!Fits) {
+          acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
+          p[r] = multiply_high_neon(a[r], b[j]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < Rows; ++r) {
+        if (Fits) p[r] = multiply_add_high_neon(p[r], a[r], b[j]);
+      }
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < Rows; ++r) acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
+    }
+  }
+}
+
 // sums[r] = the four columns' sums of row r. x: [blocks][Stride][16], w: [blocks][4][16].
 template <int32_t Rows, int32_t Stride, bool Fits>
 inline void multiply(const int8_t* x, const int8_t* w, ptrdiff_t blocks, int32x4_t* sums) {
@@ -50,36 +81,16 @@ inline void multiply(const int8_t* x, const int8_t* w, ptrdiff_t blocks, int32x4
 #pragma GCC unroll 4
     for (int32_t c = 0; c < kNr; ++c) acc[r][c] = vdupq_n_s32(0);
   const int8_t* const end = w + blocks * kNr * kKr;
-  do {
-    int8x16_t a[Rows];
-#pragma GCC unroll 4
-    for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_s8(x + r * kKr);
+  if (Fits && (blocks & 1) != 0) {
+    multiply_block<Rows, Fits>(x, w, acc);
     x += Stride * kKr;
-#pragma GCC unroll 2
-    for (int32_t pair = 0; pair < kNr; pair += 2) {
-      const int8x16_t b[2] = {vld1q_s8(w + pair * kKr), vld1q_s8(w + (pair + 1) * kKr)};
-#pragma GCC unroll 2
-      for (int32_t j = 0; j < 2; ++j) {
-        const int32_t c = pair + j;
-        int16x8_t p[Rows];
-#pragma GCC unroll 4
-        for (int32_t r = 0; r < Rows; ++r) {
-          p[r] = multiply_low_neon(a[r], b[j]);
-          if (!Fits) {
-            acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
-            p[r] = multiply_high_neon(a[r], b[j]);
-          }
-        }
-#pragma GCC unroll 4
-        for (int32_t r = 0; r < Rows; ++r) {
-          if (Fits) p[r] = multiply_add_high_neon(p[r], a[r], b[j]);
-        }
-#pragma GCC unroll 4
-        for (int32_t r = 0; r < Rows; ++r) acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
-      }
-    }
     w += kNr * kKr;
-  } while (w != end);
+  }
+  constexpr int32_t kAtOnce = Fits ? 2 : 1;
+  for (; w != end; x += kAtOnce * Stride * kKr, w += kAtOnce * kNr * kKr) {
+    multiply_block<Rows, Fits>(x, w, acc);
+    if (Fits) multiply_block<Rows, Fits>(x + Stride * kKr, w + kNr * kKr, acc);
+  }
 #pragma GCC unroll 4
   for (int32_t r = 0; r < Rows; ++r) sums[r] = add_across(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
 }
@@ -105,11 +116,11 @@ void tile(const GemmS8Args& args) {
   copy_rows<Rows>(args, x);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon<kNr> work;
-  start_neon(args, kMr, &work);
+  WorkNeon work = start_neon(args, kMr);
+  LastPanelNeon<kNr> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon(&work)) {
-    if (work.columns < kNr) copy_last_panel_neon(&work);
+  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+    if (work.columns < kNr) use_copies_neon(&work, &last);
     const int8_t* const flags = w;
     w += sizeof(int32_t) * kNr;
     int32x4_t sums[4];

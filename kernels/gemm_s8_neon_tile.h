@@ -29,9 +29,7 @@ static inline int8x16_t load_some_neon(const int8_t* from, int32_t count) {
   return vld1q_s8(some);
 }
 
-// A call's work, in locals: stored codes may alias the arguments as far as the compiler knows. A last panel
-// that is not full gets copies of its biases and multipliers.
-template <int32_t Nr>
+// A call's work, in locals: stored codes may alias the arguments as far as the compiler knows.
 struct WorkNeon {
   const int32_t* bias;
   const float* multiplier;
@@ -39,32 +37,32 @@ struct WorkNeon {
   size_t output_stride;
   int32_t columns;  // that are left
   bool plain;       // whole panels are stored as they are
-  int32_t bias_copy[Nr];
-  float multiplier_copy[Nr];
+};
+
+static inline WorkNeon start_neon(const GemmS8Args& args, int32_t rows) {
+  return {args.folded_bias,   args.multiplier, args.output,
+          args.output_stride, args.n,          args.m == rows && args.residual == nullptr};
+}
+
+// Biases and multipliers of a last panel that is not full, zeros behind them.
+template <int32_t Nr>
+struct LastPanelNeon {
+  int32_t bias[Nr];
+  float multiplier[Nr];
 };
 
 template <int32_t Nr>
-static inline void start_neon(const GemmS8Args& args, int32_t mr, WorkNeon<Nr>* work) {
-  work->bias = args.folded_bias;
-  work->multiplier = args.multiplier;
-  work->output = args.output;
-  work->output_stride = args.output_stride;
-  work->columns = args.n;
-  work->plain = args.m == mr && args.residual == nullptr;
-}
-
-template <int32_t Nr>
-static inline void copy_last_panel_neon(WorkNeon<Nr>* work) {
+static inline void use_copies_neon(WorkNeon* work, LastPanelNeon<Nr>* last) {
   for (int32_t c = 0; c < Nr; ++c) {
-    work->bias_copy[c] = c < work->columns ? work->bias[c] : 0;
-    work->multiplier_copy[c] = c < work->columns ? work->multiplier[c] : 0.0f;
+    last->bias[c] = c < work->columns ? work->bias[c] : 0;
+    last->multiplier[c] = c < work->columns ? work->multiplier[c] : 0.0f;
   }
-  work->bias = work->bias_copy;
-  work->multiplier = work->multiplier_copy;
+  work->bias = last->bias;
+  work->multiplier = last->multiplier;
 }
 
 template <int32_t Nr>
-static inline void next_panel_neon(WorkNeon<Nr>* work) {
+static inline void next_panel_neon(WorkNeon* work) {
   work->bias += Nr;
   work->multiplier += Nr;
   work->output += Nr;
@@ -95,7 +93,7 @@ __attribute__((noinline)) static void store_neon(const GemmS8Args& args, int32_t
 
 // A tile of 2 * Vectors rows and eight columns; codes[i] are those of rows 2 * i and 2 * i + 1.
 template <int32_t Vectors>
-static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon<8>& work, const int8x16_t* codes) {
+static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon& work, const int8x16_t* codes) {
   if (work.plain && work.columns >= 8) {
     int8_t* to = work.output;
 #pragma GCC unroll 6

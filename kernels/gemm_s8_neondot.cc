@@ -10,30 +10,39 @@ namespace {
 
 constexpr int32_t kMr = 8, kNr = 8, kKr = 4;
 
-inline int32x4_t load_words(const int8_t* from) { return vreinterpretq_s32_s8(vld1q_s8(from)); }
+// Four rows' next sixteen depths, quad by quad. In assembly: gcc 12 builds the operand of vst4q_s32 in
+// memory.
+inline void store_quads(int8_t* to, int8x16_t row0, int8x16_t row1, int8x16_t row2, int8x16_t row3) {
+  register int8x16_t v0 __asm__("v16") = row0;
+  register int8x16_t v1 __asm__("v17") = row1;
+  register int8x16_t v2 __asm__("v18") = row2;
+  register int8x16_t v3 __asm__("v19") = row3;
+  __asm__("st4 {%1.4s, %2.4s, %3.4s, %4.4s}, %0"
+          : "=Q"(*reinterpret_cast<int8_t(*)[64]>(to))
+          : "w"(v0), "w"(v1), "w"(v2), "w"(v3));
+}
 
 // Rows past m are copies of the first: computed, not stored.
-void copy_four(const GemmS8Args& args, int32_t first, int8_t* out) {
-  const int32_t k = args.k, taps = args.taps;  // the codes written may alias the arguments
-  for (int32_t t = 0; t < taps; ++t) {
-    const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
-    const int8_t* x[4];
-#pragma GCC unroll 4
-    for (int32_t r = 0; r < 4; ++r) x[r] = rows[first + r < args.m ? first + r : 0];
-    ptrdiff_t i = 0;
-    for (; i + 16 <= k; i += 16, out += 64) {
-      const int32x4x4_t v = {
-          {load_words(x[0] + i), load_words(x[1] + i), load_words(x[2] + i), load_words(x[3] + i)}};
-      vst4q_s32(reinterpret_cast<int32_t*>(out), v);
+void copy_rows(const GemmS8Args& args, int32_t rows, int8_t* out) {
+  const int32_t m = args.m, k = args.k, taps = args.taps;  // the codes written may alias the arguments
+  for (int32_t first = 0; first < rows; first += 4)
+    for (int32_t t = 0; t < taps; ++t) {
+      const int8_t* const* const from = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+      const int8_t* const x0 = from[first];
+      const int8_t* const x1 = from[first + 1 < m ? first + 1 : 0];
+      const int8_t* const x2 = from[first + 2 < m ? first + 2 : 0];
+      const int8_t* const x3 = from[first + 3 < m ? first + 3 : 0];
+      ptrdiff_t i = 0;
+#pragma GCC unroll 2
+      for (; i + 16 <= k; i += 16, out += 64)
+        store_quads(out, vld1q_s8(x0 + i), vld1q_s8(x1 + i), vld1q_s8(x2 + i), vld1q_s8(x3 + i));
+      if (i == k) continue;
+      const auto rest = static_cast<int32_t>(k - i);
+      alignas(16) int8_t quads[64];
+      store_quads(quads, load_some_neon(x0 + i, rest), load_some_neon(x1 + i, rest),
+                  load_some_neon(x2 + i, rest), load_some_neon(x3 + i, rest));
+      for (int32_t q = 0; q < rest; q += kKr, out += 16) vst1q_s8(out, vld1q_s8(quads + 4 * q));
     }
-    for (; i < k; i += kKr)
-      for (int32_t r = 0; r < 4; ++r, out += 4) {
-        const ptrdiff_t left = k - i;
-        int8_t some[4] = {};
-        memcpy(some, x[r] + i, static_cast<size_t>(left < kKr ? left : kKr));
-        memcpy(out, some, 4);
-      }
-  }
 }
 
 void copy_one(const GemmS8Args& args, int8_t* out) {
@@ -45,77 +54,88 @@ void copy_one(const GemmS8Args& args, int8_t* out) {
   }
 }
 
-// The quad's weights times four rows whose codes are the lanes of a.
-#define ITG_FOUR_4                                                             \
-  *Halves(acc, b0, b1, a)(acc)[0][0] = vdotq_laneq_s32((acc)[0][0], b0, a, 0); \
-  (acc)[0][1] = vdotq_laneq_s32((acc)[0][1], b1, a, 0);                        \
-  (acc)[1][0] = vdotq_laneq_s32((acc)[1][0], b0, a, 1);                        \
-  (acc)[1][1] = vdotq_laneq_s32((acc)[1][1], b1, a, 1);                        \
-  (acc)[2][0] = vdotq_laneq_s32((acc)[2][0], b0, a, 2);                        \
-  (acc)[2][1] = vdotq_laneq_s32((acc)[2][1], b1, a, 2);                        \
-  (acc)[3][0] = vdotq_laneq_s32((acc)[3][0], b0, a, 3);                        \
-  (acc)[3][1] = vdotq_laneq_s32((acc)[3][1], b1, a, 3)
+// acc[r] += a quad of row r, a lane of a, times the quad's eight columns. In assembly: gcc 12 copies
+// accumulators around the intrinsic.
+inline void four_rows(int8x16_t a, int8x16_t b0, int8x16_t b1, int32x4_t (*acc)[2]) {
+  __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(acc[0][0]) : "w"(b0), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(acc[0][1]) : "w"(b1), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(acc[1][0]) : "w"(b0), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[1]" : "+w"(acc[1][1]) : "w"(b1), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(acc[2][0]) : "w"(b0), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[2]" : "+w"(acc[2][1]) : "w"(b1), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(acc[3][0]) : "w"(b0), "w"(a));
+  __asm__("sdot %0.4s, %1.16b, %2.4b[3]" : "+w"(acc[3][1]) : "w"(b1), "w"(a));
+}
 
-// acc[r]: eight columns of row r; four rows for each Half. x: four rows' quads, the next four's `half_bytes`
-// on.
-template <int32_t Halves>
-inline void multiply_quad(const int8_t* x, ptrdiff_t half_bytes, const int8_t* w, int32x4_t (*acc)[2]) {
+// acc[r]: eight columns of row r; Fours times four rows. x: four rows' quads, the next
+// four's `four_bytes` on.
+template <int32_t Fours>
+inline void multiply_quad(const int8_t* x, ptrdiff_t four_bytes, const int8_t* w, int32x4_t (*acc)[2]) {
   const int8x16_t b0 = vld1q_s8(w), b1 = vld1q_s8(w + 16);
 #pragma GCC unroll 2
-  for (int32_t h = 0; h < Halves; ++h) {
-    const int8x16_t a = vld1q_s8(x + h * half_bytes);
-    ITG_FOUR_ROWS(acc + 4 * h, b0, b1, a);
+  for (int32_t f = 0; f < Fours; ++f) {
+    const int8x16_t a = vld1q_s8(x + f * four_bytes);
+    four_rows(a, b0, b1, acc + 4 * f);
   }
 }
 
 // Four quads at once, loads first.
-template <int32_t Halves>
-inline void multiply_quads(const int8_t* x, ptrdiff_t half_bytes, const int8_t* w, int32x4_t (*acc)[2]) {
+template <int32_t Fours>
+inline void multiply_quads(const int8_t* x, ptrdiff_t four_bytes, const int8_t* w, int32x4_t (*acc)[2]) {
 #pragma GCC unroll 2
   for (int32_t q = 0; q < 4; q += 2) {
     const int8x16_t b0 = vld1q_s8(w + 32 * q), b1 = vld1q_s8(w + 32 * q + 16);
     const int8x16_t b2 = vld1q_s8(w + 32 * q + 32), b3 = vld1q_s8(w + 32 * q + 48);
 #pragma GCC unroll 2
-    for (int32_t h = 0; h < Halves; ++h) {
-      const int8_t* const from = x + h * half_bytes + 16 * q;
+    for (int32_t f = 0; f < Fours; ++f) {
+      const int8_t* const from = x + f * four_bytes + 16 * q;
       const int8x16_t a0 = vld1q_s8(from), a1 = vld1q_s8(from + 16);
-      ITG_FOUR_ROWS(acc + 4 * h, b0, b1, a0);
-      ITG_FOUR_ROWS(acc + 4 * h, b2, b3, a1);
+      four_rows(a0, b0, b1, acc + 4 * f);
+      four_rows(a1, b2, b3, acc + 4 * f);
     }
   }
 }
 
-template <int32_t Halves>
+template <int32_t Fours>
 void tile(const GemmS8Args& args) {
   auto* const lhs = static_cast<int8_t*>(args.scratch);
   const ptrdiff_t quads = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
-  const ptrdiff_t half_bytes = quads * 4 * kKr;
-  for (int32_t h = 0; h < Halves; ++h) copy_four(args, 4 * h, lhs + h * half_bytes);
+  const ptrdiff_t four_bytes = quads * 4 * kKr;
+  copy_rows(args, 4 * Fours, lhs);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon<kNr> work;
-  start_neon(args, 4 * Halves, &work);
+  WorkNeon work = start_neon(args, 4 * Fours);
+  LastPanelNeon<kNr> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon(&work)) {
-    if (work.columns < kNr) copy_last_panel_neon(&work);
-    int32x4_t acc[4 * Halves][2];
+  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+    if (work.columns < kNr) use_copies_neon(&work, &last);
+    int32x4_t acc[4 * Fours][2];
     acc[0][0] = vld1q_s32(work.bias);
     acc[0][1] = vld1q_s32(work.bias + 4);
 #pragma GCC unroll 8
-    for (int32_t r = 1; r < 4 * Halves; ++r) {
+    for (int32_t r = 1; r < 4 * Fours; ++r) {
       acc[r][0] = acc[0][0];
       acc[r][1] = acc[0][1];
     }
     const int8_t* x = lhs;
     ptrdiff_t left = quads;
-    for (; left >= 4; left -= 4, x += 64, w += 4 * kNr * kKr) multiply_quads<Halves>(x, half_bytes, w, acc);
-    for (; left > 0; --left, x += 16, w += kNr * kKr) multiply_quad<Halves>(x, half_bytes, w, acc);
+    for (; left >= 8; left -= 8, x += 128, w += 8 * kNr * kKr) {
+      multiply_quads<Fours>(x, four_bytes, w, acc);
+      multiply_quads<Fours>(x + 64, four_bytes, w + 4 * kNr * kKr, acc);
+    }
+    if (left >= 4) {
+      multiply_quads<Fours>(x, four_bytes, w, acc);
+      left -= 4;
+      x += 64;
+      w += 4 * kNr * kKr;
+    }
+    for (; left > 0; --left, x += 16, w += kNr * kKr) multiply_quad<Fours>(x, four_bytes, w, acc);
     const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
-    int8x16_t codes[2 * Halves];
+    int8x16_t codes[2 * Fours];
 #pragma GCC unroll 4
-    for (int32_t i = 0; i < 2 * Halves; ++i)
+    for (int32_t i = 0; i < 2 * Fours; ++i)
       codes[i] = requantize_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1], m0, m1,
                                  m0, m1, output);
-    store_rows_neon<2 * Halves>(args, work, codes);
+    store_rows_neon<2 * Fours>(args, work, codes);
   }
 }
 
@@ -125,11 +145,11 @@ void single_row(const GemmS8Args& args) {
   const ptrdiff_t quads = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   copy_one(args, lhs);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon<kNr> work;
-  start_neon(args, 2, &work);
+  WorkNeon work = start_neon(args, 2);
+  LastPanelNeon<kNr> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon(&work)) {
-    if (work.columns < kNr) copy_last_panel_neon(&work);
+  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+    if (work.columns < kNr) use_copies_neon(&work, &last);
     int32x4_t sum0 = vld1q_s32(work.bias), sum1 = vld1q_s32(work.bias + 4);
     int32x4_t odd0 = vdupq_n_s32(0), odd1 = odd0;
     const int8_t* x = lhs;

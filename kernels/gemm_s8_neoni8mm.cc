@@ -49,11 +49,11 @@ void tile(const GemmS8Args& args) {
   copy_rows<Pairs>(args, lhs);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon<kNr> work;
-  start_neon(args, 2 * Pairs, &work);
+  WorkNeon work = start_neon(args, 2 * Pairs);
+  LastPanelNeon<kNr> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon(&work)) {
-    if (work.columns < kNr) copy_last_panel_neon(&work);
+  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+    if (work.columns < kNr) use_copies_neon(&work, &last);
     // acc[p][c]: rows 2p and 2p + 1 times columns 2c and 2c + 1, row by row.
     int32x4_t acc[Pairs][4];
 #pragma GCC unroll 4

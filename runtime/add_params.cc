@@ -23,7 +23,7 @@ int32_t floor_log2_ratio(const Decoded& a, const Decoded& b) {
   return a.exponent - b.exponent - (a.mantissa < b.mantissa ? 1 : 0);
 }
 
-// rne(a / b * 2^k) for a / b * 2^k below 2^17. The spec divides in double first; that cannot differ, since a
+// rne(a / b * 2^k) for a / b * 2^k below 2^21. The spec divides in double first; that cannot differ, since a
 // quotient of 24-bit mantissas is a tie or at least 2^-26 away from one.
 int32_t rounded_ratio(const Decoded& a, const Decoded& b, int32_t k) {
   const int32_t exponent = a.exponent - b.exponent + k;
@@ -40,17 +40,18 @@ int32_t rounded_ratio(const Decoded& a, const Decoded& b, int32_t k) {
 }  // namespace
 
 bool make_add_s8(float s_a, int32_t z_a, float s_b, int32_t z_b, float s_out, int32_t z_out, int32_t lo,
-                 int32_t hi, AddS8* params) {
+                 int32_t hi, AddS8* params, int32_t bits) {
   Decoded a, b, out;
   if (!decode(s_a, &a) || !decode(s_b, &b) || !decode(s_out, &out)) return false;
   const int32_t log2_a = floor_log2_ratio(a, out), log2_b = floor_log2_ratio(b, out);
   const int32_t log2_max = log2_a > log2_b ? log2_a : log2_b;
   if (log2_max > 14) return false;
-  int32_t k = 14 - log2_max;
+  int32_t k = bits - 1 - log2_max;
   k = k < 1 ? 1 : (k > 30 ? 30 : k);
   const int32_t m_a = rounded_ratio(a, out, k), m_b = rounded_ratio(b, out, k);
-  if (m_a > 32768 || m_b > 32768) return false;
-  *params = {z_a, z_b, m_a < 32767 ? m_a : 32767, m_b < 32767 ? m_b : 32767, k, z_out, lo, hi};
+  const int32_t most = (int32_t{1} << bits) - 1;
+  if (m_a > most + 1 || m_b > most + 1) return false;
+  *params = {z_a, z_b, m_a < most ? m_a : most, m_b < most ? m_b : most, k, z_out, lo, hi};
   return true;
 }
 

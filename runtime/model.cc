@@ -82,6 +82,7 @@ NodeOptions options_of(const schema::Node& node) {
   options.alpha = node.alpha();
   options.beta = node.beta();
   options.pad_value = node.pad_value();
+  options.add_bits = node.add_bits();
   if (const auto* resample = node.resample()) {
     options.resample = {static_cast<Interpolation>(resample->interpolation()),
                         static_cast<Coordinates>(resample->coordinates()),

@@ -15,11 +15,25 @@ constexpr size_t kMaxNameBytes = 255;
 
 int64_t count(uoffset_t size) { return static_cast<int64_t>(size); }
 
-// Names are shown on terminals and in reports.
+// UTF-8 without control characters: names are shown on terminals and in reports.
 bool good_name(const flatbuffers::String* name) {
   if (name == nullptr || name->size() > kMaxNameBytes) return false;
-  for (const char letter : *name)
-    if (static_cast<uint8_t>(letter) < 0x20 || letter == 0x7f) return false;
+  const uint8_t* at = name->Data();
+  const uint8_t* const end = at + name->size();
+  while (at < end) {
+    const uint32_t lead = *at++;
+    const int32_t more = lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
+    if (more < 0 || end - at < more) return false;
+    uint32_t point = more == 0 ? lead : lead & (0x3fu >> more);
+    for (int32_t i = 0; i < more; ++i, ++at) {
+      if ((*at & 0xc0u) != 0x80u) return false;
+      point = point << 6 | (*at & 0x3fu);
+    }
+    const bool overlong = (more == 2 && point < 0x800) || (more == 3 && point < 0x10000);
+    const bool surrogate = point >= 0xd800 && point < 0xe000;
+    const bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
+    if (overlong || surrogate || control || point > 0x10ffff) return false;
+  }
   return true;
 }
 

@@ -19,29 +19,34 @@ struct Expected {
   int32_t a, b, shift;
 };
 
-Expected spec(float s_a, float s_b, float s_out) {
+Expected spec(float s_a, float s_b, float s_out, int32_t bits) {
   const double m_a = static_cast<double>(s_a) / static_cast<double>(s_out);
   const double m_b = static_cast<double>(s_b) / static_cast<double>(s_out);
-  int32_t k = 14 - static_cast<int32_t>(std::floor(std::log2(std::max(m_a, m_b))));
+  int32_t k = bits - 1 - static_cast<int32_t>(std::floor(std::log2(std::max(m_a, m_b))));
   k = std::min(std::max(k, 1), 30);
   const double a = std::nearbyint(std::ldexp(m_a, k)), b = std::nearbyint(std::ldexp(m_b, k));
-  if (std::max(a, b) > 32768.0) return {false, 0, 0, 0};
-  return {true, static_cast<int32_t>(std::min(a, 32767.0)), static_cast<int32_t>(std::min(b, 32767.0)), k};
+  const double most = std::ldexp(1.0, bits) - 1.0;
+  if (std::max(a, b) > most + 1.0 || std::max(m_a, m_b) >= 32768.0) return {false, 0, 0, 0};
+  return {true, static_cast<int32_t>(std::min(a, most)), static_cast<int32_t>(std::min(b, most)), k};
 }
 
-void check(float s_a, float s_b, float s_out) {
+void check_bits(float s_a, float s_b, float s_out, int32_t bits) {
   CAPTURE(s_a);
   CAPTURE(s_b);
   CAPTURE(s_out);
   AddS8 p{};
-  const bool ok = make_add_s8(s_a, 1, s_b, 2, s_out, 3, -100, 101, &p);
-  const Expected expected = spec(s_a, s_b, s_out);
+  const bool ok = make_add_s8(s_a, 1, s_b, 2, s_out, 3, -100, 101, &p, bits);
+  const Expected expected = spec(s_a, s_b, s_out, bits);
   REQUIRE(ok == expected.ok);
   if (!ok) return;
   REQUIRE(p.a_multiplier == expected.a);
   REQUIRE(p.b_multiplier == expected.b);
   REQUIRE(p.right_shift == expected.shift);
   REQUIRE((p.a_zero_point == 1 && p.b_zero_point == 2 && p.zero_point == 3 && p.lo == -100 && p.hi == 101));
+}
+
+void check(float s_a, float s_b, float s_out) {
+  for (const int32_t bits : {kAddBits, 18, kMaxAddBits}) check_bits(s_a, s_b, s_out, bits);
 }
 
 }  // namespace

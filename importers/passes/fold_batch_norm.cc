@@ -32,6 +32,8 @@ void fold(Draft& draft, DraftNode& node, const DraftNode& norm) {
     statistics.deviation.push_back(static_cast<float>(std::fabs(factor) * std::sqrt(double{variance[c]})));
   }
   set_values(weights, w);
+  weights.scales.clear();  // they have left the grid
+  weights.axis = -1;
   set_values(bias, b);
   // New constants: the old ones may be shared.
   draft.tensors.push_back(std::move(weights));

@@ -13,6 +13,8 @@ bool can_clamp(Op op) {
     case Op::kDepthwiseConv2d:
     case Op::kFullyConnected:
     case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
     case Op::kAvgPool2d:
     case Op::kMaxPool2d:
     case Op::kMean:

@@ -10,6 +10,10 @@ namespace {
 bool minds_no_layout(Op op) {
   switch (op) {
     case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kStridedSlice:
+    case Op::kConcat:
     case Op::kClamp:
     case Op::kLookup:
     case Op::kQuantize:

@@ -83,8 +83,8 @@ class Sweep {
       case Kind::kElementwise:
         if (is_view(x)) return sink(std::move(node), view(x).permutation);
         break;
-      case Kind::kAdd:
-        if (sink_add(node)) return;
+      case Kind::kJoin:
+        if (sink_join(node)) return;
         break;
       case Kind::kMean:
         if (is_view(x)) return sink_mean(std::move(node));
@@ -107,7 +107,7 @@ class Sweep {
     draft_.nodes.push_back(std::move(node));
   }
 
-  enum class Kind { kElementwise, kAdd, kMean, kLastAxis, kReshape, kOther };
+  enum class Kind { kElementwise, kJoin, kMean, kLastAxis, kReshape, kOther };
 
   static Kind kind(const DraftNode& node) {
     if (node.op == kPad) return Kind::kElementwise;
@@ -117,8 +117,23 @@ class Sweep {
       case Op::kQuantize:
       case Op::kDequantize:
         return Kind::kElementwise;
+      case Op::kSigmoid:
+      case Op::kTanh:
+      case Op::kHardSwish:
+      case Op::kHardSigmoid:
+      case Op::kSwish:
+      case Op::kLeakyRelu:
+      case Op::kGelu:
+      case Op::kExp:
+      case Op::kAbs:
+      case Op::kStridedSlice:
+      case Op::kGather:
+        return Kind::kElementwise;
       case Op::kAdd:
-        return Kind::kAdd;
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kConcat:
+        return Kind::kJoin;
       case Op::kMean:
         return Kind::kMean;
       case Op::kSoftmax:
@@ -141,10 +156,7 @@ class Sweep {
     const int32_t output = node.output();
     const Permutation back = inverse(permutation);
     node.inputs[0] = view(node.inputs[0]).base;
-    if (node.op == kPad) {
-      node.pads_before = permuted(node.pads_before, back);
-      node.pads_after = permuted(node.pads_after, back);
-    }
+    move_axes(node, back);
     emit_behind_view(std::move(node), output, permutation);
   }
 
@@ -157,34 +169,39 @@ class Sweep {
     view(output) = View{base, permutation};
   }
 
-  bool sink_add(DraftNode& node) {
-    if (node.inputs.size() != 2) return false;
-    const bool first = is_view(node.inputs[0]), second = is_view(node.inputs[1]);
-    if (!first && !second) return false;
-    const Permutation permutation = view(node.inputs[first ? 0 : 1]).permutation;
+  // What a node says of each axis, or of one, in the order of the bases' axes.
+  static void move_axes(DraftNode& node, const Permutation& back) {
+    for (std::vector<int32_t>* list : {&node.pads_before, &node.pads_after, &node.begin, &node.strides})
+      if (!list->empty()) *list = permuted(*list, back);
+    if (node.op == Op::kConcat || node.op == Op::kGather)
+      node.axis = inverse(back)[static_cast<size_t>(node.axis)];
+  }
+
+  // A node of several operands: those that are no views are transposed back where that costs nothing.
+  bool sink_join(DraftNode& node) {
+    const auto first = std::find_if(node.inputs.begin(), node.inputs.end(), [&](int32_t i) { return is_view(i); });
+    if (first == node.inputs.end()) return false;
+    const Permutation permutation = view(*first).permutation, back = inverse(permutation);
     for (const int32_t input : node.inputs) {
       const DraftTensor& tensor = draft_.tensor(input);
       if (is_view(input) ? view(input).permutation != permutation
                          : tensor.shape.size() != permutation.size() ||
-                               !(tensor.constant || is_model_input(draft_, input)))
+                               !(tensor.constant || is_model_input(draft_, input) ||
+                                 moves_no_data(tensor.shape, back)))
         return false;
     }
-    for (int32_t& input : node.inputs)
-      input = is_view(input) ? view(input).base : transposed(input, inverse(permutation));
+    for (int32_t& input : node.inputs) {
+      if (is_view(input))
+        input = view(input).base;
+      else if (draft_.tensor(input).constant)
+        input = add_permuted_constant(draft_, input, back);
+      else
+        input = add_transpose(draft_, draft_.tensor(input).name, "Transpose", input, back);
+    }
+    move_axes(node, back);
     const int32_t output = node.output();
     emit_behind_view(std::move(node), output, permutation);
     return true;
-  }
-
-  int32_t transposed(int32_t tensor, const Permutation& permutation) {
-    const DraftTensor source = draft_.tensor(tensor);
-    if (!source.constant) return add_transpose(draft_, source.name, "Transpose", tensor, permutation);
-    const int32_t made = add_constant_bytes(
-        draft_, source.name, source.dtype, permuted(source.shape, permutation),
-        permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
-    draft_.tensor(made).scales = source.scales;
-    draft_.tensor(made).zero_point = source.zero_point;
-    return made;
   }
 
   void sink_mean(DraftNode node) {

@@ -14,7 +14,7 @@ bool make_params(const NodeView& node, AddS8* params) {
   const Quantization y = node.output().quantization;
   const NodeOptions& o = node.info.options;
   const bool good = make_add_s8(a.scales[0], a.zero_point, b.scales[0], b.zero_point, y.scales[0],
-                                y.zero_point, o.clamp_lo, o.clamp_hi, params);
+                                y.zero_point, o.clamp_lo, o.clamp_hi, params, o.add_bits);
   if (node.info.op == Op::kSub) params->b_multiplier = -params->b_multiplier;
   return good;
 }
@@ -26,6 +26,8 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
   ITG_TRY(check_broadcast(node));
+  const int32_t bits = node.info.options.add_bits;
+  if (bits < kAddBits || bits > kMaxAddBits) return node.error(Status::kBadAddBits, bits, kMaxAddBits);
   AddS8 params = {};
   return make_params(node, &params) ? kNoError : node.error(Status::kScaleRatio);
 }

@@ -100,6 +100,7 @@ struct NodeOptions {
   float alpha = 0.0f;                   // LeakyRelu: slope below 0; HardSigmoid: alpha * x + beta
   float beta = 0.0f;
   float pad_value = 0.0f;               // Pad: the real number that it writes
+  int32_t add_bits = 15;                // int8 Add, Sub: bits of the larger multiplier, 15 to 20
 };
 
 struct NodeInfo {

@@ -73,6 +73,7 @@ namespace intaglio {
   X(kBadFoldedBias, 87, "folded bias of channel {value} is not the one its weights give")                   \
   X(kAccumulatorOverflow, 88, "the int32 accumulator of channel {value} can overflow")                      \
   X(kScaleRatio, 89, "the scales of two inputs and the output are too far apart for exact addition")        \
+  X(kBadAddBits, 91, "an addition with multipliers of {value} bits is not allowed (15 to {limit})")  \
   X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                   \
   /* the memory plan */                                                                                     \
   X(kPlanSize, 100, "the plan holds {value} offsets for {limit} tensors")                                   \

@@ -1,0 +1,133 @@
+// Nodes with random shapes and options, most of them wrong: each is refused, or runs within its memory, which
+// the sanitizer build watches, and gives the same bytes again.
+#include <doctest/doctest.h>
+
+#include "tests/support/random.h"
+#include "tests/support/run_widths.h"
+
+namespace intaglio {
+namespace {
+
+using test::AlignedBytes;
+using test::Dims;
+using test::elements;
+using test::ModelBuilder;
+using test::Random;
+using test::RunningModel;
+
+constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,    Op::kConcat,   Op::kPad,
+                       Op::kStridedSlice, Op::kGather,  Op::kResize, Op::kLookup,   Op::kPRelu,
+                       Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,   Op::kTranspose};
+
+// Mostly small and near the truth; now and then anything.
+int32_t any_number(Random& random, int32_t most) {
+  if (random.one_in(40)) return static_cast<int32_t>(random.bits());
+  return random.between(random.one_in(6) ? -most : 0, most);
+}
+
+Dims any_list(Random& random, size_t size, int32_t most) {
+  Dims list(random.one_in(20) ? static_cast<size_t>(random.between(0, 7)) : size);
+  for (int32_t& value : list) value = any_number(random, most);
+  return list;
+}
+
+struct Made {
+  AlignedBytes file;
+  std::vector<size_t> input_bytes;
+};
+
+Made make(Random& random, Op op) {
+  const bool is_s8 = random.one_in(2);
+  const DType dtype = is_s8 ? DType::kS8 : DType::kF32;
+  const float scale = is_s8 ? 0.5f : 0.0f;
+  const auto rank = static_cast<size_t>(op == Op::kResize ? 4 : random.between(1, 4));
+  Dims x(rank), y(rank), second(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    x[i] = random.between(1, 5);
+    y[i] = random.one_in(2) ? x[i] : random.between(1, 6);
+    second[i] = random.one_in(2) ? x[i] : random.one_in(2) ? 1 : random.between(1, 5);
+  }
+  if (op == Op::kResize && !random.one_in(10)) {
+    y[0] = x[0];
+    y[3] = x[3];
+  }
+  ModelBuilder b;
+  Made made;
+  std::vector<int32_t> inputs = {b.tensor("x", dtype, x, scale)};
+  b.input(inputs[0]);
+  made.input_bytes.push_back(elements(x) * element_bytes(dtype));
+  const bool binary = op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kConcat;
+  if (binary) {
+    inputs.push_back(b.tensor("second", dtype, second, scale));
+    b.input(inputs[1]);
+    made.input_bytes.push_back(elements(second) * element_bytes(dtype));
+    for (size_t i = 0; i < rank && op != Op::kConcat && random.one_in(2); ++i)
+      y[i] = x[i] == 1 ? second[i] : x[i];
+  }
+  if (op == Op::kGather) {
+    const Dims indices = any_list(random, static_cast<size_t>(random.between(1, 4)), x[0]);
+    if (!indices.empty())
+      inputs.push_back(b.constant("indices", DType::kS32, {static_cast<int32_t>(indices.size())}, indices));
+  }
+  if (op == Op::kPRelu)
+    inputs.push_back(b.constant("slope", DType::kF32, {x.back()},
+                                std::vector<float>(static_cast<size_t>(x.back()), 0.5f)));
+  if (op == Op::kLookup) {
+    const int32_t tables = random.one_in(2) ? 1 : random.between(1, 5);
+    inputs.push_back(
+        b.constant("table", DType::kS8, {tables, 256}, random.codes(256 * static_cast<size_t>(tables))));
+  }
+  if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid)
+    if (!random.one_in(10)) y = x;
+  const int32_t ty = b.tensor("y", dtype, y, scale);
+  NodeOptions& o = b.node(op, inputs, {ty}).options;
+  o.axes = b.keep(any_list(random, op == Op::kMean ? 1 : rank, static_cast<int32_t>(rank) - 1));
+  o.axis = any_number(random, static_cast<int32_t>(rank) - 1);
+  o.begin = b.keep(any_list(random, rank, 2));
+  o.strides = b.keep(any_list(random, rank, 2));
+  o.resample = {static_cast<Interpolation>(random.between(0, 1)),
+                static_cast<Coordinates>(random.between(0, 2)),
+                static_cast<NearestRounding>(random.between(0, 3))};
+  o.alpha = 0.1f;
+  b.output(ty);
+  made.file = b.finish();
+  return made;
+}
+
+std::vector<uint8_t> run(RunningModel& model, const std::vector<size_t>& input_bytes, Random random) {
+  for (size_t i = 0; i < input_bytes.size(); ++i) {
+    const std::vector<int8_t> bytes = random.codes(input_bytes[i]);
+    memcpy(model.session().input(static_cast<int32_t>(i)).data, bytes.data(), bytes.size());
+  }
+  model.session().run();
+  const TensorView y = model.session().output();
+  const auto* const first = static_cast<const uint8_t*>(y.data);
+  return {first, first + y.info.bytes()};
+}
+
+TEST_CASE("random nodes are refused or run") {
+  Random random(1);
+  for (const Op op : kOps) {
+    CAPTURE(static_cast<int>(op));
+    int32_t accepted = 0, refused = 0;
+    for (int32_t trial = 0; trial < test::shape_count(1500); ++trial) {
+      const Made made = make(random, op);
+      RunningModel model(AlignedBytes(made.file.view()));
+      ++(model.error().ok() ? accepted : refused);
+      if (!model.error().ok()) continue;
+      const Random values(static_cast<uint32_t>(trial));
+      const std::vector<uint8_t> found = run(model, made.input_bytes, values);
+      SessionOptions options;
+      options.isa = isa::kScalar;
+      options.executor = {nullptr, 3, test::run_backwards};
+      RunningModel other(AlignedBytes(made.file.view()), all_ops(), options);
+      REQUIRE(other.error().ok());
+      REQUIRE(run(other, made.input_bytes, values) == found);
+    }
+    CHECK(accepted > 20);
+    CHECK(refused > 20);
+  }
+}
+
+}  // namespace
+}  // namespace intaglio
