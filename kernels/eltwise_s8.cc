@@ -1,45 +1,44 @@
 #include "kernels/eltwise_s8.h"
 
+#include "kernels/compiled_isa.h"
+
 namespace intaglio {
+
+#define ITG_ELTWISE_S8(suffix, isa)                                                                \
+  void add_rows_s8_##suffix(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                            const AddS8& params);                                                  \
+  void add_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params); \
+  void mul_rows_s8_##suffix(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                            const MulS8& params);                                                  \
+  void mul_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+#include "kernels/eltwise_s8_kernels.inc"
+#undef ITG_ELTWISE_S8
+
 namespace {
 
-// Results are gathered in a block of their own, so that compilers vectorise although y may be a.
-constexpr int32_t kBlock = 64;
+#define ITG_ELTWISE_S8(suffix, isa)          \
+  {"eltwise_s8_" #suffix,                    \
+   ITG_NEEDS_##isa,                          \
+   ITG_COMPILED_##isa(add_rows_s8_##suffix), \
+   ITG_COMPILED_##isa(add_code_s8_##suffix), \
+   ITG_COMPILED_##isa(mul_rows_s8_##suffix), \
+   ITG_COMPILED_##isa(mul_code_s8_##suffix)},
+const EltwiseS8Kernel kKernels[] = {
+#include "kernels/eltwise_s8_kernels.inc"
+};
+#undef ITG_ELTWISE_S8
 
-// y[i] = function(a[i], i)
-template <typename Function>
-inline void for_row(const int8_t* a, int8_t* y, int32_t n, Function function) {
-  int32_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    int8_t block[kBlock];
-    for (int32_t j = 0; j < kBlock; ++j) block[j] = function(a[i + j], i + j);
-    memcpy(y + i, block, kBlock);
-  }
-  for (; i < n; ++i) y[i] = function(a[i], i);
-}
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 }  // namespace
 
-void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& params) {
-  const AddS8 p = params;
-  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
-    for_row(a, y, n, [b, p](int8_t v, int32_t i) { return add_s8(v, b[i], p); });
-}
+int32_t eltwise_s8_count() { return kCount; }
+const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index) { return kKernels[index]; }
 
-void add_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
-  const AddS8 p = params;
-  for_row(a, y, n, [b, p](int8_t v, int32_t) { return add_s8(v, b, p); });
-}
-
-void mul_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const MulS8& params) {
-  const MulS8 p = params;
-  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
-    for_row(a, y, n, [b, p](int8_t v, int32_t i) { return mul_s8(v, b[i], p); });
-}
-
-void mul_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params) {
-  const MulS8 p = params;
-  for_row(a, y, n, [b, p](int8_t v, int32_t) { return mul_s8(v, b, p); });
+int32_t eltwise_s8_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
 }
 
 void lookup_s8(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {

@@ -8,14 +8,10 @@
 // y may stand exactly where a (lookup: x) stands; no other overlap is allowed.
 #pragma once
 
+#include "intaglio/isa.h"
 #include "kernels/requant.h"
 
 namespace intaglio {
-
-// a and y are [rows, n]; one row of b serves every row.
-void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& params);
-// The same code b for every element.
-void add_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params);
 
 // multiplier = f32(f32(s_a * s_b) / s_out)
 struct MulS8 {
@@ -28,8 +24,22 @@ static inline int8_t mul_s8(int32_t a, int32_t b, const MulS8& p) {
   return requantize_s8((a - p.a_zero_point) * (b - p.b_zero_point), p.multiplier, p.output);
 }
 
-void mul_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const MulS8& params);
-void mul_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+// Rows: a and y are [rows, n], and one row of b serves every row. Code: the same code b for every element.
+// A function is nullptr where this build has not compiled it.
+struct EltwiseS8Kernel {
+  const char* name;
+  IsaMask isa;
+  void (*add_rows)(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& params);
+  void (*add_code)(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params);
+  void (*mul_rows)(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const MulS8& params);
+  void (*mul_code)(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t eltwise_s8_count();
+const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t eltwise_s8_select(IsaMask isa);
 
 void lookup_s8(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 // x and y are [rows, n], tables [n, 256].

@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "intaglio/isa.h"
+
 namespace intaglio {
 
 // What an output coordinate of one axis is made from.
@@ -33,11 +35,30 @@ using ResizeTapF32 = ResizeTap<float>;
 
 inline constexpr int32_t kResizeOne = 2048;
 
-// `top` and `bottom` are input rows, `row_weight` is that of the bottom one; taps [ow]; y [ow, channels].
-void resize_row_s8(const int8_t* top, const int8_t* bottom, int32_t row_weight, const ResizeTapS8* taps,
-                   int32_t ow, int32_t channels, int8_t* y);
-void resize_row_f32(const float* top, const float* bottom, float row_weight, const ResizeTapF32* taps,
-                    int32_t ow, int32_t channels, float* y);
+// One output row from two input rows; `row_weight` is the bottom one's.
+template <typename T, typename Weight>
+struct ResizeRow {
+  const T *top, *bottom;
+  Weight row_weight;
+  const ResizeTap<Weight>* taps;  // [ow]
+  int32_t ow, channels;
+  T* y;  // [ow, channels]
+};
+
+// A function is nullptr where this build has not compiled it.
+struct ResizeRowsKernel {
+  const char* name;
+  IsaMask isa;
+  void (*row_s8)(const ResizeRow<int8_t, int32_t>& row);
+  void (*row_f32)(const ResizeRow<float, float>& row);
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t resize_rows_count();
+const ResizeRowsKernel& resize_rows_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t resize_rows_select(IsaMask isa);
+
 // Copies pixels of `pixel_bytes` by their taps' first element.
 template <typename Weight>
 inline void resize_row_nearest(const uint8_t* x, const ResizeTap<Weight>* taps, int32_t ow,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
 #include "tests/support/float_bits.h"
@@ -16,6 +18,44 @@ using test::Random;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 const int32_t kSizes[] = {1, 3, 15, 16, 17, 63, 64, 65, 200};
+
+// The same call to every kernel that this machine runs, in place and apart: one result.
+template <typename Call>
+void call_every(const int8_t* a, int8_t* y, int32_t n, Call call) {
+  const std::vector<int8_t> source(a, a + n);
+  std::vector<int8_t> first;
+  for (int32_t i = 0; i < eltwise_s8_count(); ++i) {
+    const EltwiseS8Kernel& kernel = eltwise_s8_kernel(i);
+    CAPTURE(kernel.name);
+    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    std::vector<int8_t> apart(source.size()), inside = source;
+    call(kernel, source.data(), apart.data());
+    call(kernel, inside.data(), inside.data());
+    REQUIRE(inside == apart);
+    if (first.empty()) first = apart;
+    REQUIRE(first == apart);
+  }
+  memcpy(y, first.data(), first.size());
+}
+
+void add_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& p) {
+  call_every(a, y, rows * n, [&](const EltwiseS8Kernel& k, const int8_t* x, int8_t* out) {
+    k.add_rows(x, b, out, rows, n, p);
+  });
+}
+void add_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& p) {
+  call_every(a, y, n,
+             [&](const EltwiseS8Kernel& k, const int8_t* x, int8_t* out) { k.add_code(x, b, out, n, p); });
+}
+void mul_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const MulS8& p) {
+  call_every(a, y, rows * n, [&](const EltwiseS8Kernel& k, const int8_t* x, int8_t* out) {
+    k.mul_rows(x, b, out, rows, n, p);
+  });
+}
+void mul_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& p) {
+  call_every(a, y, n,
+             [&](const EltwiseS8Kernel& k, const int8_t* x, int8_t* out) { k.mul_code(x, b, out, n, p); });
+}
 
 int8_t expected_sum(int32_t a, int32_t b, const AddS8& p) {
   const int64_t sum =

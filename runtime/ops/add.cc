@@ -19,7 +19,7 @@ bool make_params(const NodeView& node, AddS8* params) {
   return good;
 }
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_input_s8(node, 1));
@@ -29,7 +29,9 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   const int32_t bits = node.info.options.add_bits;
   if (bits < kAddBits || bits > kMaxAddBits) return node.error(Status::kBadAddBits, bits, kMaxAddBits);
   AddS8 params = {};
-  return make_params(node, &params) ? kNoError : node.error(Status::kScaleRatio);
+  if (!make_params(node, &params)) return node.error(Status::kScaleRatio);
+  plan->kernel = static_cast<uint16_t>(eltwise_s8_select(context.isa));
+  return kNoError;
 }
 
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -52,13 +54,14 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const auto* const a = run.input<int8_t>(node, 0);
   const auto* const b = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);
+  const EltwiseS8Kernel& kernel = eltwise_s8_kernel(run.kernel);
   const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
   for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
     const int8_t* const large = (r.swapped ? b : a) + r.large;
     const int8_t* const small = (r.swapped ? a : b) + r.small;
     const AddS8& p = r.swapped ? swapped : params;
-    if (r.one) return add_code_s8(large, *small, y + r.y, r.rows * r.n, p);
-    add_rows_s8(large, small, y + r.y, r.rows, r.n, p);
+    if (r.one) return kernel.add_code(large, *small, y + r.y, r.rows * r.n, p);
+    kernel.add_rows(large, small, y + r.y, r.rows, r.n, p);
   });
 }
 
@@ -82,6 +85,8 @@ void run_f32(const NodeView& node, const NodeRun& run) {
   });
 }
 
+const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
+
 constexpr QuantRule add_rule() {
   QuantRule rule;
   rule.folds_residual = true;
@@ -91,9 +96,9 @@ constexpr QuantRule add_rule() {
 }  // namespace
 
 extern const OpDef kAddS8, kAddF32, kSubS8, kSubF32;
-const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, kernel_name};
 const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, nullptr};
-const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, nullptr};
+const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
 const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

@@ -16,13 +16,15 @@ MulS8 make_params(const NodeView& node) {
           make_output_s8(y.zero_point, o.clamp_lo, o.clamp_hi)};
 }
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_input_s8(node, 1));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  return check_broadcast(node);
+  ITG_TRY(check_broadcast(node));
+  plan->kernel = static_cast<uint16_t>(eltwise_s8_select(context.isa));
+  return kNoError;
 }
 
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -51,6 +53,7 @@ void for_each(const NodeView& node, const NodeRun& run, MulOne mul_one, MulRows 
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
+  const EltwiseS8Kernel& kernel = eltwise_s8_kernel(run.kernel);
   const MulS8 params = make_params(node);
   MulS8 swapped = params;
   swapped.a_zero_point = params.b_zero_point;
@@ -58,10 +61,10 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   for_each<int8_t>(
       node, run,
       [&](const int8_t* x, int8_t factor, int8_t* y, int32_t n, bool swap) {
-        mul_code_s8(x, factor, y, n, swap ? swapped : params);
+        kernel.mul_code(x, factor, y, n, swap ? swapped : params);
       },
       [&](const int8_t* x, const int8_t* row, int8_t* y, int32_t rows, int32_t n, bool swap) {
-        mul_rows_s8(x, row, y, rows, n, swap ? swapped : params);
+        kernel.mul_rows(x, row, y, rows, n, swap ? swapped : params);
       });
 }
 
@@ -75,10 +78,12 @@ void run_f32(const NodeView& node, const NodeRun& run) {
       });
 }
 
+const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
+
 }  // namespace
 
 extern const OpDef kMulS8, kMulF32;
-const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, nullptr};
+const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
 const OpDef kMulF32 = {Op::kMul, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

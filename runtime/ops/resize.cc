@@ -29,22 +29,24 @@ uint32_t tap_bytes(const NodeView& node) {
   return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(out[1] + out[2]);
 }
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan* plan) {
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_same_quantization(node));
   ITG_TRY(check_geometry(node));
   plan->persistent_bytes = tap_bytes<int32_t>(node);
+  plan->kernel = static_cast<uint16_t>(resize_rows_select(context.isa));
   return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan* plan) {
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_geometry(node));
   plan->persistent_bytes = tap_bytes<float>(node);
+  plan->kernel = static_cast<uint16_t>(resize_rows_select(context.isa));
   return kNoError;
 }
 
@@ -149,27 +151,31 @@ void run_nearest(const NodeView& node, const NodeRun& run) {
                           });
 }
 
-void run_s8(const NodeView& node, const NodeRun& run) {
-  if (node.info.options.resample.interpolation == Interpolation::kNearest)
-    return run_nearest<int8_t, int32_t>(node, run);
+template <typename T, typename Weight>
+void run_bilinear(const NodeView& node, const NodeRun& run,
+                  void (*function)(const ResizeRow<T, Weight>& row)) {
   const Shape out = node.output().shape;
-  for_each_row<int8_t, int32_t>(
-      node, run,
-      [&](const int8_t* top, const int8_t* bottom, int32_t weight, const ResizeTapS8* taps, int8_t* y) {
-        resize_row_s8(top, bottom, weight, taps, out[2], out[3], y);
+  for_each_row<T, Weight>(
+      node, run, [&](const T* top, const T* bottom, Weight weight, const ResizeTap<Weight>* taps, T* y) {
+        function({top, bottom, weight, taps, out[2], out[3], y});
       });
 }
 
-void run_f32(const NodeView& node, const NodeRun& run) {
-  if (node.info.options.resample.interpolation == Interpolation::kNearest)
-    return run_nearest<float, float>(node, run);
-  const Shape out = node.output().shape;
-  for_each_row<float, float>(
-      node, run,
-      [&](const float* top, const float* bottom, float weight, const ResizeTapF32* taps, float* y) {
-        resize_row_f32(top, bottom, weight, taps, out[2], out[3], y);
-      });
+bool is_nearest(const NodeView& node) {
+  return node.info.options.resample.interpolation == Interpolation::kNearest;
 }
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  if (is_nearest(node)) return run_nearest<int8_t, int32_t>(node, run);
+  run_bilinear<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).row_s8);
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  if (is_nearest(node)) return run_nearest<float, float>(node, run);
+  run_bilinear<float, float>(node, run, resize_rows_kernel(run.kernel).row_f32);
+}
+
+const char* kernel_name(uint16_t kernel) { return resize_rows_kernel(kernel).name; }
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
@@ -181,8 +187,8 @@ constexpr QuantRule quant_rule() {
 
 extern const OpDef kResizeS8, kResizeF32;
 const OpDef kResizeS8 = {Op::kResize, DType::kS8,       -1,     quant_rule(),
-                         plan_s8,     prepare<int32_t>, run_s8, nullptr};
+                         plan_s8,     prepare<int32_t>, run_s8, kernel_name};
 const OpDef kResizeF32 = {Op::kResize, DType::kF32,    -1,      quant_rule(),
-                          plan_f32,    prepare<float>, run_f32, nullptr};
+                          plan_f32,    prepare<float>, run_f32, kernel_name};
 
 }  // namespace intaglio
