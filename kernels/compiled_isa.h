@@ -8,6 +8,7 @@
 #define ITG_NEEDS_scalar ::intaglio::isa::kScalar
 #define ITG_NEEDS_avx2 ::intaglio::isa::kAvx2
 #define ITG_NEEDS_avxvnni ::intaglio::isa::kAvxVnni
+#define ITG_NEEDS_avx512ymm ::intaglio::isa::kAvx512Ymm
 #define ITG_NEEDS_avx512vnni ::intaglio::isa::kAvx512Vnni
 #define ITG_NEEDS_neon ::intaglio::isa::kNeon
 #define ITG_NEEDS_neondot ::intaglio::isa::kNeonDot
@@ -25,6 +26,11 @@
 #define ITG_COMPILED_avxvnni(function) function
 #else
 #define ITG_COMPILED_avxvnni(function) nullptr
+#endif
+#ifdef ITG_HAVE_AVX512YMM
+#define ITG_COMPILED_avx512ymm(function) function
+#else
+#define ITG_COMPILED_avx512ymm(function) nullptr
 #endif
 #ifdef ITG_HAVE_AVX512VNNI
 #define ITG_COMPILED_avx512vnni(function) function
@@ -66,6 +72,9 @@ inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #endif
 #ifdef ITG_HAVE_AVXVNNI
                                         | isa::kAvxVnni
+#endif
+#ifdef ITG_HAVE_AVX512YMM
+                                        | isa::kAvx512Ymm
 #endif
 #ifdef ITG_HAVE_AVX512VNNI
                                         | isa::kAvx512Vnni

@@ -46,6 +46,13 @@ int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
                                                 : kernel.nr;
 }
 
+// The column, within its panel, that stands at position p.
+int32_t panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
+  if (kernel.lanes == 0 || width < kernel.nr) return p;
+  const int32_t vector = p / kernel.lanes, lane = p % kernel.lanes;
+  return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
+}
+
 }  // namespace
 
 int32_t gemm_s8_count() { return kCount; }
@@ -65,26 +72,34 @@ int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps
   if (!kernel.packs) return 0;
   const int32_t full = n / kernel.nr * kernel.nr;
   const int64_t columns = full < n ? int64_t{full} + panel_columns(kernel, n - full) : full;
-  const int32_t head = (kernel.lhs_offset != 0 ? 4 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
+  const int32_t head = (kernel.lhs_offset != 0 ? 8 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
   return columns * (head + int64_t{taps} * round_up(k, kernel.kr));
 }
 
-void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, int32_t taps, int32_t k,
-                  void* packed) {
+void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
+                  const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed) {
   if (!kernel.packs) return;
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
   const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;
   for (int32_t first = 0; first < n; first += kernel.nr) {
-    const int32_t end = first + panel_columns(kernel, n - first);
+    const int32_t width = panel_columns(kernel, n - first), end = first + width;
     if (kernel.lhs_offset != 0) {
-      for (int32_t c = first; c < end; ++c) {
+      for (int32_t p = 0; p < width; ++p) {
+        const int32_t c = first + panel_column(kernel, width, p);
         uint32_t sum = 0;
         for (ptrdiff_t i = 0; c < n && i < column_stride; ++i)
           sum += static_cast<uint32_t>(int32_t{weights[c * column_stride + i]});
-        const uint32_t correction = 0u - static_cast<uint32_t>(kernel.lhs_offset) * sum;
-        memcpy(out, &correction, sizeof correction);
-        out += sizeof correction;
+        const uint32_t bias = (c < n ? static_cast<uint32_t>(folded_bias[c]) : 0u) -
+                              static_cast<uint32_t>(kernel.lhs_offset) * sum;
+        memcpy(out, &bias, sizeof bias);
+        out += sizeof bias;
+      }
+      for (int32_t p = 0; p < width; ++p) {
+        const int32_t c = first + panel_column(kernel, width, p);
+        const float factor = c < n ? multiplier[c] : 0.0f;
+        memcpy(out, &factor, sizeof factor);
+        out += sizeof factor;
       }
     }
     if (kernel.pair_gap != 0) {
@@ -96,10 +111,12 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, 
     }
     for (int32_t t = 0; t < taps; ++t)
       for (int32_t i = 0; i < k; i += kr)
-        for (int32_t c = first; c < end; ++c)
+        for (int32_t p = 0; p < width; ++p) {
+          const int32_t c = first + panel_column(kernel, width, p);
           for (int32_t j = i; j < i + kr; ++j)
             *out++ =
                 c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};
+        }
   }
 }
 

@@ -9,10 +9,13 @@
 // proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
 //
 // Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used
-// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a
-// kernel reads its rows as x + lhs_offset, a panel starts with int32[nr]: -lhs_offset * sum w, to be added to
-// the bias. Where it sums the products of depths i and i + pair_gap in int16, it starts with int32[nr], 1 for
-// a column where no such pair of weights is -128 twice: 2 * 128 * 128 is the one sum that does not fit.
+// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero; the last
+// one may be narrower (last_nr). Where a kernel reads its rows as x + lhs_offset, a panel starts with
+// int32[nr], folded_bias - lhs_offset * sum w, and float[nr], multiplier; the kernel takes them from there.
+// Where vectors of `lanes` sums are packed two by two, 128 bits at a time, a full panel's columns stand so
+// that they leave in order. Where a kernel sums the products of depths i and i + pair_gap in int16, a panel
+// starts with int32[nr], 1 for a column where no such pair of weights is -128 twice: 2 * 128 * 128 is the one
+// sum that does not fit.
 // output may be residual itself (same stride); else it overlaps nothing.
 #pragma once
 
@@ -48,6 +51,7 @@ struct GemmS8Kernel {
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
   int32_t last_nr = 0;   // a last panel of fewer than nr columns has a multiple of this many; 0: nr
   int32_t pair_gap = 0;  // 0: no sums in int16
+  int32_t lanes = 0;     // of the vectors that order a full panel's columns; 0: natural order
 };
 
 // Best first. The scalar kernel is the last one and fits always.
@@ -59,7 +63,7 @@ int32_t gemm_s8_select(IsaMask isa);
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k);  // a multiple of 64
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 // weights: plain. packed: gemm_s8_packed_bytes(), 4-aligned.
-void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, int32_t n, int32_t taps, int32_t k,
-                  void* packed);
+void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
+                  const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed);
 
 }  // namespace intaglio

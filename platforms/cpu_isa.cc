@@ -42,7 +42,7 @@ IsaMask cpu_isa() {
   constexpr uint32_t kFoundation = bit(16) | bit(17) | bit(30) | bit(31);  // F, DQ, BW, VL
   constexpr uint32_t kVnni = bit(11);
   if ((saved & kZmmState) == kZmmState && (b7 & kFoundation) == kFoundation && (c7 & kVnni) != 0)
-    found |= isa::kAvx512Vnni;
+    found |= isa::kAvx512Ymm | isa::kAvx512Vnni;
   return found;
 }
 

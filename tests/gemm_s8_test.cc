@@ -23,6 +23,7 @@ struct Case {
   bool residual;
   int32_t codes;  // 0: random; 1: all -128; 2: -128 times 127
   bool extreme_bias;
+  bool steep = false;  // multipliers that take sums past int32
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -53,6 +54,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
     if (c.extreme_bias)
       bias[i] = random.one_in(2) ? INT32_MAX - random.between(0, 9) : INT32_MIN + random.between(0, 9);
     multiplier[i] = random.real(0.1f, 2.0f) * (c.extreme_bias ? 5e-8f : scale);
+    if (c.steep && random.one_in(2)) multiplier[i] *= random.one_in(2) ? 1e12f : 1e4f;
   }
   const Exact<int32_t> exact_bias(bias);
   const Exact<float> exact_multiplier(multiplier);
@@ -64,8 +66,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   AddS8 add;
   add.a_zero_point = random.between(-128, 127);
   add.b_zero_point = random.between(-128, 127);
-  add.a_multiplier = random.between(1, 32767);
-  add.b_multiplier = random.between(1, 32767);
+  add.a_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 20) - 1);
+  add.b_multiplier = random.between(1, random.one_in(2) ? 32767 : (1 << 20) - 1);
   add.right_shift = random.between(10, 18);
   add.zero_point = random.between(-128, 127);
   add.lo = random.between(-128, 0);
@@ -73,7 +75,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
 
   const int64_t packed_bytes = gemm_s8_packed_bytes(kernel, c.n, c.taps, c.k);
   Exact<uint8_t> packed(static_cast<size_t>(packed_bytes));
-  gemm_s8_pack(kernel, weights.data(), c.n, c.taps, c.k, packed.data());
+  gemm_s8_pack(kernel, weights.data(), exact_bias.data(), exact_multiplier.data(), c.n, c.taps, c.k,
+               packed.data());
   Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.taps, c.k)));
   memset(scratch.data(), 0xa5, scratch.size());
 
@@ -133,6 +136,7 @@ TEST_CASE("every kernel, random shapes") {
       c.residual = random.one_in(3);
       c.codes = random.one_in(6) ? random.between(1, 2) : 0;
       c.extreme_bias = random.one_in(8);
+      c.steep = random.one_in(16);
       run_case(kernel, c, random);
     }
   }
@@ -181,8 +185,10 @@ TEST_CASE("one packer serves every layout") {
     const int32_t n = random.between(1, 20), taps = random.between(1, 4), k = random.between(1, 11);
     const std::vector<int8_t> w = random.codes(static_cast<size_t>(n * taps * k));
     Exact<int8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, n, taps, k)));
-    gemm_s8_pack(kernel, w.data(), n, taps, k, packed.data());
-    const int32_t blocks = (k + 3) / 4, panel = 8 * 4 + taps * blocks * 8 * 4;
+    const std::vector<int32_t> bias(static_cast<size_t>(n), 1000 + i);
+    const std::vector<float> multiplier(static_cast<size_t>(n), 0.25f);
+    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), n, taps, k, packed.data());
+    const int32_t blocks = (k + 3) / 4, head = 2 * 8 * 4, panel = head + taps * blocks * 8 * 4;
     REQUIRE(packed.size() == static_cast<size_t>((n + 7) / 8 * panel));
     for (int32_t c = 0; c < (n + 7) / 8 * 8; ++c) {
       const int8_t* const start = packed.data() + c / 8 * panel;
@@ -191,11 +197,31 @@ TEST_CASE("one packer serves every layout") {
         for (int32_t j = 0; j < blocks * 4; ++j) {
           const int8_t expected = c < n && j < k ? w[static_cast<size_t>((c * taps + t) * k + j)] : int8_t{0};
           sum += expected;
-          REQUIRE(start[32 + ((t * blocks + j / 4) * 8 + c % 8) * 4 + j % 4] == expected);
+          REQUIRE(start[head + ((t * blocks + j / 4) * 8 + c % 8) * 4 + j % 4] == expected);
         }
-      int32_t correction;
-      memcpy(&correction, start + c % 8 * 4, 4);
-      REQUIRE(correction == -128 * sum);
+      int32_t packed_bias;
+      float packed_multiplier;
+      memcpy(&packed_bias, start + c % 8 * 4, 4);
+      memcpy(&packed_multiplier, start + 32 + c % 8 * 4, 4);
+      REQUIRE(packed_bias == (c < n ? 1000 + i : 0) - 128 * sum);
+      REQUIRE(packed_multiplier == (c < n ? 0.25f : 0.0f));
     }
   }
+}
+
+TEST_CASE("full panels in the order in which packs leave them, last panels narrower") {
+  const GemmS8Kernel kernel = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, 8, 0, 4};
+  std::vector<int8_t> w(20);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i);
+  std::vector<int8_t> packed(24, int8_t{-1});
+  REQUIRE(gemm_s8_packed_bytes(kernel, 20, 1, 1) == 24);
+  REQUIRE(gemm_s8_packed_bytes(kernel, 16, 1, 1) == 16);
+  gemm_s8_pack(kernel, w.data(), nullptr, nullptr, 20, 1, 1, packed.data());
+  for (int32_t i = 0; i < 16; ++i) CHECK(packed[static_cast<size_t>(i)] == i);
+  for (int32_t i = 16; i < 24; ++i) CHECK(packed[static_cast<size_t>(i)] == (i < 20 ? i : 0));
+  // Two vectors of eight: the packs take 0-3 and 4-7 from the lower halves, 8-11 and 12-15 from the upper.
+  const GemmS8Kernel wide = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, 0, 0, 8};
+  gemm_s8_pack(wide, w.data(), nullptr, nullptr, 16, 1, 1, packed.data());
+  const int32_t expected[16] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
+  for (size_t i = 0; i < 16; ++i) CHECK(packed[i] == expected[i]);
 }

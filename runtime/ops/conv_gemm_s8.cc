@@ -23,11 +23,13 @@ Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContex
 void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
                      uint8_t* persistent) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(kernel_index);
+  const NodeOptions& options = node.info.options;
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   const int64_t packed = gemm_s8_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
   for (int32_t group = 0; group < g.groups; ++group)
-    gemm_s8_pack(kernel, w + group * plain, n, taps, k, persistent + group * packed);
+    gemm_s8_pack(kernel, w + group * plain, options.folded_bias.data + group * n,
+                 options.multiplier.data + group * n, n, taps, k, persistent + group * packed);
 }
 
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run) {

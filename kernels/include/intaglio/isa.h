@@ -12,7 +12,8 @@ namespace isa {
 inline constexpr IsaMask kScalar = 0;
 inline constexpr IsaMask kAvx2 = 1u << 0;  // with FMA3
 inline constexpr IsaMask kAvxVnni = 1u << 1;
-inline constexpr IsaMask kAvx512Vnni = 1u << 2;  // with F, BW, DQ, VL
+inline constexpr IsaMask kAvx512Ymm = 1u << 2;   // AVX-512 VNNI on 256 bits, for CPUs that slow down on 512
+inline constexpr IsaMask kAvx512Vnni = 1u << 3;  // with F, BW, DQ, VL
 inline constexpr IsaMask kNeon = 1u << 8;
 inline constexpr IsaMask kNeonDot = 1u << 9;
 inline constexpr IsaMask kNeonI8mm = 1u << 10;
@@ -28,9 +29,16 @@ struct IsaName {
 
 // Every instruction set that this library knows, least first.
 inline constexpr IsaName kIsaNames[] = {
-    {isa::kScalar, "scalar"},     {isa::kAvx2, "avx2"}, {isa::kAvxVnni, "avxvnni"},
-    {isa::kAvx512Vnni, "avx512vnni"}, {isa::kNeon, "neon"}, {isa::kNeonDot, "neondot"},
-    {isa::kNeonI8mm, "neoni8mm"}, {isa::kDsp, "dsp"},   {isa::kHelium, "helium"},
+    {isa::kScalar, "scalar"},
+    {isa::kAvx2, "avx2"},
+    {isa::kAvxVnni, "avxvnni"},
+    {isa::kAvx512Ymm, "avx512ymm"},
+    {isa::kAvx512Vnni, "avx512vnni"},
+    {isa::kNeon, "neon"},
+    {isa::kNeonDot, "neondot"},
+    {isa::kNeonI8mm, "neoni8mm"},
+    {isa::kDsp, "dsp"},
+    {isa::kHelium, "helium"},
 };
 
 }  // namespace intaglio

@@ -1,0 +1,120 @@
+// vpdpbusd on 256 bits, for the two encodings that CPUs have it in: gemm_s8_avxvnni.cc (VEX) and
+// gemm_s8_avx512ymm.cc (EVEX) include this with ITG_DOT, the instruction, and ITG_KERNEL, the kernel's
+// name. Sixteen registers: tiles of up to 6 x 16. Rows are read as x + 128, as in gemm_s8_avx512vnni.cc.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/gemm_s8.h"
+#include "kernels/requant_avx2.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kMr = 6, kNr = 16;
+
+// gcc would copy every sum around the intrinsic.
+inline void dot(__m256i& acc, __m256i x, __m256i w) {
+  __asm__(ITG_DOT " %2, %1, %0" : "+x"(acc) : "x"(x), "x"(w));
+}
+
+inline __m256i load_32(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+
+// The last k % 4 bytes of each row, zeros after them.
+__attribute__((noinline)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
+  for (int32_t r = 0; r < m; ++r) {
+    const int8_t* const x = rows[r] + (k & ~3);
+    uint32_t quad = 0;
+    for (int32_t i = (k & 3) - 1; i >= 0; --i) quad = quad << 8 | static_cast<uint8_t>(x[i]);
+    last[r] = quad;
+  }
+}
+
+// Sixteen sums of a row to codes.
+inline __m128i narrow(__m256i a, __m256i b, const int8_t* multiplier, const OutputS8& output) {
+  const auto* const m = reinterpret_cast<const float*>(multiplier);
+  const __m256i q = _mm256_packs_epi32(avx2_requantize(a, _mm256_loadu_ps(m), output),
+                                       avx2_requantize(b, _mm256_loadu_ps(m + 8), output));
+  return _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
+}
+
+template <int32_t M>
+void tile(const GemmS8Args& args) {
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  alignas(32) __m256i sums[2 * M];
+  for (int32_t first = 0; first < args.n; first += kNr) {
+    const int8_t* const multiplier = w + 64;
+    __m256i acc[M][2];
+#pragma GCC unroll 6
+    for (int32_t r = 0; r < M; ++r) {
+      acc[r][0] = load_32(w);
+      acc[r][1] = load_32(w + 32);
+    }
+    w += 128;
+    for (int32_t t = 0; t < args.taps; ++t) {
+      const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+      const int8_t* x[M];
+      uint32_t last[M];
+#pragma GCC unroll 6
+      for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
+      ptrdiff_t depth = args.k & ~3;
+      for (bool rest = (args.k & 3) != 0;; rest = false) {
+        for (ptrdiff_t i = 0; i < depth; i += 4) {
+          const __m256i w0 = load_32(w), w1 = load_32(w + 32);
+          w += 64;
+#pragma GCC unroll 6
+          for (int32_t r = 0; r < M; ++r) {
+            int32_t quad;
+            memcpy(&quad, x[r] + i, sizeof quad);
+            const __m256i row = _mm256_xor_si256(_mm256_set1_epi32(quad), _mm256_set1_epi8(-128));
+            dot(acc[r][0], row, w0);
+            dot(acc[r][1], row, w1);
+          }
+        }
+        if (!rest) break;
+        // What is left of each row, as a row of four.
+        last_bytes(rows, M, args.k, last);
+#pragma GCC unroll 6
+        for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
+        depth = 4;
+      }
+    }
+#pragma GCC unroll 6
+    for (int32_t r = 0; r < M; ++r) {
+      _mm256_store_si256(sums + 2 * r, acc[r][0]);
+      _mm256_store_si256(sums + 2 * r + 1, acc[r][1]);
+    }
+    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+    for (int32_t r = 0; r < M; ++r) {
+      __m128i codes = narrow(sums[2 * r], sums[2 * r + 1], multiplier, args.requant);
+      if (args.residual != nullptr) {
+        const int8_t* const from = args.residual + static_cast<size_t>(r) * args.residual_stride + first;
+        codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
+      }
+      avx2_store_some(args.output + static_cast<size_t>(r) * args.output_stride + first, codes, columns);
+    }
+  }
+}
+
+}  // namespace
+
+void ITG_KERNEL(const GemmS8Args& args);
+
+void ITG_KERNEL(const GemmS8Args& args) {
+  switch (args.m) {
+    case 1:
+      return tile<1>(args);
+    case 2:
+      return tile<2>(args);
+    case 3:
+      return tile<3>(args);
+    case 4:
+      return tile<4>(args);
+    case 5:
+      return tile<5>(args);
+    default:
+      return tile<6>(args);
+  }
+}
+
+}  // namespace intaglio
