@@ -19,7 +19,8 @@ function(itg_target name)
                                            -fno-trapping-math)
   endif()
   if(ITG_SANITIZE)
-    target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize-recover=all
+    # vptr asks for type information, which what may be linked into firmware does not have.
+    target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                                            -fno-omit-frame-pointer)
     target_link_options(${name} PUBLIC -fsanitize=${ITG_SANITIZE})
   endif()
