@@ -143,14 +143,13 @@ int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation) {
   if (is_identity(permutation)) return constant;
   const DraftTensor source = draft.tensor(constant);
-  const int32_t made = add_constant_bytes(
-      draft, source.name, source.dtype, permuted(source.shape, permutation),
-      permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
+  const int32_t made =
+      add_constant_bytes(draft, source.name, source.dtype, permuted(source.shape, permutation),
+                         permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
   DraftTensor& tensor = draft.tensor(made);
   tensor.scales = source.scales;
   tensor.zero_point = source.zero_point;
-  if (source.axis >= 0)
-    tensor.axis = inverse(permutation)[static_cast<size_t>(source.axis)];
+  if (source.axis >= 0) tensor.axis = inverse(permutation)[static_cast<size_t>(source.axis)];
   return made;
 }
 

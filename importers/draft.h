@@ -16,7 +16,7 @@ using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Tr
 
 // Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
-inline constexpr Op kPad{0x8001};        // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
+inline constexpr Op kPad{0x8001};  // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
 
 const char* draft_op_name(Op op);
 
@@ -50,11 +50,11 @@ struct DraftNode {
   std::vector<int32_t> axes;                     // Mean, Transpose
   std::vector<int32_t> pads_before, pads_after;  // kPad: one an axis
   float pad_value = 0.0f;
-  int32_t axis = 0;                              // Concat; Gather, whose indices are a list here
-  std::vector<int32_t> begin, strides;           // StridedSlice: one an axis
-  Resample resample;                             // Resize
-  float alpha = 0.0f, beta = 0.0f;               // LeakyRelu, HardSigmoid
-  float epsilon = 0.0f;                          // kBatchNorm
+  int32_t axis = 0;                     // Concat; Gather, whose indices are a list here
+  std::vector<int32_t> begin, strides;  // StridedSlice: one an axis
+  Resample resample;                    // Resize
+  float alpha = 0.0f, beta = 0.0f;      // LeakyRelu, HardSigmoid
+  float epsilon = 0.0f;                 // kBatchNorm
 
   int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
   int32_t output() const { return outputs[0]; }

@@ -121,7 +121,8 @@ class Builder {
     for (const int32_t output : node.outputs) outputs.push_back(number(output));
     while (!inputs.empty() && inputs.back() < 0) inputs.pop_back();
     const std::string name = node_names_.take(node.name);
-    GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(), span(inputs), span(outputs));
+    GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(),
+                               span(inputs), span(outputs));
     made.options.window = node.window;
     made.options.groups = node.groups;
     made.options.add_bits = node.add_bits;

@@ -24,17 +24,13 @@ float scalar(OnnxOp& op, int input, float otherwise) {
   return constant.values[0];
 }
 
-// A constant operand with as many axes as the other.
-int32_t aligned_constant(OnnxOp& op, int input, const Shape& shape) {
-  OnnxConstant<float> constant = op.floats(input);
-  bool fits = constant.shape.size() <= shape.size();
-  if (fits) constant.shape.insert(constant.shape.begin(), shape.size() - constant.shape.size(), 1);
-  for (size_t d = 0; fits && d < shape.size(); ++d)
-    fits = constant.shape[d] == shape[d] || constant.shape[d] == 1;
-  if (!fits)
-    fail("constant ", quoted(op.input_name(input)), " of shape ", shape_text(constant.shape),
-         " cannot be added to ", shape_text(shape));
-  return add_constant(op.draft(), op.input_name(input), DType::kF32, constant.shape, constant.values);
+// A node of one input and one output of its shape.
+DraftNode& add_unary(OnnxOp& op, Op kind) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.set_output(y);
+  return op.add(kind, {x}, y);
 }
 
 }  // namespace
@@ -52,19 +48,54 @@ void import_onnx_clip(OnnxOp& op) {
   add_clamp(op, low, high);
 }
 
-void import_onnx_add(OnnxOp& op) {
+void import_onnx_unary(OnnxOp& op) {
+  constexpr struct {
+    const char* source;
+    Op op;
+  } kFunctions[] = {{"Abs", Op::kAbs},
+                    {"Exp", Op::kExp},
+                    {"HardSwish", Op::kHardSwish},
+                    {"Sigmoid", Op::kSigmoid},
+                    {"Tanh", Op::kTanh}};
+  for (const auto& function : kFunctions)
+    if (op.source() == function.source) add_unary(op, function.op);
+}
+
+void import_onnx_hard_sigmoid(OnnxOp& op) {
+  const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
+  DraftNode& node = add_unary(op, Op::kHardSigmoid);
+  node.alpha = alpha;
+  node.beta = beta;
+}
+
+void import_onnx_leaky_relu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 0.01f);
+  add_unary(op, Op::kLeakyRelu).alpha = alpha;
+}
+
+void import_onnx_prelu(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const bool first = op.is_constant(0), second = op.is_constant(1);
-  if (first && second) fail("it adds two constants");
-  const Shape shape = op.draft().tensor(op.activation(first ? 1 : 0)).shape;
-  const int32_t a = first ? aligned_constant(op, 0, shape) : op.activation(0);
-  const int32_t b = second ? aligned_constant(op, 1, shape) : op.activation(1);
-  if (!first && !second && op.draft().tensor(b).shape != shape)
-    fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.draft().tensor(b).shape),
-         "; broadcasting is supported for constants alone");
+  const int32_t input = op.activation(0);
+  const OnnxConstant<float> slope = op.floats(1);
+  if (slope.values.size() == 1) {
+    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
+    op.add(Op::kLeakyRelu, {input}, y).alpha = slope.values[0];
+    return op.set_output(y);
+  }
+  const size_t rank = op.draft().tensor(input).shape.size();
+  if (rank != 2 && rank != 4) fail("its input has rank ", rank, "; 2 or 4 is expected");
+  const int32_t x = rank == 4 ? op.nhwc(input) : input;
+  const Shape shape = op.draft().tensor(x).shape;
+  const auto count = static_cast<int32_t>(slope.values.size());
+  const size_t behind = rank - 2;  // axes behind the channels' in the file
+  if (count != shape.back() || slope.shape.size() <= behind ||
+      slope.shape[slope.shape.size() - 1 - behind] != count)
+    fail("its slopes have the shape ", shape_text(slope.shape), "; one for each of ", shape.back(),
+         " channels is expected");
+  const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32, {count}, slope.values);
   const int32_t y = op.new_tensor(shape);
-  op.add(Op::kAdd, {a, b}, y);
-  op.set_output(y);
+  op.add(Op::kPRelu, {x, slopes}, y);
+  rank == 4 ? op.set_nhwc_output(y) : op.set_output(y);
 }
 
 void import_onnx_identity(OnnxOp& op) {

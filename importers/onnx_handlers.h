@@ -14,22 +14,47 @@ void import_onnx_add(OnnxOp& op);
 void import_onnx_average_pool(OnnxOp& op);
 void import_onnx_batch_normalization(OnnxOp& op);
 void import_onnx_clip(OnnxOp& op);
+void import_onnx_concat(OnnxOp& op);
 void import_onnx_constant(OnnxOp& op);
 void import_onnx_conv(OnnxOp& op);
+void import_onnx_div(OnnxOp& op);
 void import_onnx_flatten(OnnxOp& op);
+void import_onnx_gather(OnnxOp& op);
 void import_onnx_gemm(OnnxOp& op);
 void import_onnx_global_average_pool(OnnxOp& op);
 void import_onnx_identity(OnnxOp& op);  // Dropout too
+void import_onnx_hard_sigmoid(OnnxOp& op);
+void import_onnx_leaky_relu(OnnxOp& op);
 void import_onnx_mat_mul(OnnxOp& op);
 void import_onnx_max_pool(OnnxOp& op);
+void import_onnx_mul(OnnxOp& op);
 void import_onnx_pad(OnnxOp& op);
+void import_onnx_prelu(OnnxOp& op);
 void import_onnx_reduce_mean(OnnxOp& op);
 void import_onnx_relu(OnnxOp& op);
 void import_onnx_reshape(OnnxOp& op);
+void import_onnx_resize(OnnxOp& op);
+void import_onnx_shape(OnnxOp& op);
+void import_onnx_slice(OnnxOp& op);
 void import_onnx_softmax(OnnxOp& op);
+void import_onnx_split(OnnxOp& op);
 void import_onnx_squeeze(OnnxOp& op);
+void import_onnx_sub(OnnxOp& op);
 void import_onnx_transpose(OnnxOp& op);
+void import_onnx_unary(OnnxOp& op);  // without attributes: Sigmoid, Tanh, HardSwish, Exp, Abs
 void import_onnx_unsqueeze(OnnxOp& op);
+void import_onnx_upsample(OnnxOp& op);
+
+// An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
+// can be.
+bool fold_onnx_constants(OnnxOp& op);
+
+// A slice of each axis: first index and step, and how many that gives (none: 0).
+struct OnnxSlice {
+  std::vector<int32_t> begin, strides;
+  Shape shape;
+};
+OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from);
 
 // Height and width of a window from the attributes, pads from `auto_pad` and the picture's size.
 struct OnnxWindow {

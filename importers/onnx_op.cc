@@ -72,6 +72,17 @@ const OnnxValue& OnnxOp::value(int i) const {
 
 bool OnnxOp::is_constant(int i) const { return value(i).constant != nullptr; }
 
+bool OnnxOp::is_constant_of(int i, TensorProto::DataType type) const {
+  const TensorProto* tensor = value(i).constant;
+  return tensor != nullptr && tensor->data_type() == type;
+}
+
+bool OnnxOp::all_constant() const {
+  for (int i = 0; i < node_.input_size(); ++i)
+    if (has_input(i) && !is_constant(i)) return false;
+  return true;
+}
+
 int32_t OnnxOp::activation(int i) {
   if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
   return value(i).tensor;
@@ -96,6 +107,12 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
 OnnxConstant<float> OnnxOp::floats(int i) {
   const TensorProto* tensor = value(i).constant;
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+    if (tensor->data_type() == TensorProto::DOUBLE) {
+      const auto wide = stored_values<double>(*tensor, tensor->double_data(), count);
+      OnnxConstant<float> narrowed{shape, {}};
+      for (const double v : wide) narrowed.values.push_back(static_cast<float>(v));
+      return narrowed;
+    }
     if (tensor->data_type() != TensorProto::FLOAT)
       fail("it holds ", type_name(tensor->data_type()), "; float is expected");
     return OnnxConstant<float>{shape, stored_values<float>(*tensor, tensor->float_data(), count)};
@@ -107,6 +124,10 @@ OnnxConstant<int64_t> OnnxOp::integers(int i) {
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
     if (tensor->data_type() == TensorProto::INT64)
       return OnnxConstant<int64_t>{shape, stored_values<int64_t>(*tensor, tensor->int64_data(), count)};
+    if (tensor->data_type() == TensorProto::BOOL) {
+      const auto bits = stored_values<uint8_t>(*tensor, tensor->int32_data(), count);
+      return OnnxConstant<int64_t>{shape, std::vector<int64_t>(bits.begin(), bits.end())};
+    }
     if (tensor->data_type() != TensorProto::INT32)
       fail("it holds ", type_name(tensor->data_type()), "; int64 is expected");
     const auto small = stored_values<int32_t>(*tensor, tensor->int32_data(), count);
@@ -174,12 +195,12 @@ int32_t OnnxOp::nhwc(int32_t tensor) {
   return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
 }
 
-void OnnxOp::set_value(OnnxValue value) {
-  if (!file_.values.emplace(node_.output(0), value).second)
-    fail("its output ", quoted(node_.output(0)), " is written twice");
+void OnnxOp::set_value(OnnxValue value, int i) {
+  if (!file_.values.emplace(node_.output(i), value).second)
+    fail("its output ", quoted(node_.output(i)), " is written twice");
 }
 
-void OnnxOp::set_output(int32_t tensor) { set_value({tensor, nullptr, false}); }
+void OnnxOp::set_output(int32_t tensor, int i) { set_value({tensor, nullptr, false}, i); }
 
 void OnnxOp::set_nhwc_output(int32_t tensor) {
   set_output(add_transpose(draft(), output_name(), source(), tensor, kToNchw));
@@ -192,12 +213,30 @@ void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant) {
   file_.own_constants.push_back(std::move(constant));
 }
 
+template <typename T>
+static std::unique_ptr<TensorProto> made_constant(const OnnxConstant<T>& constant,
+                                                  TensorProto::DataType type) {
+  auto made = std::make_unique<TensorProto>();
+  made->set_data_type(type);
+  for (const int32_t dim : constant.shape) made->add_dims(dim);
+  made->set_raw_data(constant.values.data(), constant.values.size() * sizeof(T));
+  return made;
+}
+
+void OnnxOp::set_floats(const OnnxConstant<float>& constant) {
+  set_own_constant(made_constant(constant, TensorProto::FLOAT));
+}
+
+void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant) {
+  set_own_constant(made_constant(constant, TensorProto::INT64));
+}
+
 DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
   return add_node(draft(), op, name_, source(), std::move(inputs), output);
 }
 
-int32_t OnnxOp::new_tensor(const Shape& shape) {
-  return add_activation(draft(), output_name(), DType::kF32, shape);
+int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
+  return add_activation(draft(), output_name(i), DType::kF32, shape);
 }
 
 }  // namespace intaglio::importers

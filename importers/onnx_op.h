@@ -40,12 +40,16 @@ class OnnxOp {
   int64_t opset() const { return file_.opset; }
   const std::string& name() const { return name_; }  // the node's, or its first output's
   const std::string& source() const { return node_.op_type(); }
-  const std::string& output_name() const { return node_.output(0); }
+  int output_count() const { return node_.output_size(); }
+  const std::string& output_name(int i = 0) const { return node_.output(i); }
   bool shapes_changed() const { return file_.shapes_changed; }
 
   void check_inputs(int least, int most) const;
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
   bool is_constant(int i) const;
+  bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
+  bool all_constant() const;  // each input that is there
+  int input_count() const { return node_.input_size(); }
   int32_t activation(int i);  // draft tensor, in the file's own layout
   OnnxConstant<float> floats(int i);
   OnnxConstant<int64_t> integers(int i);
@@ -65,19 +69,21 @@ class OnnxOp {
   // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
   // result through set_nhwc_output().
   int32_t nhwc(int32_t tensor);
-  void set_output(int32_t tensor);
+  void set_output(int32_t tensor, int i = 0);
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant);
   void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant);
+  void set_floats(const OnnxConstant<float>& constant);
+  void set_integers(const OnnxConstant<int64_t>& constant);
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
-  int32_t new_tensor(const Shape& shape);  // with the output's name
+  int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name
 
  private:
   const OnnxValue& value(int i) const;
   const onnx_file::AttributeProto* find(const char* name) const;
   const onnx_file::AttributeProto* find(const char* name,
                                         onnx_file::AttributeProto::AttributeType type) const;
-  void set_value(OnnxValue value);
+  void set_value(OnnxValue value, int i = 0);
 
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;

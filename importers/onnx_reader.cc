@@ -102,11 +102,12 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      const OnnxHandler handler = is_standard(node.domain()) ? find_onnx_handler(node.op_type()) : nullptr;
-      if (handler == nullptr)
-        fail("this operator is not supported",
-             is_standard(node.domain()) ? "" : " (domain " + quoted(node.domain()) + ")");
+      const bool standard = is_standard(node.domain());
+      const OnnxHandler handler = standard ? find_onnx_handler(node.op_type()) : nullptr;
       OnnxOp op(file_, node);
+      if (standard && fold_onnx_constants(op)) return;
+      if (handler == nullptr)
+        fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")");
       handler(op);
       op.check_all_read();
       return;

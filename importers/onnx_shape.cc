@@ -1,5 +1,6 @@
 // ONNX operators that move data or change its shape, and constants.
 #include <algorithm>
+#include <cmath>
 
 #include "importers/onnx_handlers.h"
 
@@ -19,8 +20,8 @@ std::vector<int64_t> read_axes(OnnxOp& op) {
 }
 
 // Opset 2 to 10 has attributes, later ones inputs; both give all begins, then all ends.
-std::vector<int64_t> read_pads(OnnxOp& op, size_t rank) {
-  float value = 0.0f;
+std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
+  float& value = *pad_value;
   std::vector<int64_t> pads;
   if (op.opset() < 11) {
     pads = op.integers("pads");
@@ -29,10 +30,11 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank) {
     pads = op.integers(1).values;
     if (op.has_input(2)) {
       const OnnxConstant<float> constant = op.floats(2);
-      value = constant.values.size() == 1 ? constant.values[0] : -1.0f;
+      if (constant.values.size() != 1) fail("its padding value must be one number");
+      value = constant.values[0];
     }
   }
-  if (value != 0.0f) fail("it pads with ", value, "; only zero is supported");
+  if (!std::isfinite(value)) fail("it pads with ", value, ", which is not a number");
   if (!op.has_input(3)) {
     if (pads.size() != 2 * rank) fail("it has ", pads.size(), " pads for rank ", rank);
     return pads;
@@ -144,12 +146,14 @@ void import_onnx_pad(OnnxOp& op) {
   const int32_t x = op.activation(0);
   Shape shape = op.draft().tensor(x).shape;
   const size_t rank = shape.size();
-  const std::vector<int64_t> pads = read_pads(op, rank);
+  float value = 0.0f;
+  const std::vector<int64_t> pads = read_pads(op, rank, &value);
   DraftNode pad;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
-    for (const int64_t value : {pads[i], pads[rank + i]})
-      if (value < 0 || value > kMost) fail("padding ", value, " is not allowed (0 to ", kMost, ")");
+    for (const int64_t pad_of_axis : {pads[i], pads[rank + i]})
+      if (pad_of_axis < 0 || pad_of_axis > kMost)
+        fail("padding ", pad_of_axis, " is not allowed (0 to ", kMost, ")");
     pad.pads_before.push_back(static_cast<int32_t>(pads[i]));
     pad.pads_after.push_back(static_cast<int32_t>(pads[rank + i]));
     shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
@@ -159,6 +163,7 @@ void import_onnx_pad(OnnxOp& op) {
   DraftNode& node = op.add(kPad, {x}, y);
   node.pads_before = pad.pads_before;
   node.pads_after = pad.pads_after;
+  node.pad_value = value;
   op.set_output(y);
 }
 

@@ -5,8 +5,8 @@ namespace intaglio::importers {
 namespace {
 
 bool pads_height_and_width_only(const DraftNode& pad) {
-  return pad.pad_value == 0.0f && pad.pads_before.size() == 4 && pad.pads_before[0] == 0 && pad.pads_after[0] == 0 &&
-         pad.pads_before[3] == 0 && pad.pads_after[3] == 0;
+  return pad.pad_value == 0.0f && pad.pads_before.size() == 4 && pad.pads_before[0] == 0 &&
+         pad.pads_after[0] == 0 && pad.pads_before[3] == 0 && pad.pads_after[3] == 0;
 }
 
 // Whether no value of the tensor can be below zero: then skipping padding and zeros give the same maximum.

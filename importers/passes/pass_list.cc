@@ -6,6 +6,7 @@ namespace {
 using Pass = bool (*)(Draft&);
 
 constexpr Pass kPasses[] = {
+    slice_shuffled_channels,  // a channel shuffle that is taken apart at once becomes slices
     make_inputs_nhwc,         // pictures come in as NHWC
     push_transposes,          // Transpose sinks through everything that minds no layout, inverse pairs vanish
     simplify_reshapes,        // Transpose that moves nothing becomes Reshape, Reshape chains become one
@@ -14,6 +15,7 @@ constexpr Pass kPasses[] = {
     fold_bias,                // a constant added to each channel goes into the bias before it
     fold_batch_norm,          // BatchNormalization goes into weights and bias before it
     fuse_clamp,               // Relu, Relu6, Clip go into the node before them
+    fuse_swish,               // Swish, HardSigmoid, HardSwish spelled out become one node
     replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
     tabulate_clamp,           // an int8 Clamp of its own is a table
 };

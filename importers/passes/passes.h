@@ -14,6 +14,8 @@ bool fold_pad(Draft& draft);
 bool fold_batch_norm(Draft& draft);
 bool fold_bias(Draft& draft);
 bool fuse_clamp(Draft& draft);
+bool fuse_swish(Draft& draft);
+bool slice_shuffled_channels(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool tabulate_clamp(Draft& draft);
 

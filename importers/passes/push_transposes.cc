@@ -179,15 +179,16 @@ class Sweep {
 
   // A node of several operands: those that are no views are transposed back where that costs nothing.
   bool sink_join(DraftNode& node) {
-    const auto first = std::find_if(node.inputs.begin(), node.inputs.end(), [&](int32_t i) { return is_view(i); });
+    const auto first =
+        std::find_if(node.inputs.begin(), node.inputs.end(), [&](int32_t i) { return is_view(i); });
     if (first == node.inputs.end()) return false;
     const Permutation permutation = view(*first).permutation, back = inverse(permutation);
     for (const int32_t input : node.inputs) {
       const DraftTensor& tensor = draft_.tensor(input);
-      if (is_view(input) ? view(input).permutation != permutation
-                         : tensor.shape.size() != permutation.size() ||
-                               !(tensor.constant || is_model_input(draft_, input) ||
-                                 moves_no_data(tensor.shape, back)))
+      if (is_view(input)
+              ? view(input).permutation != permutation
+              : tensor.shape.size() != permutation.size() ||
+                    !(tensor.constant || is_model_input(draft_, input) || moves_no_data(tensor.shape, back)))
         return false;
     }
     for (int32_t& input : node.inputs) {

@@ -1,0 +1,57 @@
+// A channel shuffle that is taken apart at once: Reshape [c, 2, h * w], Transpose, Reshape [2, 1, c, h, w], a
+// piece of the first axis. Each piece is every second channel: a StridedSlice, and no picture is transposed.
+#include "importers/passes/passes.h"
+
+namespace intaglio::importers {
+namespace {
+
+const DraftNode* producer(const Draft& draft, const Links& links, int32_t tensor, Op op) {
+  const int32_t index = links.producer_of(tensor);
+  if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != op) return nullptr;
+  return &draft.nodes[static_cast<size_t>(index)];
+}
+
+// Which piece of the first axis a StridedSlice takes; -1 where it is none.
+int32_t piece_of(const Draft& draft, const DraftNode& slice) {
+  const Shape& from = draft.tensor(slice.input()).shape;
+  Shape one = from;
+  one[0] = 1;
+  if (draft.tensor(slice.output()).shape != one) return -1;
+  return slice.begin[0];
+}
+
+}  // namespace
+
+bool slice_shuffled_channels(Draft& draft) {
+  const Links links(draft);
+  bool changed = false;
+  for (DraftNode& last : draft.nodes) {
+    if (last.op != Op::kReshape) continue;
+    const Shape out = draft.tensor(last.output()).shape;
+    const DraftNode* const slice = producer(draft, links, last.input(), Op::kStridedSlice);
+    const int32_t piece = slice == nullptr ? -1 : piece_of(draft, *slice);
+    if (piece < 0 || out.size() != 4 || out[0] != 1) continue;
+    const DraftNode* const apart = producer(draft, links, slice->input(), Op::kReshape);
+    const DraftNode* const turn =
+        producer(draft, links, apart == nullptr ? slice->input() : apart->input(), Op::kTranspose);
+    const DraftNode* const first =
+        turn == nullptr ? nullptr : producer(draft, links, turn->input(), Op::kReshape);
+    if (first == nullptr || turn->axes != Permutation{1, 0, 2}) continue;
+    const Shape from = draft.tensor(first->input()).shape;
+    const Shape halves = draft.tensor(turn->input()).shape;  // [c, groups, h * w]
+    const int32_t groups = halves[1];
+    // The slice must cut where the groups meet.
+    if (draft.tensor(slice->input()).shape[0] != groups || from.size() != 4 || from[0] != 1 ||
+        from[1] != halves[0] * groups || from[2] * from[3] != halves[2] || out[1] != halves[0] ||
+        out[2] != from[2] || out[3] != from[3])
+      continue;
+    last.op = Op::kStridedSlice;
+    last.inputs = {first->input()};
+    last.begin = {0, piece, 0, 0};
+    last.strides = {1, groups, 1, 1};
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace intaglio::importers
