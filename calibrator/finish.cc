@@ -354,6 +354,8 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
+    if (def->quant.inputs_as_output)  // a Lookup for each input
+      bytes += (2 * kTensorBytes + kNodeBytes) * node.inputs.size;
     if (def->quant.parameter_input >= 0)  // a table a channel
       bytes += 4 * 256 * static_cast<size_t>(
                              model.tensor(node.inputs[static_cast<size_t>(def->quant.parameter_input)]).shape.elements());
