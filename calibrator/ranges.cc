@@ -100,8 +100,12 @@ double quantization_error(const TensorObserver& o, const Histogram& histogram, c
 }
 
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const CalibratorOptions& options) {
-  if (bounds.filled) return {bounds.lo < 0.0 ? bounds.lo : 0.0, bounds.hi > 0.0 ? bounds.hi : 0.0};
-  Range range = seen_range(observer);
+  const Range seen = seen_range(observer);
+  if (bounds.filled && seen.lo >= bounds.lo && seen.hi <= bounds.hi) return {bounds.lo, bounds.hi};
+  // Values that no pixel gives: an array, not a picture, and the pixels' bounds say nothing about it.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, options);
+  Range range = seen;
   switch (options.method) {
     case RangeMethod::kMinMax:
       break;

@@ -13,8 +13,8 @@ struct Range {
 
 // What is known of a tensor's values before any are seen: its fused activation, or the pixel values.
 struct Bounds {
-  double lo, hi;       // infinite where nothing is known
-  bool filled = false; // the range is these bounds: an image input, whose pixels then lose nothing
+  double lo, hi;        // infinite where nothing is known
+  bool filled = false;  // an image input: these bounds are the range, so that pixels lose nothing
 };
 
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const CalibratorOptions& options);
