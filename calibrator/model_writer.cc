@@ -152,8 +152,11 @@ class Writer {
     const auto written_window = window(o.window);
     const auto clamp = schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
     Offset<schema::Requantization> requantization;
-    if (!o.multiplier.empty())
-      requantization = schema::CreateRequantization(builder_, vector(o.multiplier), vector(o.folded_bias));
+    if (!o.multiplier.empty()) {  // one by one, here as all over the file: arguments have no order of their own
+      const auto multiplier = vector(o.multiplier);
+      const auto folded_bias = vector(o.folded_bias);
+      requantization = schema::CreateRequantization(builder_, multiplier, folded_bias);
+    }
     Offset<schema::Intermediate> intermediate;
     if (o.intermediate_scale != 0.0f)
       intermediate = schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);

@@ -57,25 +57,25 @@ bool pairs_fit(const Block& block, int32_t taps) {
   return (words[0] | words[1]) == 0;
 }
 
+// Multipliers stay in memory: a pixel's weights and sums need the registers.
 struct Epilogue {
   OutputNeon output;
   Sums bias;
-  float32x4_t multiplier[4];
+  const float* multiplier;
 };
 
 inline Epilogue make_epilogue(const DwconvS8Args& args, const Block& block) {
   Epilogue e;
   e.output = make_output_neon(args.requant);
-  for (int32_t i = 0; i < 4; ++i) {
-    e.bias.v[i] = vld1q_s32(block.bias + 4 * i);
-    e.multiplier[i] = vld1q_f32(block.multiplier + 4 * i);
-  }
+  for (int32_t i = 0; i < 4; ++i) e.bias.v[i] = vld1q_s32(block.bias + 4 * i);
+  e.multiplier = block.multiplier;
   return e;
 }
 
 inline int8x16_t finish(const Sums& sums, const Epilogue& e) {
-  return requantize_neon(sums.v[0], sums.v[1], sums.v[2], sums.v[3], e.multiplier[0], e.multiplier[1],
-                         e.multiplier[2], e.multiplier[3], e.output);
+  const float* const m = e.multiplier;
+  return requantize_neon(sums.v[0], sums.v[1], sums.v[2], sums.v[3], vld1q_f32(m), vld1q_f32(m + 4),
+                         vld1q_f32(m + 8), vld1q_f32(m + 12), e.output);
 }
 
 template <bool Fits>
