@@ -17,13 +17,13 @@ LIMITS = {
     ("aarch64", "gemm_s8_neoni8mm"): ("max", 0.077),
     ("aarch64", "gemm_s8_neondot"): ("cortex-a76", 0.085),
     ("aarch64", "gemm_s8_neon"): ("cortex-a53", 0.254),
-    ("aarch64", "dwconv_s8_neon"): ("cortex-a53", 0.70),
-    ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.40),
-    ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.00),
-    ("armv7", "gemm_s8_neon"): ("cortex-a7", 0.50),
-    ("armv7", "dwconv_s8_neon"): ("cortex-a7", 1.00),
+    ("aarch64", "dwconv_s8_neon"): ("cortex-a53", 0.72),
+    ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.36),
+    ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.20),
+    ("armv7", "gemm_s8_neon"): ("cortex-a7", 0.36),
+    ("armv7", "dwconv_s8_neon"): ("cortex-a7", 1.30),
     ("armv7", "gemm_f32_neon"): ("cortex-a7", 2.00),
-    ("armv7", "dwconv_f32_neon"): ("cortex-a7", 4.00),
+    ("armv7", "dwconv_f32_neon"): ("cortex-a7", 7.20),
 }
 
 
