@@ -199,6 +199,9 @@ TEST_CASE("float and int8 arrays are inputs, one a sample") {
   CHECK(codes.view.as<int8_t>()[5] == 10);  // not a number
   Input other({1, 2, 3}, DType::kF32);
   CHECK(refused(found->load(0, other.view, nullptr), "(3, 2), the model's input image takes (1, 2, 3)"));
+  Input flat({1, 6}, DType::kF32);
+  REQUIRE(found->load(1, flat.view, nullptr));
+  CHECK(std::memcmp(flat.bytes.data(), values.data() + 6, 24) == 0);
   const auto second = ImageFolder::open(folder / "f.npy", {folder.put("list", std::string("1\n")), 0, {}});
   REQUIRE(second);
   CHECK(names_of(*second) == std::vector<std::string>{"1"});

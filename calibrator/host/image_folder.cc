@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <numeric>
 
 #include "calibrator/host/text_lines.h"
 #include "intaglio/describe.h"
@@ -48,6 +50,10 @@ std::vector<int64_t> dims_of(const Shape& shape) { return {shape.dims, shape.dim
 std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
   shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
   return shape;
+}
+
+int64_t product(const std::vector<int64_t>& shape) {  // of shapes whose sizes have been checked
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 // clamp(rne(x / scale)) + zero point, NaN gives the zero point: the Quantize operator's arithmetic.
@@ -287,7 +293,9 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
 Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
   const std::vector<int64_t> sample(array_.shape.begin() + 1, array_.shape.end());
   const std::vector<int64_t> wanted = dims_of(input.info.shape);
-  if (without_ones(sample) != without_ones(wanted)) {
+  // A model that takes one flat row takes a feature map's elements in their order.
+  const bool flat = without_ones(wanted).size() == 1 && product(sample) == product(wanted);
+  if (!flat && without_ones(sample) != without_ones(wanted)) {
     return Failure{path_ + ": samples have the shape " + shape_text(sample) + ", the model's input " +
                    input.info.name + " takes " + shape_text(wanted)};
   }
