@@ -18,6 +18,7 @@ set(ITG_FLAGS_avx512ymm -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl 
 set(ITG_FLAGS_avx512vnni ${ITG_FLAGS_avx512ymm} -mprefer-vector-width=512)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc's own header has `__m512 y = y` (bug 105593).
+  list(APPEND ITG_FLAGS_avx512ymm -mmove-max=256 -mstore-max=256)
   list(APPEND ITG_FLAGS_avx512vnni -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
 # gcc's scheduler before register allocation lengthens lives until accumulators spill: the order of the source stays.

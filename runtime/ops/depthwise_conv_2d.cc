@@ -1,4 +1,5 @@
 // Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
+#include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
 #include "runtime/ops/checks.h"
@@ -49,11 +50,31 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
   return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0, 0);
 }
 
+// Numbers of int8 kernels: those of dwconv_s8, then those of dwconv_3x3_s8.
+constexpr int32_t kFirst3x3 = 256;
+
+// -1: none fits.
+int32_t select_3x3(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  const Window2d& w = g.window;
+  if (w.kernel_h != 3 || w.kernel_w != 3 || w.dilation_h != 1 || w.dilation_w != 1 ||
+      w.stride_h != w.stride_w || w.stride_h > 2 || g.oc != g.ic || g.ic < kDwconv3x3MinChannels)
+    return -1;
+  for (const float multiplier : node.info.options.multiplier)
+    if (!(multiplier < 1.0f)) return -1;
+  return dwconv_3x3_s8_select(isa);
+}
+
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_s8(node, kChannelAxis, false));
   const ConvGeometry g = geometry(node);
+  const int32_t of_3x3 = select_3x3(node, g, context.isa);
+  if (of_3x3 >= 0) {
+    plan->kernel = static_cast<uint16_t>(kFirst3x3 + of_3x3);
+    return set_sizes(node, dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(of_3x3), g.ic),
+                     g.padded() ? (int64_t{g.ic} + 63) / 64 * 64 : 0, plan);
+  }
   const int32_t kernel = dwconv_s8_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
   return set_sizes(node, 0, scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width), plan);
@@ -88,7 +109,58 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
              });
 }
 
+void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  if (kernel < kFirst3x3) return;
+  const NodeOptions& options = node.info.options;
+  dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirst3x3),
+                     reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
+                     options.folded_bias.data, options.multiplier.data, geometry(node).ic, persistent);
+}
+
+void run_3x3_s8(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirst3x3);
+  const NodeOptions& options = node.info.options;
+  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
+  if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  Dwconv3x3S8Args shared{};
+  shared.padding = padding;
+  shared.packed = run.persistent;
+  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  shared.w = g.w;
+  shared.ow = g.ow;
+  shared.channels = g.ic;
+  shared.pad_left = g.window.pad_left;
+  shared.stride = g.window.stride_w;
+  const int32_t lines = shared.stride == 1 ? 2 : 1, items = (g.oh + lines - 1) / lines;
+  const ptrdiff_t in_line = static_cast<ptrdiff_t>(g.w) * g.ic,
+                  out_line = static_cast<ptrdiff_t>(g.ow) * g.ic;
+  for_ranges(*run.executor, int64_t{g.images} * items, [&](int32_t, int32_t first, int32_t last) {
+    Dwconv3x3S8Args args = shared;
+    for (int32_t i = first; i < last; ++i) {
+      const int32_t image = i / items, out_y = i % items * lines;
+      for (int32_t j = 0; j < 4; ++j) {
+        const int32_t in_y = input_y(g.window, out_y, 0) + j;
+        const bool inside = in_y >= 0 && in_y < g.h;
+        args.lines[j] = inside ? x + (static_cast<ptrdiff_t>(image) * g.h + in_y) * in_line : padding;
+        args.steps[j] = inside ? g.ic : 0;
+      }
+      // The fourth line is multiplied by nothing where it is not of the window, and may not exist.
+      if (lines == 1 || out_y + 1 == g.oh) {
+        args.lines[3] = args.lines[2];
+        args.steps[3] = args.steps[2];
+      }
+      args.output[0] = y + (static_cast<ptrdiff_t>(image) * g.oh + out_y) * out_line;
+      args.output[1] = lines == 2 && out_y + 1 < g.oh ? args.output[0] + out_line : nullptr;
+      kernel.function(args);
+    }
+  });
+}
+
 void run_s8(const NodeView& node, const NodeRun& run) {
+  if (run.kernel >= kFirst3x3) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
@@ -139,7 +211,9 @@ void run_f32(const NodeView& node, const NodeRun& run) {
                   });
 }
 
-const char* name_s8(uint16_t kernel) { return dwconv_s8_kernel(kernel).name; }
+const char* name_s8(uint16_t kernel) {
+  return kernel < kFirst3x3 ? dwconv_s8_kernel(kernel).name : dwconv_3x3_s8_kernel(kernel - kFirst3x3).name;
+}
 const char* name_f32(uint16_t kernel) { return dwconv_f32_kernel(kernel).name; }
 
 constexpr QuantRule quant_rule() {
@@ -153,8 +227,8 @@ constexpr QuantRule quant_rule() {
 }  // namespace
 
 extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32;
-const OpDef kDepthwiseConv2dS8 = {
-    Op::kDepthwiseConv2d, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, name_s8};
+const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d, DType::kS8, -1,     quant_rule(), plan_s8,
+                                  prepare_s8,           run_s8,     name_s8};
 const OpDef kDepthwiseConv2dF32 = {
     Op::kDepthwiseConv2d, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_f32, name_f32};
 

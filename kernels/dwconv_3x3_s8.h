@@ -1,0 +1,68 @@
+// Depthwise convolution, 3 x 3, of one or two lines of output, int8.
+//
+//   acc[j][x][c] = folded_bias[c] + sum over ky, kx < 3 of in[j * stride + ky][x * stride - pad_left + kx][c]
+//   * w[ky][kx][c] output[j][x * channels + c] = requantize_s8(acc[j][x][c], multiplier[c], requant)
+//   (requant.h)
+//
+// for x < ow and c < channels; wrapping int32, multipliers below 1. A column outside [0, w) holds `padding`.
+//
+// The trick: the four lines' bytes of a column, interleaved, are the operand of an instruction that sums four
+// products, for three output columns and, at stride 1, for two output lines.
+//
+// Layouts: an input line is a pointer to its first column and the step to the next, 0 where a line of padding
+// is one column. Packed: a block for each of dwconv_3x3_s8_block()'s, which may overlap: int32[width], the
+// bias less lhs_offset * sum w; float[width], the multiplier; the weights, [line of output][kx][4][width /
+// 4][4]: 4 bytes for the four input lines of one channel. The order of a block's channels is that in which
+// bytes interleaved twice, 128 bits at a time, stand. output overlaps nothing.
+#pragma once
+
+#include <cstddef>
+
+#include "intaglio/isa.h"
+#include "kernels/requant.h"
+
+namespace intaglio {
+
+struct Dwconv3x3S8Args {
+  const int8_t* lines[4];  // at stride 2 the fourth is unused, but readable
+  ptrdiff_t steps[4];
+  const int8_t* padding;  // `channels` input zero points
+  const void* packed;
+  int8_t* output[2];  // the second is nullptr at stride 2, and where there is none
+  OutputS8 requant;
+  int32_t w, ow, channels, pad_left;
+  int32_t stride;  // 1 or 2
+};
+
+struct Dwconv3x3S8Kernel {
+  const char* name;
+  IsaMask isa;
+  int32_t lhs_offset;
+  int32_t max_block;                              // channels of the widest block
+  void (*function)(const Dwconv3x3S8Args& args);  // nullptr where this build has not compiled it
+};
+
+inline constexpr int32_t kDwconv3x3MinChannels = 16;
+
+int32_t dwconv_3x3_s8_count();
+const Dwconv3x3S8Kernel& dwconv_3x3_s8_kernel(int32_t index);
+// The first that `isa` allows, compiled or not; -1: none.
+int32_t dwconv_3x3_s8_select(IsaMask isa);
+
+int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t channels);
+// weights: [3][3][channels].
+void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
+                        const float* multiplier, int32_t channels, void* packed);
+
+// Channels of the block that starts at `first`: 64, 32 or 16, at most max_block. With fewer than 16 left a
+// block of 16 ends at the last channel: it starts at dwconv_3x3_s8_start().
+static inline int32_t dwconv_3x3_s8_block(int32_t max_block, int32_t channels, int32_t first) {
+  int32_t width = max_block;
+  while (width > kDwconv3x3MinChannels && width > channels - first) width /= 2;
+  return width;
+}
+static inline int32_t dwconv_3x3_s8_start(int32_t channels, int32_t first, int32_t width) {
+  return first + width <= channels ? first : channels - width;
+}
+
+}  // namespace intaglio
