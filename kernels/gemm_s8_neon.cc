@@ -20,7 +20,10 @@ inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) 
 #else
 constexpr int32_t kRowsAtOnce = 2;  // sixteen registers
 
-inline int32x2_t halves(int32x4_t v) { return vadd_s32(vget_low_s32(v), vget_high_s32(v)); }
+inline int32x2_t halves(int32x4_t v) {
+  const uint32x4_t sums = vreinterpretq_u32_s32(v);
+  return vreinterpret_s32_u32(vadd_u32(vget_low_u32(sums), vget_high_u32(sums)));
+}
 inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vcombine_s32(vpadd_s32(halves(a), halves(b)), vpadd_s32(halves(c), halves(d)));
 }
@@ -133,7 +136,7 @@ void tile(const GemmS8Args& args) {
     const int32x4_t bias = vld1q_s32(work.bias);
     const float32x4_t m = vld1q_f32(work.multiplier);
 #pragma GCC unroll 4
-    for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? vaddq_s32(sums[r], bias) : bias;
+    for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? add_wrapping_neon(sums[r], bias) : bias;
     const int8x16_t codes = requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output);
     if (work.plain && work.columns >= kNr) {
       const int32x4_t words = vreinterpretq_s32_s8(codes);

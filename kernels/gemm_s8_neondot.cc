@@ -4,6 +4,7 @@
 // A tile's rows are copied once, to scratch [four rows at a time][taps][k / 4 rounded up][4][4], zeros behind
 // the last depth; a single row to [taps][k / 4 rounded up][4].
 #include "kernels/gemm_s8_neon_tile.h"
+#include "kernels/widen_neon.h"
 
 namespace intaglio {
 namespace {
@@ -172,8 +173,8 @@ void single_row(const GemmS8Args& args) {
       sum0 = vdotq_s32(sum0, vld1q_s8(w), a);
       sum1 = vdotq_s32(sum1, vld1q_s8(w + 16), a);
     }
-    sum0 = vaddq_s32(sum0, odd0);
-    sum1 = vaddq_s32(sum1, odd1);
+    sum0 = add_wrapping_neon(sum0, odd0);
+    sum1 = add_wrapping_neon(sum1, odd1);
     const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
     store_neon<kNr>(args, 0, args.n - work.columns,
                     requantize_neon(sum0, sum1, sum0, sum1, m0, m1, m0, m1, output));
