@@ -16,9 +16,9 @@ struct Vector64 {
   static Type high_8(Type a, Type b) { return _mm512_unpackhi_epi8(a, b); }
   static Type low_16(Type a, Type b) { return _mm512_unpacklo_epi16(a, b); }
   static Type high_16(Type a, Type b) { return _mm512_unpackhi_epi16(a, b); }
-  static Type scale(Type v, const void* m) {
-    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(v), _mm512_loadu_ps(m)));
-  }
+  using Real = __m512;
+  static Real load_real(const void* p) { return _mm512_loadu_ps(static_cast<const float*>(p)); }
+  static Type scale(Type v, Real m) { return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(v), m)); }
   static Type narrow_32(Type a, Type b) { return _mm512_packs_epi32(a, b); }
   static Type narrow_16(Type a, Type b) { return _mm512_packs_epi16(a, b); }
   static Type add_16(Type a, Type b) { return _mm512_adds_epi16(a, b); }
