@@ -46,6 +46,7 @@ void import_onnx_conv(OnnxOp& op) {
                                      permuted_data(source.data, 4, {channels, kernel_h, kernel_w}, {1, 2, 0}))
                 : add_constant_bytes(op.draft(), name, DType::kF32, permuted(w.shape, kToNhwc),
                                      permuted_data(source.data, 4, w.shape, kToNhwc));
+  op.take_grid(1, 0, weights, depthwise ? 2 : 0);
   const std::vector<float> b = op.has_input(2) ? channel_values(op, 2, channels)
                                                : std::vector<float>(static_cast<size_t>(channels), 0.0f);
   const int32_t bias = add_constant(op.draft(), op.has_input(2) ? op.input_name(2) : name + "/bias",

@@ -17,7 +17,9 @@ void import_onnx_clip(OnnxOp& op);
 void import_onnx_concat(OnnxOp& op);
 void import_onnx_constant(OnnxOp& op);
 void import_onnx_conv(OnnxOp& op);
+void import_onnx_dequantize_linear(OnnxOp& op);
 void import_onnx_div(OnnxOp& op);
+void import_onnx_fake_quantize(OnnxOp& op);  // of OpenVINO
 void import_onnx_flatten(OnnxOp& op);
 void import_onnx_gather(OnnxOp& op);
 void import_onnx_gemm(OnnxOp& op);
@@ -30,6 +32,7 @@ void import_onnx_max_pool(OnnxOp& op);
 void import_onnx_mul(OnnxOp& op);
 void import_onnx_pad(OnnxOp& op);
 void import_onnx_prelu(OnnxOp& op);
+void import_onnx_quantize_linear(OnnxOp& op);
 void import_onnx_reduce_mean(OnnxOp& op);
 void import_onnx_relu(OnnxOp& op);
 void import_onnx_reshape(OnnxOp& op);

@@ -17,10 +17,12 @@ void scale(std::vector<float>& values, float factor) {
   for (float& value : values) value *= factor;
 }
 
+// `axis`: the channels' in the file's weights; -1 where they are not as the file has them.
 int32_t add_fully_connected(OnnxOp& op, int32_t x, const std::vector<float>& weights, int32_t channels,
-                            const std::vector<float>& bias) {
+                            const std::vector<float>& bias, int32_t axis) {
   const Shape shape = op.draft().tensor(x).shape;
   const int32_t w = add_constant(op.draft(), op.input_name(1), DType::kF32, {channels, shape[1]}, weights);
+  if (axis >= 0) op.take_grid(1, axis, w, 0);
   const std::string bias_name = op.has_input(2) ? op.input_name(2) : op.input_name(1) + "/bias";
   const int32_t b = add_constant(op.draft(), bias_name, DType::kF32, {channels}, bias);
   const int32_t y = op.new_tensor({shape[0], channels});
@@ -68,7 +70,8 @@ void import_onnx_gemm(OnnxOp& op) {
   if (k != shape[1]) fail("its weights take ", k, " columns, its input has ", shape[1]);
   if (!rows_are_channels) w.values = transposed(w.values, k, channels);
   scale(w.values, op.real("alpha", 1.0f));
-  op.set_output(add_fully_connected(op, x, w.values, channels, gemm_bias(op, shape[0], channels)));
+  const int32_t axis = op.real("alpha", 1.0f) != 1.0f ? -1 : rows_are_channels ? 0 : 1;
+  op.set_output(add_fully_connected(op, x, w.values, channels, gemm_bias(op, shape[0], channels), axis));
 }
 
 void import_onnx_mat_mul(OnnxOp& op) {
@@ -81,7 +84,7 @@ void import_onnx_mat_mul(OnnxOp& op) {
   const auto rows = static_cast<int32_t>(elements(shape) / k);
   const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
   const std::vector<float> bias(static_cast<size_t>(channels), 0.0f);
-  const int32_t y = add_fully_connected(op, flat, transposed(w.values, k, channels), channels, bias);
+  const int32_t y = add_fully_connected(op, flat, transposed(w.values, k, channels), channels, bias, 1);
   Shape out = shape;
   out.back() = channels;
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));

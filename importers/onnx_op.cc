@@ -124,7 +124,11 @@ OnnxConstant<int64_t> OnnxOp::integers(int i) {
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
     if (tensor->data_type() == TensorProto::INT64)
       return OnnxConstant<int64_t>{shape, stored_values<int64_t>(*tensor, tensor->int64_data(), count)};
-    if (tensor->data_type() == TensorProto::BOOL) {
+    if (tensor->data_type() == TensorProto::INT8) {
+      const auto codes = stored_values<int8_t>(*tensor, tensor->int32_data(), count);
+      return OnnxConstant<int64_t>{shape, std::vector<int64_t>(codes.begin(), codes.end())};
+    }
+    if (tensor->data_type() == TensorProto::BOOL || tensor->data_type() == TensorProto::UINT8) {
       const auto bits = stored_values<uint8_t>(*tensor, tensor->int32_data(), count);
       return OnnxConstant<int64_t>{shape, std::vector<int64_t>(bits.begin(), bits.end())};
     }
@@ -133,6 +137,15 @@ OnnxConstant<int64_t> OnnxOp::integers(int i) {
     const auto small = stored_values<int32_t>(*tensor, tensor->int32_data(), count);
     return OnnxConstant<int64_t>{shape, std::vector<int64_t>(small.begin(), small.end())};
   });
+}
+
+void OnnxOp::take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis) {
+  const auto found = file_.grids.find(node_.input(i));
+  if (found == file_.grids.end()) return;
+  const OnnxGrid& grid = found->second;
+  if (grid.scales.size() > 1 && grid.axis != axis) return;
+  draft().tensor(constant).scales = grid.scales;
+  draft().tensor(constant).axis = grid.scales.size() > 1 ? draft_axis : -1;
 }
 
 const AttributeProto* OnnxOp::find(const char* name) const {

@@ -17,11 +17,18 @@ struct OnnxValue {
   bool failed = false;  // its node had a problem, which has been reported
 };
 
+// The values that a dequantized constant can have: multiples of the scale.
+struct OnnxGrid {
+  std::vector<float> scales;
+  int32_t axis = -1;  // of the scales; -1: one for all
+};
+
 struct OnnxFile {
   int64_t opset = 0;
   Draft* draft = nullptr;
   std::unordered_map<std::string, OnnxValue> values;
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
+  std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
   bool shapes_changed = false;  // an input has another shape than in the file
   uint64_t constant_bytes = 0;  // decoded so far
 };
@@ -53,6 +60,9 @@ class OnnxOp {
   int32_t activation(int i);  // draft tensor, in the file's own layout
   OnnxConstant<float> floats(int i);
   OnnxConstant<int64_t> integers(int i);
+  // Notes on the draft's constant the grid of input i, whose channels' axis is `axis` there and `draft_axis`
+  // here.
+  void take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis);
   const std::string& input_name(int i) const { return node_.input(i); }
 
   // Attributes. Those that a handler never asks for are an error: they would be ignored.
@@ -74,6 +84,7 @@ class OnnxOp {
   void set_constant(const onnx_file::TensorProto* constant);
   void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant);
   void set_floats(const OnnxConstant<float>& constant);
+  void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
   void set_integers(const OnnxConstant<int64_t>& constant);
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name

@@ -103,7 +103,10 @@ class Reader {
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
       const bool standard = is_standard(node.domain());
-      const OnnxHandler handler = standard ? find_onnx_handler(node.op_type()) : nullptr;
+      const bool fake = node.domain() == "org.openvinotoolkit" && node.op_type() == "FakeQuantize";
+      const OnnxHandler handler = standard ? find_onnx_handler(node.op_type())
+                                  : fake   ? import_onnx_fake_quantize
+                                           : nullptr;
       OnnxOp op(file_, node);
       if (standard && fold_onnx_constants(op)) return;
       if (handler == nullptr)

@@ -1,6 +1,7 @@
 // TFLite operators with weights.
 #include <cmath>
 
+#include "importers/quantized_tables.h"
 #include "importers/tflite_handlers.h"
 
 namespace intaglio::importers {
@@ -17,16 +18,10 @@ bool about_equal(float a, float b) { return std::fabs(a - b) <= 0.01f * std::fab
 DraftTensor read_weights(TfliteOp& op, const DraftTensor& x, size_t rank) {
   if (!op.is_constant(1)) fail("its weights must be a constant");
   DraftTensor weights = op.constant(1);
-  if (weights.dtype != x.dtype) {
-    fail(x.dtype == DType::kF32
-             ? "it has quantized weights but float activations (a hybrid model), which is not "
-               "supported yet; convert the model with full integer quantization, or as float"
-             : "its weights must be int8, as its input is");
-  }
+  if (x.dtype == DType::kF32) weights = dequantized(std::move(weights));  // a hybrid model
+  if (weights.dtype != x.dtype) fail("its weights must be int8 or uint8, as its input is");
   if (weights.shape.size() != rank) fail("its weights have the shape ", shape_text(weights.shape));
   if (x.dtype == DType::kS8 && weights.scales.empty()) fail("its int8 weights have no scale");
-  if (x.dtype == DType::kS8 && weights.zero_point != 0)
-    fail("its weights have the zero point ", weights.zero_point, "; 0 is expected");
   return weights;
 }
 
@@ -59,6 +54,22 @@ DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& wei
   bias.axis = -1;
   bias.zero_point = 0;
   return bias;
+}
+
+// Weights whose zero point is not 0 are brought to 0; bias and scales follow.
+void center(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis) {
+  if (weights.dtype != DType::kS8 || weights.zero_point == 0) return;
+  std::vector<int32_t> codes;
+  for (const int8_t code : values_of<int8_t>(weights)) codes.push_back(code - weights.zero_point);
+  weights.zero_point = 0;
+  auto values = values_of<int32_t>(bias);
+  const int32_t moved = set_weight_codes(weights, codes, axis, values);
+  if (moved == 0) return;
+  set_values(bias, values);
+  op.draft().notes.push_back(
+      text("node ", quoted(op.name()), ": ", moved, " of ", weights.shape[static_cast<size_t>(axis)],
+           " channels hold weights beyond int8 once their zero point is taken off; they got a "
+           "coarser scale of their own"));
 }
 
 int32_t put(TfliteOp& op, DraftTensor tensor) {
@@ -121,7 +132,9 @@ void import_tflite_conv_2d(TfliteOp& op) {
   if (inputs % group_inputs != 0 || channels % groups != 0)
     fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
-  const int32_t bias = put(op, read_bias(op, info, weights, channels));
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 0);
+  const int32_t bias = put(op, std::move(b));
   finish(op, Op::kConv2d, x, {put(op, std::move(weights)), bias}, windowed, groups, channels,
          options.activation());
 }
@@ -142,7 +155,9 @@ void import_tflite_depthwise_conv_2d(TfliteOp& op) {
     fail("depth multiplier ", options.depth_multiplier(), " does not fit ", channels, " channels from ",
          inputs);
   const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
-  const int32_t bias = put(op, read_bias(op, info, weights, channels));
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 3);
+  const int32_t bias = put(op, std::move(b));
   weights.shape.erase(weights.shape.begin());
   if (weights.axis >= 0) weights.axis = 2;
   finish(op, Op::kDepthwiseConv2d, x, {put(op, std::move(weights)), bias}, windowed, 1, channels,
@@ -168,7 +183,9 @@ void import_tflite_fully_connected(TfliteOp& op) {
     wanted = info.shape;
     wanted.back() = channels;
   }
-  const int32_t bias = put(op, read_bias(op, info, weights, channels));
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 0);
+  const int32_t bias = put(op, std::move(b));
   const int32_t w = put(op, std::move(weights));
   const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
   const int32_t y = op.output(wanted);

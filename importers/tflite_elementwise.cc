@@ -14,40 +14,46 @@ void import_clamp(TfliteOp& op, tflite::Activation activation) {
   set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
 }
 
+// One function of each value; in int8 a pass makes a table of it.
+DraftNode& add_unary(TfliteOp& op, Op kind) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  return op.add(kind, {x}, y);
+}
+
 }  // namespace
+
+void import_tflite_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
+void import_tflite_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
+void import_tflite_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
+void import_tflite_leaky_relu(TfliteOp& op) {
+  const float alpha = op.options<tflite::LeakyReluOptions>().alpha();
+  add_unary(op, Op::kLeakyRelu).alpha = alpha;
+}
+
+void import_tflite_prelu(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  DraftTensor slopes = dequantized(op.constant(1));
+  const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
+  if (count != shape.back() || slopes.shape.back() != count)
+    fail("its slopes have the shape ", shape_text(slopes.shape), "; one for each of ", shape.back(),
+         " channels is expected");
+  slopes.shape = {count};
+  const int32_t y = op.output(shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  op.draft().tensors.push_back(std::move(slopes));
+  op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
+}
 
 void import_tflite_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
 void import_tflite_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
 void import_tflite_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
-
-void import_tflite_add(TfliteOp& op) {
-  op.check_inputs(2, 2);
-  int32_t inputs[2] = {op.activation_or_constant(0), op.activation_or_constant(1)};
-  if (op.is_constant(0) && op.is_constant(1)) fail("it adds two constants");
-  const Shape shape = op.draft().tensor(inputs[op.is_constant(0) ? 1 : 0]).shape;
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    DraftTensor& tensor = op.draft().tensor(inputs[i]);
-    if (op.is_constant(i) && tensor.shape.size() < shape.size())
-      tensor.shape.insert(tensor.shape.begin(), shape.size() - tensor.shape.size(), 1);
-    bool fits = tensor.shape.size() == shape.size();
-    for (size_t d = 0; fits && d < shape.size(); ++d)
-      fits = tensor.shape[d] == shape[d] || (op.is_constant(i) && tensor.shape[d] == 1);
-    if (!fits)
-      fail("its inputs have the shapes ", shape_text(op.draft().tensor(inputs[0]).shape), " and ",
-           shape_text(op.draft().tensor(inputs[1]).shape), "; broadcasting is supported for constants alone");
-  }
-  const int32_t y = op.output(shape);
-  for (const int32_t input : inputs) {
-    const DraftTensor& tensor = op.draft().tensor(input);
-    if (tensor.dtype != op.draft().tensor(y).dtype)
-      fail("its inputs and output have different element types");
-    if (tensor.dtype == DType::kS8 && tensor.scales.size() != 1) fail("its int8 input has no single scale");
-  }
-  const auto* options = op.options_or_null<tflite::AddOptions>();
-  DraftNode& node = op.add(Op::kAdd, {inputs[0], inputs[1]}, y);
-  node.add_bits = 20;  // TFLite's own precision: its files were made for it
-  if (options != nullptr) set_activation(node, options->activation(), op.draft().tensor(y));
-}
 
 void import_tflite_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -71,13 +77,17 @@ void import_tflite_quantize(TfliteOp& op) {
   const DType from = op.draft().tensor(x).dtype;
   const int32_t y = op.output(op.draft().tensor(x).shape);
   if (op.draft().tensor(y).dtype != DType::kS8) fail("it must give int8");
+  if (op.draft().tensor(x).same_quantization(op.draft().tensor(y))) {  // between uint8 and int8
+    op.add(Op::kReshape, {x}, y);
+    return;
+  }
   if (from == DType::kS8) return add_requantize(op.draft(), op.name(), op.source(), x, y);
   op.add(Op::kQuantize, {x}, y);
 }
 
 void import_tflite_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
-  if (op.is_constant(0)) fail("dequantized constants (float16 or hybrid weights) are not supported yet");
+  if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
   const int32_t x = op.activation(0);
   if (op.draft().tensor(x).dtype != DType::kS8) fail("its input must be int8");
   const int32_t y = op.output(op.draft().tensor(x).shape);

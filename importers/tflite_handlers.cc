@@ -11,16 +11,36 @@ struct Entry {
 };
 
 constexpr Entry kHandlers[] = {
-    {0, import_tflite_add},           {1, import_tflite_average_pool_2d},
-    {3, import_tflite_conv_2d},       {4, import_tflite_depthwise_conv_2d},
-    {6, import_tflite_dequantize},    {9, import_tflite_fully_connected},
-    {17, import_tflite_max_pool_2d},  {19, import_tflite_relu},
-    {20, import_tflite_relu_n1_to_1}, {21, import_tflite_relu6},
-    {22, import_tflite_reshape},      {25, import_tflite_softmax},
-    {34, import_tflite_pad},          {39, import_tflite_transpose},
-    {40, import_tflite_mean},         {43, import_tflite_reshape},  // SQUEEZE
-    {70, import_tflite_reshape},                                    // EXPAND_DIMS
+    {0, import_tflite_add},
+    {1, import_tflite_average_pool_2d},
+    {2, import_tflite_concatenation},
+    {3, import_tflite_conv_2d},
+    {4, import_tflite_depthwise_conv_2d},
+    {6, import_tflite_dequantize},
+    {9, import_tflite_fully_connected},
+    {14, import_tflite_logistic},
+    {17, import_tflite_max_pool_2d},
+    {18, import_tflite_mul},
+    {19, import_tflite_relu},
+    {20, import_tflite_relu_n1_to_1},
+    {21, import_tflite_relu6},
+    {22, import_tflite_reshape},
+    {23, import_tflite_resize_bilinear},
+    {25, import_tflite_softmax},
+    {28, import_tflite_tanh},
+    {34, import_tflite_pad},
+    {39, import_tflite_transpose},
+    {40, import_tflite_mean},
+    {41, import_tflite_sub},
+    {43, import_tflite_reshape},  // SQUEEZE
+    {45, import_tflite_strided_slice},
+    {54, import_tflite_prelu},
+    {60, import_tflite_pad},      // PADV2
+    {70, import_tflite_reshape},  // EXPAND_DIMS
+    {97, import_tflite_resize_nearest_neighbor},
+    {98, import_tflite_leaky_relu},
     {114, import_tflite_quantize},
+    {117, import_tflite_hard_swish},
 };
 
 // By builtin code; for messages.

@@ -27,5 +27,16 @@ void import_tflite_dequantize(TfliteOp& op);
 void import_tflite_reshape(TfliteOp& op);  // Squeeze and ExpandDims too
 void import_tflite_transpose(TfliteOp& op);
 void import_tflite_pad(TfliteOp& op);
+void import_tflite_sub(TfliteOp& op);
+void import_tflite_mul(TfliteOp& op);
+void import_tflite_logistic(TfliteOp& op);
+void import_tflite_tanh(TfliteOp& op);
+void import_tflite_hard_swish(TfliteOp& op);
+void import_tflite_leaky_relu(TfliteOp& op);
+void import_tflite_prelu(TfliteOp& op);
+void import_tflite_concatenation(TfliteOp& op);
+void import_tflite_strided_slice(TfliteOp& op);
+void import_tflite_resize_bilinear(TfliteOp& op);
+void import_tflite_resize_nearest_neighbor(TfliteOp& op);
 
 }  // namespace intaglio::importers

@@ -7,6 +7,18 @@
 namespace intaglio::importers {
 namespace {
 
+constexpr int8_t kFloat16 = 1, kUint8 = 3;
+
+// From half precision: exact.
+float real_of_half(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const auto fraction = static_cast<float>(half & 1023);
+  float value = exponent == 0    ? std::ldexp(fraction, -24)
+                : exponent == 31 ? (fraction != 0.0f ? NAN : INFINITY)
+                                 : std::ldexp(fraction + 1024.0f, exponent - 25);
+  return (half & 0x8000) != 0 ? -value : value;
+}
+
 DType dtype_of(int8_t type) {
   switch (type) {
     case 0:
@@ -15,10 +27,10 @@ DType dtype_of(int8_t type) {
       return DType::kS32;
     case 9:
       return DType::kS8;
-    case 1:
-      fail("float16 is not supported; convert the model with float32 or int8 weights");
     case 3:
-      fail("uint8 is not supported yet; convert the model to int8");
+      return DType::kS8;  // codes are shifted by -128
+    case 1:
+      fail("float16 is supported for constants alone; convert the model with float32 or int8 activations");
     case 4:
       fail("int64 is not supported here");
     case 7:
@@ -56,15 +68,18 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
     if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
       fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
   }
+  const int64_t shift = tensor.type() == kUint8 ? 128 : 0;
+  made.zero_point = static_cast<int32_t>(-shift);
   if (quantization->zero_point() == nullptr) return;
   const auto* zero_points = quantization->zero_point();
   for (uint32_t i = 0; i < zero_points->size(); ++i) {
     const int64_t zero_point = long_at(*zero_points, i);
     const bool varies = zero_point != long_at(*zero_points, 0);
-    if (zero_point < -128 || zero_point > 127 || (made.axis >= 0 && zero_point != 0) || varies)
+    if (zero_point < shift - 128 || zero_point > shift + 127 || (made.axis >= 0 && zero_point != shift) ||
+        varies)
       fail("the zero point ", zero_point, " is not allowed",
            made.axis >= 0 ? " with a scale for each channel" : "");
-    made.zero_point = static_cast<int32_t>(zero_point);
+    made.zero_point = static_cast<int32_t>(zero_point - shift);
   }
 }
 
@@ -109,7 +124,8 @@ DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
     if (tensor.is_variable()) fail("variable tensors are not supported");
     DraftTensor made;
     made.name = tflite_tensor_name(file, index);
-    made.dtype = dtype_of(tensor.type());
+    const bool half_constant = tensor.type() == kFloat16 && has_data(file, tensor);
+    made.dtype = half_constant ? DType::kF32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
     read_quantization(tensor, made);
     return made;
@@ -143,7 +159,11 @@ const tflite::Tensor& TfliteOp::tensor(size_t input) const {
   return *file_.graph->tensors()->Get(static_cast<uint32_t>(inputs_[input]));
 }
 
-bool TfliteOp::is_constant(size_t i) const { return has_data(file_, tensor(i)); }
+bool TfliteOp::is_constant(size_t i) const {
+  if (has_data(file_, tensor(i))) return true;
+  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  return made >= 0 && file_.draft->tensor(made).constant;
+}
 
 int32_t TfliteOp::activation(size_t i) {
   if (is_constant(i))
@@ -164,12 +184,16 @@ int32_t TfliteOp::activation_or_constant(size_t i) {
 
 DraftTensor TfliteOp::constant(size_t i) const {
   const tflite::Tensor& source = tensor(i);
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  if (known >= 0 && file_.draft->tensor(known).constant) return file_.draft->tensor(known);
   DraftTensor made = tflite_tensor(file_, inputs_[i]);
   with_name(file_, inputs_[i], [&] {
     if (!has_data(file_, source)) fail("input ", i, " must be a constant");
+    if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
     const auto* data = buffer_of(file_, source)->data();
-    const auto needed = static_cast<uint64_t>(elements(made.shape)) * element_bytes(made.dtype);
+    const bool half = source.type() == kFloat16;
+    const auto needed = static_cast<uint64_t>(elements(made.shape)) * (half ? 2 : element_bytes(made.dtype));
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
     file_.constant_bytes += needed;
@@ -178,6 +202,13 @@ DraftTensor TfliteOp::constant(size_t i) const {
            " bytes together");
     made.constant = true;
     made.data.assign(data->begin(), data->end());
+    if (source.type() == kUint8)
+      for (uint8_t& code : made.data) code = static_cast<uint8_t>(code ^ 0x80);
+    if (half) {
+      std::vector<float> reals;
+      for (const uint16_t bits : values_of<uint16_t>(made)) reals.push_back(real_of_half(bits));
+      set_values(made, reals);
+    }
   });
   return made;
 }
@@ -235,6 +266,33 @@ int32_t TfliteOp::output_same(int32_t x, const Shape& shape) {
 
 void TfliteOp::finish_same() {
   if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
+}
+
+void TfliteOp::set_constant(DraftTensor constant) {
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
+  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
+  draft().tensors.push_back(std::move(constant));
+  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+}
+
+DraftTensor dequantized(DraftTensor constant) {
+  if (constant.dtype == DType::kF32) return constant;
+  if (constant.dtype != DType::kS8 || constant.scales.empty())
+    fail("constant ", quoted(constant.name), " has no scale");
+  size_t behind = 1;  // elements of one index of the scales' axis
+  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
+    behind *= static_cast<size_t>(constant.shape[d]);
+  std::vector<float> reals;
+  for (const int8_t code : values_of<int8_t>(constant)) {
+    const size_t channel = reals.size() / behind % constant.scales.size();
+    reals.push_back(constant.scales[channel] * static_cast<float>(code - constant.zero_point));
+  }
+  constant.dtype = DType::kF32;
+  constant.scales.clear();
+  constant.axis = -1;
+  constant.zero_point = 0;
+  set_values(constant, reals);
+  return constant;
 }
 
 DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {

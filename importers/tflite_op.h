@@ -47,6 +47,7 @@ class TfliteOp {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape);
   void finish_same();
+  void set_constant(DraftTensor constant);  // the output is one
 
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   // The table of the options; throws where it is missing or another.
@@ -74,6 +75,8 @@ class TfliteOp {
 
 // A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
+// A constant as FP32: of quantized codes, or FP32 already. Throws for others.
+DraftTensor dequantized(DraftTensor constant);
 // Fused activation: reals in FP32 nodes, codes in int8 ones.
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 

@@ -84,11 +84,15 @@ class Reader {
     check_shape(shape, input.dtype);
     input.shape = shape;
     if (input.dtype == DType::kS32)
-      fail("input ", quoted(input.name), " is int32; float32 and int8 are supported");
+      fail("input ", quoted(input.name), " is int32; float32, int8 and uint8 are supported");
     if (input.dtype == DType::kS8 && input.scales.size() != 1)
       fail("input ", quoted(input.name), " is int8 and needs one scale, it has ", input.scales.size());
     int32_t& made = file_.made[static_cast<size_t>(index)];
     if (made != TfliteFile::kNotMade) fail("input ", quoted(input.name), " is listed twice");
+    if (source.type() == 3)
+      draft_.notes.push_back(text("input ", quoted(input.name),
+                                  " is uint8 in the file; here its codes are int8: "
+                                  "the file's minus 128"));
     draft_.tensors.push_back(std::move(input));
     made = static_cast<int32_t>(draft_.tensors.size()) - 1;
     draft_.inputs.push_back(made);
@@ -145,6 +149,10 @@ class Reader {
       const std::string name = quoted(tflite_tensor_name(file_, index));
       if (made < 0) fail("output ", name, " is not written by any operator");
       if (is_model_output(draft_, made)) fail("output ", name, " is listed twice");
+      if (draft_.tensor(made).constant) fail("output ", name, " is a constant");
+      if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == 3)
+        draft_.notes.push_back(
+            text("output ", name, " is uint8 in the file; here its codes are int8: the file's minus 128"));
       draft_.outputs.push_back(made);
     }
   }

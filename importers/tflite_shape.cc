@@ -1,4 +1,6 @@
 // TFLite operators that move data or change its shape.
+#include <cmath>
+
 #include "importers/tflite_handlers.h"
 
 namespace intaglio::importers {
@@ -31,9 +33,15 @@ void import_tflite_transpose(TfliteOp& op) {
   op.finish_same();
 }
 
-void import_tflite_pad(TfliteOp& op) {
-  op.check_inputs(2, 2);
+void import_tflite_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
+  op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
+  float value = 0.0f;
+  if (op.has_input(2)) {
+    const auto values = values_of<float>(dequantized(op.constant(2)));
+    if (values.size() != 1 || !std::isfinite(values[0])) fail("its padding value must be one finite number");
+    value = values[0];
+  }
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
   Shape shape = op.draft().tensor(x).shape;
   if (pads.size() != 2 * shape.size())
@@ -52,6 +60,7 @@ void import_tflite_pad(TfliteOp& op) {
   DraftNode& node = op.add(kPad, {x}, y);
   node.pads_before = pad.pads_before;
   node.pads_after = pad.pads_after;
+  node.pad_value = value;
   op.finish_same();
 }
 

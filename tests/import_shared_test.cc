@@ -35,6 +35,7 @@ TEST_CASE("FP32 models give their reference outputs") {
       {"mobilenet_v1_0.25_224_fp32.tflite", "mobilenet_v1_0.25_224_fp32", false, 1e-4},
       {"mobilenet_v1_0.25_224_fp32.onnx", "mobilenet_v1_0.25_224_fp32", false, 1e-4},
       {"mobilenet_v2_1.0_224_fp32.onnx", "mobilenet_v2_1.0_224_fp32_nchw", true, 1e-3},
+      {"squeezenet1.1_fp32.onnx", "squeezenet1.1_fp32_nchw", true, 1e-3},
   };
   for (const auto& c : cases) {
     CAPTURE(std::string(c.model));
@@ -59,5 +60,78 @@ TEST_CASE("the same network gives the same kinds of nodes from both formats") {
   for (const std::string name : {"resnet8_fp32", "vww_96_fp32"}) {
     CAPTURE(name);
     CHECK(ops_of(folder, name + ".tflite") == ops_of(folder, name + ".onnx"));
+  }
+}
+
+TEST_CASE("a uint8 model gives its reference codes, minus 128") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  const std::string name = "mobilenet_v2_1.0_224_tf2_int8";
+  const auto file = read_file(folder + "/models/" + name + ".tflite", kMaxModelBytes);
+  REQUIRE_MESSAGE(file, file.message());
+  Import import(file->span(), ImportOptions(), name);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel running(import.write());
+  REQUIRE_MESSAGE(running.error().ok(), text_of(running.error(), &running.model()));
+  const auto input = read_npy(folder + "/golden/" + name + "/input.npy");
+  const auto output = read_npy(folder + "/golden/" + name + "/output.npy");
+  REQUIRE_MESSAGE(input, input.message());
+  REQUIRE_MESSAGE(output, output.message());
+  const Span<int8_t> to = running.session().input().as<int8_t>();
+  const size_t results = running.session().output().as<int8_t>().size;
+  int worst = 0;
+  for (size_t s = 0; s < input->as<uint8_t>().size / to.size; ++s) {
+    for (size_t i = 0; i < to.size; ++i)
+      to[i] = static_cast<int8_t>(input->as<uint8_t>()[s * to.size + i] - 128);
+    running.session().run();
+    for (size_t i = 0; i < results; ++i)
+      worst = std::max(worst, std::abs(running.session().output().as<int8_t>()[i] + 128 -
+                                       output->as<uint8_t>()[s * results + i]));
+  }
+  CHECK(worst == 0);
+}
+
+TEST_CASE("uint8 weights beyond int8 are counted and named") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  const auto file = read_file(folder + "/models/mobilenet_v1_0.25_128_uint8.tflite", kMaxModelBytes);
+  REQUIRE_MESSAGE(file, file.message());
+  Import import(file->span(), ImportOptions(), "mobilenet_v1_0.25_128_uint8.tflite");
+  REQUIRE_MESSAGE(import.good(), import.message());
+  int channels = 0;
+  for (const std::string& note : import.outcome->report.notes) {
+    const size_t at = note.find(" of ");
+    if (note.find("hold weights beyond int8") == std::string::npos) continue;
+    channels += std::atoi(note.c_str() + note.rfind(' ', at - 1) + 1);
+  }
+  CHECK(channels == 56);
+}
+
+TEST_CASE("detectors: no picture is transposed but for an output") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  for (const std::string name : {"fastestdet_352_fp32.onnx", "ultraface_rfb_320_fp32.onnx"}) {
+    CAPTURE(name);
+    const std::vector<Op> ops = ops_of(folder, name);
+    CHECK(std::count(ops.begin(), ops.end(), Op::kTranspose) <= 1);
+  }
+}
+
+TEST_CASE("quantized ONNX models become int8: Quantize in front, Dequantize and Softmax behind") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  for (const std::string name :
+       {"resnet8_qdq.onnx", "vww_96_qdq.onnx", "kws_qdq.onnx", "resnet8_fakequantize.onnx"}) {
+    CAPTURE(name);
+    const auto file = read_file(folder + "/models/" + name, kMaxModelBytes);
+    REQUIRE_MESSAGE(file, file.message());
+    Import import(file->span(), ImportOptions(), name);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.count(Op::kQuantize) == 1);
+    CHECK(import.count(Op::kDequantize) == 1);
+    CHECK(import.count(Op::kTranspose) == 0);
+    for (const GraphNode& node : import.graph().nodes)
+      if (node.op == Op::kConv2d || node.op == Op::kAdd || node.op == Op::kFullyConnected)
+        CHECK(import.tensor(node.outputs[0]).dtype == DType::kS8);
   }
 }

@@ -16,8 +16,9 @@ constexpr Pass kPasses[] = {
     fold_batch_norm,          // BatchNormalization goes into weights and bias before it
     fuse_clamp,               // Relu, Relu6, Clip go into the node before them
     fuse_swish,               // Swish, HardSigmoid, HardSwish spelled out become one node
+    quantize_nodes,           // what stands between Dequantize and Quantize becomes int8
     replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
-    tabulate_clamp,           // an int8 Clamp of its own is a table
+    tabulate_clamp,           // an int8 Clamp, Sigmoid, PRelu, ... is a table
 };
 
 // A pass can make room for another, so that a few rounds are usual; the bound only stops what would be a

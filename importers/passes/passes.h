@@ -16,6 +16,7 @@ bool fold_bias(Draft& draft);
 bool fuse_clamp(Draft& draft);
 bool fuse_swish(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
+bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool tabulate_clamp(Draft& draft);
 

@@ -109,11 +109,12 @@ class Sweep {
 
   enum class Kind { kElementwise, kJoin, kMean, kLastAxis, kReshape, kOther };
 
-  static Kind kind(const DraftNode& node) {
+  Kind kind(const DraftNode& node) const {
     if (node.op == kPad) return Kind::kElementwise;
     switch (node.op) {
+      case Op::kLookup:  // a table for each channel minds the order of axes
+        return draft_.tensor(node.inputs[1]).shape.size() == 1 ? Kind::kElementwise : Kind::kOther;
       case Op::kClamp:
-      case Op::kLookup:
       case Op::kQuantize:
       case Op::kDequantize:
         return Kind::kElementwise;

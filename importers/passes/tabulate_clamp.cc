@@ -1,17 +1,31 @@
-// An int8 Relu or Relu6 that could not be fused is a table, like every function of one int8 value.
+// An int8 function of one value that could not be fused is a table: Relu and Relu6, Sigmoid, HardSwish,
+// PRelu, ...
 #include "importers/passes/passes.h"
 #include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
+namespace {
+
+std::vector<int8_t> table_of(const Draft& draft, const DraftNode& node) {
+  if (node.op != Op::kClamp) return unary_table(draft, node);
+  return requantize_table(draft.tensor(node.input()), draft.tensor(node.output()), node.clamp_lo,
+                          node.clamp_hi);
+}
+
+}  // namespace
 
 bool tabulate_clamp(Draft& draft) {
   bool changed = false;
   for (DraftNode& node : draft.nodes) {
-    if (node.op != Op::kClamp || draft.tensor(node.output()).dtype != DType::kS8) continue;
-    const auto table = requantize_table(draft.tensor(node.input()), draft.tensor(node.output()),
-                                        node.clamp_lo, node.clamp_hi);
+    if (draft.tensor(node.output()).dtype != DType::kS8 || node.inputs.empty() ||
+        draft.tensor(node.input()).dtype != DType::kS8)
+      continue;
+    const std::vector<int8_t> table = table_of(draft, node);
+    if (table.empty()) continue;
+    const auto channels = static_cast<int32_t>(table.size() / 256);
     const std::string name = draft.tensor(node.output()).name + "/table";
-    node.inputs.push_back(add_constant(draft, name, DType::kS8, {256}, table));
+    const Shape shape = channels == 1 ? Shape{256} : Shape{channels, 256};
+    node.inputs = {node.input(), add_constant(draft, name, DType::kS8, shape, table)};
     node.op = Op::kLookup;
     node.clamp_lo = -128;
     node.clamp_hi = 127;

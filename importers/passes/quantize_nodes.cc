@@ -1,0 +1,244 @@
+// An FP32 node between Dequantize and Quantize becomes an int8 node with the file's own scales. What moves
+// data only takes Dequantize behind itself, so that the next node finds it there. What no Quantize follows
+// stays FP32.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/passes/folding.h"
+#include "importers/passes/passes.h"
+#include "importers/quantized_tables.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int32_t kImportedAddBits = 20;  // these scales come with the model: as exact as Add can be
+
+class Sweep {
+ public:
+  explicit Sweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
+
+  bool run() {
+    std::vector<DraftNode> old = draft_.nodes;
+    draft_.nodes.clear();
+    for (size_t n = 0; n < old.size(); ++n)
+      if (!taken_[n]) visit(std::move(old[n]), old);
+    return changed_;
+  }
+
+ private:
+  // The codes that an FP32 tensor stands for; -1: none.
+  int32_t& codes(int32_t tensor) {
+    if (codes_.size() < draft_.tensors.size()) codes_.resize(draft_.tensors.size(), -1);
+    return codes_[static_cast<size_t>(tensor)];
+  }
+  bool is_constant(int32_t tensor) const { return draft_.tensor(tensor).constant; }
+
+  void visit(DraftNode node, const std::vector<DraftNode>& old) {
+    if (node.op == Op::kDequantize) codes(node.output()) = node.input();
+    if (node.op == Op::kQuantize && codes(node.input()) >= 0) return requantize(node);
+    if (draft_.tensor(node.output()).dtype != DType::kF32 || node.op == Op::kDequantize)
+      return keep(std::move(node));
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int32_t input = node.inputs[i];
+      if (input >= 0 && !is_constant(input) && codes(input) < 0) return keep(std::move(node));
+    }
+    const int32_t target = quantized_output(node, old);
+    if (target >= 0 && become_s8(node, target)) return;
+    if (moves_data(node)) return behind(std::move(node));
+    keep(std::move(node));
+  }
+
+  void keep(DraftNode node) { draft_.nodes.push_back(std::move(node)); }
+
+  void requantize(const DraftNode& node) {
+    changed_ = true;
+    const int32_t from = codes(node.input());
+    if (draft_.tensor(from).same_quantization(draft_.tensor(node.output()))) {
+      add_node(draft_, Op::kReshape, node.name, node.source, {from}, node.output());
+    } else {
+      add_requantize(draft_, node.name, node.source, from, node.output());
+    }
+  }
+
+  // The int8 tensor of the one Quantize that reads the node's result; -1: none.
+  int32_t quantized_output(const DraftNode& node, const std::vector<DraftNode>& old) {
+    const auto output = static_cast<size_t>(node.output());
+    if (output >= links_.consumers.size() || !links_.single_use(node.output())) return -1;
+    const auto reader = static_cast<size_t>(links_.consumers[output][0]);
+    return old[reader].op == Op::kQuantize ? old[reader].output() : -1;
+  }
+
+  bool moves_data(const DraftNode& node) {
+    switch (node.op) {
+      case Op::kReshape:
+      case Op::kTranspose:
+      case Op::kStridedSlice:
+      case Op::kGather:
+      case Op::kMaxPool2d:
+      case Op::kResize:
+        return true;
+      case Op::kConcat:
+        return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
+          return codes(input) >= 0 &&
+                 draft_.tensor(codes(input)).same_quantization(draft_.tensor(codes(node.input())));
+        });
+      default:
+        return node.op == kPad;
+    }
+  }
+
+  // The node on codes, and Dequantize behind it.
+  void behind(DraftNode node) {
+    const int32_t output = node.output();
+    for (int32_t& input : node.inputs)
+      if (!is_constant(input)) input = codes(input);
+    const std::string name = draft_.tensor(output).name;
+    const Shape shape = draft_.tensor(output).shape;
+    const int32_t moved = add_activation_like(draft_, name + "/codes", node.input(), shape);
+    node.outputs[0] = moved;
+    clamp_codes(node);
+    const std::string label = node.name;
+    draft_.nodes.push_back(std::move(node));
+    add_node(draft_, Op::kDequantize, label + "/dequantize", "DequantizeLinear", {moved}, output);
+    codes(output) = moved;
+    changed_ = true;
+  }
+
+  void clamp_codes(DraftNode& node) {
+    const DraftTensor& output = draft_.tensor(node.output());
+    if (node.clamp_min != -INFINITY) node.clamp_lo = quantize(node.clamp_min, output);
+    if (node.clamp_max != INFINITY) node.clamp_hi = quantize(node.clamp_max, output);
+    node.clamp_min = -INFINITY;
+    node.clamp_max = INFINITY;
+  }
+
+  bool become_s8(DraftNode node, int32_t target) {
+    const size_t reader = static_cast<size_t>(links_.consumers_of(node.output())[0]);
+    switch (node.op) {
+      case Op::kConv2d:
+      case Op::kDepthwiseConv2d:
+      case Op::kFullyConnected:
+        if (!quantize_weights(node)) return false;
+        break;
+      case Op::kAdd:
+      case Op::kSub:
+        node.add_bits = kImportedAddBits;
+        quantize_constants(node);
+        break;
+      case Op::kMul:
+        quantize_constants(node);
+        break;
+      case Op::kConcat:
+        for (int32_t& input : node.inputs) {
+          if (is_constant(input)) return false;
+        }
+        for (int32_t& input : node.inputs) input = requantized(node, input, target);
+        break;
+      case Op::kAvgPool2d:
+      case Op::kMean:
+      case Op::kClamp:
+      case Op::kSigmoid:
+      case Op::kTanh:
+      case Op::kHardSwish:
+      case Op::kHardSigmoid:
+      case Op::kSwish:
+      case Op::kLeakyRelu:
+      case Op::kPRelu:
+      case Op::kGelu:
+      case Op::kExp:
+      case Op::kAbs:
+        break;
+      default:
+        return false;
+    }
+    for (int32_t& input : node.inputs)
+      if (draft_.tensor(input).dtype == DType::kF32 && !is_constant(input)) input = codes(input);
+    node.outputs[0] = target;
+    clamp_codes(node);
+    draft_.nodes.push_back(std::move(node));
+    taken_[reader] = true;
+    changed_ = true;
+    return true;
+  }
+
+  int32_t requantized(const DraftNode& node, int32_t input, int32_t target) {
+    const int32_t from = codes(input);
+    if (draft_.tensor(from).same_quantization(draft_.tensor(target))) return from;
+    const std::string name = draft_.tensor(input).name + "/requantized";
+    const Shape shape = draft_.tensor(input).shape;
+    const int32_t same = add_activation_like(draft_, name, target, shape);
+    add_requantize(draft_, node.name + "/requantize", node.source, from, same);
+    return same;
+  }
+
+  // A constant operand on its own grid, or on one that just holds its values.
+  void quantize_constants(DraftNode& node) {
+    for (int32_t& input : node.inputs) {
+      if (!is_constant(input)) continue;
+      DraftTensor constant = draft_.tensor(input);
+      const auto values = values_of<float>(constant);
+      float largest = 0.0f;
+      for (const float v : values) largest = std::max(largest, std::fabs(v));
+      if (constant.scales.size() != 1 || largest > 127.5f * constant.scales[0])
+        constant.scales = {largest > 0.0f ? largest / 127.0f : 1.0f};
+      constant.zero_point = 0;
+      constant.axis = -1;
+      std::vector<int8_t> bytes;
+      for (const float v : values) bytes.push_back(static_cast<int8_t>(quantize(v, constant)));
+      constant.dtype = DType::kS8;
+      set_values(constant, bytes);
+      draft_.tensors.push_back(std::move(constant));
+      input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    }
+  }
+
+  // False where the weights lie on no grid.
+  bool quantize_weights(DraftNode& node) {
+    if (!has_float_weights(draft_, node)) return false;
+    DraftTensor weights = draft_.tensor(node.inputs[1]);
+    DraftTensor bias = draft_.tensor(node.inputs[2]);
+    const int32_t axis = node.op == Op::kDepthwiseConv2d ? 2 : 0;
+    const int32_t channels = output_channels(draft_, node);
+    if (weights.scales.empty() || (weights.axis >= 0 && weights.axis != axis)) return false;
+    const auto w = values_of<float>(weights);
+    const auto b = values_of<float>(bias);
+    const double in = draft_.tensor(codes(node.input())).scales[0];
+    std::vector<int32_t> weight_codes(w.size()), sums;
+    for (int32_t c = 0; c < channels; ++c) {
+      const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
+      const ChannelWeights part = channel_weights(draft_, node, c);
+      for (size_t i = 0; i < part.count; ++i) {
+        const size_t at = part.first + i * part.step;
+        weight_codes[at] = static_cast<int32_t>(std::nearbyint(std::clamp(w[at] / scale, -1e6, 1e6)));
+      }
+      const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
+      sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
+    }
+    const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
+    if (moved > 0)
+      draft_.notes.push_back(
+          text(label(node), ": ", moved, " of ", channels,
+               " channels hold weights beyond int8; they got a coarser scale of their own"));
+    bias.dtype = DType::kS32;
+    bias.scales.clear();
+    bias.axis = -1;
+    set_values(bias, sums);
+    draft_.tensors.push_back(std::move(weights));
+    node.inputs[1] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    draft_.tensors.push_back(std::move(bias));
+    node.inputs[2] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    return true;
+  }
+
+  Draft& draft_;
+  const Links links_;
+  std::vector<bool> taken_;     // Quantize nodes that the node before them has taken in
+  std::vector<int32_t> codes_;  // of each FP32 tensor that a Dequantize makes
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool quantize_nodes(Draft& draft) { return Sweep(draft).run(); }
+
+}  // namespace intaglio::importers

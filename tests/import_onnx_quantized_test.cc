@@ -1,0 +1,135 @@
+// ONNX files with QuantizeLinear, DequantizeLinear and FakeQuantize: int8 models with the file's own scales.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Type = onnx_file::TensorProto;
+
+void codes(OnnxBuilder& file, const std::string& name, const std::vector<int64_t>& dims, Type::DataType type,
+           const std::vector<int32_t>& values) {
+  Type& tensor = *file.graph().add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(type);
+  for (const int64_t dim : dims) tensor.add_dims(dim);
+  for (const int32_t value : values) tensor.add_int32_data(value);
+}
+
+void scale(OnnxBuilder& file, const std::string& name, float value, Type::DataType type, int32_t zero_point) {
+  file.floats(name, {}, {value});
+  codes(file, name + "0", {}, type, {zero_point});
+}
+
+// x, quantized and dequantized, into y.
+void quantize(OnnxBuilder& file, const std::string& x, const std::string& s, const std::string& y) {
+  file.node("QuantizeLinear", {x, s, s + "0"}, y + "_codes");
+  file.node("DequantizeLinear", {y + "_codes", s, s + "0"}, y);
+}
+
+std::vector<float> run_one(const std::string& bytes, const std::vector<float>& x) {
+  Import import(bytes);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<float>(import, x);
+}
+
+}  // namespace
+
+TEST_CASE("a matrix product between QuantizeLinear and DequantizeLinear is an int8 node") {
+  for (const bool is_unsigned : {false, true}) {
+    CAPTURE(is_unsigned);
+    OnnxBuilder file(13);
+    file.input("x", {1, 2});
+    scale(file, "s", 0.5f, is_unsigned ? Type::UINT8 : Type::INT8, is_unsigned ? 138 : 10);
+    scale(file, "t", 0.25f, Type::INT8, 0);
+    file.floats("ws", {2}, {0.5f, 0.25f});
+    codes(file, "ws0", {2}, Type::INT8, {0, 0});
+    codes(file, "w", {2, 2}, Type::INT8, {1, 2, 3, -128});
+    quantize(file, "x", "s", "a");
+    set(file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf"), "axis", int64_t{0});
+    file.floats("b", {2}, {1, -1});
+    set(file.node("Gemm", {"a", "wf", "b"}, "g"), "transB", int64_t{1});
+    file.node("Relu", {"g"}, "r");
+    quantize(file, "r", "t", "y");
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kFullyConnected, Op::kDequantize});
+    CHECK(import.tensor(import.node(Op::kFullyConnected).inputs[0]).quantization.zero_point == 10);
+    // [0.5 * 1 + 1 * 2 + 1, 0.75 * 1 - 32 * 2 - 1 below 0]
+    CHECK(run_import<float>(import, std::vector<float>{1, 2}) == std::vector<float>{3.5f, 0});
+  }
+}
+
+TEST_CASE("data that only moves stays in codes; another scale behind is a table") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 4});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "t", 1.0f, Type::INT8, 3);
+  file.integers("shape", {2, 2});
+  quantize(file, "x", "s", "a");
+  file.node("Reshape", {"a", "shape"}, "r");
+  set(file.node("Transpose", {"r"}, "m"), "perm", std::vector<int64_t>{1, 0});
+  quantize(file, "m", "t", "y");
+  file.output("y");
+  CHECK(run_one(file.bytes(), {1, 2, 3, 4}) == std::vector<float>{1, 3, 2, 4});
+}
+
+TEST_CASE("Add, Mul with a constant, Sigmoid and Concat between scales") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "t", 1.0f, Type::INT8, 0);
+  scale(file, "u", 1.0f / 256, Type::UINT8, 0);
+  file.floats("two", {}, {2});
+  quantize(file, "x", "s", "a");
+  file.node("Mul", {"a", "two"}, "d");
+  quantize(file, "d", "t", "e");
+  file.node("Add", {"e", "a"}, "f");
+  quantize(file, "f", "t", "g");
+  file.node("Sigmoid", {"a"}, "h");
+  quantize(file, "h", "u", "i");
+  set(file.node("Concat", {"g", "i"}, "j"), "axis", int64_t{1});
+  quantize(file, "j", "t", "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kDequantize) == 1);
+  CHECK(run_import<float>(import, std::vector<float>{2, -10}) == std::vector<float>{6, -30, 1, 0});
+}
+
+TEST_CASE("FakeQuantize: activations and weights") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  for (const auto& [name, value] :
+       {std::pair<const char*, float>{"low", -128}, {"high", 127}, {"wlow", -127}, {"whigh", 127}})
+    file.floats(name, {1}, {value});
+  file.floats("w", {1, 2}, {2, -3});
+  const auto fake = [&](const std::string& x, const std::string& low, const std::string& high,
+                        const std::string& y, int64_t levels) {
+    auto& node = file.node("FakeQuantize", {x, low, high, low, high}, y);
+    node.set_domain("org.openvinotoolkit");
+    set(node, "levels", levels);
+  };
+  fake("x", "low", "high", "a", 256);
+  fake("w", "wlow", "whigh", "wf", 255);
+  set(file.node("Gemm", {"a", "wf"}, "g"), "transB", int64_t{1});
+  fake("g", "low", "high", "y", 256);
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kFullyConnected, Op::kDequantize});
+  CHECK(run_import<float>(import, std::vector<float>{7, 20}) == std::vector<float>{-46});
+}
+
+TEST_CASE("what cannot become int8 is said") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  file.floats("s", {2}, {1, 2});
+  codes(file, "s0", {2}, Type::INT8, {0, 0});
+  set(file.node("QuantizeLinear", {"x", "s", "s0"}, "y"), "axis", int64_t{1});
+  file.output("y");
+  CHECK(Import(file.bytes()).says("activations with a scale for each channel are not supported"));
+}
