@@ -43,6 +43,8 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape) {
   const auto zero_points = op.integers(2).values;
   if (zero_points.size() != p.scales.size())
     fail("it has ", zero_points.size(), " zero points for ", p.scales.size(), " scales");
+  for (const int64_t zero_point : zero_points)
+    if (zero_point < -128 || zero_point > 255) fail("the zero point ", zero_point, " is not allowed");
   p.zero_points = zero_points;
   return p;
 }
@@ -103,9 +105,10 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
     const float step = std::nearbyint((std::clamp(x.values[i], low, high) - low) / (high - low) * steps);
     x.values[i] = step / steps * (to_high - to_low) + to_low;
   }
-  bool on_grid = true;  // whether 0 is one of its values
-  for (size_t c = 0; c < ranges[3].values.size(); ++c) {
-    const float low = ranges[2].values[ranges[2].values.size() == 1 ? 0 : c], high = ranges[3].values[c];
+  // Whether 0 is one of its values.
+  bool on_grid = ranges[2].axis == ranges[3].axis;
+  for (size_t c = 0; on_grid && c < ranges[3].values.size(); ++c) {
+    const float low = ranges[2].values[c], high = ranges[3].values[c];
     const float scale = (high - low) / steps;
     check_scale(scale);
     grid.scales.push_back(scale);
@@ -124,6 +127,7 @@ void import_onnx_quantize_linear(OnnxOp& op) {
     OnnxConstant<int64_t> codes{x.shape, {}};
     for (size_t i = 0; i < x.values.size(); ++i) {
       const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
+      if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);
       const double code =
           std::nearbyint(double{x.values[i]} / p.scales[c]) + static_cast<double>(p.zero_points[c]);
       codes.values.push_back(static_cast<int64_t>(
@@ -171,7 +175,8 @@ void import_onnx_dequantize_linear(OnnxOp& op) {
   OnnxConstant<float> y{x.shape, {}};
   for (size_t i = 0; i < x.values.size(); ++i) {
     const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
-    y.values.push_back(static_cast<float>(x.values[i] - p.zero_points[c]) * p.scales[c]);
+    y.values.push_back((static_cast<float>(x.values[i]) - static_cast<float>(p.zero_points[c])) *
+                       p.scales[c]);
   }
   op.set_floats(y);
   op.set_grid({p.scales, p.axis});

@@ -202,6 +202,9 @@ class Sweep {
     if (weights.scales.empty() || (weights.axis >= 0 && weights.axis != axis)) return false;
     const auto w = values_of<float>(weights);
     const auto b = values_of<float>(bias);
+    const auto is_finite = [](float v) { return std::isfinite(v); };
+    if (!std::all_of(w.begin(), w.end(), is_finite) || !std::all_of(b.begin(), b.end(), is_finite))
+      return false;  // named when the graph is made
     const double in = draft_.tensor(codes(node.input())).scales[0];
     std::vector<int32_t> weight_codes(w.size()), sums;
     for (int32_t c = 0; c < channels; ++c) {

@@ -17,6 +17,8 @@ int32_t piece_of(const Draft& draft, const DraftNode& slice) {
   Shape one = from;
   one[0] = 1;
   if (draft.tensor(slice.output()).shape != one) return -1;
+  for (size_t i = 1; i < from.size(); ++i)
+    if (slice.begin[i] != 0 || slice.strides[i] != 1) return -1;
   return slice.begin[0];
 }
 
