@@ -129,29 +129,45 @@ void whole_block(const DwconvS8Args& args, int32_t first) {
   return fits ? any_taps<true>(args, block, first) : any_taps<false>(args, block, first);
 }
 
-// Fewer channels than a block has, tap by tap.
+// Fewer channels than a block has, as sixteen lanes: the first eight and the last eight of eight or more,
+// which may overlap, or all of them and zeros.
+inline int8x16_t load_few(const int8_t* from, int32_t channels) {
+  if (channels >= 8) return vcombine_s8(vld1_s8(from), vld1_s8(from + channels - 8));
+  int8_t some[kBlock] = {};
+  memcpy(some, from, static_cast<size_t>(channels));
+  return vld1q_s8(some);
+}
+
+inline void store_few(int8_t* to, int8x16_t codes, int32_t channels) {
+  if (channels >= 8) {
+    vst1_s8(to, vget_low_s8(codes));
+    vst1_s8(to + channels - 8, vget_high_s8(codes));
+    return;
+  }
+  int8_t some[kBlock];
+  vst1q_s8(some, codes);
+  memcpy(to, some, static_cast<size_t>(channels));
+}
+
 void few_channels(const DwconvS8Args& args) {
-  const auto count = static_cast<size_t>(args.channels);
-  int32_t bias[kBlock] = {};
-  float multiplier[kBlock] = {};
-  memcpy(bias, args.folded_bias, count * sizeof bias[0]);
-  memcpy(multiplier, args.multiplier, count * sizeof multiplier[0]);
+  const int32_t channels = args.channels, taps = args.taps;
+  int32_t bias[kBlock];
+  float multiplier[kBlock];
+  for (int32_t i = 0; i < kBlock; ++i) {
+    const int32_t c = channels >= 8 && i >= 8 ? channels - kBlock + i : i;  // as load_few orders them
+    bias[i] = c < channels ? args.folded_bias[c] : 0;
+    multiplier[i] = c < channels ? args.multiplier[c] : 0.0f;
+  }
   auto* const weights = static_cast<int8_t*>(args.scratch);
-  memset(weights, 0, static_cast<size_t>(args.taps) * kBlock);
-  for (int32_t t = 0; t < args.taps; ++t)
-    memcpy(weights + t * kBlock, args.weights + static_cast<ptrdiff_t>(t) * args.channels, count);
+  for (int32_t t = 0; t < taps; ++t)
+    vst1q_s8(weights + t * kBlock, load_few(args.weights + static_cast<ptrdiff_t>(t) * channels, channels));
   const Epilogue epilogue = make_epilogue(args, {weights, kBlock, bias, multiplier});
   const int8_t* const* rows = args.rows;
-  int8_t some[kBlock] = {};
-  for (int32_t p = 0; p < args.pixels; ++p) {
+  for (int32_t p = 0; p < args.pixels; ++p, rows += taps) {
     Sums sums = epilogue.bias;
-    for (int32_t t = 0; t < args.taps; ++t) {
-      memcpy(some, *rows++, count);
-      add_tap(&sums, vld1q_s8(some), vld1q_s8(weights + t * kBlock));
-    }
-    int8_t codes[kBlock];
-    vst1q_s8(codes, finish(sums, epilogue));
-    memcpy(args.output + static_cast<size_t>(p) * args.output_stride, codes, count);
+    for (int32_t t = 0; t < taps; ++t)
+      add_tap(&sums, load_few(rows[t], channels), vld1q_s8(weights + t * kBlock));
+    store_few(args.output + static_cast<size_t>(p) * args.output_stride, finish(sums, epilogue), channels);
   }
 }
 
