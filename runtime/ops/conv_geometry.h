@@ -21,6 +21,9 @@ struct ConvGeometry {
     return (window.pad_top | window.pad_left | window.pad_bottom | window.pad_right) != 0;
   }
 
+  // One tap, which stands where its output stands.
+  bool pointwise() const { return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && !padded(); }
+
   // With few channels (a first layer) the taps of a window's line, which lie side by side, are one tap of
   // kernel_w * ic channels: the same products in the same order, in longer runs.
   bool merged() const {
@@ -36,9 +39,21 @@ struct ConvGeometry {
 template <typename T>
 void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
                int32_t pixel_step, int32_t tap_step, const T** rows) {
-  for (int32_t p = 0; p < count; ++p) {
-    const int32_t pixel = first + p, line = pixel / g.ow;
-    const int32_t image = line / g.oh, out_y = line % g.oh, out_x = pixel % g.ow;
+  if (g.pointwise()) {
+    const T* row = x + static_cast<ptrdiff_t>(first) * g.ic;
+    for (int32_t p = 0; p < count; ++p, row += g.ic) rows[static_cast<ptrdiff_t>(p) * pixel_step] = row;
+    return;
+  }
+  // Divisions cost more than a pixel's products do: one set a call.
+  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
+  for (int32_t p = 0; p < count; ++p, ++out_x) {
+    if (out_x == g.ow) {
+      out_x = 0;
+      if (++out_y == g.oh) {
+        out_y = 0;
+        ++image;
+      }
+    }
     const T** row = rows + static_cast<ptrdiff_t>(p) * pixel_step;
     for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
       const int32_t y = input_y(g.window, out_y, ky);
@@ -58,9 +73,16 @@ template <typename T>
 void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
                       int32_t tap_step, T* patches, const T** rows) {
   const auto ic = static_cast<size_t>(g.ic);
-  for (int32_t p = 0; p < count; ++p) {
-    const int32_t pixel = first + p, line = pixel / g.ow;
-    const int32_t image = line / g.oh, out_y = line % g.oh, start = input_x(g.window, pixel % g.ow, 0);
+  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
+  for (int32_t p = 0; p < count; ++p, ++out_x) {
+    if (out_x == g.ow) {
+      out_x = 0;
+      if (++out_y == g.oh) {
+        out_y = 0;
+        ++image;
+      }
+    }
+    const int32_t start = input_x(g.window, out_x, 0);
     const bool inside = start >= 0 && start + g.window.kernel_w <= g.w;
     for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
       const int32_t y = input_y(g.window, out_y, ky);
