@@ -23,6 +23,8 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 constexpr int32_t kOutputLines = 2, kTaps = 3, kQuad = 4;
 constexpr int32_t kChannelBytes = 4 + 4 + kOutputLines * kTaps * kQuad;
 
+int32_t packed_width(int32_t width) { return width < 16 ? 16 : width; }
+
 // The channel, within its block, that stands at position p.
 int32_t block_channel(int32_t width, int32_t p) {
   const int32_t vector = p / (width / 4), lane = p % (width / 4);
@@ -44,7 +46,7 @@ int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t chan
   int64_t bytes = 0;
   for (int32_t first = 0; first < channels;) {
     const int32_t width = dwconv_3x3_s8_block(kernel.max_block, channels, first);
-    bytes += int64_t{width} * kChannelBytes;
+    bytes += int64_t{packed_width(width)} * kChannelBytes;
     first += width;
   }
   return bytes;
@@ -56,26 +58,27 @@ void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, 
   for (int32_t first = 0; first < channels;) {
     const int32_t width = dwconv_3x3_s8_block(kernel.max_block, channels, first);
     const int32_t start = dwconv_3x3_s8_start(channels, first, width);
-    for (int32_t p = 0; p < width; ++p) {
-      const int32_t c = start + block_channel(width, p);
+    const int32_t positions = packed_width(width);
+    memset(out, 0, static_cast<size_t>(positions) * kChannelBytes);
+    for (int32_t p = 0; p < positions; ++p) {
+      const int32_t channel = block_channel(positions, p), c = start + channel;
+      if (channel >= width) continue;
       uint32_t sum = 0;
       for (ptrdiff_t t = 0; t < kTaps * kTaps; ++t)
         sum += static_cast<uint32_t>(int32_t{weights[t * channels + c]});
       const uint32_t bias =
           static_cast<uint32_t>(folded_bias[c]) - static_cast<uint32_t>(kernel.lhs_offset) * sum;
       memcpy(out + 4 * p, &bias, sizeof bias);
-      memcpy(out + 4 * (width + p), &multiplier[c], sizeof multiplier[c]);
+      memcpy(out + 4 * (positions + p), &multiplier[c], sizeof multiplier[c]);
     }
-    out += 8 * width;
+    out += 8 * positions;
     for (int32_t line = 0; line < kOutputLines; ++line)
       for (int32_t kx = 0; kx < kTaps; ++kx)
-        for (int32_t p = 0; p < width; ++p)
-          for (int32_t i = 0; i < kQuad; ++i) {
-            const int32_t ky = i - line;
-            const ptrdiff_t tap = ky * kTaps + kx;
-            *out++ =
-                ky >= 0 && ky < kTaps ? weights[tap * channels + start + block_channel(width, p)] : int8_t{0};
-          }
+        for (int32_t p = 0; p < positions; ++p, out += kQuad) {
+          const int32_t channel = block_channel(positions, p);
+          for (ptrdiff_t ky = 0; ky < kTaps && channel < width; ++ky)
+            out[ky + line] = weights[(ky * kTaps + kx) * channels + start + channel];
+        }
     first += width;
   }
 }

@@ -42,7 +42,7 @@ struct Dwconv3x3S8Kernel {
   void (*function)(const Dwconv3x3S8Args& args);  // nullptr where this build has not compiled it
 };
 
-inline constexpr int32_t kDwconv3x3MinChannels = 16;
+inline constexpr int32_t kDwconv3x3MinChannels = 8;
 
 int32_t dwconv_3x3_s8_count();
 const Dwconv3x3S8Kernel& dwconv_3x3_s8_kernel(int32_t index);
@@ -54,11 +54,13 @@ int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t chan
 void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
                         const float* multiplier, int32_t channels, void* packed);
 
-// Channels of the block that starts at `first`: 64, 32 or 16, at most max_block. With fewer than 16 left a
-// block of 16 ends at the last channel: it starts at dwconv_3x3_s8_start().
+// Channels of the block that starts at `first`: 64, 32 or 16, at most max_block; 8 where there are fewer than
+// 16 in all, packed as 16 of which half are zeros. A block that would pass the last channel ends at it: it
+// starts at dwconv_3x3_s8_start().
 static inline int32_t dwconv_3x3_s8_block(int32_t max_block, int32_t channels, int32_t first) {
+  if (channels < 16) return 8;
   int32_t width = max_block;
-  while (width > kDwconv3x3MinChannels && width > channels - first) width /= 2;
+  while (width > 16 && width > channels - first) width /= 2;
   return width;
 }
 static inline int32_t dwconv_3x3_s8_start(int32_t channels, int32_t first, int32_t width) {

@@ -12,8 +12,10 @@ namespace {
 struct Vector16 {
   using Type = __m128i;
   static constexpr int32_t kBytes = 16;
+  static constexpr int32_t kChannels = kBytes;
   static Type load(const void* p) { return _mm_loadu_si128(static_cast<const Type*>(p)); }
-  static void store(void* p, Type v) { _mm_storeu_si128(static_cast<Type*>(p), v); }
+  static Type load_codes(const void* p) { return load(p); }
+  static void store_codes(void* p, Type v) { _mm_storeu_si128(static_cast<Type*>(p), v); }
   static Type bytes(int32_t v) { return _mm_set1_epi8(static_cast<int8_t>(v)); }
   static Type words(int32_t v) { return _mm_set1_epi16(static_cast<int16_t>(v)); }
   static Type flip(Type v) { return _mm_xor_si128(v, bytes(-128)); }
@@ -30,11 +32,20 @@ struct Vector16 {
   static Type clamp(Type v, Type lo, Type hi) { return _mm_max_epi8(_mm_min_epi8(v, hi), lo); }
 };
 
+// Eight channels in the lower half.
+struct Vector8 : Vector16 {
+  static constexpr int32_t kChannels = 8;
+  static Type load_codes(const void* p) { return _mm_loadl_epi64(static_cast<const Type*>(p)); }
+  static void store_codes(void* p, Type v) { _mm_storel_epi64(static_cast<Type*>(p), v); }
+};
+
 struct Vector32 {
   using Type = __m256i;
   static constexpr int32_t kBytes = 32;
+  static constexpr int32_t kChannels = kBytes;
   static Type load(const void* p) { return _mm256_loadu_si256(static_cast<const Type*>(p)); }
-  static void store(void* p, Type v) { _mm256_storeu_si256(static_cast<Type*>(p), v); }
+  static Type load_codes(const void* p) { return load(p); }
+  static void store_codes(void* p, Type v) { _mm256_storeu_si256(static_cast<Type*>(p), v); }
   static Type bytes(int32_t v) { return _mm256_set1_epi8(static_cast<int8_t>(v)); }
   static Type words(int32_t v) { return _mm256_set1_epi16(static_cast<int16_t>(v)); }
   static Type flip(Type v) { return _mm256_xor_si256(v, bytes(-128)); }
@@ -114,7 +125,7 @@ struct Line {
   static uintptr_t start(const int8_t* line, ptrdiff_t before) {
     return reinterpret_cast<uintptr_t>(line) - static_cast<uintptr_t>(before);
   }
-  static Type load(uintptr_t p) { return V::load(reinterpret_cast<const void*>(p)); }
+  static Type load(uintptr_t p) { return V::load_codes(reinterpret_cast<const void*>(p)); }
 
   // Column x, which is the one after the last that was asked for.
   __attribute__((always_inline)) inline Column<V> column(int32_t x) {
@@ -124,7 +135,7 @@ struct Line {
     line2 += static_cast<uintptr_t>(step2);
     line3 += static_cast<uintptr_t>(step3);
     if (static_cast<uint32_t>(x) >= w) {
-      const Type p = V::load(padding);
+      const Type p = V::load_codes(padding);
       return interleave<V>(p, p, p, p);
     }
     return interleave<V>(load(p0), load(p1), load(p2), load(p3));
@@ -135,7 +146,7 @@ struct Line {
     const Type high = V::add_16(V::narrow_32(q[2], q[3]), zero_point);
     Type codes = V::narrow_16(low, high);
     if (clamps) codes = V::clamp(codes, lowest, highest);
-    V::store(y, codes);
+    V::store_codes(y, codes);
   }
 
   __attribute__((always_inline)) inline void output(const Column<V>& a, const Column<V>& b,
@@ -214,7 +225,7 @@ void stride_2(const Dwconv3x3S8Args& args, int32_t first, const int8_t* block) {
 
 template <typename V>
 inline void run_block(const Dwconv3x3S8Args& args, int32_t first, const int8_t* block) {
-  const int32_t start = dwconv_3x3_s8_start(args.channels, first, V::kBytes);
+  const int32_t start = dwconv_3x3_s8_start(args.channels, first, V::kChannels);
   if (args.stride == 2) return stride_2<V>(args, start, block);
   if (args.output[1] != nullptr) return stride_1<V, 2>(args, start, block);
   stride_1<V, 1>(args, start, block);

@@ -101,7 +101,7 @@ TEST_CASE("every kernel, random shapes") {
     const int32_t cases = test::shape_count(3000);
     for (int32_t i = 0; i < cases; ++i) {
       Case c;
-      c.channels = random.one_in(4) ? random.between(16, 200) : random.between(16, 50);
+      c.channels = random.one_in(4) ? random.between(8, 200) : random.between(8, 50);
       c.w = random.between(1, 9);
       c.ow = random.between(1, 9);
       c.stride = random.between(1, 2);
