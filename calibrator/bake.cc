@@ -75,7 +75,8 @@ class Baker {
       for (const int32_t input : model_.node(n).inputs)
         if (input == tensor) {
           const auto t = static_cast<size_t>(tensor);
-          if (becomes_int8(model_, n, options_)) return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+          if (becomes_int8(model_, n, options_))
+            return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
           return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
         }
     return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
@@ -87,7 +88,8 @@ class Baker {
     if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info);
     if (s8_[t] < 0) {
       s8_[t] = add_s8(info, "/s8", params(tensor));
-      add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name, {&f32_[t], 1}, {&s8_[t], 1});
+      add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name, {&f32_[t], 1},
+               {&s8_[t], 1});
     }
     return s8_[t];
   }
@@ -95,10 +97,12 @@ class Baker {
   int32_t as_f32(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
     const TensorInfo info = model_.tensor(tensor);
-    if (f32_[t] < 0 && info.is_constant()) f32_[t] = add_constant(graph_, arena_, info.name, info.dtype, dims(info.shape), info.constant);
+    if (f32_[t] < 0 && info.is_constant())
+      f32_[t] = add_constant(graph_, arena_, info.name, info.dtype, dims(info.shape), info.constant);
     if (f32_[t] < 0) {
       f32_[t] = add_named(info, "/f32", DType::kF32);
-      add_node(graph_, arena_, Op::kDequantize, graph_.tensors[static_cast<size_t>(f32_[t])].name, {&s8_[t], 1}, {&f32_[t], 1});
+      add_node(graph_, arena_, Op::kDequantize, graph_.tensors[static_cast<size_t>(f32_[t])].name,
+               {&s8_[t], 1}, {&f32_[t], 1});
     }
     return f32_[t];
   }
@@ -140,21 +144,25 @@ class Baker {
 
   template <typename T>
   void set_constant(int32_t index, const T* values, size_t count) {
-    graph_.tensors[static_cast<size_t>(index)].constant = {reinterpret_cast<const uint8_t*>(values), count * sizeof(T)};
+    graph_.tensors[static_cast<size_t>(index)].constant = {reinterpret_cast<const uint8_t*>(values),
+                                                           count * sizeof(T)};
   }
 
   Error bake_s8(int32_t n) {
     const NodeInfo node = model_.node(n);
     const OpDef& def = *find_op(float_ops(), model_, node);
     const QuantRule& rule = def.quant;
-    const Span<int32_t> inputs = arena_.make<int32_t>(node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) +
-                                                      (adds_bias(node, rule) ? 1 : 0));
+    const Span<int32_t> inputs = arena_.make<int32_t>(
+        node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) + (adds_bias(node, rule) ? 1 : 0));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     size_t count = node.inputs.size;
     for (size_t i = 0; i < count; ++i) {
       const bool is_index = static_cast<int8_t>(i) == rule.index_input;
-      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i) ? -1 : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
-      if (rule.inputs_as_output && inputs[i] >= 0) inputs[i] = requantized(inputs[i], params(node.outputs[0]));
+      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i)
+                      ? -1
+                      : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
+      if (rule.inputs_as_output && inputs[i] >= 0)
+        inputs[i] = requantized(inputs[i], params(node.outputs[0]));
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
@@ -165,7 +173,8 @@ class Baker {
     const int32_t output = node.outputs[0];
     const auto o = static_cast<size_t>(output);
     s8_[o] = add_s8(model_.tensor(output), "", params(output));
-    GraphNode& made = add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&s8_[o], 1});
+    GraphNode& made =
+        add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&s8_[o], 1});
     made.options = copy_options(node.options, arena_);
     if (made.op == Op::kLookup) made.options = NodeOptions();
     made.source = n;
@@ -175,7 +184,8 @@ class Baker {
 
   static bool is_parameter(const QuantRule& rule, size_t input) {
     if (static_cast<int8_t>(input) == rule.parameter_input) return true;
-    return rule.weight_input >= 0 && (static_cast<int8_t>(input) == rule.weight_input || static_cast<int8_t>(input) == rule.bias_input);
+    return rule.weight_input >= 0 &&
+           (static_cast<int8_t>(input) == rule.weight_input || static_cast<int8_t>(input) == rule.bias_input);
   }
   // Every int8 layer with weights has a bias, so that it can be corrected.
   static bool adds_bias(const NodeInfo& node, const QuantRule& rule) {
@@ -219,9 +229,11 @@ class Baker {
     }
     const QuantParams out = params(node.outputs[0]);
     if (rule.table == TableRule::kUnaryPerChannel) {
-      const Span<const float> parameters = floats(model_.tensor(node.inputs[static_cast<size_t>(rule.parameter_input)]));
+      const Span<const float> parameters =
+          floats(model_.tensor(node.inputs[static_cast<size_t>(rule.parameter_input)]));
       const Span<int8_t> tables = arena_.make<int8_t>(256 * parameters.size);
-      if (!tables.empty()) make_channel_tables(rule.unary_per_channel, node.options, parameters, in, out, tables);
+      if (!tables.empty())
+        make_channel_tables(rule.unary_per_channel, node.options, parameters, in, out, tables);
       return add_tables(node.name, DType::kS8, static_cast<int32_t>(parameters.size), tables);
     }
     const Span<int8_t> table = arena_.make<int8_t>(256);
@@ -253,7 +265,8 @@ class Baker {
     if (arena_.exhausted()) return;
     for (size_t i = 0; i < inputs.size; ++i) inputs[i] = node.inputs[i] < 0 ? -1 : as_f32(node.inputs[i]);
     for (size_t i = 0; i < outputs.size; ++i)
-      outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] = add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
+      outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] =
+          add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
     GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
     made.source = n;
     made.options = copy_options(node.options, arena_);

@@ -8,14 +8,14 @@
 namespace intaglio {
 
 struct BakeInput {
-  const Model* model = nullptr;          // FP32
-  const SlotMap* slots = nullptr;        // with parameters set
+  const Model* model = nullptr;    // FP32
+  const SlotMap* slots = nullptr;  // with parameters set
   const CalibratorOptions* options = nullptr;
 };
 
-// Nodes that have an int8 form become int8, the others stay in FP32 with Quantize and Dequantize at their borders.
-// Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the FP32 tensor's
-// name, and so does each node.
+// Nodes that have an int8 form become int8, the others stay in FP32 with Quantize and Dequantize at their
+// borders. Inputs of the model are int8 where the first node that reads them is. An int8 tensor keeps the
+// FP32 tensor's name, and so does each node.
 Result<Graph> bake(const BakeInput& input, Arena& arena);
 
 // Whether a node of the FP32 model becomes an int8 one.

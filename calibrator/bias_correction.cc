@@ -1,9 +1,9 @@
 #include "calibrator/bias_correction.h"
 
 #include "calibrator/patch_means.h"
-#include "runtime/real_functions.h"
 #include "calibrator/scales.h"
 #include "runtime/op_search.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
@@ -20,7 +20,8 @@ int32_t* biases_of(const TensorInfo& bias) {
   return reinterpret_cast<int32_t*>(const_cast<uint8_t*>(bias.constant.data));
 }
 
-// The file and the graph hold the same biases; a change goes to both, and to the folded bias that kernels read.
+// The file and the graph hold the same biases; a change goes to both, and to the folded bias that kernels
+// read.
 struct BiasPlaces {
   int32_t* in_graph;
   int32_t* in_file;
@@ -39,7 +40,8 @@ BiasPlaces places(const Correctable& model, size_t n) {
   const NodeInfo in_file = model.file.node(static_cast<int32_t>(n));
   const TensorInfo& in_graph = model.graph->tensors[static_cast<size_t>(model.graph->nodes[n].inputs[bias])];
   return {biases_of(in_graph), biases_of(model.file.tensor(in_file.inputs[bias])),
-          const_cast<int32_t*>(in_file.options.folded_bias.data), static_cast<int32_t>(in_graph.shape.elements())};
+          const_cast<int32_t*>(in_file.options.folded_bias.data),
+          static_cast<int32_t>(in_graph.shape.elements())};
 }
 
 template <typename Visit>
@@ -64,17 +66,19 @@ void correct_bias(const Correctable& model, int32_t n, const Model& fp32, Span<c
   const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
   const auto bias = static_cast<size_t>(rule.bias_input);
   const bool has_bias = bias < exact_node.inputs.size && exact_node.inputs[bias] >= 0;
-  const auto* exact_bias = has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
+  const auto* exact_bias =
+      has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
   const auto in_scale = static_cast<double>(model.file.tensor(node.inputs[0]).quantization.scales[0]);
   const BiasPlaces place = places(model, index);
   for (int32_t c = 0; c < place.channels; ++c) {
     const double step = in_scale * static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]);
-    const double exact_mean =
-        mean_output(exact_node, weights.shape, exact, c, fp32_means) + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
+    const double exact_mean = mean_output(exact_node, weights.shape, exact, c, fp32_means) +
+                              (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
     const double int8_mean = mean_output(node, weights.shape, codes, c, int8_means) *
                                  static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]) +
                              place.in_file[c] * step;
-    const auto room = static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
+    const auto room =
+        static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
     double target = place.in_file[c] + (exact_mean - int8_mean) / step;
     target = target > room ? room : (target < -room ? -room : target);
     place.set(c, static_cast<int32_t>(round_even(target)));
@@ -85,7 +89,8 @@ size_t bias_count(const Graph& graph) {
   size_t count = 0;
   for_each_weighted(graph, [&](size_t n) {
     const auto bias = static_cast<size_t>(weight_rule(graph, n)->bias_input);
-    count += static_cast<size_t>(graph.tensors[static_cast<size_t>(graph.nodes[n].inputs[bias])].shape.elements());
+    count +=
+        static_cast<size_t>(graph.tensors[static_cast<size_t>(graph.nodes[n].inputs[bias])].shape.elements());
   });
   return count;
 }

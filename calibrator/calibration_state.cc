@@ -1,7 +1,7 @@
 #include "calibrator/calibration_state.h"
 
-#include "runtime/real_functions.h"
 #include "runtime/crc32.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
@@ -44,7 +44,8 @@ class Reader {
 
 bool plausible(const TensorObserver& o, uint32_t samples) {
   for (const int half : {0, 1})
-    if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f && o.max[half] <= 3.4028235e38f))
+    if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f &&
+          o.max[half] <= 3.4028235e38f))
       return false;
   return uint64_t{o.samples[0]} + o.samples[1] == samples;
 }
@@ -91,7 +92,9 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   const auto damaged = [](size_t offset) {
     return Error{Status::kBadCalibrationState, -1, -1, static_cast<int64_t>(offset)};
   };
-  if (bytes.size < kHeaderBytes + sizeof(uint32_t) || memcmp(bytes.data, kIdentifier, sizeof kIdentifier) != 0) return damaged(0);
+  if (bytes.size < kHeaderBytes + sizeof(uint32_t) ||
+      memcmp(bytes.data, kIdentifier, sizeof kIdentifier) != 0)
+    return damaged(0);
   uint32_t crc;
   memcpy(&crc, bytes.data + bytes.size - sizeof crc, sizeof crc);
   if (crc != crc32(0, bytes.data, bytes.size - sizeof crc)) return damaged(bytes.size - sizeof crc);
@@ -104,10 +107,11 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   in.get(&golden, 1);
   if (header[0] != kVersion) return damaged(sizeof kIdentifier);
   if (!(graph == state.graph)) return {Status::kOtherGraph};
-  if (bytes.size != state_bytes(state) || header[2] != state.observers.size || header[3] != state.mean_sums.size ||
-      header[4] != state.golden_sample.size)
+  if (bytes.size != state_bytes(state) || header[2] != state.observers.size ||
+      header[3] != state.mean_sums.size || header[4] != state.golden_sample.size)
     return damaged(sizeof kIdentifier);
-  if (header[1] > kMaxSamples - state.sample_count) return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
+  if (header[1] > kMaxSamples - state.sample_count)
+    return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
   const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
   const uint8_t* const observers = golden_sample + state.golden_sample.size;
   for (size_t i = 0; i < state.observers.size; ++i) {

@@ -15,9 +15,9 @@ inline constexpr double kLargestMean = 0x1p22;
 inline constexpr uint32_t kMaxSamples = 32768;
 
 struct CalibrationState {
-  Digest graph;                 // SHA-256 of the FP32 model's bytes
-  Digest samples;               // set digest: see add_to_set()
-  Digest golden;                // the smallest sample digest
+  Digest graph;    // SHA-256 of the FP32 model's bytes
+  Digest samples;  // set digest: see add_to_set()
+  Digest golden;   // the smallest sample digest
   uint32_t sample_count = 0;
   Span<TensorObserver> observers;
   Span<int64_t> mean_sums;      // patch means of every layer with weights, in units of kMeanUnit
@@ -26,7 +26,8 @@ struct CalibrationState {
 
 size_t state_bytes(const CalibrationState& state);
 void save_state(const CalibrationState& state, Span<uint8_t> bytes);
-// Adds what `bytes` holds to `state`, which is left as it was where that is refused. `spare` has room for one observer.
+// Adds what `bytes` holds to `state`, which is left as it was where that is refused. `spare` has room for one
+// observer.
 Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare);
 void reset_state(CalibrationState& state);
 

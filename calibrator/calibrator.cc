@@ -21,10 +21,12 @@ int64_t first_non_finite(Span<const float> values) {
 Error check_options(const CalibratorOptions& options, const Model& model) {
   if (options.method > RangeMethod::kMse)
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
-  if (options.weight_bits != 7 && options.weight_bits != 8) return {Status::kBadOption, -1, -1, options.weight_bits, 8};
+  if (options.weight_bits != 7 && options.weight_bits != 8)
+    return {Status::kBadOption, -1, -1, options.weight_bits, 8};
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
   for (const int32_t node : options.float_nodes)
-    if (node < 0 || node >= model.node_count()) return {Status::kBadOption, -1, -1, node, model.node_count() - 1};
+    if (node < 0 || node >= model.node_count())
+      return {Status::kBadOption, -1, -1, node, model.node_count() - 1};
   return kNoError;
 }
 
@@ -42,7 +44,8 @@ Error check_constants(const Model& model) {
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     if (!info.is_constant() || info.dtype != DType::kF32) continue;
-    const int64_t at = first_non_finite({reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)});
+    const int64_t at = first_non_finite(
+        {reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)});
     if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
   }
   return kNoError;
@@ -85,7 +88,8 @@ Error observe_sample(CalibratorMemory& state, int32_t half) {
     const Span<double> means = state.means_of(n);
     if (!means.empty()) {
       patch_means(state.session, n, means);
-      for (size_t i = 0; i < means.size; ++i) add_mean(state.seen.mean_sums[state.first_mean[static_cast<size_t>(n)] + i], means[i]);
+      for (size_t i = 0; i < means.size; ++i)
+        add_mean(state.seen.mean_sums[state.first_mean[static_cast<size_t>(n)] + i], means[i]);
     }
     state.session.run_nodes(n, n + 1);
     for (const int32_t output : model.node(n).outputs) ITG_TRY(observe_tensor(output, n));
@@ -117,11 +121,13 @@ Result<CalibratorNeeds> Calibrator::measure(const Model& model, const Calibrator
   return needs;
 }
 
-Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, const CalibratorOptions& options) {
+Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
+                                      const CalibratorOptions& options) {
   const Result<CalibratorNeeds> needs = measure(model, options);
   if (!needs) return needs.error();
   if (memory.size < needs->total())
-    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(needs->total())};
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
+                 static_cast<int64_t>(needs->total())};
   const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data) % kMemoryAlignment;
   if (misaligned != 0)
     return Error{Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
@@ -136,7 +142,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, 
   session_options.executor = options.executor;
   const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
   const Result<Session> session =
-      Session::create(model, float_ops(), Session::split({memory.data, needs->session_bytes}, *session_needs), session_options);
+      Session::create(model, float_ops(), Session::split({memory.data, needs->session_bytes}, *session_needs),
+                      session_options);
   if (!session) return session.error();
   state.session = *session;
 
@@ -145,7 +152,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, 
   state.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
   size_t observers = 0, means = 0, largest = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t)
-    state.observer_of[static_cast<size_t>(t)] = is_observed(model, state.slots, t) ? static_cast<int32_t>(observers++) : -1;
+    state.observer_of[static_cast<size_t>(t)] =
+        is_observed(model, state.slots, t) ? static_cast<int32_t>(observers++) : -1;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const size_t count = mean_count(model, n, options);
     state.first_mean[static_cast<size_t>(n)] = means;
@@ -159,7 +167,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, 
   state.means = arena.make<double>(largest);
   state.spare = arena.make<TensorObserver>(1);
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
-    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(memory.size) + 1};
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
+                 static_cast<int64_t>(memory.size) + 1};
   Sha256 sha;
   sha.update(model.bytes().data, model.bytes().size);
   seen.graph = sha.finish();
@@ -170,7 +179,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory, 
 
 size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
-  const auto tensors = static_cast<size_t>(model.tensor_count()), nodes = static_cast<size_t>(model.node_count());
+  const auto tensors = static_cast<size_t>(model.tensor_count()),
+             nodes = static_cast<size_t>(model.node_count());
   size_t slots = tensors, means = 0, largest = 0, observers = 1;  // one to spare
   for (size_t n = 0; n < nodes; ++n) {
     slots += model.node(static_cast<int32_t>(n)).inputs.size;
@@ -178,10 +188,12 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     means += count;
     largest = count > largest ? count : largest;
   }
-  for (size_t t = 0; t < tensors; ++t) observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
-  return align_memory(sizeof(CalibratorMemory) + slots * (sizeof(int32_t) + sizeof(QuantParams)) + tensors * sizeof(int32_t) +
-                      nodes * (sizeof(size_t) + sizeof(int32_t)) + observers * sizeof(TensorObserver) +
-                      means * sizeof(int64_t) + largest * sizeof(double) + input_bytes(model) + 12 * kSlack);
+  for (size_t t = 0; t < tensors; ++t)
+    observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
+  return align_memory(sizeof(CalibratorMemory) + slots * (sizeof(int32_t) + sizeof(QuantParams)) +
+                      tensors * sizeof(int32_t) + nodes * (sizeof(size_t) + sizeof(int32_t)) +
+                      observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
+                      largest * sizeof(double) + input_bytes(model) + 12 * kSlack);
 }
 
 Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
@@ -190,13 +202,15 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   const Model& model = state.model;
   CalibrationState& seen = state.seen;
   if (inputs.size != model.inputs().size)
-    return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size), static_cast<int64_t>(model.inputs().size)};
+    return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size),
+            static_cast<int64_t>(model.inputs().size)};
   if (seen.sample_count == kMaxSamples) return {Status::kTooManyItems, -1, -1, kMaxSamples + 1, kMaxSamples};
   for (size_t i = 0; i < inputs.size; ++i) {
     const int32_t tensor = model.inputs()[i];
     const size_t bytes = model.tensor(tensor).bytes();
     if (inputs[i].size != bytes)
-      return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size), static_cast<int64_t>(bytes)};
+      return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size),
+              static_cast<int64_t>(bytes)};
     memcpy(state.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
   }
   const Digest digest = digest_of(inputs);
@@ -216,14 +230,17 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   return kNoError;
 }
 
-Span<double> CalibratorMemory::means_of(int32_t node) { return {means.data, mean_count(model, node, options)}; }
+Span<double> CalibratorMemory::means_of(int32_t node) {
+  return {means.data, mean_count(model, node, options)};
+}
 
 size_t Calibrator::state_bytes() const { return intaglio::state_bytes(memory_->seen); }
 
 Error Calibrator::save(Span<uint8_t> bytes) const {
   if (!memory_->fault.ok()) return memory_->fault;
   if (bytes.size != state_bytes())
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size), static_cast<int64_t>(state_bytes())};
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size),
+            static_cast<int64_t>(state_bytes())};
   save_state(memory_->seen, bytes);
   return kNoError;
 }

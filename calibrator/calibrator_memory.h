@@ -18,20 +18,21 @@ struct CalibratorMemory {
   Span<double> means;         // of one layer, while it is worked on
   Span<TensorObserver> spare;
   CalibrationState seen;
-  Error fault;                // of a sample that cannot be taken back
-  Span<uint8_t> output;       // memory of finish()
+  Error fault;           // of a sample that cannot be taken back
+  Span<uint8_t> output;  // memory of finish()
   CalibrationReport report;
 
   Span<double> means_of(int32_t node);  // room for a node's patch means; empty for a node without weights
 };
 
-constexpr size_t align_memory(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
+constexpr size_t align_memory(size_t bytes) {
+  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+}
 
 // Bytes of what create() makes beside the session.
 size_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
 size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
-
 
 // What the sink gets; see finish.cc.
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source);

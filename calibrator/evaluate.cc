@@ -41,8 +41,8 @@ bool is_clipped(const RealValues& values, int64_t i, double exact, const NodeOpt
   return code == 127 ? exact > values[i] : exact < values[i];
 }
 
-void add_difference(const TensorView& exact_view, const TensorView& view, const NodeOptions& options, bool alone,
-                    LayerReport& layer) {
+void add_difference(const TensorView& exact_view, const TensorView& view, const NodeOptions& options,
+                    bool alone, LayerReport& layer) {
   const RealValues exact(exact_view), values(view);
   const int64_t count = view.info.shape.elements();
   int64_t clipped = 0;
@@ -69,7 +69,8 @@ void convert(const TensorView& from, const TensorView& to) {
   } else if (to.info.dtype == DType::kS8) {
     const QuantParams params{to.info.quantization.scales[0], to.info.quantization.zero_point};
     for (int64_t i = 0; i < count; ++i)
-      static_cast<int8_t*>(to.data)[i] = static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));
+      static_cast<int8_t*>(to.data)[i] =
+          static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));
   }
 }
 
@@ -86,12 +87,14 @@ int32_t find_writer(const Model& model, int32_t tensor) {
   return -1;
 }
 
-// Before node `n` of `test` runs: its activations take the exact values of the reference's tensors of their names.
+// Before node `n` of `test` runs: its activations take the exact values of the reference's tensors of their
+// names.
 void give_exact_inputs(const Session& reference, const Session& test, int32_t n) {
   for (const int32_t input : test.model().node(n).inputs) {
     if (input < 0 || test.model().tensor(input).is_constant()) continue;
     const int32_t source = find_tensor(reference.model(), test.model().tensor(input).name);
-    if (source >= 0 && !reference.model().tensor(source).is_constant()) convert(reference.tensor(source), test.tensor(input));
+    if (source >= 0 && !reference.model().tensor(source).is_constant())
+      convert(reference.tensor(source), test.tensor(input));
   }
 }
 
@@ -114,7 +117,8 @@ Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Are
   return pairs.span();
 }
 
-void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers, bool alone) {
+void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
+                    bool alone) {
   int32_t reference_done = 0, test_done = 0;
   for (size_t i = 0; i < pairs.size; ++i) {
     const LayerPair& pair = pairs[i];
@@ -128,7 +132,8 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     const NodeInfo node = test.model().node(pair.node);
     layers[i].node = pair.node;
     layers[i].tensor = node.outputs[0];
-    add_difference(reference.tensor(pair.reference_tensor), test.tensor(node.outputs[0]), node.options, alone, layers[i]);
+    add_difference(reference.tensor(pair.reference_tensor), test.tensor(node.outputs[0]), node.options, alone,
+                   layers[i]);
   }
   reference.run_nodes(reference_done, reference.model().node_count());
   test.run_nodes(test_done, test.model().node_count());

@@ -8,24 +8,26 @@ namespace intaglio {
 
 // A layer of `test` and the tensor of `reference` that it should equal.
 struct LayerPair {
-  int32_t node = -1;              // of the test model; its first output is compared
-  int32_t reference_node = -1;    // writes the tensor of the same name
+  int32_t node = -1;            // of the test model; its first output is compared
+  int32_t reference_node = -1;  // writes the tensor of the same name
   int32_t reference_tensor = -1;
 };
 
-// Pairs in the order of the test model's nodes: outputs that have the same name and number of elements as a tensor
-// that a node of the reference writes, as long as both models compute them in the same order.
+// Pairs in the order of the test model's nodes: outputs that have the same name and number of elements as a
+// tensor that a node of the reference writes, as long as both models compute them in the same order.
 Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena);
 
-// Runs both sessions on the inputs that stand in them and adds what differs to layers[i] for pairs[i]. With `alone`
-// each layer of `test` gets exact inputs, and only noise_alone is added to.
-void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers, bool alone);
+// Runs both sessions on the inputs that stand in them and adds what differs to layers[i] for pairs[i]. With
+// `alone` each layer of `test` gets exact inputs, and only noise_alone is added to.
+void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
+                    bool alone);
 
-// Writes the sample that stands in the reference's inputs into the test session's, quantized where those are int8.
+// Writes the sample that stands in the reference's inputs into the test session's, quantized where those are
+// int8.
 void copy_inputs(const Session& reference, Session& test);
 
-// The layer whose error is the model's: the last one, or what feeds it where that is a softmax (fixed output).
-// -1 where no output is paired.
+// The layer whose error is the model's: the last one, or what feeds it where that is a softmax (fixed
+// output). -1 where no output is paired.
 int32_t output_layer(const Model& test, Span<const LayerPair> pairs, OpList ops);
 
 }  // namespace intaglio

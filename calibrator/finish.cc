@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kLibraryVersion = "0.1.0";
 constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse"};
 
-// Sums over samples of the output layer's squares and squared errors; the order of the samples does not matter.
+// Sums over samples of the output layer's squares and squared errors; the order of the samples does not
+// matter.
 struct OutputError {
   OrderFreeSum signal, noise;
 };
@@ -66,7 +67,8 @@ class Finish {
     for (int32_t n = 0; n < model.node_count(); ++n) share_with_inputs(n);
   }
 
-  // A Concat's inputs take its scale where that costs them less than 1 dB; the others are requantized when baked.
+  // A Concat's inputs take its scale where that costs them less than 1 dB; the others are requantized when
+  // baked.
   void share_with_inputs(int32_t n) {
     constexpr float kOneDecibel = 1.122f;
     const NodeInfo node = memory_.model.node(n);
@@ -85,8 +87,11 @@ class Finish {
 
   // Whether every value that `inner` has a code for lies within `outer`, up to one step.
   static bool covers(const QuantParams& outer, const QuantParams& inner) {
-    const auto end = [](const QuantParams& p, int32_t code) { return p.scale * static_cast<float>(code - p.zero_point); };
-    return end(outer, -128) <= end(inner, -128) + outer.scale && end(outer, 127) >= end(inner, 127) - outer.scale;
+    const auto end = [](const QuantParams& p, int32_t code) {
+      return p.scale * static_cast<float>(code - p.zero_point);
+    };
+    return end(outer, -128) <= end(inner, -128) + outer.scale &&
+           end(outer, 127) >= end(inner, 127) - outer.scale;
   }
 
   // Observed: neither fixed by its operator nor by its pixels.
@@ -113,7 +118,8 @@ class Finish {
     }
     set_image_bounds(tensor, bounds);
     const auto observer = static_cast<size_t>(memory_.observer_of[static_cast<size_t>(tensor)]);
-    return params_of(choose_range(memory_.seen.observers[observer], bounds, memory_.options), memory_.options.symmetric);
+    return params_of(choose_range(memory_.seen.observers[observer], bounds, memory_.options),
+                     memory_.options.symmetric);
   }
 
   // Pixels have 256 values: over their own whole range nothing is lost.
@@ -165,7 +171,8 @@ class Finish {
   Error write() {
     const Result<Span<const uint8_t>> bytes = finish_model(graph_, all_ops(), arena_);
     if (arena_.exhausted())
-      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_.output.size), static_cast<int64_t>(memory_.output.size) + 1};
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_.output.size),
+              static_cast<int64_t>(memory_.output.size) + 1};
     if (!bytes) return bytes.error();
     bytes_ = *bytes;
     return kNoError;
@@ -180,8 +187,8 @@ class Finish {
     return write();
   }
 
-  // Opens what was written as a stranger would; a file whose biases were changed in place has another checksum than
-  // it says. The first call makes the memory, later ones use it again.
+  // Opens what was written as a stranger would; a file whose biases were changed in place has another
+  // checksum than it says. The first call makes the memory, later ones use it again.
   Error open_session(bool patched = false) {
     OpenOptions open;
     open.skip_checksum = patched;
@@ -193,11 +200,14 @@ class Finish {
     const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
     if (!needs) return needs.error();
     if (session_memory_.size < needs->total()) {
-      session_memory_ = {static_cast<uint8_t*>(arena_.allocate(needs->total(), kMemoryAlignment)), needs->total()};
+      session_memory_ = {static_cast<uint8_t*>(arena_.allocate(needs->total(), kMemoryAlignment)),
+                         needs->total()};
       if (session_memory_.data == nullptr)
-        return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()), static_cast<int64_t>(needs->total())};
+        return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()),
+                static_cast<int64_t>(needs->total())};
     }
-    const Result<Session> session = Session::create(*model, all_ops(), Session::split(session_memory_, *needs), options);
+    const Result<Session> session =
+        Session::create(*model, all_ops(), Session::split(session_memory_, *needs), options);
     if (!session) return session.error();
     int8_ = *session;
     if (pairs_.empty()) pairs_ = pair_layers(memory_.model, *model, arena_);
@@ -223,8 +233,8 @@ class Finish {
     return kNoError;
   }
 
-  // With quantized predecessors, already corrected, where the samples can be had again; from the FP32 means alone
-  // where they cannot.
+  // With quantized predecessors, already corrected, where the samples can be had again; from the FP32 means
+  // alone where they cannot.
   Error correct_layer(int32_t n) {
     const Correctable model{int8_.model(), &graph_};
     const int32_t source = graph_.nodes[static_cast<size_t>(n)].source;
@@ -234,7 +244,8 @@ class Finish {
     const Span<int64_t> sums = spare.make<int64_t>(count);
     if (spare.exhausted()) return {Status::kOutOfMemory, n};
     for (size_t i = 0; i < count; ++i)
-      exact[i] = mean_of(memory_.seen.mean_sums[memory_.first_mean[static_cast<size_t>(source)] + i], memory_.seen.sample_count);
+      exact[i] = mean_of(memory_.seen.mean_sums[memory_.first_mean[static_cast<size_t>(source)] + i],
+                         memory_.seen.sample_count);
     if (!has_source_) {
       correct_bias(model, n, memory_.model, exact, exact);
       return kNoError;
@@ -321,57 +332,7 @@ class Finish {
   Span<const LayerPair> pairs_;
 };
 
-// Upper bound of an int8 layer's packed weights: no kernel pads channels and depth to more than these multiples.
-size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
-  constexpr size_t kChannels = 64, kDepth = 16;
-  const auto round_up = [](size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; };
-  const auto groups = static_cast<size_t>(options.groups < 1 ? 1 : options.groups);
-  const auto channels = static_cast<size_t>(weights.shape[axis]);
-  const bool depthwise = axis + 1 == weights.shape.rank;
-  const auto depth = depthwise ? size_t{1} : static_cast<size_t>(weights.shape.back(0));
-  const size_t taps = static_cast<size_t>(weights.shape.elements()) / channels / depth;
-  return groups * round_up((channels + groups - 1) / groups, kChannels) * (taps * round_up(depth, kDepth) + 8) + kMemoryAlignment;
-}
-
 }  // namespace
-
-size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
-  // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
-  constexpr size_t kTensorBytes = 2048, kNodeBytes = 3072, kTableBytes = 4 * 1024, kChannelBytes = 96, kSlack = 16384;
-  size_t bytes = kSlack, packed = 0, names = 0;
-  for (int32_t t = 0; t < model.tensor_count(); ++t) {
-    const TensorInfo info = model.tensor(t);
-    names += strlen(info.name);
-    bytes += kTensorBytes;
-    // A constant that stays as it is is held once more in the graph and in each file.
-    const bool shrinks = options.float_nodes.empty() && info.dtype == DType::kF32;
-    if (info.is_constant()) bytes += shrinks ? info.constant.size : 3 * info.constant.size;
-  }
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    names += strlen(node.name);
-    bytes += kNodeBytes + 16 * node.inputs.size;
-    const OpDef* const def = find_op(float_ops(), model, node);
-    if (def == nullptr) continue;
-    if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
-    if (def->quant.inputs_as_output)  // a Lookup for each input
-      bytes += (2 * kTensorBytes + kNodeBytes) * node.inputs.size;
-    if (def->quant.parameter_input >= 0)  // a table a channel
-      bytes += 4 * 256 * static_cast<size_t>(
-                             model.tensor(node.inputs[static_cast<size_t>(def->quant.parameter_input)]).shape.elements());
-    if (def->quant.weight_input < 0) continue;
-    const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
-    bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
-    bytes += static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
-    packed += packed_bound(weights, node.options, def->quant.weight_axis);
-    bytes += 24 * patch_size(model, node);
-  }
-  for (int32_t i = 0; i < model.image_count(); ++i) bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
-  bytes += 8 * names;
-  const bool packs = (options.isa & cpu_isa()) != isa::kScalar;
-  const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + session.activation_bytes + 4 * session.scratch_bytes + 4096;
-  return align_memory(bytes + int8_session);
-}
 
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source) {
   return Finish(memory, source).run(sink);

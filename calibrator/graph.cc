@@ -68,7 +68,8 @@ Graph graph_of(const Model& model, Arena& arena) {
   graph.nodes.reserve(arena, static_cast<size_t>(model.node_count()));
   for (int32_t i = 0; i < model.node_count(); ++i) {
     const NodeInfo info = model.node(i);
-    graph.nodes.push(arena, {info.op, info.name, arena.copy(info.inputs), arena.copy(info.outputs), info.options, i});
+    graph.nodes.push(
+        arena, {info.op, info.name, arena.copy(info.inputs), arena.copy(info.outputs), info.options, i});
   }
   for (const int32_t input : model.inputs()) graph.inputs.push(arena, input);
   for (const int32_t output : model.outputs()) graph.outputs.push(arena, output);
@@ -86,7 +87,8 @@ void remove_dead(Graph& graph, Arena& arena) {
   if (needed.size != graph.tensors.size() || numbers.size != needed.size) return;
   mark(needed, graph.inputs);
   mark(needed, graph.outputs);
-  for (const StateInfo& state : graph.states) needed[static_cast<size_t>(state.input)] = needed[static_cast<size_t>(state.output)] = true;
+  for (const StateInfo& state : graph.states)
+    needed[static_cast<size_t>(state.input)] = needed[static_cast<size_t>(state.output)] = true;
 
   // Backwards: a node is needed when something after it reads what it writes.
   size_t kept = graph.nodes.size();

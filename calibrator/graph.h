@@ -13,7 +13,7 @@ struct GraphNode {
   Span<int32_t> inputs;   // tensor indices; -1: absent
   Span<int32_t> outputs;  // tensor indices
   NodeOptions options;
-  int32_t source = -1;    // the calibrator's: node of the FP32 model that it was made from
+  int32_t source = -1;  // the calibrator's: node of the FP32 model that it was made from
 };
 
 struct GraphNormStatistics {
@@ -51,7 +51,8 @@ NodeOptions copy_options(const NodeOptions& options, Arena& arena);
 // A graph with the content of an opened model; shares the model's bytes.
 Graph graph_of(const Model& model, Arena& arena);
 
-// Removes what no output needs: nodes, then tensors; renumbers the rest and keeps their order. Model inputs stay.
+// Removes what no output needs: nodes, then tensors; renumbers the rest and keeps their order. Model inputs
+// stay.
 void remove_dead(Graph& graph, Arena& arena);
 
 }  // namespace intaglio

@@ -29,8 +29,8 @@ struct SlotMap {
   Span<int32_t> first_input_slot;  // of each node; input i is at first_input_slot[n] + i
 };
 
-// Joins along edges and by the operators' rules: what reads a tensor reads it as it was written; an output that
-// follows its input (max pool, reshape, transpose, ...) shares the input's set.
+// Joins along edges and by the operators' rules: what reads a tensor reads it as it was written; an output
+// that follows its input (max pool, reshape, transpose, ...) shares the input's set.
 SlotMap join_slots(const Model& model, OpList ops, Arena& arena);
 
 }  // namespace intaglio

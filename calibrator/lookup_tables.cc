@@ -17,8 +17,8 @@ void fill_table(Function function, const QuantParams& in, const QuantParams& out
 
 }  // namespace
 
-void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in, const QuantParams& out,
-                      Span<int8_t> table) {
+void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
+                      const QuantParams& out, Span<int8_t> table) {
   fill_table([&](double x) { return function(options, x); }, in, out, table.data);
 }
 
@@ -35,7 +35,8 @@ void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table) {
   const int32_t k = 30 - log2_classes < 23 ? 30 - log2_classes : 23;
   const auto one = static_cast<double>(int64_t{1} << k);
   for (int32_t d = 0; d < 256; ++d)
-    table[static_cast<size_t>(d)] = static_cast<int32_t>(round_even(exp_real(-d * static_cast<double>(in_scale)) * one));
+    table[static_cast<size_t>(d)] =
+        static_cast<int32_t>(round_even(exp_real(-d * static_cast<double>(in_scale)) * one));
 }
 
 void make_image_table(const ImageInput& image, const QuantParams& params, Span<int8_t> table) {

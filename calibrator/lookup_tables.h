@@ -8,8 +8,8 @@ namespace intaglio {
 using UnaryFunction = double (*)(const NodeOptions& options, double x);
 
 // table[code + 128] = quantized function of the dequantized code; 256 entries.
-void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in, const QuantParams& out,
-                      Span<int8_t> table);
+void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
+                      const QuantParams& out, Span<int8_t> table);
 
 // One table of 256 a parameter, one after another.
 using ChannelFunction = double (*)(const NodeOptions& options, double parameter, double x);

@@ -15,7 +15,9 @@ struct Block {
   uint64_t crowd = 0;  // most bytes alive at any moment of its life
 };
 
-uint64_t aligned(uint64_t bytes) { return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment; }
+uint64_t aligned(uint64_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
 
 bool alive_together(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -45,8 +47,9 @@ class Planner {
     if (best_.bytes >= Model::kNoOffset)
       return {Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(best_.bytes), Model::kNoOffset};
     for (size_t t = 0; t < block_of_.size; ++t)
-      graph_.offsets[t] = block_of_[t] < 0 ? Model::kNoOffset
-                                           : static_cast<uint32_t>(best_.offsets[static_cast<size_t>(block_of_[t])]);
+      graph_.offsets[t] = block_of_[t] < 0
+                              ? Model::kNoOffset
+                              : static_cast<uint32_t>(best_.offsets[static_cast<size_t>(block_of_[t])]);
     graph_.activation_bytes = best_.bytes;
     return kNoError;
   }
@@ -75,7 +78,8 @@ class Planner {
   void find_last_uses() {
     for (int32_t& use : last_use_) use = -1;
     for (int32_t n = 0; n < node_count(); ++n) {
-      for (const int32_t output : graph_.nodes[static_cast<size_t>(n)].outputs) last_use_[static_cast<size_t>(output)] = n;
+      for (const int32_t output : graph_.nodes[static_cast<size_t>(n)].outputs)
+        last_use_[static_cast<size_t>(output)] = n;
       for (const int32_t input : graph_.nodes[static_cast<size_t>(n)].inputs)
         if (input >= 0) last_use_[static_cast<size_t>(input)] = n;
     }
@@ -93,9 +97,11 @@ class Planner {
   bool stand_on_input(int32_t n, int32_t output) {
     const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
     const auto out = static_cast<size_t>(output);
-    const int32_t index = find_op_index(ops_, node.op, graph_.tensors[static_cast<size_t>(node.outputs[0])].dtype);
+    const int32_t index =
+        find_op_index(ops_, node.op, graph_.tensors[static_cast<size_t>(node.outputs[0])].dtype);
     const int32_t alias = index == kNoOp ? -1 : ops_[static_cast<size_t>(index)]->alias_input;
-    if (alias < 0 || output != node.outputs[0] || static_cast<size_t>(alias) >= node.inputs.size) return false;
+    if (alias < 0 || output != node.outputs[0] || static_cast<size_t>(alias) >= node.inputs.size)
+      return false;
     const int32_t input = node.inputs[static_cast<size_t>(alias)];
     if (input < 0 || graph_.tensors[static_cast<size_t>(input)].is_constant()) return false;
     const auto in = static_cast<size_t>(input);
@@ -124,7 +130,8 @@ class Planner {
     const size_t count = blocks_.size();
     for (size_t i = 0; i < count; ++i) {  // insertion sort: stable, so the same everywhere
       size_t at = i;
-      for (; at > 0 && before(blocks_[i], blocks_[static_cast<size_t>(order_[at - 1])]); --at) order_[at] = order_[at - 1];
+      for (; at > 0 && before(blocks_[i], blocks_[static_cast<size_t>(order_[at - 1])]); --at)
+        order_[at] = order_[at - 1];
       order_[at] = static_cast<int32_t>(i);
     }
     uint64_t end = 0;

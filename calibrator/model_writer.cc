@@ -102,7 +102,8 @@ class Writer {
   }
   template <typename T>
   Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
-    return values.empty() ? Offset<flatbuffers::Vector<T>>() : builder_.CreateVector(values.data, values.size);
+    return values.empty() ? Offset<flatbuffers::Vector<T>>()
+                          : builder_.CreateVector(values.data, values.size);
   }
   Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
     builder_.ForceVectorAlignment(bytes.size, 1, kModelAlignment);
@@ -110,7 +111,8 @@ class Writer {
   }
 
   Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
-    const Span<Offset<schema::Buffer>> list = arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
+    const Span<Offset<schema::Buffer>> list =
+        arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
     size_t buffers = 0;
     for (size_t i = 0; i < count_; ++i) {
       buffer_[i] = written(i).is_constant() ? static_cast<int32_t>(buffers) : -1;
@@ -134,14 +136,16 @@ class Writer {
         quantization = schema::CreateQuantization(builder_, vector(tensor.quantization.scales),
                                                   tensor.quantization.zero_point,
                                                   static_cast<int8_t>(tensor.quantization.axis));
-      list[i] = schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape, quantization, buffer_[i]);
+      list[i] = schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape,
+                                     quantization, buffer_[i]);
     }
     return builder_.CreateVector(list.data, list.size);
   }
 
   Offset<schema::Window2D> window(const Window2d& w) {
-    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h, w.dilation_w,
-                                  w.pad_top, w.pad_left, w.pad_bottom, w.pad_right, w.count_include_pad);
+    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
+                                  w.dilation_w, w.pad_top, w.pad_left, w.pad_bottom, w.pad_right,
+                                  w.count_include_pad);
   }
 
   Offset<schema::Node> write_node(const GraphNode& node) {
@@ -152,7 +156,8 @@ class Writer {
     const auto written_window = window(o.window);
     const auto clamp = schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
     Offset<schema::Requantization> requantization;
-    if (!o.multiplier.empty()) {  // one by one, here as all over the file: arguments have no order of their own
+    if (!o.multiplier
+             .empty()) {  // one by one, here as all over the file: arguments have no order of their own
       const auto multiplier = vector(o.multiplier);
       const auto folded_bias = vector(o.folded_bias);
       requantization = schema::CreateRequantization(builder_, multiplier, folded_bias);
@@ -165,12 +170,14 @@ class Writer {
     const auto strides = vector(o.strides);
     Offset<schema::Resample> resample;
     if (node.op == Op::kResize)
-      resample = schema::CreateResample(builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
-                                        static_cast<schema::Coordinates>(o.resample.coordinates),
-                                        static_cast<schema::NearestRounding>(o.resample.rounding));
-    return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs, written_window, clamp,
-                              requantization, intermediate, o.groups, axes, o.axis, begin, strides, resample, o.alpha,
-                              o.beta, o.pad_value, static_cast<uint8_t>(o.add_bits));
+      resample =
+          schema::CreateResample(builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
+                                 static_cast<schema::Coordinates>(o.resample.coordinates),
+                                 static_cast<schema::NearestRounding>(o.resample.rounding));
+    return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs,
+                              written_window, clamp, requantization, intermediate, o.groups, axes, o.axis,
+                              begin, strides, resample, o.alpha, o.beta, o.pad_value,
+                              static_cast<uint8_t>(o.add_bits));
   }
 
   Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {
@@ -185,20 +192,23 @@ class Writer {
     for (size_t i = 0; i < list.size; ++i) {
       const StateInfo& state = graph_.states[i];
       list[i] = schema::CreateState(builder_, number_[static_cast<size_t>(state.input)],
-                                    number_[static_cast<size_t>(state.output)], state.initial.empty() ? -1 : initial++);
+                                    number_[static_cast<size_t>(state.output)],
+                                    state.initial.empty() ? -1 : initial++);
     }
     return builder_.CreateVector(list.data, list.size);
   }
 
   Offset<flatbuffers::Vector<Offset<schema::ImageInput>>> write_images() {
-    const Span<Offset<schema::ImageInput>> list = arena_.make<Offset<schema::ImageInput>>(graph_.images.size());
+    const Span<Offset<schema::ImageInput>> list =
+        arena_.make<Offset<schema::ImageInput>>(graph_.images.size());
     for (size_t i = 0; i < list.size; ++i) {
       const ImageInput& image = graph_.images[i];
       const auto channels = static_cast<size_t>(image.channels);
       const auto mean = builder_.CreateVector(image.mean, channels);
       const auto norm = builder_.CreateVector(image.norm, channels);
       list[i] = schema::CreateImageInput(builder_, image.input, static_cast<schema::ColorOrder>(image.color),
-                                         static_cast<schema::ResizeMode>(image.resize), mean, norm, vector(image.table));
+                                         static_cast<schema::ResizeMode>(image.resize), mean, norm,
+                                         vector(image.table));
     }
     return builder_.CreateVector(list.data, list.size);
   }
@@ -226,7 +236,8 @@ class Writer {
     for (size_t i = 0; i < list.size; ++i) {
       const GraphNormStatistics& entry = graph_.norm_statistics[i];
       const auto mean = vector(entry.mean);
-      list[i] = schema::CreateNormStatistics(builder_, number_[static_cast<size_t>(entry.tensor)], mean, vector(entry.deviation));
+      list[i] = schema::CreateNormStatistics(builder_, number_[static_cast<size_t>(entry.tensor)], mean,
+                                             vector(entry.deviation));
     }
     return builder_.CreateVector(list.data, list.size);
   }
@@ -263,8 +274,9 @@ size_t file_bound(const Graph& graph) {
 // Lists that the writer keeps beside the file while it writes.
 size_t list_bound(const Graph& graph) {
   constexpr size_t kSlack = 16;
-  size_t bytes = 8 * kSlack + 24 * graph.tensors.size() + 8 * (graph.nodes.size() + graph.states.size() + graph.images.size() +
-                                                              graph.norm_statistics.size());
+  size_t bytes =
+      8 * kSlack + 24 * graph.tensors.size() +
+      8 * (graph.nodes.size() + graph.states.size() + graph.images.size() + graph.norm_statistics.size());
   for (const GraphNode& node : graph.nodes) bytes += 2 * kSlack + 4 * (node.inputs.size + node.outputs.size);
   return bytes + 2 * kSlack + 4 * (graph.inputs.size() + graph.outputs.size());
 }
@@ -280,19 +292,22 @@ void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
 
 void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& arena) {
   const auto tensor = [&](int8_t input) -> const TensorInfo* {
-    const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size && node.inputs[static_cast<size_t>(input)] >= 0;
+    const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
+                       node.inputs[static_cast<size_t>(input)] >= 0;
     return there ? &graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(input)])] : nullptr;
   };
   const TensorInfo* const weights = tensor(rule.weight_input);
   const TensorInfo* const bias = tensor(rule.bias_input);
   const TensorInfo& input = *tensor(0);
   const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
-  if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() || input.quantization.scales.empty() ||
-      output.quantization.scales.empty() || weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
+  if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() ||
+      input.quantization.scales.empty() || output.quantization.scales.empty() ||
+      weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
     return;  // the operator's plan says what is wrong
   const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
   const float in_scale = input.quantization.scales[0];
-  const float out_scale = tensor(rule.residual_input) != nullptr ? node.options.intermediate_scale : output.quantization.scales[0];
+  const float out_scale = tensor(rule.residual_input) != nullptr ? node.options.intermediate_scale
+                                                                 : output.quantization.scales[0];
   const Span<float> multiplier = arena.make<float>(channels);
   const Span<int32_t> folded = arena.make<int32_t>(channels);
   if (arena.exhausted()) return;
@@ -316,13 +331,16 @@ size_t write_bound(const Graph& graph) { return file_bound(graph) + list_bound(g
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
   const size_t bound = file_bound(graph);
   auto* const place = static_cast<uint8_t*>(arena.allocate(bound, kModelAlignment));
-  if (place == nullptr) return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()), static_cast<int64_t>(bound)};
+  if (place == nullptr)
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
+                 static_cast<int64_t>(bound)};
   return Writer(graph, arena, {place, bound}).write();
 }
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
   for (GraphNode& node : graph.nodes) {
-    const int32_t index = find_op_index(ops, node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
+    const int32_t index =
+        find_op_index(ops, node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
     if (index == kNoOp || !node.options.multiplier.empty()) continue;
     const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
     if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);

@@ -61,7 +61,9 @@ size_t stride_of(size_t elements) {
 
 double TensorObserver::bin_width() const { return power_of_two(exponent); }
 
-double TensorObserver::bin_start(int32_t bin) const { return (bin - (two_sided != 0 ? kHalf : 0)) * bin_width(); }
+double TensorObserver::bin_start(int32_t bin) const {
+  return (bin - (two_sided != 0 ? kHalf : 0)) * bin_width();
+}
 
 void reset(TensorObserver& observer) { observer = TensorObserver{}; }
 
@@ -108,7 +110,8 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     for (int32_t i = 0; i < kBins; ++i) {
       const int32_t from_zero = i - (other.two_sided != 0 ? kHalf : 0);
       // Arithmetic shift: floor, for bins below zero too.
-      const int32_t bin = (shift > 30 ? (from_zero < 0 ? -1 : 0) : from_zero >> shift) + (o.two_sided != 0 ? kHalf : 0);
+      const int32_t bin =
+          (shift > 30 ? (from_zero < 0 ? -1 : 0) : from_zero >> shift) + (o.two_sided != 0 ? kHalf : 0);
       o.halves[half].counts[bin] += other.halves[half].counts[i];
     }
     o.min[half] = other.min[half] < o.min[half] ? other.min[half] : o.min[half];

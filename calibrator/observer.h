@@ -8,8 +8,8 @@ namespace intaglio {
 inline constexpr int32_t kBins = 2048;
 
 // Counts of values in bins of width 2^exponent. One-sided: bin i holds [i w, (i + 1) w). Two-sided, from the
-// first negative value on: [(i - kBins / 2) w, (i - kBins / 2 + 1) w). Widths double as the range grows: pairs of
-// bins add up, so the counts depend on the values alone.
+// first negative value on: [(i - kBins / 2) w, (i - kBins / 2 + 1) w). Widths double as the range grows:
+// pairs of bins add up, so the counts depend on the values alone.
 struct Histogram {
   uint32_t counts[kBins];
 };
@@ -20,7 +20,7 @@ inline constexpr int32_t kMinExponent = -60;
 struct TensorObserver {
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
   uint32_t two_sided = 0;           // 0 or 1
-  float min[2] = {};                // over all elements, zero included; by half: samples with an even, an odd digest
+  float min[2] = {};  // over all elements, zero included; by half: samples with an even, an odd digest
   float max[2] = {};
   uint32_t samples[2] = {};
   Histogram halves[2];

@@ -11,7 +11,8 @@ void add_row(const T* row, int32_t channels, int32_t zero_point, double* sums) {
 }
 
 template <typename T>
-void window_sums(const TensorInfo& in, const TensorInfo& out, const Window2d& w, const T* data, Span<double> sums) {
+void window_sums(const TensorInfo& in, const TensorInfo& out, const Window2d& w, const T* data,
+                 Span<double> sums) {
   const int32_t h = in.shape[1], width = in.shape[2], channels = in.shape[3];
   for (int32_t batch = 0; batch < in.shape[0]; ++batch)
     for (int32_t oy = 0; oy < out.shape[1]; ++oy)
@@ -30,8 +31,8 @@ void window_sums(const TensorInfo& in, const TensorInfo& out, const Window2d& w,
 }
 
 template <typename T>
-void sums_of(const TensorInfo& in, const TensorInfo& out, bool windowed, const Window2d& window, const void* data,
-             Span<double> sums) {
+void sums_of(const TensorInfo& in, const TensorInfo& out, bool windowed, const Window2d& window,
+             const void* data, Span<double> sums) {
   const auto* values = static_cast<const T*>(data);
   if (windowed) return window_sums(in, out, window, values, sums);
   const auto k = static_cast<int64_t>(sums.size), rows = in.shape.elements() / k;
@@ -39,7 +40,9 @@ void sums_of(const TensorInfo& in, const TensorInfo& out, bool windowed, const W
     add_row(values + row * k, static_cast<int32_t>(k), in.quantization.zero_point, sums.data);
 }
 
-bool is_windowed(const Model& model, const NodeInfo& node) { return model.tensor(node.inputs[1]).shape.rank > 2; }
+bool is_windowed(const Model& model, const NodeInfo& node) {
+  return model.tensor(node.inputs[1]).shape.rank > 2;
+}
 
 }  // namespace
 

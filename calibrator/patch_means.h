@@ -1,5 +1,5 @@
-// Mean inputs of layers with weights, tap by tap: a layer's mean output is linear in them, which gives the error
-// that quantization adds to each output channel exactly, borders included.
+// Mean inputs of layers with weights, tap by tap: a layer's mean output is linear in them, which gives the
+// error that quantization adds to each output channel exactly, borders included.
 #pragma once
 
 #include "calibrator/arena.h"
@@ -24,7 +24,8 @@ double mean_output(const NodeInfo& node, const Shape& weights_shape, const Weigh
   double sum = 0.0;
   if (weights_shape.rank == 2) {
     const int64_t k = weights_shape[1];
-    for (int64_t i = 0; i < k; ++i) sum += static_cast<double>(weights[c * k + i]) * means[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < k; ++i)
+      sum += static_cast<double>(weights[c * k + i]) * means[static_cast<size_t>(i)];
     return sum;
   }
   if (weights_shape.rank == 3) {  // depthwise [kh, kw, c * multiplier]
@@ -32,7 +33,8 @@ double mean_output(const NodeInfo& node, const Shape& weights_shape, const Weigh
     const auto channels = static_cast<int64_t>(means.size) / taps;
     const int64_t from = c / (outputs / channels);
     for (int64_t tap = 0; tap < taps; ++tap)
-      sum += static_cast<double>(weights[tap * outputs + c]) * means[static_cast<size_t>(tap * channels + from)];
+      sum +=
+          static_cast<double>(weights[tap * outputs + c]) * means[static_cast<size_t>(tap * channels + from)];
     return sum;
   }
   const int64_t taps = int64_t{weights_shape[1]} * weights_shape[2], depth = weights_shape[3];

@@ -29,7 +29,9 @@ uint64_t total(const TensorObserver& o) {
 Range percentile_range(const TensorObserver& o, double share) {
   const Range seen = seen_range(o);
   const double spare = static_cast<double>(total(o)) * (1.0 - share) / 2.0;
-  const auto in_bin = [&o](int32_t bin) { return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin]; };
+  const auto in_bin = [&o](int32_t bin) {
+    return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin];
+  };
   int32_t first = 0, last = kBins - 1;
   for (double left_out = in_bin(first); left_out <= spare && first < last; left_out += in_bin(++first)) {
   }
@@ -56,13 +58,15 @@ double best_factor(int32_t first, int32_t last, Score&& score) {
 Range mse_range(const TensorObserver& o) {
   const Range seen = seen_range(o);
   const double factor = best_factor(6, 32, [&](double f) {
-    return quantization_error(o, o.halves[0], scaled(seen, f)) + quantization_error(o, o.halves[1], scaled(seen, f));
+    return quantization_error(o, o.halves[0], scaled(seen, f)) +
+           quantization_error(o, o.halves[1], scaled(seen, f));
   });
   return scaled(seen, factor);
 }
 
-// Few samples do not show the largest values that will come: one half's min-max range, made wider or narrower, is
-// scored on the values of the other half, and the factor that serves both ways is taken for the whole.
+// Few samples do not show the largest values that will come: one half's min-max range, made wider or
+// narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
+// whole.
 Range auto_range(const TensorObserver& o) {
   constexpr double kUnseen = 1.5;  // room for what one sample cannot show
   const Range seen = seen_range(o);

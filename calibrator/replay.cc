@@ -19,7 +19,8 @@ Error Replay::load(int32_t i) {
     if (source_ == nullptr) memcpy(view.data, golden, view.info.bytes());
     golden += view.info.bytes();
   }
-  if (source_ != nullptr && !source_->load(source_->context, i, {inputs, count})) return {Status::kSamplesDiffer, -1, -1, i};
+  if (source_ != nullptr && !source_->load(source_->context, i, {inputs, count}))
+    return {Status::kSamplesDiffer, -1, -1, i};
   return kNoError;
 }
 

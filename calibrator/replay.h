@@ -9,7 +9,8 @@ namespace intaglio {
 class Replay {
  public:
   // `golden` holds one sample, used where there is no source.
-  Replay(Session& fp32, const SampleSource* source, Span<uint8_t> golden) : fp32_(fp32), source_(source), golden_(golden) {}
+  Replay(Session& fp32, const SampleSource* source, Span<uint8_t> golden)
+      : fp32_(fp32), source_(source), golden_(golden) {}
 
   int32_t count() const { return source_ == nullptr ? 1 : source_->count; }
   // Writes sample `i` into the FP32 session's inputs.

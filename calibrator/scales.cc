@@ -1,7 +1,7 @@
 #include "calibrator/scales.h"
 
-#include "runtime/real_functions.h"
 #include "runtime/quantization_range.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
@@ -35,8 +35,8 @@ void for_each(const ChannelWalk& walk, Visit&& visit) {
 double magnitude(double x) { return x < 0 ? -x : x; }
 
 // Codes of one channel for a scale. Returns whether the accumulator proof holds.
-bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double bias, float in_scale, float scale,
-                      double largest, Span<int8_t> codes, int32_t* bias_code) {
+bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double bias, float in_scale,
+                      float scale, double largest, Span<int8_t> codes, int32_t* bias_code) {
   int64_t sum = 0;
   for_each(walk, [&](size_t i) {
     double code = round_even(static_cast<double>(weights[i]) / static_cast<double>(scale));
@@ -64,15 +64,17 @@ QuantParams params_of(const Range& range, bool symmetric) {
 int32_t quantize_value(float x, const QuantParams& params) {
   if (x != x) return params.zero_point;
   const float v = x / params.scale;
-  const auto lo = static_cast<float>(-128 - params.zero_point), hi = static_cast<float>(127 - params.zero_point);
+  const auto lo = static_cast<float>(-128 - params.zero_point),
+             hi = static_cast<float>(127 - params.zero_point);
   const float clamped = v > lo ? (v < hi ? v : hi) : lo;
   return static_cast<int32_t>(round_even(static_cast<double>(clamped))) + params.zero_point;
 }
 
-QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis, Span<const float> bias,
-                                  float in_scale, int32_t weight_bits, Arena& arena) {
+QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
+                                  Span<const float> bias, float in_scale, int32_t weight_bits, Arena& arena) {
   const auto channels = static_cast<size_t>(shape[axis]);
-  QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels), arena.make<int32_t>(channels)};
+  QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
+                          arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
   const double largest = weight_bits == 7 ? 63.0 : 127.0;
   for (size_t c = 0; c < channels; ++c) {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "calibrator/evaluate.h"
+#include "calibrator/host/host_arena.h"
 #include "cli/class_scores.h"
-#include "importers/host_arena.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "calibrator/graph.h"
+#include "calibrator/host/host_arena.h"
 #include "calibrator/host/outcome.h"
-#include "importers/host_arena.h"
 
 namespace intaglio {
 

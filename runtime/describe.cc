@@ -59,12 +59,38 @@ StatusText status_text(Status status) {
 }
 
 constexpr const char* kOpNames[] = {
-    "None", "Conv2D", "DepthwiseConv2D", "FullyConnected", "Add", "AvgPool2D",
-    "MaxPool2D", "Mean", "Softmax", "Reshape", "Transpose", "Quantize",
-    "Dequantize", "Lookup", "Clamp", "Mul", "Sub", "Concat",
-    "Pad", "StridedSlice", "Gather", "Resize", "PRelu", "LeakyRelu",
-    "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Swish", "Gelu",
-    "Exp", "Abs",
+    "None",
+    "Conv2D",
+    "DepthwiseConv2D",
+    "FullyConnected",
+    "Add",
+    "AvgPool2D",
+    "MaxPool2D",
+    "Mean",
+    "Softmax",
+    "Reshape",
+    "Transpose",
+    "Quantize",
+    "Dequantize",
+    "Lookup",
+    "Clamp",
+    "Mul",
+    "Sub",
+    "Concat",
+    "Pad",
+    "StridedSlice",
+    "Gather",
+    "Resize",
+    "PRelu",
+    "LeakyRelu",
+    "Sigmoid",
+    "Tanh",
+    "HardSwish",
+    "HardSigmoid",
+    "Swish",
+    "Gelu",
+    "Exp",
+    "Abs",
 };
 static_assert(sizeof kOpNames / sizeof kOpNames[0] == kOpCount);
 
@@ -84,7 +110,9 @@ void put_tensor(Line& line, int32_t index, const Model* model) {
 }
 
 void put_field(Line& line, const char* field, size_t length, const Error& error, const Model* model) {
-  const auto is = [&](const char* name) { return strlen(name) == length && memcmp(field, name, length) == 0; };
+  const auto is = [&](const char* name) {
+    return strlen(name) == length && memcmp(field, name, length) == 0;
+  };
   if (is("value")) line.put_number(error.value);
   if (is("limit")) line.put_number(error.limit);
   if (is("node")) line.put_number(error.node);

@@ -69,8 +69,10 @@ class OverlapCheck {
     if (n < 0 || last_uses_[static_cast<size_t>(input)] != n) return false;
     const NodeInfo node = model_.node(n);
     const OpDef* const def = find_op(ops_, model_, node);
-    if (def == nullptr || def->alias_input < 0 || static_cast<size_t>(def->alias_input) >= node.inputs.size) return false;
-    if (node.outputs[0] != tensor || node.inputs[static_cast<size_t>(def->alias_input)] != input) return false;
+    if (def == nullptr || def->alias_input < 0 || static_cast<size_t>(def->alias_input) >= node.inputs.size)
+      return false;
+    if (node.outputs[0] != tensor || node.inputs[static_cast<size_t>(def->alias_input)] != input)
+      return false;
     for (size_t i = 0; i < node.inputs.size; ++i)  // read elsewhere too: overwritten while still needed
       if (static_cast<int32_t>(i) != def->alias_input && node.inputs[i] == input) return false;
     return model_.activation_offset(tensor) == model_.activation_offset(input) &&

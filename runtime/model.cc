@@ -41,7 +41,8 @@ Error check_container(Span<const uint8_t> bytes) {
     return {Status::kFileTooSmall, -1, -1, size, kMinModelBytes};
   if (bytes.size > kMaxModelBytes) return {Status::kFileTooLarge, -1, -1, size, kMaxModelBytes};
   const size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data) % kModelAlignment;
-  if (misaligned != 0) return {Status::kMisaligned, -1, -1, static_cast<int64_t>(misaligned), kModelAlignment};
+  if (misaligned != 0)
+    return {Status::kMisaligned, -1, -1, static_cast<int64_t>(misaligned), kModelAlignment};
   if (memcmp(bytes.data + 4, schema::ModelIdentifier(), 4) != 0) return {Status::kNotAModel};
   return kNoError;
 }
@@ -89,8 +90,9 @@ NodeOptions options_of(const schema::Node& node) {
                         static_cast<NearestRounding>(resample->rounding())};
   }
   if (const auto* w = node.window()) {
-    options.window = {w->kernel_h(),   w->kernel_w(), w->stride_h(),   w->stride_w(),  w->dilation_h(),       w->dilation_w(),
-                      w->pad_top(),    w->pad_left(), w->pad_bottom(), w->pad_right(), w->count_include_pad()};
+    options.window = {w->kernel_h(),   w->kernel_w(),   w->stride_h(),         w->stride_w(),
+                      w->dilation_h(), w->dilation_w(), w->pad_top(),          w->pad_left(),
+                      w->pad_bottom(), w->pad_right(),  w->count_include_pad()};
   }
   if (const auto* clamp = node.clamp()) {
     options.clamp_min = clamp->min();
@@ -136,7 +138,8 @@ TensorInfo Model::tensor(int32_t index) const {
     info.quantization = {span_of(quantization->scale()), quantization->zero_point(), quantization->axis()};
   }
   if (tensor.buffer() >= 0)
-    info.constant = span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(tensor.buffer()))->data());
+    info.constant =
+        span_of(root.buffers()->Get(static_cast<flatbuffers::uoffset_t>(tensor.buffer()))->data());
   return info;
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 using flatbuffers::uoffset_t;
 
-constexpr int32_t kMaxNodeTensors = 64;   // inputs, or outputs, of one node
-constexpr int32_t kMaxModelTensors = 256; // inputs, or outputs, of the model
+constexpr int32_t kMaxNodeTensors = 64;    // inputs, or outputs, of one node
+constexpr int32_t kMaxModelTensors = 256;  // inputs, or outputs, of the model
 constexpr size_t kMaxNameBytes = 255;
 
 int64_t count(uoffset_t size) { return static_cast<int64_t>(size); }
@@ -22,7 +22,12 @@ bool good_name(const flatbuffers::String* name) {
   const uint8_t* const end = at + name->size();
   while (at < end) {
     const uint32_t lead = *at++;
-    const int32_t more = lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
+    const int32_t more = lead < 0x80   ? 0
+                         : lead < 0xc2 ? -1
+                         : lead < 0xe0 ? 1
+                         : lead < 0xf0 ? 2
+                         : lead < 0xf5 ? 3
+                                       : -1;
     if (more < 0 || end - at < more) return false;
     uint32_t point = more == 0 ? lead : lead & (0x3fu >> more);
     for (int32_t i = 0; i < more; ++i, ++at) {
@@ -79,7 +84,8 @@ Error check_quantization(const schema::Tensor& tensor, int32_t index) {
   const int32_t axis = quantization->axis();
   if (axis < -1 || axis >= rank) return {Status::kBadQuantizationAxis, -1, index, axis, rank - 1};
   const int64_t expected = axis < 0 ? 1 : tensor.shape()->Get(static_cast<uoffset_t>(axis));
-  if (count(scale->size()) != expected) return {Status::kScaleCount, -1, index, count(scale->size()), expected};
+  if (count(scale->size()) != expected)
+    return {Status::kScaleCount, -1, index, count(scale->size()), expected};
   for (uoffset_t i = 0; i < scale->size(); ++i)
     if (!is_scale(scale->Get(i))) return {Status::kBadScale, -1, index, i};
   const int32_t zero_point = quantization->zero_point();
@@ -89,8 +95,7 @@ Error check_quantization(const schema::Tensor& tensor, int32_t index) {
   } else if (!is_zero_point(zero_point)) {
     return {Status::kBadZeroPoint, -1, index, zero_point, zero_point < 0 ? -128 : 127};
   }
-  if (quantization->group_size() != 0)
-    return {Status::kBadEnum, -1, index, quantization->group_size(), 0};
+  if (quantization->group_size() != 0) return {Status::kBadEnum, -1, index, quantization->group_size(), 0};
   return kNoError;
 }
 
@@ -99,7 +104,8 @@ Error check_tensor(const schema::Model& root, int32_t index) {
   if (!good_name(tensor.name())) return {Status::kBadString, -1, index};
   const auto dtype = static_cast<DType>(tensor.dtype());
   if (tensor.dtype() > schema::DType::MAX)
-    return {Status::kBadEnum, -1, index, static_cast<int64_t>(dtype), static_cast<int64_t>(schema::DType::MAX)};
+    return {Status::kBadEnum, -1, index, static_cast<int64_t>(dtype),
+            static_cast<int64_t>(schema::DType::MAX)};
   if (element_bytes(dtype) == 0 || dtype == DType::kS16)
     return {Status::kBadDType, -1, index, static_cast<int64_t>(dtype)};
   const int64_t rank = tensor.shape() == nullptr ? 0 : count(tensor.shape()->size());
@@ -165,7 +171,8 @@ Error check_node(const schema::Model& root, const Model& model, int32_t index, i
   const int32_t tensors = model.tensor_count();
   if (!good_name(node.name())) return {Status::kBadString, index};
   if (node.op() == schema::OpCode::None || node.op() > schema::OpCode::MAX)
-    return {Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()), static_cast<int64_t>(schema::OpCode::MAX)};
+    return {Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()),
+            static_cast<int64_t>(schema::OpCode::MAX)};
   if (const auto* requantization = node.requantization()) {
     if (requantization->rounding() != schema::Rounding::HalfEven)
       return {Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding())};
@@ -174,7 +181,9 @@ Error check_node(const schema::Model& root, const Model& model, int32_t index, i
     const auto unknown = [&](auto found) {
       using Enum = decltype(found);
       const bool bad = found > Enum::MAX;
-      return bad ? Error{Status::kBadEnum, index, -1, static_cast<int64_t>(found), static_cast<int64_t>(Enum::MAX)} : kNoError;
+      return bad ? Error{Status::kBadEnum, index, -1, static_cast<int64_t>(found),
+                         static_cast<int64_t>(Enum::MAX)}
+                 : kNoError;
     };
     ITG_TRY(unknown(resample->interpolation()));
     ITG_TRY(unknown(resample->coordinates()));
@@ -182,7 +191,8 @@ Error check_node(const schema::Model& root, const Model& model, int32_t index, i
   }
   for (const auto* list : {node.inputs(), node.outputs()}) {
     if (list == nullptr || list->size() == 0) return {Status::kInputCount, index, -1, 0, 1};
-    if (list->size() > kMaxNodeTensors) return {Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors};
+    if (list->size() > kMaxNodeTensors)
+      return {Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors};
   }
   for (const int32_t input : *node.inputs()) {
     if (input < -1 || input >= tensors) return {Status::kTensorIndex, index, -1, input, tensors};
@@ -239,7 +249,8 @@ Error check_images(const schema::Model& root, const Model& model) {
   for (int32_t i = 0; i < model.image_count(); ++i) {
     const auto& image = *root.images()->Get(static_cast<uoffset_t>(i));
     const int32_t inputs = static_cast<int32_t>(model.inputs().size);
-    if (image.input() < 0 || image.input() >= inputs) return {Status::kTensorIndex, -1, -1, image.input(), inputs};
+    if (image.input() < 0 || image.input() >= inputs)
+      return {Status::kTensorIndex, -1, -1, image.input(), inputs};
     const int32_t index = model.inputs()[static_cast<size_t>(image.input())];
     const auto bad = [&](int64_t channel) { return Error{Status::kBadImageInput, -1, index, channel}; };
     if (image.color() > schema::ColorOrder::MAX || image.resize() > schema::ResizeMode::MAX) return bad(-1);
@@ -247,14 +258,18 @@ Error check_images(const schema::Model& root, const Model& model) {
     if (info.shape.rank != 4 || info.shape[0] != 1) return {Status::kBadRank, -1, index, info.shape.rank, 4};
     const int32_t channels = info.shape[3];
     if (channels > kMaxImageChannels) return bad(channels);
-    const auto holds = [&](const auto* list, int64_t size) { return list != nullptr && count(list->size()) == size; };
+    const auto holds = [&](const auto* list, int64_t size) {
+      return list != nullptr && count(list->size()) == size;
+    };
     if (!holds(image.mean(), channels) || !holds(image.norm(), channels)) return bad(-1);
     for (uoffset_t c = 0; c < static_cast<uoffset_t>(channels); ++c) {
       const float mean = image.mean()->Get(c), norm = image.norm()->Get(c);
-      if (!(mean >= -FLT_MAX && mean <= FLT_MAX && norm >= -FLT_MAX && norm <= FLT_MAX) || norm == 0.0f) return bad(c);
+      if (!(mean >= -FLT_MAX && mean <= FLT_MAX && norm >= -FLT_MAX && norm <= FLT_MAX) || norm == 0.0f)
+        return bad(c);
     }
     const bool is_s8 = info.dtype == DType::kS8;
-    if (!is_s8 && info.dtype != DType::kF32) return {Status::kBadDType, -1, index, static_cast<int64_t>(info.dtype)};
+    if (!is_s8 && info.dtype != DType::kF32)
+      return {Status::kBadDType, -1, index, static_cast<int64_t>(info.dtype)};
     if (is_s8 ? !holds(image.table(), int64_t{256} * channels) : image.table() != nullptr) return bad(-1);
   }
   return kNoError;
@@ -264,7 +279,8 @@ Error check_images(const schema::Model& root, const Model& model) {
 Error check_origins(const Model& model) {
   for (int32_t i = 0; i < model.tensor_count(); ++i) {
     if (model.tensor(i).is_constant() || is_model_input(model, i)) continue;
-    if (!is_written_before(model, i, model.node_count())) return {Status::kNotProduced, model.node_count(), i};
+    if (!is_written_before(model, i, model.node_count()))
+      return {Status::kNotProduced, model.node_count(), i};
   }
   for (const int32_t output : model.outputs())
     if (is_model_input(model, output)) return {Status::kWritesConstant, -1, output};

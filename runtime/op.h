@@ -81,23 +81,23 @@ enum class OutputRule : uint8_t {
 // A constant table that the int8 form takes as its last input.
 enum class TableRule : uint8_t {
   kNone,
-  kUnary,    // s8[256], index code + 128, from `unary`; the int8 node is a Lookup
+  kUnary,            // s8[256], index code + 128, from `unary`; the int8 node is a Lookup
   kUnaryPerChannel,  // s8[C, 256] for the last axis, from `unary_per_channel`; the int8 node is a Lookup
-  kSoftmax,  // s32[256]: T[d] = rne(exp(-d * s_in) * 2^k)
+  kSoftmax,          // s32[256]: T[d] = rne(exp(-d * s_in) * 2^k)
 };
 
 struct QuantRule {
   OutputRule output = OutputRule::kObserved;
   float fixed_scale = 0.0f;
   int32_t fixed_zero_point = 0;
-  int8_t weight_input = -1;    // which input holds weights; -1: none
-  int8_t weight_axis = 0;      // their output channels' axis
-  int8_t bias_input = -1;      // int32, scale s_in * s_w[c]
-  int8_t residual_input = -1;  // a convolution's: added after the sum is quantized
-  bool folds_residual = false; // an Add: a convolution before it may take it in as its residual
+  int8_t weight_input = -1;       // which input holds weights; -1: none
+  int8_t weight_axis = 0;         // their output channels' axis
+  int8_t bias_input = -1;         // int32, scale s_in * s_w[c]
+  int8_t residual_input = -1;     // a convolution's: added after the sum is quantized
+  bool folds_residual = false;    // an Add: a convolution before it may take it in as its residual
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
-  int8_t index_input = -1;     // a constant of s32 in both forms, copied as it is; -1: none
-  int8_t parameter_input = -1; // a constant of C reals that the table takes in; the Lookup does not read it
+  int8_t index_input = -1;        // a constant of s32 in both forms, copied as it is; -1: none
+  int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
   double (*unary)(const NodeOptions& options, double x) = nullptr;
   // `parameter`: the channel's own of the parameter input.

@@ -20,20 +20,23 @@ namespace {
 
 constexpr uint64_t kMaxNeed = uint64_t{1} << 31;
 
-uint64_t align_up(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+uint64_t align_up(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 NodeView view_node(const Model& model, int32_t index) { return {index, model.node(index), &model}; }
 
 struct PersistentLayout {
-  uint64_t states;   // offset of the state tensors' values
-  uint64_t packed;   // offset of what the nodes keep
+  uint64_t states;  // offset of the state tensors' values
+  uint64_t packed;  // offset of what the nodes keep
 };
 
 // [ NodeRecord a node | state values | what each node keeps, every piece 64-aligned ]
 // While create() checks overlaps the room behind the records holds one int32 a tensor.
 PersistentLayout persistent_layout(const Model& model, size_t record_bytes) {
   PersistentLayout layout;
-  layout.states = align_up(uint64_t{record_bytes} * static_cast<uint64_t>(model.node_count()), kMemoryAlignment);
+  layout.states =
+      align_up(uint64_t{record_bytes} * static_cast<uint64_t>(model.node_count()), kMemoryAlignment);
   uint64_t end = layout.states;
   for (int32_t i = 0; i < model.state_count(); ++i)
     end += align_up(model.tensor(model.state(i).input).bytes(), kTensorAlignment);
@@ -41,7 +44,8 @@ PersistentLayout persistent_layout(const Model& model, size_t record_bytes) {
   return layout;
 }
 
-Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context, int32_t* op, NodePlan* plan) {
+Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context, int32_t* op,
+                NodePlan* plan) {
   const NodeView node = view_node(model, index);
   *op = find_op_index(ops, node.info.op, node.output().dtype);
   if (*op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
@@ -50,7 +54,8 @@ Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext
 
 Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
   const int32_t width = options.executor.width;
-  if (width < 1 || width > Executor::kMaxWidth) return Error{Status::kBadExecutor, -1, -1, width, Executor::kMaxWidth};
+  if (width < 1 || width > Executor::kMaxWidth)
+    return Error{Status::kBadExecutor, -1, -1, width, Executor::kMaxWidth};
   PlanContext context;
   context.isa = for_this_cpu ? options.isa & cpu_isa() & kCompiledIsa : options.isa;
   context.width = options.executor.parallel_for == nullptr ? 1 : width;
@@ -74,9 +79,11 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
     bool reused = false;
     for (int32_t n = 0; n <= index; ++n)
       for (const int32_t output : model.node(n).outputs)
-        reused = reused || (output != input && last_use(model, output, n) >= index &&
-                            model.activation_offset(output) < model.activation_offset(input) + model.tensor(input).bytes() &&
-                            model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes());
+        reused =
+            reused ||
+            (output != input && last_use(model, output, n) >= index &&
+             model.activation_offset(output) < model.activation_offset(input) + model.tensor(input).bytes() &&
+             model.activation_offset(input) < model.activation_offset(output) + model.tensor(output).bytes());
     if (!reused) memset(run.activations + model.activation_offset(input), 0xa5, model.tensor(input).bytes());
   }
 }
@@ -115,7 +122,9 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
   const uint64_t persistent = layout.packed + packed;
   SessionNeeds needs;
   const uint64_t larger = persistent > last_uses ? persistent : last_uses;
-  if (larger > kMaxNeed) return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(larger), static_cast<int64_t>(kMaxNeed)};
+  if (larger > kMaxNeed)
+    return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(larger),
+                 static_cast<int64_t>(kMaxNeed)};
   needs.persistent_bytes = static_cast<size_t>(larger);
   needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);
@@ -149,7 +158,8 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
     ITG_TRY(plan_node(model, ops, i, *context, &op, &plan));
     records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(op)};
     const OpDef& def = *ops[static_cast<size_t>(op)];
-    if (plan.persistent_bytes > 0) def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
+    if (plan.persistent_bytes > 0)
+      def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
     offset += align_up(plan.persistent_bytes, kMemoryAlignment);
   }
   session.reset();
@@ -160,7 +170,8 @@ TensorView Session::tensor(int32_t index) const {
   TensorView view;
   view.info = model_.tensor(index);
   const uint32_t offset = model_.activation_offset(index);
-  view.data = offset == Model::kNoOffset ? const_cast<uint8_t*>(view.info.constant.data) : memory_.activations.data + offset;
+  view.data = offset == Model::kNoOffset ? const_cast<uint8_t*>(view.info.constant.data)
+                                         : memory_.activations.data + offset;
   return view;
 }
 
@@ -196,7 +207,8 @@ void Session::run() {
     value += align_up(input.info.bytes(), kTensorAlignment);
   }
   if (options_.observer.on_tensor != nullptr)
-    for (const int32_t input : model_.inputs()) options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
+    for (const int32_t input : model_.inputs())
+      options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
   run_nodes(0, model_.node_count());
   value = states;
   for (int32_t i = 0; i < model_.state_count(); ++i) {

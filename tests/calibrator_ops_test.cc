@@ -241,7 +241,8 @@ TEST_CASE("memory for many tables, indices and requantized inputs is measured in
   CHECK(round_trip({1, 8, 6, 360}, many).decibels > 25.0);
 }
 
-TEST_CASE("one tensor concatenated many times is requantized each time, within the memory that was measured") {
+TEST_CASE(
+    "one tensor concatenated many times is requantized each time, within the memory that was measured") {
   const auto same = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     std::vector<int32_t> parts(60, x);
     parts.push_back(constant(b, "wide", kStem, -90.0f, 90.0f, 6));

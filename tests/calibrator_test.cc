@@ -1,4 +1,5 @@
-// The calibrator's promises: same bytes whatever order, threads or interruptions; memory as measured; all or nothing.
+// The calibrator's promises: same bytes whatever order, threads or interruptions; memory as measured; all or
+// nothing.
 #include "intaglio/calibrator.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +37,8 @@ SampleSource source_of(const Samples& samples) {
 // A calibrator over a model, in an allocation of exactly what it measures.
 class Bench {
  public:
-  explicit Bench(const AlignedBytes& model_bytes, const CalibratorOptions& options = {}) : model_(model_bytes.view()) {
+  explicit Bench(const AlignedBytes& model_bytes, const CalibratorOptions& options = {})
+      : model_(model_bytes.view()) {
     const Result<Model> model = Model::open(model_.view());
     REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
     const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
@@ -81,7 +83,8 @@ class Bench {
   AlignedBytes model_, memory_;
 };
 
-std::vector<uint8_t> calibrate(const AlignedBytes& model, const Samples& samples, const CalibratorOptions& options = {}) {
+std::vector<uint8_t> calibrate(const AlignedBytes& model, const Samples& samples,
+                               const CalibratorOptions& options = {}) {
   Bench bench(model, options);
   bench.add(samples);
   return bench.finish(&samples);
@@ -106,7 +109,8 @@ Executor thread_executor(int32_t width) {
 TEST_CASE("an int8 model comes out that is close to the FP32 one") {
   const AlignedBytes model = small_cnn();
   const Samples samples = small_cnn_samples(16);
-  for (const RangeMethod method : {RangeMethod::kAuto, RangeMethod::kMinMax, RangeMethod::kPercentile, RangeMethod::kMse}) {
+  for (const RangeMethod method :
+       {RangeMethod::kAuto, RangeMethod::kMinMax, RangeMethod::kPercentile, RangeMethod::kMse}) {
     CalibratorOptions options;
     options.method = method;
     Bench bench(model, options);
@@ -236,8 +240,9 @@ TEST_CASE("bad samples are named") {
 
 TEST_CASE("degenerate samples give a model that runs") {
   const AlignedBytes model = small_cnn();
-  for (const Samples& samples : {Samples{std::vector<float>(360, 0.0f)}, Samples{std::vector<float>(360, 255.0f)},
-                                 Samples(3, small_cnn_samples(1)[0])}) {
+  for (const Samples& samples :
+       {Samples{std::vector<float>(360, 0.0f)}, Samples{std::vector<float>(360, 255.0f)},
+        Samples(3, small_cnn_samples(1)[0])}) {
     const auto bytes = calibrate(model, samples);
     CHECK(status_of(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size()))) == Status::kOk);
   }
@@ -254,8 +259,9 @@ TEST_CASE("nodes kept in float have Quantize and Dequantize at their borders alo
   REQUIRE_MESSAGE(mixed.error().ok(), text_of(mixed.error(), &mixed.model()));
   std::vector<Op> ops;
   for (int32_t n = 0; n < mixed.model().node_count(); ++n) ops.push_back(mixed.model().node(n).op);
-  const std::vector<Op> expected = {Op::kConv2d, Op::kDequantize, Op::kDepthwiseConv2d, Op::kConv2d, Op::kQuantize,
-                                    Op::kAdd,    Op::kMaxPool2d,  Op::kMean,            Op::kFullyConnected, Op::kSoftmax};
+  const std::vector<Op> expected = {Op::kConv2d,         Op::kDequantize, Op::kDepthwiseConv2d, Op::kConv2d,
+                                    Op::kQuantize,       Op::kAdd,        Op::kMaxPool2d,       Op::kMean,
+                                    Op::kFullyConnected, Op::kSoftmax};
   CHECK(ops == expected);
 }
 

@@ -19,7 +19,9 @@ AlignedBytes random_graph(Random& random) {
   const int32_t nodes = random.between(1, 25);
   for (int32_t n = 0; n < nodes; ++n) {
     const int32_t out = b.tensor("t" + std::to_string(n), DType::kF32, {1, width});
-    const auto pick = [&] { return made[static_cast<size_t>(random.between(0, static_cast<int32_t>(made.size()) - 1))]; };
+    const auto pick = [&] {
+      return made[static_cast<size_t>(random.between(0, static_cast<int32_t>(made.size()) - 1))];
+    };
     if (random.one_in(3)) {
       b.node(Op::kSoftmax, {made.back()}, {out});
     } else {

@@ -9,8 +9,8 @@
 #include "calibrator/joint.h"
 #include "calibrator/order_free_sum.h"
 #include "calibrator/ranges.h"
-#include "runtime/real_functions.h"
 #include "calibrator/scales.h"
+#include "runtime/real_functions.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 
@@ -36,7 +36,8 @@ std::vector<Sample> wild_samples(Random& random) {
   const int32_t count = random.between(2, 6);
   for (int32_t i = 0; i < count; ++i) {
     const float scale = std::ldexp(1.0f, random.between(-30, 20));
-    Sample sample = random.reals(static_cast<size_t>(random.between(1, 60)), random.one_in(2) ? 0.0f : -scale, scale);
+    Sample sample =
+        random.reals(static_cast<size_t>(random.between(1, 60)), random.one_in(2) ? 0.0f : -scale, scale);
     if (random.one_in(4)) sample[0] = -std::ldexp(1.0f, random.between(-140, -60));  // far below any bin
     samples.push_back(sample);
   }
@@ -91,7 +92,8 @@ TEST_CASE("ranges hold zero and, for min-max, every value") {
     CHECK(range.lo <= 0.0);
     CHECK(range.hi >= 0.0);
     for (const Sample& sample : samples)
-      for (const float x : sample) CHECK((range.lo <= static_cast<double>(x) && static_cast<double>(x) <= range.hi));
+      for (const float x : sample)
+        CHECK((range.lo <= static_cast<double>(x) && static_cast<double>(x) <= range.hi));
     CalibratorOptions mse;
     mse.method = RangeMethod::kMse;
     const Range narrow = choose_range(*o, {-infinity, infinity}, mse);
@@ -153,7 +155,8 @@ TEST_CASE("the accumulator proof widens the scale of deep channels") {
   HostArena memory;
   const int32_t dims[] = {1, 70000};
   const std::vector<float> weights(70000, 1.0f);
-  const QuantizedWeights q = quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f, 8, memory.arena());
+  const QuantizedWeights q =
+      quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f, 8, memory.arena());
   CHECK(bias_room({q.codes.data, q.codes.size}, {dims, 2}, 0, 0) >= 0);
   CHECK(q.codes[0] == 64);
 }
@@ -184,7 +187,8 @@ TEST_CASE("sums that no order changes") {
   Random random(2);
   for (int round = 0; round < 50; ++round) {
     std::vector<double> values;
-    for (int i = 0; i < 40; ++i) values.push_back(std::ldexp(static_cast<double>(random.real(0, 1)), random.between(-60, 30)));
+    for (int i = 0; i < 40; ++i)
+      values.push_back(std::ldexp(static_cast<double>(random.real(0, 1)), random.between(-60, 30)));
     OrderFreeSum forwards, backwards;
     for (const double v : values) forwards.add(v);
     for (size_t i = values.size(); i-- > 0;) backwards.add(values[i]);
@@ -195,7 +199,8 @@ TEST_CASE("sums that no order changes") {
 
 TEST_CASE("real functions against the machine's") {
   for (double x = -700; x < 700; x += 0.37) CHECK(std::fabs(exp_real(x) / std::exp(x) - 1) < 1e-13);
-  for (double x = 1e-300; x < 1e300; x *= 1.7) CHECK(std::fabs(log2_real(x) - std::log2(x)) < 1e-13 * std::fmax(1, std::fabs(std::log2(x))));
+  for (double x = 1e-300; x < 1e300; x *= 1.7)
+    CHECK(std::fabs(log2_real(x) - std::log2(x)) < 1e-13 * std::fmax(1, std::fabs(std::log2(x))));
   CHECK(round_even(0.5) == 0.0);
   CHECK(round_even(1.5) == 2.0);
   CHECK(round_even(-2.5) == -2.0);

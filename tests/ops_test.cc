@@ -17,12 +17,12 @@ namespace intaglio {
 namespace {
 
 using test::bits_of;
-using test::ModelBuilder;
-using test::Random;
-using test::RunningModel;
 using test::Dims;
 using test::elements;
+using test::ModelBuilder;
+using test::Random;
 using test::run_widths;
+using test::RunningModel;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 

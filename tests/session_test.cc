@@ -34,7 +34,8 @@ namespace {
 std::vector<float> sample() { return small_cnn_samples(1)[0]; }
 
 struct Opened {
-  explicit Opened(AlignedBytes model_bytes) : bytes(std::move(model_bytes)), model(*Model::open(bytes.view())) {}
+  explicit Opened(AlignedBytes model_bytes)
+      : bytes(std::move(model_bytes)), model(*Model::open(bytes.view())) {}
   AlignedBytes bytes;
   Model model;
 };
@@ -48,7 +49,8 @@ TEST_CASE("create takes exactly what measure says and refuses one byte less of e
     options.isa = mask;
     const Result<SessionNeeds> needs = Session::measure(opened.model, float_ops(), options);
     REQUIRE(static_cast<bool>(needs));
-    AlignedBytes persistent(needs->persistent_bytes), activations(needs->activation_bytes), scratch(needs->scratch_bytes);
+    AlignedBytes persistent(needs->persistent_bytes), activations(needs->activation_bytes),
+        scratch(needs->scratch_bytes);
     const SessionMemory memory{persistent.span(), activations.span(), scratch.span()};
     CHECK(static_cast<bool>(Session::create(opened.model, float_ops(), memory, options)));
 
@@ -59,15 +61,18 @@ TEST_CASE("create takes exactly what measure says and refuses one byte less of e
     CHECK(error.limit == static_cast<int64_t>(needs->persistent_bytes));
     less = memory;
     --less.activations.size;
-    CHECK(Session::create(opened.model, float_ops(), less, options).error().status == Status::kActivationsTooSmall);
+    CHECK(Session::create(opened.model, float_ops(), less, options).error().status ==
+          Status::kActivationsTooSmall);
     if (needs->scratch_bytes > 0) {
       less = memory;
       --less.scratch.size;
-      CHECK(Session::create(opened.model, float_ops(), less, options).error().status == Status::kScratchTooSmall);
+      CHECK(Session::create(opened.model, float_ops(), less, options).error().status ==
+            Status::kScratchTooSmall);
     }
     less = memory;
     less.activations.data += 4;
-    CHECK(Session::create(opened.model, float_ops(), less, options).error().status == Status::kMemoryMisaligned);
+    CHECK(Session::create(opened.model, float_ops(), less, options).error().status ==
+          Status::kMemoryMisaligned);
   }
 }
 
@@ -159,7 +164,8 @@ TEST_CASE("states live from run to run, reset() brings the start back") {
   b.output(sum);
   b.node(Op::kAdd, {x, memory}, {sum});
   static const float kInitial[] = {10.0f, 20.0f, 30.0f, 40.0f};
-  b.graph().states.push(b.arena(), {memory, sum, {reinterpret_cast<const uint8_t*>(kInitial), sizeof kInitial}});
+  b.graph().states.push(b.arena(),
+                        {memory, sum, {reinterpret_cast<const uint8_t*>(kInitial), sizeof kInitial}});
   RunningModel running(b.finish(), float_ops());
   REQUIRE_MESSAGE(running.error().ok(), text_of(running.error()));
   const std::vector<float> ones(4, 1.0f);
@@ -188,10 +194,11 @@ TEST_CASE("a plan that puts living tensors over each other is refused") {
 TEST_CASE("sessions share activation and scratch memory when they never run at once") {
   const Opened opened(small_cnn());
   const SessionNeeds needs = *Session::measure(opened.model, float_ops());
-  AlignedBytes first(needs.persistent_bytes), second(needs.persistent_bytes), activations(needs.activation_bytes),
-      scratch(needs.scratch_bytes);
+  AlignedBytes first(needs.persistent_bytes), second(needs.persistent_bytes),
+      activations(needs.activation_bytes), scratch(needs.scratch_bytes);
   Session a = *Session::create(opened.model, float_ops(), {first.span(), activations.span(), scratch.span()});
-  Session b = *Session::create(opened.model, float_ops(), {second.span(), activations.span(), scratch.span()});
+  Session b =
+      *Session::create(opened.model, float_ops(), {second.span(), activations.span(), scratch.span()});
   const auto input = sample();
   std::vector<float> outputs[2];
   for (Session* session : {&a, &b}) {

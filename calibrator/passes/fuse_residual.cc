@@ -7,7 +7,8 @@ namespace intaglio {
 namespace {
 
 const QuantRule* rule_of(const Graph& graph, const GraphNode& node) {
-  const int32_t index = find_op_index(all_ops(), node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
+  const int32_t index =
+      find_op_index(all_ops(), node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
   return index == kNoOp ? nullptr : &all_ops()[static_cast<size_t>(index)]->quant;
 }
 
@@ -20,7 +21,8 @@ bool read_once(const Graph& graph, int32_t tensor) {
   return reads == 1;
 }
 
-// The convolution that writes `tensor` for the Add at `add` alone; -1 where there is none that can take a residual.
+// The convolution that writes `tensor` for the Add at `add` alone; -1 where there is none that can take a
+// residual.
 int32_t feeding_convolution(const Graph& graph, size_t add, int32_t tensor) {
   for (size_t n = add; n-- > 0;) {
     const GraphNode& node = graph.nodes[n];
@@ -50,7 +52,8 @@ bool fuse(Graph& graph, Arena& arena, size_t add, int32_t convolution, int32_t r
   options.clamp_hi = node.options.clamp_hi;
   // Runs where the Add ran, so that the residual is there.
   node = {conv.op, conv.name, inputs, node.outputs, options, conv.source};
-  for (size_t n = static_cast<size_t>(convolution); n + 1 < graph.nodes.size(); ++n) graph.nodes[n] = graph.nodes[n + 1];
+  for (size_t n = static_cast<size_t>(convolution); n + 1 < graph.nodes.size(); ++n)
+    graph.nodes[n] = graph.nodes[n + 1];
   graph.nodes.resize_down(graph.nodes.size() - 1);
   return true;
 }
@@ -64,7 +67,9 @@ void fuse_residual(Graph& graph, Arena& arena) {
     if (rule == nullptr || !rule->folds_residual || node.inputs.size != 2) continue;
     const auto& a = graph.tensors[static_cast<size_t>(node.inputs[0])];
     const auto& b = graph.tensors[static_cast<size_t>(node.inputs[1])];
-    if (a.dtype != DType::kS8 || b.dtype != DType::kS8 || a.shape != b.shape || a.is_constant() || b.is_constant()) continue;
+    if (a.dtype != DType::kS8 || b.dtype != DType::kS8 || a.shape != b.shape || a.is_constant() ||
+        b.is_constant())
+      continue;
     // Of two convolutions the later one: its result then never has to wait in memory.
     const int32_t first = feeding_convolution(graph, n, node.inputs[0]);
     const int32_t second = feeding_convolution(graph, n, node.inputs[1]);

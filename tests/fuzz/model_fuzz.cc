@@ -17,7 +17,9 @@ using Memory = std::unique_ptr<uint8_t, Free>;
 
 Memory allocate(size_t size) {
   void* place = nullptr;
-  return Memory(posix_memalign(&place, kMemoryAlignment, size == 0 ? 1 : size) == 0 ? static_cast<uint8_t*>(place) : nullptr);
+  return Memory(posix_memalign(&place, kMemoryAlignment, size == 0 ? 1 : size) == 0
+                    ? static_cast<uint8_t*>(place)
+                    : nullptr);
 }
 
 void describe_error(const Error& error, const Model* model) {
@@ -61,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Memory memory = allocate(needs->total());
   if (memory == nullptr) return 0;
   memset(memory.get(), 0x5a, needs->total());
-  Result<Session> session = Session::create(*model, all_ops(), Session::split({memory.get(), needs->total()}, *needs));
+  Result<Session> session =
+      Session::create(*model, all_ops(), Session::split({memory.get(), needs->total()}, *needs));
   if (!session) {
     describe_error(session.error(), &*model);
     return 0;

@@ -1,11 +1,11 @@
-// Writes what the README's example runs on: a model that gives a 2x2 RGB picture back as 12 scores, and a frame
-// of 320 x 240 whose lower left quarter alone is red. The highest score is (row 1, column 0, red): 6.
+// Writes what the README's example runs on: a model that gives a 2x2 RGB picture back as 12 scores, and a
+// frame of 320 x 240 whose lower left quarter alone is red. The highest score is (row 1, column 0, red): 6.
 #include <cstdio>
 #include <fstream>
 #include <vector>
 
+#include "calibrator/host/host_arena.h"
 #include "calibrator/model_writer.h"
-#include "importers/host_arena.h"
 
 using namespace intaglio;
 
@@ -24,7 +24,8 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   const int32_t scores = add_tensor(graph, arena, "scores", DType::kS8, score_dims);
   const float scale = 1.0f / 255.0f;
   for (const int32_t tensor : {picture, scores})
-    graph.tensors[static_cast<size_t>(tensor)].quantization = {arena.copy(Span<const float>(&scale, 1)), -128, -1};
+    graph.tensors[static_cast<size_t>(tensor)].quantization = {arena.copy(Span<const float>(&scale, 1)), -128,
+                                                               -1};
   add_node(graph, arena, Op::kReshape, "flatten", {&picture, 1}, {&scores, 1});
   graph.inputs.push(arena, picture);
   graph.outputs.push(arena, scores);

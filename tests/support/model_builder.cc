@@ -20,28 +20,32 @@ AlignedBytes::AlignedBytes(Span<const uint8_t> source) : AlignedBytes(source.siz
   if (size_ > 0) memcpy(bytes_.get(), source.data, size_);
 }
 
-int32_t ModelBuilder::tensor(const std::string& name, DType dtype, const std::vector<int32_t>& dims, float scale,
-                             int32_t zero_point) {
+int32_t ModelBuilder::tensor(const std::string& name, DType dtype, const std::vector<int32_t>& dims,
+                             float scale, int32_t zero_point) {
   const int32_t index = add_tensor(graph_, arena(), name.c_str(), dtype, {dims.data(), dims.size()});
   if (scale != 0.0f) set_scales(index, {scale}, zero_point, -1);
   return index;
 }
 
 int32_t ModelBuilder::constant_bytes(const std::string& name, DType dtype, const std::vector<int32_t>& dims,
-                                     Span<const uint8_t> bytes, const std::vector<float>& scales, int32_t axis) {
+                                     Span<const uint8_t> bytes, const std::vector<float>& scales,
+                                     int32_t axis) {
   const int32_t index = add_constant(graph_, arena(), name.c_str(), dtype, {dims.data(), dims.size()}, bytes);
   if (!scales.empty()) set_scales(index, scales, 0, axis);
   return index;
 }
 
-void ModelBuilder::set_scales(int32_t tensor, const std::vector<float>& scales, int32_t zero_point, int32_t axis) {
+void ModelBuilder::set_scales(int32_t tensor, const std::vector<float>& scales, int32_t zero_point,
+                              int32_t axis) {
   graph_.tensors[static_cast<size_t>(tensor)].quantization = {
       arena().copy(Span<const float>(scales.data(), scales.size())), zero_point, axis};
 }
 
-GraphNode& ModelBuilder::node(Op op, const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
+GraphNode& ModelBuilder::node(Op op, const std::vector<int32_t>& inputs,
+                              const std::vector<int32_t>& outputs) {
   const std::string name = "node" + std::to_string(graph_.nodes.size());
-  return add_node(graph_, arena(), op, name.c_str(), {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()});
+  return add_node(graph_, arena(), op, name.c_str(), {inputs.data(), inputs.size()},
+                  {outputs.data(), outputs.size()});
 }
 
 AlignedBytes ModelBuilder::finish(OpList ops) {
@@ -50,7 +54,8 @@ AlignedBytes ModelBuilder::finish(OpList ops) {
   return AlignedBytes(*bytes);
 }
 
-RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions& options) : bytes_(std::move(bytes)) {
+RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions& options)
+    : bytes_(std::move(bytes)) {
   const Result<Model> model = Model::open(bytes_.view());
   error_ = model.error();
   if (!model) return;
@@ -67,7 +72,9 @@ RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions&
   if (session) session_ = *session;
 }
 
-Status status_of(AlignedBytes bytes, OpList ops) { return RunningModel(std::move(bytes), ops).error().status; }
+Status status_of(AlignedBytes bytes, OpList ops) {
+  return RunningModel(std::move(bytes), ops).error().status;
+}
 
 std::string text_of(const Error& error, const Model* model) {
   char text[512];

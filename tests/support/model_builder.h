@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/host/host_arena.h"
 #include "calibrator/model_writer.h"
-#include "importers/host_arena.h"
 #include "intaglio/session.h"
 
 namespace intaglio::test {
@@ -39,9 +39,10 @@ class ModelBuilder {
   int32_t tensor(const std::string& name, DType dtype, const std::vector<int32_t>& dims, float scale = 0.0f,
                  int32_t zero_point = 0);
   template <typename T>
-  int32_t constant(const std::string& name, DType dtype, const std::vector<int32_t>& dims, const std::vector<T>& values,
-                   const std::vector<float>& scales = {}, int32_t axis = -1) {
-    return constant_bytes(name, dtype, dims, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)},
+  int32_t constant(const std::string& name, DType dtype, const std::vector<int32_t>& dims,
+                   const std::vector<T>& values, const std::vector<float>& scales = {}, int32_t axis = -1) {
+    return constant_bytes(name, dtype, dims,
+                          {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)},
                           scales, axis);
   }
   GraphNode& node(Op op, const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs);
@@ -58,8 +59,8 @@ class ModelBuilder {
   AlignedBytes finish(OpList ops = all_ops());
 
  private:
-  int32_t constant_bytes(const std::string& name, DType dtype, const std::vector<int32_t>& dims, Span<const uint8_t> bytes,
-                         const std::vector<float>& scales, int32_t axis);
+  int32_t constant_bytes(const std::string& name, DType dtype, const std::vector<int32_t>& dims,
+                         Span<const uint8_t> bytes, const std::vector<float>& scales, int32_t axis);
   void set_scales(int32_t tensor, const std::vector<float>& scales, int32_t zero_point, int32_t axis);
 
   HostArena memory_;

@@ -25,14 +25,18 @@ AlignedBytes small_cnn(uint32_t seed) {
   Window2d same;
   same.kernel_h = same.kernel_w = 3;
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
-  GraphNode& conv = b.node(Op::kConv2d, {image, weights("stem/w", {8, 3, 3, 3}, 0.01f), weights("stem/b", {8}, 0.5f)}, {stem});
+  GraphNode& conv = b.node(
+      Op::kConv2d, {image, weights("stem/w", {8, 3, 3, 3}, 0.01f), weights("stem/b", {8}, 0.5f)}, {stem});
   conv.options.window = same;
   conv.options.clamp_min = 0.0f;
-  GraphNode& dw = b.node(Op::kDepthwiseConv2d, {stem, weights("depthwise/w", {3, 3, 8}, 0.6f), weights("depthwise/b", {8}, 0.2f)}, {depthwise});
+  GraphNode& dw =
+      b.node(Op::kDepthwiseConv2d,
+             {stem, weights("depthwise/w", {3, 3, 8}, 0.6f), weights("depthwise/b", {8}, 0.2f)}, {depthwise});
   dw.options.window = same;
   dw.options.clamp_min = 0.0f;
   dw.options.clamp_max = 6.0f;
-  b.node(Op::kConv2d, {depthwise, weights("project/w", {8, 1, 1, 8}, 0.5f), weights("project/b", {8}, 0.3f)}, {project});
+  b.node(Op::kConv2d, {depthwise, weights("project/w", {8, 1, 1, 8}, 0.5f), weights("project/b", {8}, 0.3f)},
+         {project});
   GraphNode& add = b.node(Op::kAdd, {project, stem}, {sum});
   add.options.clamp_min = 0.0f;
   GraphNode& pool = b.node(Op::kMaxPool2d, {sum}, {pooled});
@@ -56,7 +60,8 @@ std::vector<std::vector<float>> small_cnn_samples(size_t count, uint32_t seed) {
   for (size_t i = 0; i < count; ++i) {
     const float level = 60.0f + static_cast<float>(random.bits() % 130);
     std::vector<float> sample(12 * 10 * 3);
-    for (float& value : sample) value = static_cast<float>(static_cast<int>(level + random.real(-60.0f, 60.0f)));
+    for (float& value : sample)
+      value = static_cast<float>(static_cast<int>(level + random.real(-60.0f, 60.0f)));
     samples.push_back(sample);
   }
   return samples;

@@ -9,8 +9,9 @@
 
 namespace intaglio::test {
 
-// FP32: input "image" [1, 12, 10, 3]; conv + ReLU, depthwise + ReLU6, 1x1 conv added to the first (residual) + ReLU,
-// max pool, mean, fully connected, softmax over 5 classes: output "classes". With pixel preprocessing.
+// FP32: input "image" [1, 12, 10, 3]; conv + ReLU, depthwise + ReLU6, 1x1 conv added to the first (residual)
+// + ReLU, max pool, mean, fully connected, softmax over 5 classes: output "classes". With pixel
+// preprocessing.
 AlignedBytes small_cnn(uint32_t seed = 1);
 
 // Samples for it: pixels 0..255 around a level of their own.

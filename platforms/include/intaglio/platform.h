@@ -18,8 +18,8 @@ struct Executor {
                                void* argument);
 
   void* context = nullptr;
-  int32_t width = 1;                    // threads that may run at once, 1 to kMaxWidth; sizes the scratch
-  ParallelFor parallel_for = nullptr;   // nullptr: serial
+  int32_t width = 1;                   // threads that may run at once, 1 to kMaxWidth; sizes the scratch
+  ParallelFor parallel_for = nullptr;  // nullptr: serial
 
   static constexpr int32_t kMaxWidth = 64;
 };

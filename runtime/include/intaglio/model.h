@@ -47,10 +47,10 @@ enum class Op : uint16_t {
 };
 inline constexpr int32_t kOpCount = 32;
 
-inline constexpr uint16_t kFormatVersion = 0;     // of files that this library writes, and the newest it reads
-inline constexpr size_t kModelAlignment = 16;     // of the first byte of a model
-inline constexpr size_t kMemoryAlignment = 64;    // of the memory given to a session
-inline constexpr size_t kTensorAlignment = 16;    // of a tensor within the activation memory
+inline constexpr uint16_t kFormatVersion = 0;   // of files that this library writes, and the newest it reads
+inline constexpr size_t kModelAlignment = 16;   // of the first byte of a model
+inline constexpr size_t kMemoryAlignment = 64;  // of the memory given to a session
+inline constexpr size_t kTensorAlignment = 16;  // of a tensor within the activation memory
 inline constexpr size_t kMaxModelBytes = size_t{1} << 30;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 30;
 inline constexpr int32_t kMaxTensors = 16384;
@@ -86,21 +86,21 @@ struct NodeOptions {
   int32_t groups = 1;
   float clamp_min = -std::numeric_limits<float>::infinity();  // FP32: fused activation
   float clamp_max = std::numeric_limits<float>::infinity();
-  int32_t clamp_lo = -128;              // int8: the same in output codes
+  int32_t clamp_lo = -128;  // int8: the same in output codes
   int32_t clamp_hi = 127;
-  float intermediate_scale = 0.0f;      // int8 with a residual input: quantization of the sum before it
+  float intermediate_scale = 0.0f;  // int8 with a residual input: quantization of the sum before it
   int32_t intermediate_zero_point = 0;
-  Span<const float> multiplier;         // int8 convolutions: [oc]
-  Span<const int32_t> folded_bias;      // int8 convolutions: [oc]
-  Span<const int32_t> axes;             // Mean: reduced axes, ascending; Transpose: permutation
-  int32_t axis = 0;                     // Concat, Gather
-  Span<const int32_t> begin;            // of each axis. Pad: elements put before; StridedSlice: first index
-  Span<const int32_t> strides;          // StridedSlice: step of each axis, not 0; below 0 it walks back
-  Resample resample;                    // Resize
-  float alpha = 0.0f;                   // LeakyRelu: slope below 0; HardSigmoid: alpha * x + beta
+  Span<const float> multiplier;     // int8 convolutions: [oc]
+  Span<const int32_t> folded_bias;  // int8 convolutions: [oc]
+  Span<const int32_t> axes;         // Mean: reduced axes, ascending; Transpose: permutation
+  int32_t axis = 0;                 // Concat, Gather
+  Span<const int32_t> begin;        // of each axis. Pad: elements put before; StridedSlice: first index
+  Span<const int32_t> strides;      // StridedSlice: step of each axis, not 0; below 0 it walks back
+  Resample resample;                // Resize
+  float alpha = 0.0f;               // LeakyRelu: slope below 0; HardSigmoid: alpha * x + beta
   float beta = 0.0f;
-  float pad_value = 0.0f;               // Pad: the real number that it writes
-  int32_t add_bits = 15;                // int8 Add, Sub: bits of the larger multiplier, 15 to 20
+  float pad_value = 0.0f;  // Pad: the real number that it writes
+  int32_t add_bits = 15;   // int8 Add, Sub: bits of the larger multiplier, 15 to 20
 };
 
 struct NodeInfo {
@@ -112,9 +112,9 @@ struct NodeInfo {
 };
 
 struct StateInfo {
-  int32_t input = -1;            // tensor indices
+  int32_t input = -1;  // tensor indices
   int32_t output = -1;
-  Span<const uint8_t> initial;   // empty: zeros
+  Span<const uint8_t> initial;  // empty: zeros
 };
 
 // What calibrated a model; empty strings and zero for one that was not.
@@ -156,7 +156,7 @@ class Model {
 
   // The activation plan.
   size_t activation_bytes() const;
-  size_t activation_lower_bound() const;         // bytes of the largest set of tensors alive at once
+  size_t activation_lower_bound() const;             // bytes of the largest set of tensors alive at once
   uint32_t activation_offset(int32_t tensor) const;  // kNoOffset for a constant
 
   static constexpr uint32_t kNoOffset = 0xffffffffu;

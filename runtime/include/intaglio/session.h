@@ -22,9 +22,10 @@ struct SessionOptions {
 
 // Bytes of the three kinds of memory. Exact: one byte less is refused.
 struct SessionNeeds {
-  size_t persistent_bytes = 0;   // bookkeeping and packed weights; one for each session
-  size_t activation_bytes = 0;   // inputs, outputs and what lies between; sessions that never run at once may share it
-  size_t scratch_bytes = 0;      // working memory of one node; may be shared likewise
+  size_t persistent_bytes = 0;  // bookkeeping and packed weights; one for each session
+  size_t activation_bytes =
+      0;  // inputs, outputs and what lies between; sessions that never run at once may share it
+  size_t scratch_bytes = 0;  // working memory of one node; may be shared likewise
 
   // Of one block that Session::split() cuts into three.
   size_t total() const;
@@ -66,7 +67,7 @@ class Session {
   void reset();
 
   const Model& model() const { return model_; }
-  TensorView tensor(int32_t index) const;     // any tensor; an activation's data is valid as the observer's is
+  TensorView tensor(int32_t index) const;  // any tensor; an activation's data is valid as the observer's is
   const char* kernel_name(int32_t node) const;  // of the kernel chosen for it; "" where it has none
 
  private:

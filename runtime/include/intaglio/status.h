@@ -14,9 +14,11 @@ namespace intaglio {
   /* the container */                                                                                       \
   X(kFileTooSmall, 1, "{value} bytes are too few for a model file (at least {limit})")                      \
   X(kFileTooLarge, 2, "{value} bytes are too many for a model file (at most {limit})")                      \
-  X(kMisaligned, 3, "the model's bytes start {value} past a multiple of {limit}; copy them to an aligned place") \
+  X(kMisaligned, 3,                                                                                         \
+    "the model's bytes start {value} past a multiple of {limit}; copy them to an aligned place")            \
   X(kNotAModel, 4, "not an intaglio model: the identifier ITG1 is missing")                                 \
-  X(kNewerFormat, 5, "the model needs a reader of format {value}; this library reads up to {limit}: update the library") \
+  X(kNewerFormat, 5,                                                                                        \
+    "the model needs a reader of format {value}; this library reads up to {limit}: update the library")     \
   X(kBadStructure, 6, "the file is damaged: its tables do not hold together")                               \
   X(kBadChecksum, 7, "the file is damaged: its CRC-32 is {value}, recorded is {limit}")                     \
   X(kTooManyItems, 8, "{value} items where at most {limit} are allowed")                                    \
@@ -30,22 +32,22 @@ namespace intaglio {
   X(kInputMissing, 22, "input {value} is missing")                                                          \
   X(kInputCount, 23, "{value} inputs where {limit} are expected")                                           \
   X(kOutputCount, 24, "{value} outputs where {limit} are expected")                                         \
-  X(kNotProduced, 25, "{tensor} is read but nothing before node {node} writes it")                   \
-  X(kProducedTwice, 26, "{tensor} is written more than once")                                        \
-  X(kWritesConstant, 27, "{tensor} is a constant or an input and must not be written")               \
-  X(kConstantExpected, 28, "{tensor} must be a constant")                                            \
-  X(kActivationExpected, 29, "{tensor} must not be a constant")                                      \
-  X(kDuplicateTensor, 30, "{tensor} is listed twice")                                                \
+  X(kNotProduced, 25, "{tensor} is read but nothing before node {node} writes it")                          \
+  X(kProducedTwice, 26, "{tensor} is written more than once")                                               \
+  X(kWritesConstant, 27, "{tensor} is a constant or an input and must not be written")                      \
+  X(kConstantExpected, 28, "{tensor} must be a constant")                                                   \
+  X(kActivationExpected, 29, "{tensor} must not be a constant")                                             \
+  X(kDuplicateTensor, 30, "{tensor} is listed twice")                                                       \
   X(kBadState, 31, "state {value} does not pair an input with an output of the same type and shape")        \
   /* types and shapes */                                                                                    \
   X(kBadDType, 40, "element type {value} is not allowed here (expected {limit})")                           \
   X(kBadRank, 41, "rank {value} is not allowed here (expected {limit})")                                    \
   X(kBadDimension, 42, "dimension {value} is not allowed (1 to {limit})")                                   \
-  X(kTensorTooLarge, 43, "{tensor} is larger than {limit} bytes")                                    \
+  X(kTensorTooLarge, 43, "{tensor} is larger than {limit} bytes")                                           \
   X(kConstantSize, 44, "the constant holds {value} bytes, its shape needs {limit}")                         \
   X(kShapeMismatch, 45, "a dimension is {value} where {limit} is expected")                                 \
-  X(kConstantAlignment, 46, "{tensor} does not start at a multiple of {limit}")                    \
-  X(kNonFinite, 47, "{tensor} holds a value that is not finite (channel {value})")                   \
+  X(kConstantAlignment, 46, "{tensor} does not start at a multiple of {limit}")                             \
+  X(kNonFinite, 47, "{tensor} holds a value that is not finite (channel {value})")                          \
   /* attributes */                                                                                          \
   X(kBadKernel, 60, "window size {value} is not allowed (1 to {limit})")                                    \
   X(kBadStride, 61, "stride {value} is not allowed (1 to {limit})")                                         \
@@ -63,23 +65,23 @@ namespace intaglio {
   X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                           \
   X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")                \
   /* quantization */                                                                                        \
-  X(kQuantizationMissing, 80, "{tensor} needs a scale")                                              \
+  X(kQuantizationMissing, 80, "{tensor} needs a scale")                                                     \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                   \
   X(kScaleCount, 82, "{value} scales where {limit} are expected")                                           \
   X(kBadZeroPoint, 83, "zero point {value} is not allowed here (limit {limit})")                            \
   X(kBadQuantizationAxis, 84, "quantization axis {value} is not allowed here (expected {limit})")           \
-  X(kQuantizationMismatch, 85, "{tensor} must have the scale and zero point of the node's input")    \
+  X(kQuantizationMismatch, 85, "{tensor} must have the scale and zero point of the node's input")           \
   X(kBadMultiplier, 86, "requantization multiplier of channel {value} is not the one its scales give")      \
   X(kBadFoldedBias, 87, "folded bias of channel {value} is not the one its weights give")                   \
   X(kAccumulatorOverflow, 88, "the int32 accumulator of channel {value} can overflow")                      \
   X(kScaleRatio, 89, "the scales of two inputs and the output are too far apart for exact addition")        \
-  X(kBadAddBits, 91, "an addition with multipliers of {value} bits is not allowed (15 to {limit})")  \
+  X(kBadAddBits, 91, "an addition with multipliers of {value} bits is not allowed (15 to {limit})")         \
   X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                   \
   /* the memory plan */                                                                                     \
   X(kPlanSize, 100, "the plan holds {value} offsets for {limit} tensors")                                   \
-  X(kPlanOffset, 101, "{tensor} ends at {value}, past the {limit} activation bytes")                 \
-  X(kPlanAlignment, 102, "{tensor} is placed at {value}, not at a multiple of {limit}")              \
-  X(kPlanOverlap, 103, "{tensor} is placed over tensor {value}, which is still needed")              \
+  X(kPlanOffset, 101, "{tensor} ends at {value}, past the {limit} activation bytes")                        \
+  X(kPlanAlignment, 102, "{tensor} is placed at {value}, not at a multiple of {limit}")                     \
+  X(kPlanOverlap, 103, "{tensor} is placed over tensor {value}, which is still needed")                     \
   X(kPersistentTooSmall, 104, "persistent memory has {value} bytes, {limit} are needed")                    \
   X(kActivationsTooSmall, 105, "activation memory has {value} bytes, {limit} are needed")                   \
   X(kScratchTooSmall, 106, "scratch memory has {value} bytes, {limit} are needed")                          \
@@ -96,8 +98,8 @@ namespace intaglio {
   X(kNonFiniteActivation, 144, "sample {value} makes tensor {tensor} not finite; first at element {limit}") \
   X(kOtherGraph, 145, "the calibration state belongs to another model")                                     \
   X(kBadCalibrationState, 146, "the calibration state is damaged (offset {value})")                         \
-  X(kNotDeployable, 147, "{tensor} has a quantization that int8 cannot hold; keep its node in float") \
-  X(kNotFloat, 148, "{tensor} is not FP32: only FP32 models can be calibrated")                      \
+  X(kNotDeployable, 147, "{tensor} has a quantization that int8 cannot hold; keep its node in float")       \
+  X(kNotFloat, 148, "{tensor} is not FP32: only FP32 models can be calibrated")                             \
   X(kCancelled, 149, "cancelled")                                                                           \
   X(kReplayDiffers, 150, "the written model does not give the results it was checked with")                 \
   X(kSinkFailed, 151, "the finished model could not be stored")                                             \
@@ -126,8 +128,8 @@ inline constexpr Error kNoError{};
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
-  Result(const Error& error) : error_(error) {}        // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return error_.ok(); }
   const Error& error() const { return error_; }
@@ -143,11 +145,11 @@ class [[nodiscard]] Result {
 };
 
 // Returns from the enclosing function with the error that `expression` gives, if it gives one.
-#define ITG_TRY(expression)                                                   \
-  do {                                                                        \
-    if (const ::intaglio::Error itg_error = (expression); !itg_error.ok()) {  \
-      return itg_error;                                                       \
-    }                                                                         \
+#define ITG_TRY(expression)                                                  \
+  do {                                                                       \
+    if (const ::intaglio::Error itg_error = (expression); !itg_error.ok()) { \
+      return itg_error;                                                      \
+    }                                                                        \
   } while (false)
 
 }  // namespace intaglio

@@ -1,0 +1,73 @@
+// The memory of Calibrator::finish, counted before there is any.
+#include <cstring>
+
+#include "calibrator/calibrator_memory.h"
+#include "calibrator/patch_means.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+// Upper bound of an int8 layer's packed weights: no kernel pads channels and depth to more than these
+// multiples.
+size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
+  constexpr size_t kChannels = 64, kDepth = 16;
+  const auto round_up = [](size_t value, size_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+  };
+  const auto groups = static_cast<size_t>(options.groups < 1 ? 1 : options.groups);
+  const auto channels = static_cast<size_t>(weights.shape[axis]);
+  const bool depthwise = axis + 1 == weights.shape.rank;
+  const auto depth = depthwise ? size_t{1} : static_cast<size_t>(weights.shape.back(0));
+  const size_t taps = static_cast<size_t>(weights.shape.elements()) / channels / depth;
+  return groups * round_up((channels + groups - 1) / groups, kChannels) *
+             (taps * round_up(depth, kDepth) + 8) +
+         kMemoryAlignment;
+}
+
+}  // namespace
+
+size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
+  // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
+  constexpr size_t kTensorBytes = 2048, kNodeBytes = 3072, kTableBytes = 4 * 1024, kChannelBytes = 96,
+                   kSlack = 16384;
+  size_t bytes = kSlack, packed = 0, names = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    names += strlen(info.name);
+    bytes += kTensorBytes;
+    // A constant that stays as it is is held once more in the graph and in each file.
+    const bool shrinks = options.float_nodes.empty() && info.dtype == DType::kF32;
+    if (info.is_constant()) bytes += shrinks ? info.constant.size : 3 * info.constant.size;
+  }
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    names += strlen(node.name);
+    bytes += kNodeBytes + 16 * node.inputs.size;
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def == nullptr) continue;
+    if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
+    if (def->quant.inputs_as_output)  // a Lookup for each input
+      bytes += (2 * kTensorBytes + kNodeBytes) * node.inputs.size;
+    if (def->quant.parameter_input >= 0)  // a table a channel
+      bytes +=
+          4 * 256 *
+          static_cast<size_t>(
+              model.tensor(node.inputs[static_cast<size_t>(def->quant.parameter_input)]).shape.elements());
+    if (def->quant.weight_input < 0) continue;
+    const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
+    bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
+    bytes += static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
+    packed += packed_bound(weights, node.options, def->quant.weight_axis);
+    bytes += 24 * patch_size(model, node);
+  }
+  for (int32_t i = 0; i < model.image_count(); ++i)
+    bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
+  bytes += 8 * names;
+  const bool packs = (options.isa & cpu_isa()) != isa::kScalar;
+  const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + session.activation_bytes +
+                              4 * session.scratch_bytes + 4096;
+  return align_memory(bytes + int8_session);
+}
+
+}  // namespace intaglio
