@@ -50,7 +50,7 @@ class Planner {
       graph_.offsets[t] = block_of_[t] < 0
                               ? Model::kNoOffset
                               : static_cast<uint32_t>(best_.offsets[static_cast<size_t>(block_of_[t])]);
-    graph_.activation_bytes = best_.bytes;
+    graph_.activation_bytes = static_cast<size_t>(best_.bytes);
     return kNoError;
   }
 
