@@ -1,0 +1,201 @@
+// Every gemm and 3 x 3 depthwise kernel that runs here, on layers of real networks. 'peak' is the share of
+// the multiply-accumulates a second of the instruction that the kernel is built on, measured in the same run.
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <vector>
+
+#include "benchmarks/peak.h"
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
+#include "kernels/dwconv_3x3_s8.h"
+#include "kernels/gemm_f32.h"
+#include "kernels/gemm_s8.h"
+
+using namespace intaglio;
+
+namespace {
+
+// Starts at a multiple of 64, as a session's memory does.
+template <typename T>
+class Aligned {
+ public:
+  explicit Aligned(size_t count) : bytes_(count * sizeof(T) + 64) {
+    const auto start = reinterpret_cast<uintptr_t>(bytes_.data());
+    data_ = reinterpret_cast<T*>((start + 63) / 64 * 64);
+    for (size_t i = 0; i < count; ++i)
+      data_[i] = static_cast<T>(static_cast<int32_t>(i * 2654435761u >> 24) - 128);
+  }
+  T* data() { return data_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  T* data_;
+};
+
+template <typename Kernel>
+bool runs_here(const Kernel& kernel) {
+  return (kernel.isa & ~(cpu_isa() & kCompiledIsa)) == 0;
+}
+
+void report(benchmark::State& state, double macs, double peak) {
+  using benchmark::Counter;
+  state.counters["GMAC/s"] = Counter(macs * 1e-9, Counter::kIsIterationInvariantRate);
+  if (peak > 0) state.counters["peak"] = Counter(macs / peak, Counter::kIsIterationInvariantRate);
+}
+
+struct Product {
+  int32_t m, n, taps, k;
+};
+
+void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product& p) {
+  const auto m = static_cast<size_t>(p.m), n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k),
+             taps = static_cast<size_t>(p.taps), mr = static_cast<size_t>(kernel.mr);
+  Aligned<int8_t> x(m * k), w(n * taps * k), y(m * n);
+  Aligned<int32_t> bias(n);
+  Aligned<float> multiplier(n);
+  for (size_t i = 0; i < n; ++i) multiplier.data()[i] = 1e-4f;
+  Aligned<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, p.n, p.taps, p.k)));
+  gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.n, p.taps, p.k, packed.data());
+  Aligned<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, p.taps, p.k)));
+  std::vector<const int8_t*> rows(taps * mr);
+  GemmS8Args args{};
+  args.rows = rows.data();
+  args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : w.data();
+  args.folded_bias = bias.data();
+  args.multiplier = multiplier.data();
+  args.output_stride = n;
+  args.scratch = scratch.data();
+  args.requant = make_output_s8(3, -128, 127);
+  args.n = p.n;
+  args.taps = p.taps;
+  args.k = p.k;
+  for (auto _ : state) {
+    for (size_t first = 0; first < m; first += mr) {
+      const size_t count = m - first < mr ? m - first : mr;
+      for (size_t t = 0; t < taps; ++t)
+        for (size_t r = 0; r < count; ++r) rows[t * mr + r] = x.data() + (first + r) * k;
+      args.m = static_cast<int32_t>(count);
+      args.output = y.data() + first * n;
+      kernel.function(args);
+    }
+  }
+  report(state, static_cast<double>(m * n * taps * k), peak_s8(kernel.isa));
+}
+
+void gemm_f32(benchmark::State& state, const GemmF32Kernel& kernel, const Product& p) {
+  const auto m = static_cast<size_t>(p.m), n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k),
+             taps = static_cast<size_t>(p.taps), mr = static_cast<size_t>(kernel.mr);
+  Aligned<float> x(m * k), w(n * taps * k), y(m * n);
+  Aligned<float> packed(static_cast<size_t>(gemm_f32_packed_bytes(kernel, p.n, p.taps, p.k)) / sizeof(float));
+  gemm_f32_pack(kernel, w.data(), p.n, p.taps, p.k, packed.data());
+  std::vector<const float*> rows(taps * mr);
+  GemmF32Args args{};
+  args.rows = rows.data();
+  args.weights = kernel.packs ? packed.data() : w.data();
+  args.output_stride = n;
+  args.clamp = {0.0f, 6.0f};
+  args.n = p.n;
+  args.taps = p.taps;
+  args.k = p.k;
+  for (auto _ : state) {
+    for (size_t first = 0; first < m; first += mr) {
+      const size_t count = m - first < mr ? m - first : mr;
+      for (size_t t = 0; t < taps; ++t)
+        for (size_t r = 0; r < count; ++r) rows[t * mr + r] = x.data() + (first + r) * k;
+      args.m = static_cast<int32_t>(count);
+      args.output = y.data() + first * n;
+      kernel.function(args);
+    }
+  }
+  report(state, static_cast<double>(m * n * taps * k), peak_f32(kernel.isa));
+}
+
+struct Plane {
+  int32_t size, channels, stride;
+};
+
+void dwconv_3x3_s8(benchmark::State& state, const Dwconv3x3S8Kernel& kernel, const Plane& p) {
+  const auto channels = static_cast<size_t>(p.channels), size = static_cast<size_t>(p.size);
+  const int32_t out = (p.size + p.stride - 1) / p.stride, before = p.stride == 1 ? 1 : 0;
+  Aligned<int8_t> x(size * size * channels), y(size * size * channels), w(9 * channels), padding(channels);
+  Aligned<int32_t> bias(channels);
+  Aligned<float> multiplier(channels);
+  for (size_t i = 0; i < channels; ++i) multiplier.data()[i] = 1e-3f;
+  Aligned<uint8_t> packed(static_cast<size_t>(dwconv_3x3_s8_packed_bytes(kernel, p.channels)));
+  dwconv_3x3_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.channels, packed.data());
+  Dwconv3x3S8Args args{};
+  args.padding = padding.data();
+  args.packed = packed.data();
+  args.requant = make_output_s8(-128, -128, 127);
+  args.w = p.size;
+  args.ow = out;
+  args.channels = p.channels;
+  args.pad_left = before;
+  args.stride = p.stride;
+  const ptrdiff_t line = static_cast<ptrdiff_t>(size * channels),
+                  out_line = static_cast<ptrdiff_t>(out) * p.channels;
+  const int32_t lines = p.stride == 1 ? 2 : 1;
+  for (auto _ : state) {
+    for (int32_t row = 0; row < out; row += lines) {
+      for (int32_t j = 0; j < 4; ++j) {
+        const int32_t in = row * p.stride - before + (j == 3 && lines == 1 ? 2 : j);
+        const bool inside = in >= 0 && in < p.size;
+        args.lines[j] = inside ? x.data() + in * line : padding.data();
+        args.steps[j] = inside ? p.channels : 0;
+      }
+      args.output[0] = y.data() + row * out_line;
+      args.output[1] = lines == 2 && row + 1 < out ? args.output[0] + out_line : nullptr;
+      kernel.function(args);
+    }
+  }
+  report(state, 9.0 * out * out * p.channels, peak_s8(kernel.isa));
+}
+
+constexpr Product kProducts[] = {{3136, 64, 9, 64},  {3136, 64, 1, 64},  {784, 192, 1, 32},
+                                 {784, 512, 1, 128}, {196, 96, 1, 576},  {196, 576, 1, 96},
+                                 {49, 512, 9, 512},  {49, 1280, 1, 320}, {784, 128, 1, 512},
+                                 {12544, 16, 1, 32}, {1, 1000, 1, 1280}};
+constexpr Plane kPlanes[] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 144, 1},
+                             {28, 256, 1}, {14, 512, 1}, {7, 960, 1}};
+
+void add_all() {
+  const auto product = [](const char* kernel, const Product& p) {
+    return std::string(kernel) + "/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
+           (p.taps > 1 ? std::to_string(p.taps) + "*" : "") + std::to_string(p.k);
+  };
+  for (int32_t i = 0; i < gemm_s8_count(); ++i) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(i);
+    if (!runs_here(kernel) || kernel.isa == isa::kScalar) continue;
+    for (const Product& p : kProducts)
+      benchmark::RegisterBenchmark(product(kernel.name, p).c_str(),
+                                   [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p); });
+  }
+  for (int32_t i = 0; i < gemm_f32_count(); ++i) {
+    const GemmF32Kernel& kernel = gemm_f32_kernel(i);
+    if (!runs_here(kernel) || kernel.isa == isa::kScalar) continue;
+    for (const Product& p : kProducts)
+      benchmark::RegisterBenchmark(product(kernel.name, p).c_str(),
+                                   [&kernel, p](benchmark::State& state) { gemm_f32(state, kernel, p); });
+  }
+  for (int32_t i = 0; i < dwconv_3x3_s8_count(); ++i) {
+    const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(i);
+    if (!runs_here(kernel)) continue;
+    for (const Plane& p : kPlanes)
+      benchmark::RegisterBenchmark(
+          (std::string(kernel.name) + "/" + std::to_string(p.size) + "x" + std::to_string(p.channels) + "/" +
+           std::to_string(p.stride))
+              .c_str(),
+          [&kernel, p](benchmark::State& state) { dwconv_3x3_s8(state, kernel, p); });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  add_all();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
