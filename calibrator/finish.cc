@@ -157,10 +157,8 @@ class Finish {
                                  options.float_nodes.empty() ? "" : ", some nodes in float"};
     char text[96];
     size_t length = 0;
-    for (const char* const part : words) {
-      memcpy(text + length, part, strlen(part));
-      length += strlen(part);
-    }
+    for (const char* part : words)
+      while (*part != '\0') text[length++] = *part++;
     graph_.calibration.library_version = kLibraryVersion;
     graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];
     graph_.calibration.options = arena_.copy_name(text, length);

@@ -107,7 +107,7 @@ namespace intaglio {
   X(kSamplesDiffer, 153, "the sample source gave other samples than before (sample {value})")
 
 enum class Status : uint16_t {
-#define ITG_STATUS_ENUMERATOR(name, number, text) name = number,
+#define ITG_STATUS_ENUMERATOR(name, number, text) name = (number),
   ITG_STATUS_LIST(ITG_STATUS_ENUMERATOR)
 #undef ITG_STATUS_ENUMERATOR
 };
