@@ -3,8 +3,8 @@
 
 #include "intaglio/isa.h"
 
-// For the lists of kernels: the mask of an ISA by its name, and a function that is there only where its file
-// was compiled. A descriptor stays either way, so that a host can size any target.
+// For the lists of kernels: the mask of an ISA by its name; a function that is there only where its file was
+// compiled; and a whole descriptor, which stays without its function, so that a host can size any target.
 #define ITG_NEEDS_scalar ::intaglio::isa::kScalar
 #define ITG_NEEDS_avx2 ::intaglio::isa::kAvx2
 #define ITG_NEEDS_avxvnni ::intaglio::isa::kAvxVnni
@@ -16,51 +16,77 @@
 #define ITG_NEEDS_dsp ::intaglio::isa::kDsp
 #define ITG_NEEDS_helium ::intaglio::isa::kHelium
 
+// Where no kernel of an ISA was compiled. A Cortex-M lists its own kernels alone: flash is short.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#define ITG_ABSENT(...)
+#else
+#define ITG_ABSENT(...) __VA_ARGS__
+#endif
+
 #define ITG_COMPILED_scalar(function) function
+#define ITG_LISTED_scalar(...) __VA_ARGS__
 #ifdef ITG_HAVE_AVX2
 #define ITG_COMPILED_avx2(function) function
+#define ITG_LISTED_avx2(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_avx2(function) nullptr
+#define ITG_LISTED_avx2(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_AVXVNNI
 #define ITG_COMPILED_avxvnni(function) function
+#define ITG_LISTED_avxvnni(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_avxvnni(function) nullptr
+#define ITG_LISTED_avxvnni(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_AVX512YMM
 #define ITG_COMPILED_avx512ymm(function) function
+#define ITG_LISTED_avx512ymm(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_avx512ymm(function) nullptr
+#define ITG_LISTED_avx512ymm(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_AVX512VNNI
 #define ITG_COMPILED_avx512vnni(function) function
+#define ITG_LISTED_avx512vnni(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_avx512vnni(function) nullptr
+#define ITG_LISTED_avx512vnni(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_NEON
 #define ITG_COMPILED_neon(function) function
+#define ITG_LISTED_neon(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_neon(function) nullptr
+#define ITG_LISTED_neon(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_NEONDOT
 #define ITG_COMPILED_neondot(function) function
+#define ITG_LISTED_neondot(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_neondot(function) nullptr
+#define ITG_LISTED_neondot(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_NEONI8MM
 #define ITG_COMPILED_neoni8mm(function) function
+#define ITG_LISTED_neoni8mm(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_neoni8mm(function) nullptr
+#define ITG_LISTED_neoni8mm(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_DSP
 #define ITG_COMPILED_dsp(function) function
+#define ITG_LISTED_dsp(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_dsp(function) nullptr
+#define ITG_LISTED_dsp(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_HELIUM
 #define ITG_COMPILED_helium(function) function
+#define ITG_LISTED_helium(...) __VA_ARGS__
 #else
 #define ITG_COMPILED_helium(function) nullptr
+#define ITG_LISTED_helium(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 
 namespace intaglio {

@@ -11,15 +11,16 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block)        \
-  {"dwconv_3x3_s8_" #suffix, ITG_NEEDS_##isa, lhs_offset, max_block, \
-   ITG_COMPILED_##isa(dwconv_3x3_s8_##suffix)},
+#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block)                         \
+  ITG_LISTED_##isa({"dwconv_3x3_s8_" #suffix, ITG_NEEDS_##isa, lhs_offset, max_block, \
+                    ITG_COMPILED_##isa(dwconv_3x3_s8_##suffix)}, )
 const Dwconv3x3S8Kernel kKernels[] = {
 #include "kernels/dwconv_3x3_s8_kernels.inc"
+    {},  // there may be no other
 };
 #undef ITG_DWCONV_3X3_S8
 
-constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0] - 1;
 constexpr int32_t kOutputLines = 2, kTaps = 3, kQuad = 4;
 constexpr int32_t kChannelBytes = 4 + 4 + kOutputLines * kTaps * kQuad;
 

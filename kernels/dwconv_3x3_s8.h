@@ -18,7 +18,7 @@
 
 #include <cstddef>
 
-#include "intaglio/isa.h"
+#include "kernels/compiled_isa.h"
 #include "kernels/requant.h"
 
 namespace intaglio {
@@ -43,6 +43,13 @@ struct Dwconv3x3S8Kernel {
 };
 
 inline constexpr int32_t kDwconv3x3MinChannels = 8;
+
+// Whether this build lists any.
+#define ITG_DWCONV_3X3_S8(suffix, isa, ...) ITG_LISTED_##isa(|| true)
+inline constexpr bool kListsDwconv3x3S8 = false
+#include "kernels/dwconv_3x3_s8_kernels.inc"
+    ;
+#undef ITG_DWCONV_3X3_S8
 
 int32_t dwconv_3x3_s8_count();
 const Dwconv3x3S8Kernel& dwconv_3x3_s8_kernel(int32_t index);

@@ -11,9 +11,9 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier)        \
-  {"dwconv_f32_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, \
-   ITG_COMPILED_##isa(dwconv_f32_##suffix)},
+#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier)                         \
+  ITG_LISTED_##isa({"dwconv_f32_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, \
+                    ITG_COMPILED_##isa(dwconv_f32_##suffix)}, )
 const DwconvF32Kernel kKernels[] = {
 #include "kernels/dwconv_f32_kernels.inc"
 };

@@ -11,9 +11,9 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes) \
-  {"dwconv_s8_" #suffix, ITG_NEEDS_##isa, pixels,                           \
-   max_depth_multiplier, tap_bytes,       ITG_COMPILED_##isa(dwconv_s8_##suffix)},
+#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes)                         \
+  ITG_LISTED_##isa({"dwconv_s8_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, tap_bytes, \
+                    ITG_COMPILED_##isa(dwconv_s8_##suffix)}, )
 const DwconvS8Kernel kKernels[] = {
 #include "kernels/dwconv_s8_kernels.inc"
 };

@@ -16,13 +16,10 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_ELTWISE_S8(suffix, isa)          \
-  {"eltwise_s8_" #suffix,                    \
-   ITG_NEEDS_##isa,                          \
-   ITG_COMPILED_##isa(add_rows_s8_##suffix), \
-   ITG_COMPILED_##isa(add_code_s8_##suffix), \
-   ITG_COMPILED_##isa(mul_rows_s8_##suffix), \
-   ITG_COMPILED_##isa(mul_code_s8_##suffix)},
+#define ITG_ELTWISE_S8(suffix, isa)                                                                     \
+  ITG_LISTED_##isa({"eltwise_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_s8_##suffix),   \
+                    ITG_COMPILED_##isa(add_code_s8_##suffix), ITG_COMPILED_##isa(mul_rows_s8_##suffix), \
+                    ITG_COMPILED_##isa(mul_code_s8_##suffix)}, )
 const EltwiseS8Kernel kKernels[] = {
 #include "kernels/eltwise_s8_kernels.inc"
 };

@@ -11,7 +11,8 @@ namespace intaglio {
 namespace {
 
 #define ITG_GEMM_F32(suffix, isa, mr, nr, packs) \
-  {"gemm_f32_" #suffix, ITG_NEEDS_##isa, mr, nr, packs, ITG_COMPILED_##isa(gemm_f32_##suffix)},
+  ITG_LISTED_##isa(                              \
+      {"gemm_f32_" #suffix, ITG_NEEDS_##isa, mr, nr, packs, ITG_COMPILED_##isa(gemm_f32_##suffix)}, )
 const GemmF32Kernel kKernels[] = {
 #include "kernels/gemm_f32_kernels.inc"
 };

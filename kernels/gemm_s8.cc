@@ -11,20 +11,19 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...) \
-  {"gemm_s8_" #suffix,                                                          \
-   ITG_NEEDS_##isa,                                                             \
-   mr,                                                                          \
-   nr,                                                                          \
-   kr,                                                                          \
-   lhs_offset,                                                                  \
-   packs,                                                                       \
-   lhs_bytes,                                                                   \
-   ITG_COMPILED_##isa(gemm_s8_##suffix),                                        \
-   __VA_ARGS__},
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...)                    \
+  ITG_LISTED_##isa({"gemm_s8_" #suffix, ITG_NEEDS_##isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, \
+                    ITG_COMPILED_##isa(gemm_s8_##suffix), __VA_ARGS__}, )
 const GemmS8Kernel kKernels[] = {
 #include "kernels/gemm_s8_kernels.inc"
 };
+#undef ITG_GEMM_S8
+
+// Whether any of them packs.
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, ...) ITG_LISTED_##isa(|| packs)
+constexpr bool kPacks = false
+#include "kernels/gemm_s8_kernels.inc"
+    ;
 #undef ITG_GEMM_S8
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
@@ -69,7 +68,7 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t 
 }
 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
-  if (!kernel.packs) return 0;
+  if (!kPacks || !kernel.packs) return 0;
   const int32_t full = n / kernel.nr * kernel.nr;
   const int64_t columns = full < n ? int64_t{full} + panel_columns(kernel, n - full) : full;
   const int32_t head = (kernel.lhs_offset != 0 ? 8 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
@@ -78,7 +77,7 @@ int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps
 
 void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
                   const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed) {
-  if (!kernel.packs) return;
+  if (!kPacks || !kernel.packs) return;
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
   const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;

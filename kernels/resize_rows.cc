@@ -12,9 +12,9 @@ namespace intaglio {
 
 namespace {
 
-#define ITG_RESIZE_ROWS(suffix, isa)                                                    \
-  {"resize_rows_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(resize_row_s8_##suffix), \
-   ITG_COMPILED_##isa(resize_row_f32_##suffix)},
+#define ITG_RESIZE_ROWS(suffix, isa)                                                                     \
+  ITG_LISTED_##isa({"resize_rows_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(resize_row_s8_##suffix), \
+                    ITG_COMPILED_##isa(resize_row_f32_##suffix)}, )
 const ResizeRowsKernel kKernels[] = {
 #include "kernels/resize_rows_kernels.inc"
 };

@@ -11,7 +11,7 @@ namespace intaglio {
 namespace {
 
 #define ITG_SOFTMAX_F32(suffix, isa) \
-  {"softmax_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(softmax_f32_##suffix)},
+  ITG_LISTED_##isa({"softmax_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(softmax_f32_##suffix)}, )
 const SoftmaxF32Kernel kKernels[] = {
 #include "kernels/softmax_f32_kernels.inc"
 };

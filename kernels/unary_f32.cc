@@ -11,7 +11,7 @@ namespace intaglio {
 namespace {
 
 #define ITG_UNARY_F32(suffix, isa) \
-  {"unary_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(unary_f32_##suffix)},
+  ITG_LISTED_##isa({"unary_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(unary_f32_##suffix)}, )
 const UnaryF32Kernel kKernels[] = {
 #include "kernels/unary_f32_kernels.inc"
 };

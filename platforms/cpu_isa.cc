@@ -80,7 +80,7 @@ IsaMask cpu_isa() {
 #if defined(__ARM_FEATURE_DSP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
   found |= isa::kDsp;
 #endif
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
+#if defined(__ARM_FEATURE_MVE) && ((__ARM_FEATURE_MVE & 3) == 3)
   found |= isa::kHelium;
 #endif
   return found;

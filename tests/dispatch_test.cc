@@ -83,3 +83,14 @@ TEST_CASE("ARM's masks, from any machine") {
   CHECK(std::string(gemm_f32_kernel(gemm_f32_select(i8mm)).name) == "gemm_f32_neon");
   CHECK(std::string(dwconv_f32_kernel(dwconv_f32_select(i8mm, 1)).name) == "dwconv_f32_neon");
 }
+
+TEST_CASE("Cortex-M's masks, from any machine") {
+  const auto gemm = [](IsaMask mask) { return std::string(gemm_s8_kernel(gemm_s8_select(mask)).name); };
+  const auto dwconv = [](IsaMask mask) {
+    return std::string(dwconv_s8_kernel(dwconv_s8_select(mask, 1)).name);
+  };
+  CHECK(gemm(isa::kDsp) == "gemm_s8_dsp");
+  CHECK(dwconv(isa::kDsp) == "dwconv_s8_dsp");
+  CHECK(gemm(isa::kDsp | isa::kHelium) == "gemm_s8_helium");
+  CHECK(dwconv(isa::kDsp | isa::kHelium) == "dwconv_s8_helium");
+}

@@ -1,8 +1,9 @@
 // Makes what the firmware example runs, on the build machine: an int8 network of three layers, an input, and
 // the codes that this machine computes for it, as C++ arrays. The board must give the same ones.
 //
-//   firmware_make_model OUT.h
+//   firmware_make_model OUT.h ISA      of the board's kernels, as in `intaglio inspect --target`
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "calibrator/host/host_arena.h"
@@ -94,11 +95,14 @@ int main(int argc, char** argv) {
   if (argc < 2 || !bytes) return 1;
   const Result<Model> model = Model::open(*bytes);
   if (!model) return 1;
-  // A Cortex-M has no kernels of its own yet: the scalar ones, whatever this machine has.
-  SessionOptions options;
-  options.isa = isa::kScalar;
+  // What the board will need, with its kernels; here the scalar ones compute what it must give.
+  SessionOptions board, options;
+  board.isa = options.isa = isa::kScalar;
+  for (const IsaName& name : kIsaNames)
+    if (argc > 2 && std::strcmp(argv[2], name.name) == 0) board.isa = name.bit;
+  const Result<SessionNeeds> of_board = Session::measure(*model, int8_ops(), board, false);
   const Result<SessionNeeds> needs = Session::measure(*model, int8_ops(), options);
-  if (!needs) return 1;
+  if (!needs || !of_board) return 1;
   const Span<uint64_t> block = memory.arena().make<uint64_t>(needs->total() / 8 + kMemoryAlignment);
   const uintptr_t start =
       (reinterpret_cast<uintptr_t>(block.data) + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
@@ -118,7 +122,7 @@ int main(int argc, char** argv) {
   if (file == nullptr) return 1;
   std::fprintf(
       file, "// Written by firmware_make_model.\n#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n");
-  std::fprintf(file, "inline constexpr size_t kMemoryBytes = %zu;\n", needs->total());
+  std::fprintf(file, "inline constexpr size_t kMemoryBytes = %zu;\n", of_board->total());
   print<uint8_t>(file, "uint8_t", "kModel", *bytes);
   print<int8_t>(file, "int8_t", "kInput", {input.data(), input.size()});
   print<int8_t>(file, "int8_t", "kExpected", {scores.data, scores.size});

@@ -53,8 +53,11 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
 // Numbers of int8 kernels: those of dwconv_s8, then those of dwconv_3x3_s8.
 constexpr int32_t kFirst3x3 = 256;
 
+bool is_3x3(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirst3x3; }
+
 // -1: none fits.
 int32_t select_3x3(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  if (!kListsDwconv3x3S8) return -1;
   const Window2d& w = g.window;
   if (w.kernel_h != 3 || w.kernel_w != 3 || w.dilation_h != 1 || w.dilation_w != 1 ||
       w.stride_h != w.stride_w || w.stride_h > 2 || g.oc != g.ic || g.ic < kDwconv3x3MinChannels)
@@ -110,7 +113,7 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
 }
 
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
-  if (kernel < kFirst3x3) return;
+  if (!is_3x3(kernel)) return;
   const NodeOptions& options = node.info.options;
   dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirst3x3),
                      reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
@@ -160,7 +163,7 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
-  if (run.kernel >= kFirst3x3) return run_3x3_s8(node, run);
+  if (is_3x3(run.kernel)) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
@@ -212,7 +215,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }
 
 const char* name_s8(uint16_t kernel) {
-  return kernel < kFirst3x3 ? dwconv_s8_kernel(kernel).name : dwconv_3x3_s8_kernel(kernel - kFirst3x3).name;
+  return is_3x3(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirst3x3).name : dwconv_s8_kernel(kernel).name;
 }
 const char* name_f32(uint16_t kernel) { return dwconv_f32_kernel(kernel).name; }
 

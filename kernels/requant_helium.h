@@ -1,0 +1,37 @@
+// requant.h on vectors, for the Helium kernels. Rounding and clamp commute, since the limits are integers.
+// The vectors round to nearest even always; they flush subnormal products, which round to zero anyway.
+#pragma once
+
+#include <arm_mve.h>
+
+#include "kernels/requant.h"
+
+namespace intaglio {
+
+// OutputS8 in codes, made once a call.
+struct OutputHelium {
+  int32_t zero_point;
+  int32x4_t lo, hi;
+};
+
+static inline OutputHelium make_output_helium(const OutputS8& output) {
+  return {output.zero_point,
+          vdupq_n_s32(static_cast<int32_t>(output.lo_minus_zero_point) + output.zero_point),
+          vdupq_n_s32(static_cast<int32_t>(output.hi_minus_zero_point) + output.zero_point)};
+}
+
+// Four codes, each in 32 bits. The conversion saturates; the sum with the zero point must, too.
+static inline int32x4_t requantize_helium(int32x4_t acc, float32x4_t multiplier, const OutputHelium& output) {
+  const int32x4_t rounded = vcvtnq_s32_f32(vmulq_f32(vcvtq_f32_s32(acc), multiplier));
+  return vminq_s32(vmaxq_s32(vqaddq_n_s32(rounded, output.zero_point), output.lo), output.hi);
+}
+
+// add_s8 of codes in 32 bits.
+static inline int32x4_t add_helium(int32x4_t a, int32x4_t b, const AddS8& p) {
+  const int32x4_t sum = vaddq_s32(vmulq_n_s32(vsubq_n_s32(a, p.a_zero_point), p.a_multiplier),
+                                  vmulq_n_s32(vsubq_n_s32(b, p.b_zero_point), p.b_multiplier));
+  const int32x4_t shifted = vshlq_r_s32(vaddq_n_s32(sum, int32_t{1} << (p.right_shift - 1)), -p.right_shift);
+  return vminq_s32(vmaxq_s32(vaddq_n_s32(shifted, p.zero_point), vdupq_n_s32(p.lo)), vdupq_n_s32(p.hi));
+}
+
+}  // namespace intaglio

@@ -1,0 +1,210 @@
+// Every int8 kernel of this build against the scalar one, on a board as on the build machine: tolerance 0,
+// and one checksum of all results, which is the same on every machine. Ends with 0 where both hold.
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
+#include "kernels/dwconv_s8.h"
+#include "kernels/eltwise_s8.h"
+#include "kernels/gemm_s8.h"
+#include "runtime/crc32.h"
+#include "tests/firmware/board_print.h"
+
+using namespace intaglio;
+
+namespace {
+
+// Of the scalar kernels' results: the definition's, therefore any machine's.
+constexpr uint32_t kExpected = 2173329976u;
+
+constexpr int32_t kMaxDepth = 640, kMaxColumns = 24, kMaxRows = 16, kMaxTaps = 10, kGuard = 16;
+constexpr int8_t kUntouched = 0x5a;
+
+uint32_t state = 1;
+uint32_t checksum = 0;
+const char* failed = nullptr;
+
+int32_t random_below(int32_t limit) {
+  state = state * 1664525u + 1013904223u;
+  return static_cast<int32_t>((state >> 8) % static_cast<uint32_t>(limit));
+}
+int32_t between(int32_t lo, int32_t hi) { return lo + random_below(hi - lo + 1); }
+
+void fill(int8_t* codes, int32_t count) {
+  const bool extreme = random_below(8) == 0;
+  for (int32_t i = 0; i < count; ++i)
+    codes[i] = static_cast<int8_t>(extreme ? (random_below(2) == 0 ? -128 : 127) : random_below(256) - 128);
+}
+
+alignas(64) int8_t x[kMaxRows * kMaxTaps * 64 + kMaxDepth * 8], w[kMaxColumns * kMaxDepth];
+alignas(64) uint8_t scratch[kMaxDepth * 16 + 64];
+int8_t y[2][kMaxRows * 40 + kGuard];
+int8_t residual[kMaxRows * 40];
+int32_t bias[kMaxColumns * 4];
+float multiplier[kMaxColumns * 4];
+
+void fill_channels(int32_t count) {
+  for (int32_t c = 0; c < count; ++c) {
+    bias[c] = between(-30000, 30000) * (random_below(9) == 0 ? 60000 : 1);
+    multiplier[c] = static_cast<float>(between(1, 4000)) * (random_below(9) == 0 ? 1.0f : 1e-6f);
+  }
+}
+
+OutputS8 random_output() {
+  const int32_t zero_point = between(-128, 127), lo = random_below(2) == 0 ? -128 : between(-128, 0);
+  const int32_t hi = random_below(2) == 0 ? 127 : between(lo, 127);
+  return make_output_s8(zero_point, lo, hi);
+}
+
+AddS8 random_add() {
+  const int32_t bits = between(15, 20);
+  return {between(-128, 127), between(-128, 127), between(0, 1 << bits), between(0, 1 << bits),
+          between(1, 21),     between(-128, 127), between(-128, 0),      between(1, 127)};
+}
+
+// The results of the scalar kernel are in y[0], those of another one in y[1].
+void compare(const char* name, int32_t count) {
+  for (int32_t i = 0; i < count + kGuard && failed == nullptr; ++i)
+    if (y[0][i] != y[1][i]) failed = name;
+}
+
+void prepare_outputs() { memset(y, kUntouched, sizeof y); }
+
+void check_gemm() {
+  const int32_t n = between(1, kMaxColumns), taps = random_below(3) == 0 ? between(1, kMaxTaps) : 1;
+  const int32_t k = random_below(3) == 0 ? between(1, kMaxDepth / taps)
+                                         : between(1, 33 < kMaxDepth / taps ? 33 : kMaxDepth / taps);
+  const int32_t stride = n + random_below(3), gap = k + random_below(2) * 3;
+  fill(x, static_cast<int32_t>(sizeof x));
+  fill(w, n * taps * k);
+  fill(residual, static_cast<int32_t>(sizeof residual));
+  fill_channels(n);
+  const AddS8 add = random_add();
+  GemmS8Args args{};
+  args.weights = w;
+  args.folded_bias = bias;
+  args.multiplier = multiplier;
+  args.output_stride = static_cast<size_t>(stride);
+  args.residual_stride = static_cast<size_t>(stride);
+  args.residual = random_below(3) == 0 ? residual : nullptr;
+  args.add = &add;
+  args.scratch = scratch;
+  args.requant = random_output();
+  args.n = n;
+  args.taps = taps;
+  args.k = k;
+  const GemmS8Kernel& scalar = gemm_s8_kernel(gemm_s8_count() - 1);
+  const uint32_t common = state;  // of machines with any number of kernels
+  for (int32_t i = 0; i < gemm_s8_count() - 1; ++i) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(i);
+    if (kernel.function == nullptr || kernel.packs || (kernel.isa & ~cpu_isa()) != 0) continue;
+    const int32_t m = between(1, kernel.mr);
+    const int8_t* rows[kMaxRows * kMaxTaps];
+    // Rows at even distances, as a pointwise convolution has them, or anywhere.
+    const bool even = random_below(2) == 0;
+    for (int32_t t = 0; t < taps; ++t)
+      for (int32_t r = 0; r < m; ++r)
+        rows[t * kernel.mr + r] = x + (even ? r * gap : random_below(static_cast<int32_t>(sizeof x) - k));
+    prepare_outputs();
+    args.rows = rows;
+    args.m = m;
+    args.output = y[1];
+    kernel.function(args);
+    for (int32_t r = 0; r < m; ++r) {
+      const int8_t* taps_of_row[kMaxTaps];
+      for (int32_t t = 0; t < taps; ++t) taps_of_row[t] = rows[t * kernel.mr + r];
+      GemmS8Args one = args;
+      one.rows = taps_of_row;
+      one.m = 1;
+      one.output = y[0] + r * stride;
+      if (one.residual != nullptr) one.residual += r * stride;
+      scalar.function(one);
+    }
+    compare(kernel.name, m * stride);
+  }
+  state = common;
+  // The checksum's own case: one row, whatever kernels there are.
+  const int8_t* rows[kMaxTaps];
+  for (int32_t t = 0; t < taps; ++t) rows[t] = x + t * k;
+  args.rows = rows;
+  args.m = 1;
+  args.output = y[0];
+  scalar.function(args);
+  checksum = crc32(checksum, reinterpret_cast<const uint8_t*>(y[0]), static_cast<size_t>(n));
+}
+
+void check_dwconv() {
+  const int32_t channels = between(1, 40), taps = between(1, kMaxTaps), pixels = between(1, 9);
+  const int32_t stride = channels;
+  fill(x, static_cast<int32_t>(sizeof x));
+  fill(w, taps * channels);
+  fill_channels(channels);
+  const int8_t* rows[9 * kMaxTaps];
+  for (int32_t i = 0; i < pixels * taps; ++i) rows[i] = x + i * 41;
+  DwconvS8Args args{};
+  args.rows = rows;
+  args.weights = w;
+  args.folded_bias = bias;
+  args.multiplier = multiplier;
+  args.output = y[0];
+  args.output_stride = static_cast<size_t>(stride);
+  args.scratch = scratch;
+  args.requant = random_output();
+  args.pixels = pixels;
+  args.taps = taps;
+  args.channels = channels;
+  args.depth_multiplier = 1;
+  prepare_outputs();
+  dwconv_s8_kernel(dwconv_s8_count() - 1).function(args);
+  checksum = crc32(checksum, reinterpret_cast<const uint8_t*>(y[0]), static_cast<size_t>(pixels * stride));
+  for (int32_t i = 0; i < dwconv_s8_count() - 1; ++i) {
+    const DwconvS8Kernel& kernel = dwconv_s8_kernel(i);
+    if (kernel.function == nullptr || (kernel.isa & ~cpu_isa()) != 0) continue;
+    memset(y[1], kUntouched, sizeof y[1]);
+    args.output = y[1];
+    kernel.function(args);
+    compare(kernel.name, pixels * stride);
+  }
+}
+
+void check_eltwise() {
+  const int32_t n = between(1, 90), rows = between(1, 3), count = n * rows;
+  fill(x, count);
+  fill(w, n);
+  const AddS8 add = random_add();
+  const MulS8 mul = {between(-128, 127), between(-128, 127), static_cast<float>(between(1, 4000)) * 1e-6f,
+                     random_output()};
+  const EltwiseS8Kernel& scalar = eltwise_s8_kernel(eltwise_s8_count() - 1);
+  const auto run = [&](const EltwiseS8Kernel& kernel, int32_t which, int8_t* out) {
+    if (which == 0) kernel.add_rows(x, w, out, rows, n, add);
+    if (which == 1) kernel.add_code(x, w[0], out, count, add);
+    if (which == 2) kernel.mul_rows(x, w, out, rows, n, mul);
+    if (which == 3) kernel.mul_code(x, w[0], out, count, mul);
+  };
+  for (int32_t which = 0; which < 4; ++which) {
+    prepare_outputs();
+    run(scalar, which, y[0]);
+    checksum = crc32(checksum, reinterpret_cast<const uint8_t*>(y[0]), static_cast<size_t>(count));
+    for (int32_t i = 0; i < eltwise_s8_count() - 1; ++i) {
+      const EltwiseS8Kernel& kernel = eltwise_s8_kernel(i);
+      if (kernel.add_rows == nullptr || (kernel.isa & ~cpu_isa()) != 0) continue;
+      memset(y[1], kUntouched, sizeof y[1]);
+      run(kernel, which, y[1]);
+      compare(kernel.name, count);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int main() {
+  for (int32_t i = 0; i < 600 && failed == nullptr; ++i) {
+    check_gemm();
+    check_dwconv();
+    check_eltwise();
+  }
+  const char* const gemm = gemm_s8_kernel(gemm_s8_select(cpu_isa() & kCompiledIsa)).name;
+  print_line("kernels, best first: ", gemm);
+  print_number("checksum ", checksum);
+  if (failed != nullptr) return print_line("FAILED: differs from the scalar kernel: ", failed), 1;
+  if (checksum != kExpected) return print_number("FAILED: the checksum should be ", kExpected), 1;
+  return 0;
+}
