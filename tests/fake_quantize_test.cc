@@ -1,0 +1,144 @@
+// Fake quantization's gradients: against differences of the function itself, with what rounding adds frozen,
+// and against LSQ's formula.
+#include "calibrator/recover/fake_quantize.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "calibrator/recover/learned_scales.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+double real(Random& random, double lo, double hi) { return lo + (hi - lo) * (random.bits() * 0x1p-32); }
+
+// The function with the difference between round(u) and u kept as it was at `frozen`: a step of the rounding
+// no longer hides the slope.
+double frozen_quantize(const FakeQuantizer& q, const FakeQuantizer& frozen, double x) {
+  const double high = frozen.low + frozen.range;
+  const double clipped = std::fmin(std::fmax(x, frozen.low), high);
+  const double u = (clipped - frozen.low) / frozen.step();
+  const double residual = std::nearbyint(u) - u;
+  const double now = std::fmin(std::fmax(x, q.low), q.low + q.range);
+  return ((now - q.low) / q.step() + residual) * q.step() + q.low;
+}
+
+// So far from the ends that a small change of them does not carry x across.
+bool clear_of_ends(const FakeQuantizer& q, double x) {
+  return std::fabs(x - q.low) > 1e-4 * q.range && std::fabs(x - q.low - q.range) > 1e-4 * q.range;
+}
+
+}  // namespace
+
+TEST_CASE("forward: codes of the grid stay, all else goes to the nearest one") {
+  Random random(1);
+  for (int32_t i = 0; i < 2000; ++i) {
+    const FakeQuantizer q{real(random, -10, 0), real(random, 0.1, 20), random.between(2, 256)};
+    const int32_t code = random.between(0, q.levels - 1);
+    const double on_grid = code * q.step() + q.low;
+    REQUIRE(fake_quantize(q, on_grid) == doctest::Approx(on_grid).epsilon(1e-12));
+    const double x = real(random, q.low, q.low + q.range);
+    REQUIRE(std::fabs(fake_quantize(q, x) - x) <= 0.5 * q.step() * (1 + 1e-9));
+  }
+  const FakeQuantizer byte{0, 255, 256};
+  CHECK(fake_quantize(byte, 2.5) == 2.0);  // half to even
+  CHECK(fake_quantize(byte, 3.5) == 4.0);
+  CHECK(fake_quantize(byte, -7.0) == 0.0);
+  CHECK(fake_quantize(byte, 300.0) == 255.0);
+}
+
+TEST_CASE("symmetric: zero is exact, the ends are first and last code") {
+  const SymmetricQuantizer narrow{2.54, -127, 127}, full{2.54, -128, 127};
+  CHECK(fake_quantize(narrow.quantizer(), 0.0) == doctest::Approx(0.0));
+  CHECK(fake_quantize(narrow.quantizer(), -9.0) == doctest::Approx(-2.54));
+  CHECK(fake_quantize(full.quantizer(), -9.0) == doctest::Approx(-2.56));
+  CHECK(fake_quantize(full.quantizer(), 9.0) == doctest::Approx(2.54));
+}
+
+TEST_CASE("asymmetric gradients equal differences with the rounding frozen") {
+  Random random(2);
+  int32_t compared = 0;
+  for (int32_t i = 0; i < 20000; ++i) {
+    const FakeQuantizer q{real(random, -10, 0), real(random, 0.5, 20), 256};
+    const double x = real(random, q.low - 3, q.low + q.range + 3), h = 1e-5;
+    if (!clear_of_ends(q, x)) continue;
+    const FakeQuantizeGradient g = fake_quantize_gradient(q, x, fake_quantize(q, x));
+    const auto slope = [&](double low, double range) {
+      FakeQuantizer more = q, less = q;
+      more.low += low;
+      more.range += range;
+      less.low -= low;
+      less.range -= range;
+      return (frozen_quantize(more, q, x) - frozen_quantize(less, q, x)) / (2 * h);
+    };
+    REQUIRE(g.low == doctest::Approx(slope(h, 0)).epsilon(1e-6));
+    REQUIRE(std::fabs(g.range - slope(0, h)) < 1e-6);
+    const double by_x = (frozen_quantize(q, q, x + h) - frozen_quantize(q, q, x - h)) / (2 * h);
+    const bool within = x >= q.low && x <= q.low + q.range;
+    REQUIRE(g.x == (within ? 1.0 : 0.0));
+    if (!within) REQUIRE(std::fabs(by_x) < 1e-9);
+    ++compared;
+  }
+  CHECK(compared > 15000);
+}
+
+TEST_CASE("symmetric gradient equals differences with the rounding frozen, and LSQ's up to the last code") {
+  Random random(3);
+  for (const int32_t first : {-128, -127, -63, 0})
+    for (int32_t i = 0; i < 5000; ++i) {
+      const int32_t last = first == -63 ? 63 : (first == 0 ? 255 : 127);
+      const SymmetricQuantizer s{real(random, 0.2, 9), first, last};
+      const FakeQuantizer q = s.quantizer();
+      const double x = real(random, q.low - 2, q.low + q.range + 2), h = 1e-6;
+      if (!clear_of_ends(q, x)) continue;
+      const double y = fake_quantize(q, x);
+      const SymmetricGradient g = fake_quantize_gradient(s, x, y);
+      SymmetricQuantizer more = s, less = s;
+      more.scale += h;
+      less.scale -= h;
+      // Where zero is a code the residual of the code itself is frozen: x / step - code.
+      const double slope =
+          (frozen_quantize(more.quantizer(), q, x) - frozen_quantize(less.quantizer(), q, x)) / (2 * h);
+      REQUIRE(std::fabs(g.scale - slope) < 1e-6);
+      // LSQ: round(v) - v within, first or last code outside, v = x / step.
+      const double step = s.scale / s.last, v = x / step;
+      const double lsq = v < s.first ? s.first : (v > s.last ? s.last : std::nearbyint(v) - v);
+      const bool tie = std::fabs(v - std::floor(v) - 0.5) < 1e-6;  // either neighbour is right
+      if (!tie) REQUIRE(std::fabs(g.scale - lsq / s.last) < 1e-9);
+    }
+}
+
+TEST_CASE("a learned range is never worse than where it started, and leaves an outlier behind") {
+  Random random(4);
+  std::vector<float> values(4000), weights(4000, 1.0f);
+  for (float& v : values) v = random.real(-1.0f, 1.0f) + random.real(-1.0f, 1.0f);
+  values[7] = 40.0f;
+  const auto error = [&](const Range& range, bool symmetric) {
+    const FakeQuantizer q{range.lo, range.hi - range.lo, symmetric ? 255 : 256};
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double d = fake_quantize(q, static_cast<double>(values[i])) - static_cast<double>(values[i]);
+      sum += static_cast<double>(weights[i]) * d * d;
+    }
+    return sum;
+  };
+  const WeighedValues weighed{{values.data(), values.size()}, {weights.data(), weights.size()}};
+  for (const bool symmetric : {false, true}) {
+    CAPTURE(symmetric);
+    const Range start = symmetric ? Range{-3.0, 3.0} : Range{-3.0, 40.0};
+    const Range learned = learn_range(weighed, start, symmetric, 60);
+    CHECK(error(learned, symmetric) <= error(start, symmetric));
+    CHECK(learned.lo < 0.0);
+    CHECK(learned.hi > 0.0);
+    if (symmetric) CHECK(learned.lo == -learned.hi);
+  }
+  weights[7] = 0.0f;  // what nobody reads need not be kept
+  const Range narrow = learn_range(weighed, {-3.0, 40.0}, false, 200);
+  CHECK(narrow.hi < 3.0);
+  CHECK(narrow.lo < -1.5);
+  CHECK(learn_range(weighed, {0.0, 0.0}, false, 20).hi == 0.0);
+}
