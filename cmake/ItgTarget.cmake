@@ -1,8 +1,9 @@
 # How every target of ours is compiled.
 
-# itg_target(NAME [DEVICE]): flags of the house; DEVICE for what may be linked into firmware.
+# itg_target(NAME [DEVICE] [LEVEL -O...]): flags of the house; DEVICE for what may be linked into firmware. LEVEL is how an
+# optimized build compiles it: its text is part of what a device must hold (tests/law, size).
 function(itg_target name)
-  cmake_parse_arguments(arg "DEVICE" "" "" ${ARGN})
+  cmake_parse_arguments(arg "DEVICE" "LEVEL" "" ${ARGN})
   target_compile_features(${name} PUBLIC cxx_std_17)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
                                            VISIBILITY_INLINES_HIDDEN ON)
@@ -17,6 +18,9 @@ function(itg_target name)
                                            -fno-asynchronous-unwind-tables -fno-math-errno
                                            # Nobody reads exception flags: selects of floats may be vectorised.
                                            -fno-trapping-math)
+  endif()
+  if(arg_LEVEL)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${arg_LEVEL}>)
   endif()
   if(ITG_SANITIZE)
     # vptr asks for type information, which what may be linked into firmware does not have.

@@ -4,15 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block) \
+#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block, min_block, quad) \
   void dwconv_3x3_s8_##suffix(const Dwconv3x3S8Args& args);
 #include "kernels/dwconv_3x3_s8_kernels.inc"
 #undef ITG_DWCONV_3X3_S8
 
 namespace {
 
-#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block)                         \
-  ITG_LISTED_##isa({"dwconv_3x3_s8_" #suffix, ITG_NEEDS_##isa, lhs_offset, max_block, \
+#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block, min_block, quad)                         \
+  ITG_LISTED_##isa({"dwconv_3x3_s8_" #suffix, ITG_NEEDS_##isa, lhs_offset, max_block, min_block, quad, \
                     ITG_COMPILED_##isa(dwconv_3x3_s8_##suffix)}, )
 const Dwconv3x3S8Kernel kKernels[] = {
 #include "kernels/dwconv_3x3_s8_kernels.inc"
@@ -21,15 +21,23 @@ const Dwconv3x3S8Kernel kKernels[] = {
 #undef ITG_DWCONV_3X3_S8
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0] - 1;
-constexpr int32_t kOutputLines = 2, kTaps = 3, kQuad = 4;
-constexpr int32_t kChannelBytes = 4 + 4 + kOutputLines * kTaps * kQuad;
+constexpr int32_t kOutputLines = 2, kTaps = 3, kInputLines = 4;
 
-int32_t packed_width(int32_t width) { return width < 16 ? 16 : width; }
+int32_t position_bytes(const Dwconv3x3S8Kernel& kernel) {
+  return 4 + 4 + kOutputLines * kTaps * kInputLines * (4 / kernel.quad);
+}
 
-// The channel, within its block, that stands at position p.
-int32_t block_channel(int32_t width, int32_t p) {
-  const int32_t vector = p / (width / 4), lane = p % (width / 4);
-  return 16 * (lane / 4) + 4 * vector + lane % 4;
+Dwconv3x3Block block_at(const Dwconv3x3S8Kernel& kernel, int32_t channels, int32_t first) {
+  return dwconv_3x3_s8_block(kernel.max_block, kernel.min_block, channels, first);
+}
+
+// The channel that stands at position p; -1: none.
+int32_t channel_at(const Dwconv3x3S8Kernel& kernel, const Dwconv3x3Block& block, int32_t p) {
+  const int32_t vectors = kernel.quad, lanes = block.width / vectors;
+  const int32_t vector = p / lanes, lane = p % lanes;
+  int32_t channel = lane / 4 * 4 * vectors + 4 * vector + lane % 4;
+  if (block.width == 16 && channel >= 8) channel -= 16 - block.count;
+  return channel < block.count ? block.start + channel : -1;
 }
 
 }  // namespace
@@ -44,43 +52,47 @@ int32_t dwconv_3x3_s8_select(IsaMask isa) {
 }
 
 int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t channels) {
-  int64_t bytes = 0;
+  int64_t positions = 0;
   for (int32_t first = 0; first < channels;) {
-    const int32_t width = dwconv_3x3_s8_block(kernel.max_block, channels, first);
-    bytes += int64_t{packed_width(width)} * kChannelBytes;
-    first += width;
+    const Dwconv3x3Block block = block_at(kernel, channels, first);
+    positions += block.width;
+    first = block.start + block.count;
   }
-  return bytes;
+  return positions * position_bytes(kernel);
 }
 
 void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
                         const float* multiplier, int32_t channels, void* packed) {
-  auto* out = static_cast<int8_t*>(packed);
+  auto* out = static_cast<uint8_t*>(packed);
+  const int32_t quad = kernel.quad;
   for (int32_t first = 0; first < channels;) {
-    const int32_t width = dwconv_3x3_s8_block(kernel.max_block, channels, first);
-    const int32_t start = dwconv_3x3_s8_start(channels, first, width);
-    const int32_t positions = packed_width(width);
-    memset(out, 0, static_cast<size_t>(positions) * kChannelBytes);
-    for (int32_t p = 0; p < positions; ++p) {
-      const int32_t channel = block_channel(positions, p), c = start + channel;
-      if (channel >= width) continue;
+    const Dwconv3x3Block block = block_at(kernel, channels, first);
+    const int32_t width = block.width;
+    memset(out, 0, static_cast<size_t>(width) * static_cast<size_t>(position_bytes(kernel)));
+    for (int32_t p = 0; p < width; ++p) {
+      const int32_t c = channel_at(kernel, block, p);
+      if (c < 0) continue;
       uint32_t sum = 0;
       for (ptrdiff_t t = 0; t < kTaps * kTaps; ++t)
         sum += static_cast<uint32_t>(int32_t{weights[t * channels + c]});
       const uint32_t bias =
           static_cast<uint32_t>(folded_bias[c]) - static_cast<uint32_t>(kernel.lhs_offset) * sum;
       memcpy(out + 4 * p, &bias, sizeof bias);
-      memcpy(out + 4 * (positions + p), &multiplier[c], sizeof multiplier[c]);
-    }
-    out += 8 * positions;
-    for (int32_t line = 0; line < kOutputLines; ++line)
-      for (int32_t kx = 0; kx < kTaps; ++kx)
-        for (int32_t p = 0; p < positions; ++p, out += kQuad) {
-          const int32_t channel = block_channel(positions, p);
-          for (ptrdiff_t ky = 0; ky < kTaps && channel < width; ++ky)
-            out[ky + line] = weights[(ky * kTaps + kx) * channels + start + channel];
+      memcpy(out + 4 * (width + p), &multiplier[c], sizeof multiplier[c]);
+      for (ptrdiff_t line = 0; line < kOutputLines; ++line)
+        for (ptrdiff_t t = 0; t < kTaps * kTaps; ++t) {
+          const ptrdiff_t ky = t / kTaps + line, kx = t % kTaps;
+          const ptrdiff_t at =
+              (((line * kTaps + kx) * (kInputLines / quad) + ky / quad) * width + p) * quad + ky % quad;
+          const int8_t byte = weights[t * channels + c];
+          const int16_t word = byte;
+          uint8_t* const to = out + ptrdiff_t{8} * width;
+          if (quad == 4) memcpy(to + at, &byte, sizeof byte);
+          if (quad == 2) memcpy(to + 2 * at, &word, sizeof word);
         }
-    first += width;
+    }
+    out += static_cast<ptrdiff_t>(width) * position_bytes(kernel);
+    first = block.start + block.count;
   }
 }
 

@@ -10,10 +10,11 @@
 // products, for three output columns and, at stride 1, for two output lines.
 //
 // Layouts: an input line is a pointer to its first column and the step to the next, 0 where a line of padding
-// is one column. Packed: a block for each of dwconv_3x3_s8_block()'s, which may overlap: int32[width], the
-// bias less lhs_offset * sum w; float[width], the multiplier; the weights, [line of output][kx][4][width /
-// 4][4]: 4 bytes for the four input lines of one channel. The order of a block's channels is that in which
-// bytes interleaved twice, 128 bits at a time, stand. output overlaps nothing.
+// is one column. Packed: a piece for each of dwconv_3x3_s8_block()'s blocks, which may overlap: int32[width],
+// the bias less lhs_offset * sum w; float[width], the multiplier; the weights, [line of output][kx][4 / quad]
+// [width][quad], of bytes where quad is 4, of int16 where it is 2: those of a channel for quad input lines
+// side by side. The order of a block's channels is that in which packs, 128 bits at a time, undo the
+// interleaving. output overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,8 @@ struct Dwconv3x3S8Kernel {
   const char* name;
   IsaMask isa;
   int32_t lhs_offset;
-  int32_t max_block;                              // channels of the widest block
+  int32_t max_block, min_block;                   // channels of its blocks: 64, 32 or 16
+  int32_t quad;                                   // products that one lane sums: 4 or 2
   void (*function)(const Dwconv3x3S8Args& args);  // nullptr where this build has not compiled it
 };
 
@@ -61,17 +63,20 @@ int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t chan
 void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
                         const float* multiplier, int32_t channels, void* packed);
 
-// Channels of the block that starts at `first`: 64, 32 or 16, at most max_block; 8 where there are fewer than
-// 16 in all, packed as 16 of which half are zeros. A block that would pass the last channel ends at it: it
-// starts at dwconv_3x3_s8_start().
-static inline int32_t dwconv_3x3_s8_block(int32_t max_block, int32_t channels, int32_t first) {
-  if (channels < 16) return 8;
+// A block's channels are [start, start + count). It ends at the last channel where it would pass it, and has
+// fewer than `width` only where there are no more: 16 positions then hold the first eight and the last eight,
+// 32 the channels and nothing after them.
+struct Dwconv3x3Block {
+  int32_t start, count, width;
+};
+
+// The block that starts at `first`, where the one before ends.
+static inline Dwconv3x3Block dwconv_3x3_s8_block(int32_t max_block, int32_t min_block, int32_t channels,
+                                                 int32_t first) {
   int32_t width = max_block;
-  while (width > 16 && width > channels - first) width /= 2;
-  return width;
-}
-static inline int32_t dwconv_3x3_s8_start(int32_t channels, int32_t first, int32_t width) {
-  return first + width <= channels ? first : channels - width;
+  while (width > min_block && width > channels - first) width /= 2;
+  if (channels < width) return {0, channels, width};
+  return {first + width <= channels ? first : channels - width, width, width};
 }
 
 }  // namespace intaglio

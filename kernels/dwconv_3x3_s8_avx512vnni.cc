@@ -7,10 +7,11 @@ namespace {
 struct Vector64 {
   using Type = __m512i;
   static constexpr int32_t kBytes = 64;
-  static constexpr int32_t kChannels = kBytes;
+  struct Part {};  // always whole
+  static Part part(int32_t) { return {}; }
   static Type load(const void* p) { return _mm512_loadu_si512(p); }
-  static Type load_codes(const void* p) { return load(p); }
-  static void store_codes(void* p, Type v) { _mm512_storeu_si512(p, v); }
+  static Type load_codes(const void* p, Part) { return load(p); }
+  static void store_codes(void* p, Type v, Part) { _mm512_storeu_si512(p, v); }
   static Type bytes(int32_t v) { return _mm512_set1_epi8(static_cast<int8_t>(v)); }
   static Type words(int32_t v) { return _mm512_set1_epi16(static_cast<int16_t>(v)); }
   static Type flip(Type v) { return _mm512_xor_si512(v, bytes(-128)); }
@@ -32,21 +33,7 @@ struct Vector64 {
 void dwconv_3x3_s8_avx512vnni(const Dwconv3x3S8Args& args);
 
 void dwconv_3x3_s8_avx512vnni(const Dwconv3x3S8Args& args) {
-  const auto* block = static_cast<const int8_t*>(args.packed);
-  for (int32_t first = 0; first < args.channels;) {
-    const int32_t width = dwconv_3x3_s8_block(64, args.channels, first);
-    if (width == 64) {
-      run_block<Vector64>(args, first, block);
-    } else if (width == 32) {
-      run_block<Vector32>(args, first, block);
-    } else if (width == 16) {
-      run_block<Vector16>(args, first, block);
-    } else {
-      run_block<Vector8>(args, first, block);
-    }
-    block += 32 * (width < 16 ? 16 : width);
-    first += width;
-  }
+  run_blocks<Vnni<Vector64>, Vnni<Vector32>>(args);
 }
 
 }  // namespace intaglio

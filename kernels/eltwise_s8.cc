@@ -10,7 +10,8 @@ namespace intaglio {
   void add_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params); \
   void mul_rows_s8_##suffix(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
                             const MulS8& params);                                                  \
-  void mul_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+  void mul_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params); \
+  void lookup_s8_##suffix(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 #include "kernels/eltwise_s8_kernels.inc"
 #undef ITG_ELTWISE_S8
 
@@ -19,7 +20,7 @@ namespace {
 #define ITG_ELTWISE_S8(suffix, isa)                                                                     \
   ITG_LISTED_##isa({"eltwise_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_s8_##suffix),   \
                     ITG_COMPILED_##isa(add_code_s8_##suffix), ITG_COMPILED_##isa(mul_rows_s8_##suffix), \
-                    ITG_COMPILED_##isa(mul_code_s8_##suffix)}, )
+                    ITG_COMPILED_##isa(mul_code_s8_##suffix), ITG_COMPILED_##isa(lookup_s8_##suffix)}, )
 const EltwiseS8Kernel kKernels[] = {
 #include "kernels/eltwise_s8_kernels.inc"
 };
@@ -36,11 +37,6 @@ int32_t eltwise_s8_select(IsaMask isa) {
   int32_t i = 0;
   while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
   return i;
-}
-
-void lookup_s8(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {
-  const int8_t* const middle = table + 128;
-  for (int32_t i = 0; i < n; ++i) y[i] = middle[x[i]];
 }
 
 void lookup_rows_s8(const int8_t* x, const int8_t* tables, int8_t* y, int32_t rows, int32_t n) {

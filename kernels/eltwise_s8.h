@@ -33,6 +33,7 @@ struct EltwiseS8Kernel {
   void (*add_code)(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params);
   void (*mul_rows)(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const MulS8& params);
   void (*mul_code)(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+  void (*lookup)(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 };
 
 // Best first. The scalar kernel is the last one.
@@ -41,7 +42,6 @@ const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t eltwise_s8_select(IsaMask isa);
 
-void lookup_s8(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 // x and y are [rows, n], tables [n, 256].
 void lookup_rows_s8(const int8_t* x, const int8_t* tables, int8_t* y, int32_t rows, int32_t n);
 

@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include "kernels/eltwise_s8_rows.h"
 
 namespace intaglio {
@@ -8,6 +10,7 @@ void add_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const Add
 void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const MulS8& params);
 void mul_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 
 void add_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const AddS8& params) {
@@ -22,6 +25,48 @@ void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows,
 }
 void mul_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params) {
   map_mul_code_s8(a, b, y, n, params);
+}
+
+// vpshufb looks sixteen entries up, by the low four bits of a byte, and gives 0 where its top bit is set.
+// With u the place in the table, piece t of it is asked for u - 16 t: eight pieces answer, those before the
+// last one that should. Pieces that hold what has to change since the piece before, and take back what left
+// the eight, add up (by exclusive or) to the entry.
+void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {
+  constexpr int32_t kVectors = 4, kStep = 32 * kVectors;
+  int32_t i = 0;
+  if (n >= kStep) {
+    const auto piece = [table](int32_t t) {
+      return t < 0 ? _mm_setzero_si128() : _mm_loadu_si128(reinterpret_cast<const __m128i*>(table) + t);
+    };
+    __m256i pieces[16];
+    for (int32_t t = 0; t < 16; ++t) {
+      const __m128i change = _mm_xor_si128(piece(t), piece(t - 1));
+      pieces[t] =
+          _mm256_broadcastsi128_si256(_mm_xor_si128(change, _mm_xor_si128(piece(t - 8), piece(t - 9))));
+    }
+    const __m256i sixteen = _mm256_set1_epi8(16), top = _mm256_set1_epi8(-128);
+    for (; i + kStep <= n; i += kStep) {
+      const auto* const from = reinterpret_cast<const __m256i*>(x + i);
+      auto* const to = reinterpret_cast<__m256i*>(y + i);
+      __m256i u[kVectors], q[kVectors];
+#pragma GCC unroll 4
+      for (int32_t v = 0; v < kVectors; ++v) {
+        u[v] = _mm256_xor_si256(_mm256_loadu_si256(from + v), top);
+        q[v] = _mm256_setzero_si256();
+      }
+      for (int32_t t = 0; t < 16; ++t) {
+#pragma GCC unroll 4
+        for (int32_t v = 0; v < kVectors; ++v) {
+          q[v] = _mm256_xor_si256(q[v], _mm256_shuffle_epi8(pieces[t], u[v]));
+          // From u - 128 on, signed, what has no answer any more must not come round to one.
+          u[v] = t < 8 ? _mm256_sub_epi8(u[v], sixteen) : _mm256_subs_epi8(u[v], sixteen);
+        }
+      }
+#pragma GCC unroll 4
+      for (int32_t v = 0; v < kVectors; ++v) _mm256_storeu_si256(to + v, q[v]);
+    }
+  }
+  map_lookup_s8(x + i, table, y + i, n - i);
 }
 
 }  // namespace intaglio

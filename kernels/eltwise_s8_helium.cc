@@ -1,5 +1,5 @@
 // Cortex-M with Helium: four elements a step.
-#include "kernels/eltwise_s8.h"
+#include "kernels/eltwise_s8_rows.h"
 #include "kernels/requant_helium.h"
 
 namespace intaglio {
@@ -10,6 +10,7 @@ void add_code_s8_helium(const int8_t* a, int8_t b, int8_t* y, int32_t n, const A
 void mul_rows_s8_helium(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                         const MulS8& params);
 void mul_code_s8_helium(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
+void lookup_s8_helium(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 
 namespace {
 
@@ -63,6 +64,10 @@ void mul_code_s8_helium(const int8_t* a, int8_t b, int8_t* y, int32_t n, const M
   map_helium(a, y, n, [other, &p, &output](int32x4_t v, int32_t, mve_pred16_t) {
     return mul_helium(v, other, p, output);
   });
+}
+
+void lookup_s8_helium(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {
+  map_lookup_s8(x, table, y, n);
 }
 
 }  // namespace intaglio

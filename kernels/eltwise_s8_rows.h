@@ -42,4 +42,9 @@ static inline void map_mul_code_s8(const int8_t* a, int8_t b, int8_t* y, int32_t
   map_s8(a, y, n, [b, p](int8_t v, int32_t) { return mul_s8(v, b, p); });
 }
 
+static inline void map_lookup_s8(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {
+  const int8_t* const middle = table + 128;
+  for (int32_t i = 0; i < n; ++i) y[i] = middle[x[i]];
+}
+
 }  // namespace intaglio

@@ -39,6 +39,8 @@ struct GemmS8Args {
   void* scratch;  // gemm_s8_scratch_bytes(), 32-aligned
   OutputS8 requant;
   int32_t m, n, taps, k;
+  bool rows_padded =
+      false;  // each row of k bytes is followed by what completes kr, readable and of any value
 };
 
 struct GemmS8Kernel {

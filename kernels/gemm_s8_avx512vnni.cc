@@ -8,7 +8,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 14, kNr = 64, kLanes = 16, kMaxRows = 7;
+constexpr int32_t kMr = 28, kNr = 64, kLanes = 16, kMaxRows = 7;
 
 // How codes leave a tile, see requant.h.
 struct Output {
@@ -25,6 +25,7 @@ struct Tile {
   int8_t* output;
   size_t output_stride;
   int32_t taps, k;
+  int32_t m;  // rows; those of a tile after them repeat the last one, and are not stored
 };
 
 // gcc would copy every sum around the intrinsic.
@@ -45,7 +46,7 @@ inline __m512i spread(const int8_t* x) {
 inline __mmask64 first_bytes(int32_t count) { return ~uint64_t{0} >> (64 - count); }
 
 // The last k % 4 bytes of each row, zeros after them.
-__attribute__((noinline)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
+__attribute__((noipa)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
   for (int32_t r = 0; r < m; ++r) {
     const int8_t* const x = rows[r];
     uint32_t quad = 0;
@@ -119,7 +120,7 @@ void tile(const Tile& t, const Output& out) {
   for (int32_t taps = t.taps; taps > 0; --taps) {
     const int8_t* x[M];
 #pragma GCC unroll 7
-    for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
+    for (int32_t r = 0; r < M; ++r) x[r] = rows[r < t.m ? r : t.m - 1];
     ptrdiff_t depth = t.k & ~3;
     for (bool rest = (t.k & 3) != 0;; rest = false) {
       for (ptrdiff_t i = 0; i < depth; i += 4) {
@@ -144,9 +145,9 @@ void tile(const Tile& t, const Output& out) {
       }
       if (!rest) break;
       // What is left of each row, as a row of four.
-      last_bytes(rows, M, t.k, last);
+      last_bytes(rows, t.m, t.k, last);
 #pragma GCC unroll 7
-      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
+      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + (r < t.m ? r : t.m - 1));
       depth = 4;
     }
     rows += kMr;
@@ -170,7 +171,7 @@ void tile(const Tile& t, const Output& out) {
     const __m512i codes = narrow<V>(q, out);
 #pragma GCC unroll 4
     for (int32_t i = 0; i < kShare; ++i) {
-      if (r + i >= M) break;
+      if (r + i >= M || r + i >= t.m) break;
       store<V>(y, i, codes);
       y += t.output_stride;
     }
@@ -179,21 +180,20 @@ void tile(const Tile& t, const Output& out) {
 
 using TileFunction = void (*)(const Tile& t, const Output& out);
 
-// [vectors - 1][rows]; [0] is for one row of steep columns.
-constexpr TileFunction kTiles[4][kMaxRows + 1] = {
-    {tile<1, 1, true>, tile<1, 1, false>, tile<2, 1, false>, tile<3, 1, false>, tile<4, 1, false>,
-     tile<5, 1, false>, tile<6, 1, false>, tile<7, 1, false>},
-    {tile<1, 2, true>, tile<1, 2, false>, tile<2, 2, false>, tile<3, 2, false>, tile<4, 2, false>,
-     tile<5, 2, false>, tile<6, 2, false>, tile<7, 2, false>},
-    {tile<1, 3, true>, tile<1, 3, false>, tile<2, 3, false>, tile<3, 3, false>, tile<4, 3, false>,
-     tile<5, 3, false>, tile<6, 3, false>, tile<7, 3, false>},
-    {tile<1, 4, true>, tile<1, 4, false>, tile<2, 4, false>, tile<3, 4, false>, tile<4, 4, false>,
-     tile<5, 4, false>, tile<6, 4, false>, tile<7, 4, false>}};
+// [vectors - 1], for up to 7, 4, 2 and 1 rows, and one row of steep columns. Any other count takes the next
+// larger tile: few tiles are odd, and each is text.
+constexpr TileFunction kTiles[4][5] = {
+    {tile<7, 1, false>, tile<4, 1, false>, tile<2, 1, false>, tile<1, 1, false>, tile<1, 1, true>},
+    {tile<7, 2, false>, tile<4, 2, false>, tile<2, 2, false>, tile<1, 2, false>, tile<1, 2, true>},
+    {tile<7, 3, false>, tile<4, 3, false>, tile<2, 3, false>, tile<1, 3, false>, tile<1, 3, true>},
+    {tile<7, 4, false>, tile<4, 4, false>, tile<2, 4, false>, tile<1, 4, false>, tile<1, 4, true>}};
 
-// output = add_s8(codes, residual), up to 64 columns of each row; output may be residual.
-__attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* residual, size_t residual_stride,
-                                        int8_t* output, size_t output_stride, int32_t rows, int32_t columns,
-                                        const AddS8& p) {
+inline int32_t tile_index(int32_t rows) { return rows > 4 ? 0 : rows > 2 ? 1 : rows > 1 ? 2 : 3; }
+
+// codes = add_s8(codes, residual), up to 64 columns of each row. Not into the output, which may be the
+// residual: a row would wait for the masked store before it.
+__attribute__((noinline)) void add_rows(int8_t* codes, const int8_t* residual, size_t residual_stride,
+                                        int32_t rows, int32_t columns, const AddS8& p) {
   // Multipliers cut in two, since vpmaddwd takes 16 bits.
   const __m512i low_factors = _mm512_set1_epi32((p.b_multiplier & 255) * 65536 + (p.a_multiplier & 255));
   const __m512i high_factors = _mm512_set1_epi32((p.b_multiplier >> 8) * 65536 + (p.a_multiplier >> 8));
@@ -211,18 +211,17 @@ __attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* resid
     for (int32_t c = 0; c < columns; c += 32) {
       const int32_t count = columns - c < 32 ? columns - c : 32;
       const auto mask = static_cast<__mmask32>(first_bytes(count));
-      const __m512i a =
-          _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + kNr * r + c)));
+      auto* const from = reinterpret_cast<__m256i*>(codes + kNr * r + c);
+      const __m512i a = _mm512_cvtepi8_epi16(_mm256_loadu_si256(from));
       const __m512i b = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, residual + c));
       const __m512i low = products(_mm512_unpacklo_epi16(a, b));
       const __m512i high = products(_mm512_unpackhi_epi16(a, b));
       const __m512i sums = _mm512_packs_epi32(_mm512_sra_epi32(_mm512_add_epi32(low, offset), shift),
                                               _mm512_sra_epi32(_mm512_add_epi32(high, offset), shift));
       const __m256i q = _mm512_cvtsepi16_epi8(_mm512_adds_epi16(sums, zero_point));
-      _mm256_mask_storeu_epi8(output + c, mask, _mm256_min_epi8(_mm256_max_epi8(q, lo), hi));
+      _mm256_storeu_si256(from, _mm256_min_epi8(_mm256_max_epi8(q, lo), hi));
     }
     residual += residual_stride;
-    output += output_stride;
   }
 }
 
@@ -248,7 +247,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   const Output out = make_output(args.requant);
   Tile t;
   t.taps = args.taps;
-  t.k = args.k;
+  t.k = args.rows_padded ? (args.k + 3) & ~3 : args.k;
   const auto* panel = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t column_bytes = 8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3);
   const bool adds = args.residual != nullptr;
@@ -263,19 +262,15 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     int8_t* const y = args.output + first;
     const bool direct = !adds && columns % kLanes == 0;
     t.output_stride = direct ? args.output_stride : kNr;
-    const int32_t usual = steep ? 1 : args.m <= kMaxRows ? args.m : (args.m + 1) / 2;
+    const int32_t usual = steep ? 1 : kMaxRows;
     for (int32_t r = 0; r < args.m; r += usual) {
-      const int32_t rows = args.m - r < usual ? args.m - r : usual;
+      t.m = args.m - r < usual ? args.m - r : usual;
       t.rows = args.rows + r;
       t.output = (direct ? y : codes) + static_cast<size_t>(r) * t.output_stride;
-      tiles[steep ? 0 : rows](t, out);
+      tiles[steep ? 4 : tile_index(t.m)](t, out);
     }
-    if (adds) {
-      add_rows(codes, args.residual + first, args.residual_stride, y, args.output_stride, args.m, columns,
-               *args.add);
-    } else if (!direct) {
-      copy_rows(codes, y, args.output_stride, args.m, columns);
-    }
+    if (adds) add_rows(codes, args.residual + first, args.residual_stride, args.m, columns, *args.add);
+    if (!direct) copy_rows(codes, y, args.output_stride, args.m, columns);
   }
 }
 

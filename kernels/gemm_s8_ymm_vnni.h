@@ -21,7 +21,7 @@ inline void dot(__m256i& acc, __m256i x, __m256i w) {
 inline __m256i load_32(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 
 // The last k % 4 bytes of each row, zeros after them.
-__attribute__((noinline)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
+__attribute__((noipa)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
   for (int32_t r = 0; r < m; ++r) {
     const int8_t* const x = rows[r] + (k & ~3);
     uint32_t quad = 0;
@@ -57,8 +57,8 @@ void tile(const GemmS8Args& args) {
       uint32_t last[M];
 #pragma GCC unroll 6
       for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
-      ptrdiff_t depth = args.k & ~3;
-      for (bool rest = (args.k & 3) != 0;; rest = false) {
+      ptrdiff_t depth = (args.rows_padded ? args.k + 3 : args.k) & ~3;
+      for (bool rest = depth < args.k;; rest = false) {
         for (ptrdiff_t i = 0; i < depth; i += 4) {
           const __m256i w0 = load_32(w), w1 = load_32(w + 32);
           w += 64;

@@ -8,6 +8,7 @@
 // The caller has proved taps * 255 <= 2^31 - 1. y overlaps nothing.
 #pragma once
 
+#include "intaglio/isa.h"
 #include "kernels/requant.h"
 #include "kernels/taps.h"
 
@@ -17,10 +18,23 @@ static inline float mean_multiplier(float s_in, float s_out, int32_t n) {
   return s_in / (s_out * static_cast<float>(n));
 }
 
-void average_s8(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
-                const OutputS8& output, int8_t* y, int32_t channels);
+using AverageS8 = void(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
+                       const OutputS8& output, int8_t* y, int32_t channels);
+using MaxS8 = void(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, int32_t hi, int8_t* y,
+                   int32_t channels);
 
-void max_s8(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, int32_t hi, int8_t* y,
-            int32_t channels);
+// A function is nullptr where this build has not compiled it.
+struct PoolS8Kernel {
+  const char* name;
+  IsaMask isa;
+  AverageS8* average;
+  MaxS8* max;
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t pool_s8_count();
+const PoolS8Kernel& pool_s8_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t pool_s8_select(IsaMask isa);
 
 }  // namespace intaglio

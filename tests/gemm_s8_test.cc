@@ -23,7 +23,8 @@ struct Case {
   bool residual;
   int32_t codes;  // 0: random; 1: all -128; 2: -128 times 127
   bool extreme_bias;
-  bool steep = false;  // multipliers that take sums past int32
+  bool steep = false;        // multipliers that take sums past int32
+  bool rows_padded = false;  // to the kernel's depth interleave
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -40,7 +41,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
 
   // Rows stand in buffers of their own exact size; several taps may share one.
   std::vector<std::unique_ptr<Exact<int8_t>>> pool;
-  for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(k, -128)));
+  const auto kr = static_cast<size_t>(kernel.kr), row_bytes = c.rows_padded ? (k + kr - 1) / kr * kr : k;
+  for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
   Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = static_cast<int32_t>(i) % kernel.mr < c.m ? pool[random.bits() % 8]->data() : nullptr;
@@ -100,6 +102,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   args.n = c.n;
   args.taps = c.taps;
   args.k = c.k;
+  args.rows_padded = c.rows_padded;
   kernel.function(args);
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
@@ -137,6 +140,7 @@ TEST_CASE("every kernel, random shapes") {
       c.codes = random.one_in(6) ? random.between(1, 2) : 0;
       c.extreme_bias = random.one_in(8);
       c.steep = random.one_in(16);
+      c.rows_padded = random.one_in(8);
       run_case(kernel, c, random);
     }
   }

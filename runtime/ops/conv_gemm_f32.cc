@@ -57,7 +57,9 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& ru
     auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (g.merged()) {
+      if (g.gathered()) {
+        gather_rows<float>(g, x, padding, item.pixel, item.pixels, patches, rows);
+      } else if (g.merged()) {
         fill_merged_rows<float>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
       } else {
         fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,

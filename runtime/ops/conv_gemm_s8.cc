@@ -67,7 +67,9 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (g.merged()) {
+      if (g.gathered()) {
+        gather_rows<int8_t>(g, x, padding, item.pixel, item.pixels, patches, rows);
+      } else if (g.merged()) {
         fill_merged_rows<int8_t>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
       } else {
         fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
@@ -91,6 +93,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
       args.n = item.columns;
       args.taps = taps;
       args.k = k;
+      args.rows_padded = g.gathered();
       kernel.function(args);
     }
   });

@@ -24,86 +24,36 @@ struct ConvGeometry {
   // One tap, which stands where its output stands.
   bool pointwise() const { return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && !padded(); }
 
-  // With few channels (a first layer) the taps of a window's line, which lie side by side, are one tap of
-  // kernel_w * ic channels: the same products in the same order, in longer runs.
+  // With few channels (a first layer) taps are put together: the same products in the same order, in longer
+  // runs. Those of a window's line lie side by side already; with next to no channels the whole window is
+  // copied.
   bool merged() const {
     constexpr int32_t kFewChannels = 16;
     return groups == 1 && window.kernel_w > 1 && window.dilation_w == 1 && ic <= kFewChannels;
   }
-  int32_t gemm_taps() const { return merged() ? window.kernel_h : taps(); }
-  int32_t gemm_k() const { return merged() ? window.kernel_w * ic : ic / groups; }
+  bool gathered() const { return merged() && ic <= 4; }
+  int32_t gemm_taps() const { return gathered() ? 1 : merged() ? window.kernel_h : taps(); }
+  int32_t gemm_k() const { return gathered() ? taps() * ic : merged() ? window.kernel_w * ic : ic / groups; }
+  // From one gathered row to the next: what completes any kernel's depth interleave may be read, too.
+  int32_t gathered_step() const { return (gemm_k() + 15) / 16 * 16; }
 };
 
 // Fills `rows` for output pixels [first, first + count): the row that tap t of pixel p reads goes to
-// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`.
+// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. T: int8_t, float.
 template <typename T>
 void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-               int32_t pixel_step, int32_t tap_step, const T** rows) {
-  if (g.pointwise()) {
-    const T* row = x + static_cast<ptrdiff_t>(first) * g.ic;
-    for (int32_t p = 0; p < count; ++p, row += g.ic) rows[static_cast<ptrdiff_t>(p) * pixel_step] = row;
-    return;
-  }
-  // Divisions cost more than a pixel's products do: one set a call.
-  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  for (int32_t p = 0; p < count; ++p, ++out_x) {
-    if (out_x == g.ow) {
-      out_x = 0;
-      if (++out_y == g.oh) {
-        out_y = 0;
-        ++image;
-      }
-    }
-    const T** row = rows + static_cast<ptrdiff_t>(p) * pixel_step;
-    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
-      const int32_t y = input_y(g.window, out_y, ky);
-      const bool y_inside = y >= 0 && y < g.h;
-      const ptrdiff_t line_start = (static_cast<ptrdiff_t>(image) * g.h + y) * g.w;
-      for (int32_t kx = 0; kx < g.window.kernel_w; ++kx, row += tap_step) {
-        const int32_t column = input_x(g.window, out_x, kx);
-        *row = y_inside && column >= 0 && column < g.w ? x + (line_start + column) * g.ic : padding;
-      }
-    }
-  }
-}
+               int32_t pixel_step, int32_t tap_step, const T** rows);
 
-// The same with merged taps: rows[t * tap_step + p], t < kernel_h. A line of a window that is partly outside
+// The same with merged lines: rows[t * tap_step + p], t < kernel_h. A line of a window that is partly outside
 // is put together in `patches`, [count][kernel_h][kernel_w * ic].
 template <typename T>
 void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-                      int32_t tap_step, T* patches, const T** rows) {
-  const auto ic = static_cast<size_t>(g.ic);
-  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  for (int32_t p = 0; p < count; ++p, ++out_x) {
-    if (out_x == g.ow) {
-      out_x = 0;
-      if (++out_y == g.oh) {
-        out_y = 0;
-        ++image;
-      }
-    }
-    const int32_t start = input_x(g.window, out_x, 0);
-    const bool inside = start >= 0 && start + g.window.kernel_w <= g.w;
-    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
-      const int32_t y = input_y(g.window, out_y, ky);
-      const T*& row = rows[static_cast<ptrdiff_t>(ky) * tap_step + p];
-      row = padding;
-      if (y < 0 || y >= g.h) continue;
-      const ptrdiff_t line_start = (static_cast<ptrdiff_t>(image) * g.h + y) * g.w;
-      if (inside) {
-        row = x + (line_start + start) * g.ic;
-        continue;
-      }
-      T* const patch = patches + (static_cast<ptrdiff_t>(p) * g.window.kernel_h + ky) * g.gemm_k();
-      for (int32_t kx = 0; kx < g.window.kernel_w; ++kx) {
-        const int32_t column = start + kx;
-        const T* const from = column >= 0 && column < g.w ? x + (line_start + column) * g.ic : padding;
-        memcpy(patch + static_cast<size_t>(kx) * ic, from, ic * sizeof(T));
-      }
-      row = patch;
-    }
-  }
-}
+                      int32_t tap_step, T* patches, const T** rows);
+
+// Whole windows, into `patches`, [count][gathered_step()]; rows[p].
+template <typename T>
+void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+                 T* patches, const T** rows);
 
 inline int32_t executor_width(const Executor& executor) {
   return executor.parallel_for == nullptr ? 1 : executor.width;
@@ -146,7 +96,10 @@ inline ConvScratch gemm_scratch(const ConvGeometry& g, int32_t mr, int64_t eleme
                                 int64_t kernel_bytes) {
   const int64_t row_bytes = g.gemm_k() * element_bytes, entries = int64_t{g.gemm_taps()} * mr;
   const bool patches = g.merged() && (g.window.pad_left | g.window.pad_right) != 0;
-  return conv_scratch(g, row_bytes, entries, patches ? entries * row_bytes : 0, kernel_bytes);
+  const int64_t patch_bytes = g.gathered() ? g.gathered_step() * element_bytes * mr
+                              : patches    ? entries * row_bytes
+                                           : 0;
+  return conv_scratch(g, row_bytes, entries, patch_bytes, kernel_bytes);
 }
 
 // Sizes within what a session can hold.

@@ -11,7 +11,8 @@ constexpr int32_t kEntries = 256;
 
 bool has_one_table(const NodeView& node) { return node.input(1).shape.elements() == kEntries; }
 
-Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  plan->kernel = static_cast<uint16_t>(eltwise_s8_select(context.isa));
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
@@ -32,8 +33,9 @@ void run(const NodeView& node, const NodeRun& run) {
   auto* const y = run.output<int8_t>(node);
   const Shape shape = node.output().shape;
   if (has_one_table(node)) {
+    const auto lookup = eltwise_s8_kernel(run.kernel).lookup;
     for_pieces(*run.executor, shape.elements(), kPieceWork,
-               [&](int32_t first, int32_t count) { lookup_s8(x + first, table, y + first, count); });
+               [&](int32_t first, int32_t count) { lookup(x + first, table, y + first, count); });
     return;
   }
   const int32_t channels = shape.back(0);
@@ -44,9 +46,11 @@ void run(const NodeView& node, const NodeRun& run) {
              });
 }
 
+const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
+
 }  // namespace
 
 extern const OpDef kLookupS8;
-const OpDef kLookupS8 = {Op::kLookup, DType::kS8, 0, {}, plan, nullptr, run, nullptr};
+const OpDef kLookupS8 = {Op::kLookup, DType::kS8, 0, {}, plan, nullptr, run, kernel_name};
 
 }  // namespace intaglio

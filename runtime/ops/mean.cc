@@ -67,7 +67,8 @@ Error check_geometry(const NodeView& node) {
   return found == kept ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, kept);
 }
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  plan->kernel = static_cast<uint16_t>(pool_s8_select(context.isa));
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
@@ -115,7 +116,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
   for_each_output<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y, int32_t channels) {
     const float multiplier = mean_multiplier(in.scales[0], out.scales[0], taps_count(taps));
-    average_s8(x, taps, in.zero_point, multiplier, output, y, channels);
+    pool_s8_kernel(run.kernel).average(x, taps, in.zero_point, multiplier, output, y, channels);
   });
 }
 

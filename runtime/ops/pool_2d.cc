@@ -24,14 +24,16 @@ Error plan_s8(const NodeView& node) {
   return check_geometry(node);
 }
 
-Error plan_average_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_average_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(plan_s8(node));
+  plan->kernel = static_cast<uint16_t>(pool_s8_select(context.isa));
   const Window2d& w = node.info.options.window;
   return check_sum_s8(node, int64_t{w.kernel_h} * w.kernel_w);
 }
 
-Error plan_max_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_max_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(plan_s8(node));
+  plan->kernel = static_cast<uint16_t>(pool_s8_select(context.isa));
   return check_same_quantization(node);
 }
 
@@ -49,6 +51,7 @@ struct ValidTaps {
 };
 
 ValidTaps valid_taps(int32_t start, int32_t kernel, int32_t dilation, int32_t size) {
+  if (start >= 0 && start < size && kernel <= (size - start) / 2 && dilation == 1) return {0, kernel};
   const int32_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
   const int32_t inside = start < size ? (size - 1 - start) / dilation + 1 : 0;
   const int32_t last = inside < kernel ? inside : kernel;
@@ -92,10 +95,11 @@ void run_average_s8(const NodeView& node, const NodeRun& run) {
   const NodeOptions& o = node.info.options;
   const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
   const int32_t channels = node.output().shape[3];
+  AverageS8* const average = pool_s8_kernel(run.kernel).average;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
     const int32_t n = divisor(o.window, taps);
     const float multiplier = n == 0 ? 0.0f : mean_multiplier(in.scales[0], out.scales[0], n);
-    average_s8(x, taps, in.zero_point, multiplier, output, y, channels);
+    average(x, taps, in.zero_point, multiplier, output, y, channels);
   });
 }
 
@@ -112,8 +116,9 @@ void run_max_s8(const NodeView& node, const NodeRun& run) {
   const int32_t zero_point = node.output().quantization.zero_point;
   const NodeOptions& o = node.info.options;
   const int32_t channels = node.output().shape[3];
+  MaxS8* const max = pool_s8_kernel(run.kernel).max;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
-    max_s8(x, taps, zero_point, o.clamp_lo, o.clamp_hi, y, channels);
+    max(x, taps, zero_point, o.clamp_lo, o.clamp_hi, y, channels);
   });
 }
 
@@ -123,6 +128,8 @@ void run_max_f32(const NodeView& node, const NodeRun& run) {
   for_each_window<float>(
       node, run, [&](const float* x, const Taps& taps, float* y) { max_f32(x, taps, clamp, y, channels); });
 }
+
+const char* name_s8(uint16_t kernel) { return pool_s8_kernel(kernel).name; }
 
 constexpr QuantRule same_as_input() {
   QuantRule rule;
@@ -134,11 +141,11 @@ constexpr QuantRule same_as_input() {
 
 extern const OpDef kAvgPool2dS8, kAvgPool2dF32, kMaxPool2dS8, kMaxPool2dF32;
 const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,     -1,     {}, plan_average_s8,
-                            nullptr,        run_average_s8, nullptr};
+                            nullptr,        run_average_s8, name_s8};
 const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,     {}, plan_f32,
                              nullptr,        run_average_f32, nullptr};
 const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8, -1,         same_as_input(),
-                            plan_max_s8,    nullptr,    run_max_s8, nullptr};
+                            plan_max_s8,    nullptr,    run_max_s8, name_s8};
 const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32, -1,          same_as_input(),
                              plan_f32,       nullptr,     run_max_f32, nullptr};
 

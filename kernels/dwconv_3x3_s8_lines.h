@@ -1,0 +1,94 @@
+// dwconv_3x3_s8 along the lines, over a class that knows how columns are held and multiplied (`Vnni` of
+// dwconv_3x3_s8_vnni.h is one). Small: an instance for each width of block and count of output lines, one
+// copy of each step in it; what a column hands on goes from register to register, which costs nothing.
+#pragma once
+
+#include "kernels/dwconv_3x3_s8.h"
+
+namespace intaglio {
+namespace {
+
+// One block of channels along one or two lines of output. Everything is held by value: a store of codes may
+// alias whatever is not.
+template <typename V, int32_t Lines>
+__attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block,
+                                         const int8_t* head) {
+  using Column = typename V::Column;
+  const typename V::Part part = V::part(block.count);
+  const int32_t first = block.start;
+  // Of the next column, which may lie outside its line: no pointers.
+  uintptr_t lines[4];
+  ptrdiff_t steps[4];
+#pragma GCC unroll 4
+  for (int32_t i = 0; i < 4; ++i) {
+    steps[i] = args.steps[i];
+    lines[i] =
+        reinterpret_cast<uintptr_t>(args.lines[i] + first) - static_cast<uintptr_t>(steps[i] * args.pad_left);
+  }
+  const int8_t* const padding = args.padding + first;
+  const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
+  const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
+  const typename V::Limits limits = V::limits(args.requant, lo, hi);
+  const bool clamps = lo > -128 || hi < 127;
+  int8_t *y0 = args.output[0] + first, *y1 = Lines == 2 ? args.output[1] + first : nullptr;
+  const ptrdiff_t step = args.channels;
+  const auto w = static_cast<uint32_t>(args.w);
+  const int32_t stride = Lines == 2 ? 1 : args.stride;
+
+  Column a{}, b{}, c{};
+  int32_t left = args.ow, wait = 3;  // columns until the next output
+  for (int32_t x = -args.pad_left; left > 0; ++x) {
+    a = b;
+    b = c;
+    const void* from[4];
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < 4; ++i) {
+      from[i] = reinterpret_cast<const void*>(lines[i]);
+      lines[i] += static_cast<uintptr_t>(steps[i]);
+    }
+    if (static_cast<uint32_t>(x) >= w) from[0] = from[1] = from[2] = from[3] = padding;
+    c = V::column(from, part);
+    if (--wait > 0) continue;
+    wait = stride;
+    --left;
+
+    typename V::Sum acc[2][V::kSums];
+    // gcc would keep the address of every operand in a register, and most of them on the stack.
+    __asm__("" : "+r"(head));
+    const int8_t* const weights = head + 8 * V::kWidth;
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < V::kSums; ++v) acc[0][v] = acc[1][v] = V::bias(head, v);
+#pragma GCC unroll 3
+    for (int32_t kx = 0; kx < 3; ++kx) {
+      const Column& column = kx == 0 ? a : kx == 1 ? b : c;
+      V::dot(acc[0], column, weights + kx * V::kTapBytes);
+      if (Lines == 2) V::dot(acc[1], column, weights + (3 + kx) * V::kTapBytes);
+    }
+    const int8_t* const multiplier = head + 4 * V::kWidth;
+    V::store(y0, V::narrow(acc[0], multiplier, limits, clamps), part);
+    y0 += step;
+    if (Lines == 2) {
+      V::store(y1, V::narrow(acc[1], multiplier, limits, clamps), part);
+      y1 += step;
+    }
+  }
+}
+
+template <typename Wide, typename Narrow>
+void run_blocks(const Dwconv3x3S8Args& args) {
+  const auto* packed = static_cast<const int8_t*>(args.packed);
+  for (int32_t first = 0; first < args.channels;) {
+    const Dwconv3x3Block block = dwconv_3x3_s8_block(Wide::kWidth, Narrow::kWidth, args.channels, first);
+    const bool two = args.output[1] != nullptr;
+    if (block.width == Wide::kWidth) {
+      two ? run_lines<Wide, 2>(args, block, packed) : run_lines<Wide, 1>(args, block, packed);
+    } else {
+      two ? run_lines<Narrow, 2>(args, block, packed) : run_lines<Narrow, 1>(args, block, packed);
+    }
+    packed += 8 * block.width + 6 * (block.width == Wide::kWidth ? Wide::kTapBytes : Narrow::kTapBytes);
+    first = block.start + block.count;
+  }
+}
+
+}  // namespace
+}  // namespace intaglio
