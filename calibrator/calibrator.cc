@@ -3,6 +3,7 @@
 
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/patch_means.h"
+#include "calibrator/recover/recovery.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -66,6 +67,11 @@ size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& opt
   return patch_size(model, model.node(node));
 }
 
+// Attempts that are recorded: of each recovery at most one a node.
+size_t record_count(const Model& model) {
+  return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 1);
+}
+
 Digest digest_of(Span<const Span<const uint8_t>> inputs) {
   Sha256 sha;
   for (const Span<const uint8_t> input : inputs) sha.update(input.data, input.size);
@@ -73,8 +79,10 @@ Digest digest_of(Span<const Span<const uint8_t>> inputs) {
 }
 
 // Runs the sample that stands in the session's inputs and looks at every tensor.
-Error observe_sample(CalibratorMemory& state, int32_t half) {
+Error observe_sample(CalibratorMemory& state, const Digest& digest) {
   const Model& model = state.model;
+  const int32_t half = digest.bytes[31] & 1;
+  float* const outputs = state.references.next(digest);
   const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
     const Span<float> values = state.session.tensor(tensor).as<float>();
     const int64_t bad = first_non_finite(values);
@@ -93,7 +101,12 @@ Error observe_sample(CalibratorMemory& state, int32_t half) {
     }
     state.session.run_nodes(n, n + 1);
     for (const int32_t output : model.node(n).outputs) ITG_TRY(observe_tensor(output, n));
+    for (const OutputTensor& output : state.outputs)
+      if (output.node == n && outputs != nullptr)
+        memcpy(outputs + output.first, state.session.tensor(output.tensor).data,
+               output.elements * sizeof(float));
   }
+  if (outputs != nullptr) state.references.keep();
   return kNoError;
 }
 
@@ -117,8 +130,21 @@ Result<CalibratorNeeds> Calibrator::measure(const Model& model, const Calibrator
   CalibratorNeeds needs;
   needs.session_bytes = align_memory(session->total());
   needs.observer_bytes = observer_bytes(model, options);
+  needs.replay_bytes = align_memory(options.replay_bytes);
   needs.output_bytes = output_bytes(model, *session, options);
   return needs;
+}
+
+Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples) {
+  ITG_TRY(check_float(model));
+  size_t elements = 0;
+  for (const int32_t output : model.outputs())
+    elements += static_cast<size_t>(model.tensor(output).shape.elements());
+  // Activations of the int8 model take about a quarter; what alignment and borders to FP32 add is the rest.
+  const size_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
+  const size_t outputs = elements * sizeof(float) + 2 * sizeof(Digest) + 2 * kMemoryAlignment;
+  const size_t tensors = 16 * static_cast<size_t>(model.tensor_count() + 2 * model.node_count());
+  return align_memory((activations + outputs) * static_cast<size_t>(samples) + tensors);
 }
 
 Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
@@ -136,7 +162,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
   state.model = model;
   state.options = options;
-  state.output = {memory.data + needs->session_bytes + needs->observer_bytes, needs->output_bytes};
+  uint8_t* const replay = memory.data + needs->session_bytes + needs->observer_bytes;
+  state.output = {replay + needs->replay_bytes, needs->output_bytes};
   SessionOptions session_options;
   session_options.isa = options.isa;
   session_options.executor = options.executor;
@@ -166,6 +193,10 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
   state.means = arena.make<double>(largest);
   state.spare = arena.make<TensorObserver>(1);
+  state.outputs = output_tensors(model, arena);
+  state.exact_outputs = arena.make<float>(output_elements(state.outputs));
+  state.references = ReferenceOutputs(state.outputs, {replay, needs->replay_bytes});
+  state.records = arena.make<RecoveryRecord>(record_count(model));
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};
@@ -181,19 +212,24 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
   const auto tensors = static_cast<size_t>(model.tensor_count()),
              nodes = static_cast<size_t>(model.node_count());
-  size_t slots = tensors, means = 0, largest = 0, observers = 1;  // one to spare
+  size_t slots = tensors, means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
   for (size_t n = 0; n < nodes; ++n) {
     slots += model.node(static_cast<int32_t>(n)).inputs.size;
     const size_t count = mean_count(model, static_cast<int32_t>(n), options);
     means += count;
     largest = count > largest ? count : largest;
   }
+  // What stands before a final softmax is as large as its output.
+  for (const int32_t output : model.outputs())
+    outputs += static_cast<size_t>(model.tensor(output).shape.elements()) * sizeof(float);
   for (size_t t = 0; t < tensors; ++t)
     observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
   return align_memory(sizeof(CalibratorMemory) + slots * (sizeof(int32_t) + sizeof(QuantParams)) +
                       tensors * sizeof(int32_t) + nodes * (sizeof(size_t) + sizeof(int32_t)) +
                       observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
-                      largest * sizeof(double) + input_bytes(model) + 12 * kSlack);
+                      largest * sizeof(double) + input_bytes(model) + outputs +
+                      model.outputs().size * sizeof(OutputTensor) +
+                      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 
 Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
@@ -215,7 +251,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   }
   const Digest digest = digest_of(inputs);
   // What one bad sample has left in the observers cannot be taken back: the fault stays.
-  state.fault = observe_sample(state, digest.bytes[31] & 1);
+  state.fault = observe_sample(state, digest);
   if (!state.fault.ok()) return state.fault;
   if (seen.sample_count == 0 || digest < seen.golden) {
     seen.golden = digest;

@@ -4,6 +4,7 @@
 #include "calibrator/bake.h"
 #include "calibrator/calibration_state.h"
 #include "calibrator/graph.h"
+#include "calibrator/output_tensors.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
@@ -18,7 +19,11 @@ struct CalibratorMemory {
   Span<double> means;         // of one layer, while it is worked on
   Span<TensorObserver> spare;
   CalibrationState seen;
-  Error fault;           // of a sample that cannot be taken back
+  Error fault;  // of a sample that cannot be taken back
+  Span<const OutputTensor> outputs;
+  Span<float> exact_outputs;  // of one sample
+  ReferenceOutputs references;
+  Span<RecoveryRecord> records;
   Span<uint8_t> output;  // memory of finish()
   CalibrationReport report;
 

@@ -100,6 +100,13 @@ void give_exact_inputs(const Session& reference, const Session& test, int32_t n)
 
 }  // namespace
 
+void compare_values(const float* exact, const TensorView& view, LayerReport& sums) {
+  TensorView exact_view;
+  exact_view.info.dtype = DType::kF32;
+  exact_view.data = const_cast<float*>(exact);
+  add_difference(exact_view, view, NodeOptions(), false, sums);
+}
+
 Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena) {
   Array<LayerPair> pairs;
   pairs.reserve(arena, static_cast<size_t>(test.node_count()));

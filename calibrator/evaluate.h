@@ -22,6 +22,9 @@ Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Are
 void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
                     bool alone);
 
+// Adds to the sums of `sums` what differs between exact values and a tensor of as many elements.
+void compare_values(const float* exact, const TensorView& view, LayerReport& sums);
+
 // Writes the sample that stands in the reference's inputs into the test session's, quantized where those are
 // int8.
 void copy_inputs(const Session& reference, Session& test);

@@ -290,36 +290,26 @@ void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
   for (int64_t i = 0; i < elements; ++i) sums[static_cast<size_t>(i / inner % channels)] += codes[i];
 }
 
+// The constant that `input` of a node names; nullptr where it is absent.
+const TensorInfo* input_of(const Graph& graph, const GraphNode& node, int8_t input) {
+  const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
+                     node.inputs[static_cast<size_t>(input)] >= 0;
+  return there ? &graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(input)])] : nullptr;
+}
+
 void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& arena) {
-  const auto tensor = [&](int8_t input) -> const TensorInfo* {
-    const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
-                       node.inputs[static_cast<size_t>(input)] >= 0;
-    return there ? &graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(input)])] : nullptr;
-  };
-  const TensorInfo* const weights = tensor(rule.weight_input);
-  const TensorInfo* const bias = tensor(rule.bias_input);
-  const TensorInfo& input = *tensor(0);
+  const TensorInfo* const weights = input_of(graph, node, rule.weight_input);
+  const TensorInfo& input = *input_of(graph, node, 0);
   const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
   if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() ||
       input.quantization.scales.empty() || output.quantization.scales.empty() ||
       weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
     return;  // the operator's plan says what is wrong
   const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
-  const float in_scale = input.quantization.scales[0];
-  const float out_scale = tensor(rule.residual_input) != nullptr ? node.options.intermediate_scale
-                                                                 : output.quantization.scales[0];
   const Span<float> multiplier = arena.make<float>(channels);
   const Span<int32_t> folded = arena.make<int32_t>(channels);
   if (arena.exhausted()) return;
-  sum_weights(*weights, rule.weight_axis, folded);
-  const bool per_channel = weights->quantization.scales.size == channels;
-  for (size_t c = 0; c < channels; ++c) {
-    const float product = in_scale * weights->quantization.scales[per_channel ? c : 0];
-    multiplier[c] = product / out_scale;
-    int32_t b = 0;
-    if (bias != nullptr && bias->constant.size == 4 * channels) memcpy(&b, bias->constant.data + 4 * c, 4);
-    folded[c] = static_cast<int32_t>(b - int64_t{input.quantization.zero_point} * folded[c]);
-  }
+  refill_requantization(graph, node, rule, multiplier, folded);
   node.options.multiplier = multiplier;
   node.options.folded_bias = folded;
 }
@@ -344,6 +334,29 @@ void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
     if (index == kNoOp || !node.options.multiplier.empty()) continue;
     const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
     if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);
+  }
+}
+
+void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
+                           Span<float> multiplier, Span<int32_t> folded) {
+  const TensorInfo& weights = *input_of(graph, node, rule.weight_input);
+  const TensorInfo* const bias = input_of(graph, node, rule.bias_input);
+  const TensorInfo& input = *input_of(graph, node, 0);
+  const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
+  const size_t channels = multiplier.size;
+  const float in_scale = input.quantization.scales[0];
+  const float out_scale = input_of(graph, node, rule.residual_input) != nullptr
+                              ? node.options.intermediate_scale
+                              : output.quantization.scales[0];
+  for (int32_t& sum : folded) sum = 0;
+  sum_weights(weights, rule.weight_axis, folded);
+  const bool per_channel = weights.quantization.scales.size == channels;
+  for (size_t c = 0; c < channels; ++c) {
+    const float product = in_scale * weights.quantization.scales[per_channel ? c : 0];
+    multiplier[c] = product / out_scale;
+    int32_t b = 0;
+    if (bias != nullptr && bias->constant.size == 4 * channels) memcpy(&b, bias->constant.data + 4 * c, 4);
+    folded[c] = static_cast<int32_t>(b - int64_t{input.quantization.zero_point} * folded[c]);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "calibrator/graph.h"
 #include "intaglio/ops.h"
+#include "runtime/op.h"
 
 namespace intaglio {
 
@@ -13,6 +14,9 @@ Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena)
 
 // The same steps, one by one.
 void fill_requantization(Graph& graph, OpList ops, Arena& arena);
+// Of one node that has them, written over what stands there.
+void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
+                           Span<float> multiplier, Span<int32_t> folded_bias);
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena);  // after plan_memory()
 
 // Upper bound of the arena bytes that write_model() takes for this graph, after fill_requantization().

@@ -1,7 +1,5 @@
 #include "calibrator/replay.h"
 
-#include <cstring>
-
 namespace intaglio {
 namespace {
 
@@ -11,10 +9,11 @@ constexpr size_t kMaxInputs = 256;  // the loader's limit
 
 Error Replay::load(int32_t i) {
   Span<uint8_t> inputs[kMaxInputs];
-  const size_t count = fp32_.model().inputs().size;
-  const uint8_t* golden = golden_.data;
+  const Session& fp32 = memory_->session;
+  const size_t count = fp32.model().inputs().size;
+  const uint8_t* golden = memory_->seen.golden_sample.data;
   for (size_t k = 0; k < count; ++k) {
-    const TensorView view = fp32_.input(static_cast<int32_t>(k));
+    const TensorView view = fp32.input(static_cast<int32_t>(k));
     inputs[k] = {static_cast<uint8_t*>(view.data), view.info.bytes()};
     if (source_ == nullptr) memcpy(view.data, golden, view.info.bytes());
     golden += view.info.bytes();
@@ -24,19 +23,41 @@ Error Replay::load(int32_t i) {
   return kNoError;
 }
 
-Error Replay::check(const Digest& expected) {
-  if (source_ == nullptr) return kNoError;
+Digest Replay::digest_of_inputs() const {
+  Sha256 sha;
+  const Session& fp32 = memory_->session;
+  for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
+    const TensorView view = fp32.input(static_cast<int32_t>(k));
+    sha.update(view.data, view.info.bytes());
+  }
+  return sha.finish();
+}
+
+Error Replay::check(Arena& arena) {
+  const auto samples = static_cast<size_t>(count());
+  const Arena before = arena;
+  digests_ = arena.make<Digest>(samples);
+  references_ = arena.make<const float*>(samples);
+  if (arena.exhausted()) {
+    arena = before;
+    digests_ = {};
+    references_ = {};
+  }
   Digest set;
   for (int32_t i = 0; i < count(); ++i) {
-    if (const Error error = load(i); !error.ok()) return error;
-    Sha256 sha;
-    for (size_t k = 0; k < fp32_.model().inputs().size; ++k) {
-      const TensorView view = fp32_.input(static_cast<int32_t>(k));
-      sha.update(view.data, view.info.bytes());
-    }
-    add_to_set(set, sha.finish());
+    ITG_TRY(load(i));
+    const Digest digest = digest_of_inputs();
+    add_to_set(set, digest);
+    if (digests_.empty()) continue;
+    digests_[static_cast<size_t>(i)] = digest;
+    references_[static_cast<size_t>(i)] = memory_->references.find(digest);
   }
-  return set == expected ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
+  const bool same = source_ == nullptr || set == memory_->seen.samples;
+  return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
+}
+
+const float* Replay::reference(int32_t i) const {
+  return references_.empty() ? nullptr : references_[static_cast<size_t>(i)];
 }
 
 }  // namespace intaglio

@@ -1,27 +1,32 @@
 // Samples that can be had once more: the caller's, or the one that the calibrator kept.
 #pragma once
 
-#include "calibrator/digest.h"
-#include "intaglio/calibrator.h"
+#include "calibrator/calibrator_memory.h"
 
 namespace intaglio {
 
 class Replay {
  public:
-  // `golden` holds one sample, used where there is no source.
-  Replay(Session& fp32, const SampleSource* source, Span<uint8_t> golden)
-      : fp32_(fp32), source_(source), golden_(golden) {}
+  Replay(CalibratorMemory& memory, const SampleSource* source) : memory_(&memory), source_(source) {}
 
+  bool has_source() const { return source_ != nullptr; }
   int32_t count() const { return source_ == nullptr ? 1 : source_->count; }
   // Writes sample `i` into the FP32 session's inputs.
   Error load(int32_t i);
-  // Whether the source's samples are those of the set digest `expected`.
-  Error check(const Digest& expected);
+  // Checks that the source's samples are those that were added, and makes the list that reference() and
+  // digest() read from `arena`; both know nothing where it has no room.
+  Error check(Arena& arena);
+  // Values of the outputs of sample `i`; nullptr where they are not known.
+  const float* reference(int32_t i) const;
+  Span<const Digest> digests() const { return digests_; }
 
  private:
-  Session& fp32_;
+  Digest digest_of_inputs() const;
+
+  CalibratorMemory* memory_;
   const SampleSource* source_;
-  Span<uint8_t> golden_;
+  Span<Digest> digests_;  // of each sample
+  Span<const float*> references_;
 };
 
 }  // namespace intaglio

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "calibrator/recover/recovery.h"
 #include "cli/calibration_samples.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
@@ -12,6 +13,7 @@ namespace intaglio::cli {
 namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
 struct CalibrateArguments {
   std::string model, output, state;
@@ -71,6 +73,33 @@ bool show_step(void* context, const char* stage, int32_t done, int32_t total) {
   return true;
 }
 
+std::string recovery_names() {
+  std::string names;
+  for (const RecoveryRule& rule : recovery_rules())
+    names += std::string(names.empty() ? "" : ", ") + rule.name;
+  return names;
+}
+
+Outcome<RecoveryMask> parse_recover(const std::string& list) {
+  if (list == "default") return recovery::kDefault;
+  if (list == "none") return recovery::kNone;
+  if (list == "all") return recovery::kAll;
+  RecoveryMask mask = recovery::kNone;
+  for (size_t start = 0; start <= list.size();) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    const std::string name = list.substr(start, comma - start);
+    RecoveryMask bit = recovery::kNone;
+    for (const RecoveryRule& rule : recovery_rules())
+      if (name == rule.name) bit = rule.bit;
+    if (bit == recovery::kNone)
+      return Failure{"--recover: '" + name + "' is no recovery; there are " + recovery_names() +
+                     ", and the words default, all and none"};
+    mask |= bit;
+    start = comma + 1;
+  }
+  return mask;
+}
+
 CalibratorOptions calibrator_options(const CalibrateArguments& arguments, const SessionOptions& execution) {
   CalibratorOptions options;
   options.method = arguments.method == "minmax"       ? RangeMethod::kMinMax
@@ -80,7 +109,6 @@ CalibratorOptions calibrator_options(const CalibrateArguments& arguments, const 
   options.percentile = arguments.percentile;
   options.symmetric = arguments.symmetric;
   options.weight_bits = arguments.weight_bits;
-  options.bias_correction = arguments.recover != "none";
   options.isa = execution.isa;
   options.executor = execution.executor;
   return options;
@@ -182,6 +210,22 @@ Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, Lo
   return classes;
 }
 
+void print_recovery(const RecoveryRecord& record) {
+  const char* title = "";
+  for (const RecoveryRule& rule : recovery_rules())
+    if (rule.bit == record.recovery) title = rule.title;
+  const std::string before = decimal(sqnr_db(1.0, record.before), 2),
+                    after = decimal(sqnr_db(1.0, record.after), 2);
+  switch (record.verdict) {
+    case RecoveryVerdict::kKept:
+      return print("  %-12s %s dB before, %s dB after: kept\n", title, before.c_str(), after.c_str());
+    case RecoveryVerdict::kNetworkWorse:
+      return print("  %-12s %s dB before, %s dB after: undone\n", title, before.c_str(), after.c_str());
+    case RecoveryVerdict::kTooFewSamples:
+      return print("  %-12s not tried: too few samples\n", title);
+  }
+}
+
 void print_figures(const CalibrateArguments& arguments, const Figures& figures,
                    const CalibrationReport& report) {
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
@@ -189,10 +233,7 @@ void print_figures(const CalibrateArguments& arguments, const Figures& figures,
     print(", %d with those of the state", report.samples);
   print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
   if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
-  if (arguments.recover != "none") {
-    print("  bias         %s\n",
-          report.bias_corrected ? "corrected" : "not corrected: the correction did not help");
-  }
+  for (const RecoveryRecord& record : report.recoveries) print_recovery(record);
   print("  file         %s, %s bytes\n", safe(arguments.output).c_str(), grouped(report.bytes.size).c_str());
   print("  SHA-256      %s\n", figures.sha256.c_str());
 }
@@ -207,6 +248,14 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   if (!float_nodes) return float_nodes.failure();
   CalibratorOptions options = calibrator_options(arguments, execution);
   options.float_nodes = {float_nodes->data(), float_nodes->size()};
+  const auto mask = parse_recover(arguments.recover);
+  if (!mask) return mask.failure();
+  options.recover = *mask;
+  if (!from_state) {
+    const auto replay = Calibrator::replay_bytes(model, static_cast<int32_t>(job.samples.count()));
+    if (!replay) return job.file.failure(replay.error());
+    options.replay_bytes = std::min(*replay, kMaxReplayBytes);
+  }
   options.layer_report = !arguments.json && !from_state;
   options.progress = {show_step, &job.progress};
   const auto needs = Calibrator::measure(model, options);
@@ -317,9 +366,9 @@ Command add_calibrate_command(CLI::App& parent) {
       ->type_name("BITS")
       ->capture_default_str();
   app->add_option("--recover", arguments->recover,
-                  "correction of what quantization does: default (bias), bias or none")
-      ->check(CLI::IsMember({"default", "none", "bias"}))
-      ->type_name("WHAT")
+                  "what lessens the error of quantization: default (bias), all, none, or a list of " +
+                      recovery_names())
+      ->type_name("LIST")
       ->capture_default_str();
   app->add_option("--keep-float", arguments->keep_float, "nodes that stay in FP32, separated by commas")
       ->type_name("NODE,...");

@@ -166,6 +166,24 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   return session;
 }
 
+Error Session::prepare_node(int32_t i) {
+  const NodeRecord& record = reinterpret_cast<const NodeRecord*>(memory_.persistent.data)[i];
+  const Result<PlanContext> context = plan_context(options_, true);
+  if (!context) return context.error();
+  NodePlan plan;
+  int32_t op;
+  ITG_TRY(plan_node(model_, ops_, i, *context, &op, &plan));
+  const uint64_t next = i + 1 < model_.node_count() ? (&record)[1].persistent_offset : memory_.persistent.size;
+  if (op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
+      record.persistent_offset + uint64_t{plan.persistent_bytes} > next)
+    return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.persistent_offset),
+            plan.persistent_bytes};
+  if (plan.persistent_bytes > 0)
+    ops_[record.op]->prepare(view_node(model_, i), plan.kernel,
+                             memory_.persistent.data + record.persistent_offset);
+  return kNoError;
+}
+
 TensorView Session::tensor(int32_t index) const {
   TensorView view;
   view.info = model_.tensor(index);

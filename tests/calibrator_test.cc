@@ -119,7 +119,7 @@ TEST_CASE("an int8 model comes out that is close to the FP32 one") {
     const CalibrationReport& report = bench.calibrator.report();
     CAPTURE(static_cast<int>(method));
     CHECK(decibels(report.signal, report.noise) > 25.0);
-    CHECK(report.noise <= report.noise_without_correction);
+    CHECK(report.noise <= report.noise_without_recovery);
     CHECK(report.samples == 16);
     RunningModel int8(AlignedBytes(Span<const uint8_t>(bytes.data(), bytes.size())), int8_ops());
     REQUIRE_MESSAGE(int8.error().ok(), text_of(int8.error()));
@@ -155,6 +155,45 @@ TEST_CASE("the same bytes for any order of the samples and any number of threads
     options.executor = thread_executor(width);
     CHECK(calibrate(model, samples, options) == expected);
   }
+}
+
+TEST_CASE("the same bytes with any memory for what is not computed twice") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(9);
+  const auto expected = calibrate(model, samples);  // with none
+  const Result<Model> opened = Model::open(model.view());
+  REQUIRE(static_cast<bool>(opened));
+  const Result<size_t> enough = Calibrator::replay_bytes(*opened, 9);
+  REQUIRE(static_cast<bool>(enough));
+  for (const size_t bytes : {size_t{1}, size_t{700}, *enough / 3, *enough / 2, *enough, 4 * *enough}) {
+    CalibratorOptions options;
+    options.replay_bytes = bytes;
+    CAPTURE(bytes);
+    CHECK(calibrate(model, samples, options) == expected);
+  }
+}
+
+TEST_CASE("recoveries are recorded, and only those asked for run") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(4);
+  Bench bench(model);
+  bench.add(samples);
+  bench.finish(&samples);
+  const CalibrationReport& report = bench.calibrator.report();
+  REQUIRE(report.recoveries.size == 1);
+  const RecoveryRecord& record = report.recoveries[0];
+  CHECK(record.recovery == recovery::kBiasCorrection);
+  CHECK(record.before == report.noise_without_recovery / report.signal);
+  CHECK((record.verdict == RecoveryVerdict::kKept) == (record.after <= record.before));
+  CHECK(report.noise / report.signal == std::min(record.before, record.after));
+
+  CalibratorOptions none;
+  none.recover = recovery::kNone;
+  Bench plain(model, none);
+  plain.add(samples);
+  plain.finish(&samples);
+  CHECK(plain.calibrator.report().recoveries.empty());
+  CHECK(plain.calibrator.report().noise == report.noise_without_recovery);
 }
 
 TEST_CASE("the same bytes from every instruction set") {

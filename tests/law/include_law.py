@@ -16,7 +16,7 @@ FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializ
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
-                   "runtime/quantization_range.h", "runtime/real_functions.h"]
+                   "runtime/liveness.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 ANY = ["*"]
 
 
@@ -46,7 +46,7 @@ RULES = [
          never=["intaglio/calibrator.h"]),
     Rule(["calibrator/include/*"], ["intaglio/*"], FREESTANDING),
     Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
-    Rule(["calibrator/passes/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + PRIVATE_RUNTIME,
+    Rule(["calibrator/passes/*", "calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),

@@ -22,14 +22,24 @@ struct Progress {
   void* context = nullptr;
 };
 
+// What lessens the error of quantization once scales are chosen: bits of CalibratorOptions::recover.
+using RecoveryMask = uint32_t;
+namespace recovery {
+inline constexpr RecoveryMask kBiasCorrection = 1 << 0;  // each channel's mean error goes into its bias
+inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = ~RecoveryMask{0};
+}  // namespace recovery
+
 struct CalibratorOptions {
   RangeMethod method = RangeMethod::kAuto;
   double percentile = 0.9999;  // (0.5, 1]
   bool symmetric = false;      // activations' zero points at 0 (or -128 where no value is negative)
   int32_t weight_bits = 8;     // 8, or 7: codes in [-63, 63]
-  bool bias_correction = true;
-  bool layer_report = true;         // finish() compares every layer, at four runs a sample
+  RecoveryMask recover = recovery::kDefault;
+  bool layer_report = true;         // finish() compares every layer
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
+  // Memory in which finish() keeps what it would otherwise compute again: outputs of the FP32 model, and each
+  // sample's activations from one layer to the next. Only time depends on it; see Calibrator::replay_bytes().
+  size_t replay_bytes = 0;
   IsaMask isa = isa::kAll;
   Executor executor;
   Progress progress;
@@ -39,9 +49,10 @@ struct CalibratorOptions {
 struct CalibratorNeeds {
   size_t session_bytes = 0;   // the FP32 session
   size_t observer_bytes = 0;  // what has been seen of each tensor
+  size_t replay_bytes = 0;    // of the options
   size_t output_bytes = 0;    // the int8 model, its session, and the lists they are made from
 
-  size_t total() const { return session_bytes + observer_bytes + output_bytes; }
+  size_t total() const { return session_bytes + observer_bytes + replay_bytes + output_bytes; }
 };
 
 // Takes the finished model. Returns false where it cannot be stored: finish() then gives kSinkFailed.
@@ -70,13 +81,29 @@ struct LayerReport {
   double clipped = 0;      // share of the values at an end of the range that the FP32 value lies beyond
 };
 
+enum class RecoveryVerdict : uint8_t {
+  kKept = 0,
+  kNetworkWorse = 1,   // undone: the error of the model's outputs grew
+  kTooFewSamples = 2,  // not tried
+};
+
+// One attempt of a recovery. Errors are those of the model's outputs: noise over signal, over all samples.
+struct RecoveryRecord {
+  RecoveryMask recovery = recovery::kNone;
+  int32_t first_node = -1, last_node = -1;  // of the int8 model; -1: all of it
+  double before = 0, after = 0;
+  RecoveryVerdict verdict = RecoveryVerdict::kKept;
+};
+
 struct CalibrationReport {
-  Span<const LayerReport> layers;  // in the calibrator's memory
+  Span<const LayerReport> layers;         // in the calibrator's memory
+  Span<const RecoveryRecord> recoveries;  // likewise, in the order of their attempts
   int32_t samples = 0;
-  bool bias_corrected = false;
-  double signal = 0, noise = 0;         // of the output, before a final softmax
-  double noise_without_correction = 0;  // of the same output before bias correction
-  Span<const uint8_t> bytes;            // the int8 model, in the calibrator's memory
+  // Of the output, before a final softmax or sigmoid: sums of squares of the FP32 values and of the
+  // differences. Of several outputs: their number, and the sum of each one's noise over its signal.
+  double signal = 0, noise = 0;
+  double noise_without_recovery = 0;  // of the same as it was baked
+  Span<const uint8_t> bytes;          // the int8 model, in the calibrator's memory
 };
 
 struct CalibratorMemory;
@@ -86,6 +113,8 @@ class Calibrator {
   Calibrator() = default;
 
   static Result<CalibratorNeeds> measure(const Model& model, const CalibratorOptions& options = {});
+  // Bytes for CalibratorOptions::replay_bytes with which nothing is computed twice for `samples` samples.
+  static Result<size_t> replay_bytes(const Model& model, int32_t samples);
   // `memory` starts at a multiple of kMemoryAlignment. It, the model's bytes and what the options point to
   // outlive the calibrator.
   static Result<Calibrator> create(const Model& model, Span<uint8_t> memory,

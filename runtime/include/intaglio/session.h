@@ -63,6 +63,9 @@ class Session {
   void run();
   // Runs nodes [first, last); run() is run_nodes(0, node_count). For tools that look between nodes.
   void run_nodes(int32_t first, int32_t last);
+  // After the bytes of node `i`'s constants were changed in place: checks the node and packs them anew. Refused
+  // where the node now needs another kernel or more memory; its outputs are then of no use.
+  Error prepare_node(int32_t i);
   // State tensors to their initial values, as after create().
   void reset();
 

@@ -1,0 +1,153 @@
+#include "calibrator/int8_model.h"
+
+#include "calibrator/model_writer.h"
+#include "calibrator/passes/fuse_residual.h"
+#include "calibrator/recover/recovery.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+constexpr const char* kLibraryVersion = "0.1.0";
+constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse"};
+
+// Short texts one behind the other.
+class Text {
+ public:
+  void add(const char* words) {
+    while (*words != '\0' && length_ < sizeof text_) text_[length_++] = *words++;
+  }
+  const char* copy(Arena& arena) const { return arena.copy_name(text_, length_); }
+
+ private:
+  char text_[160];
+  size_t length_ = 0;
+};
+
+template <typename T>
+void overwrite(Span<const T> target, const void* source) {
+  memcpy(const_cast<T*>(target.data), source, target.size * sizeof(T));
+}
+
+}  // namespace
+
+Error Int8Model::build() {
+  arena_ = empty_;
+  session_memory_ = {};
+  Result<Graph> graph = bake({&memory_->model, &memory_->slots, &memory_->options}, arena_);
+  if (!graph) return graph.error();
+  graph_ = *graph;
+  fuse_residual(graph_, arena_);
+  set_provenance();
+  ITG_TRY(write(arena_, &bytes_));
+  return open(false);
+}
+
+void Int8Model::set_provenance() {
+  const CalibratorOptions& options = memory_->options;
+  Text text;
+  text.add(options.symmetric ? "symmetric" : "asymmetric");
+  text.add(options.weight_bits == 7 ? ", 7-bit weights" : ", 8-bit weights");
+  bool recovers = false;
+  for (const RecoveryRule& rule : recovery_rules()) {
+    if ((options.recover & rule.bit) == 0) continue;
+    text.add(", ");
+    text.add(rule.title);
+    recovers = true;
+  }
+  if (!recovers) text.add(", no recovery");
+  if (!options.float_nodes.empty()) text.add(", some nodes in float");
+  graph_.calibration.library_version = kLibraryVersion;
+  graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];
+  graph_.calibration.options = text.copy(arena_);
+  graph_.calibration.samples = memory_->seen.sample_count;
+  graph_.calibration.samples_digest = {memory_->seen.samples.bytes, sizeof memory_->seen.samples.bytes};
+}
+
+Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
+  for (GraphNode& node : graph_.nodes) {
+    node.options.multiplier = {};
+    node.options.folded_bias = {};
+  }
+  const Result<Span<const uint8_t>> written = finish_model(graph_, all_ops(), arena);
+  if (arena.exhausted())
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_->output.size),
+            static_cast<int64_t>(memory_->output.size) + 1};
+  if (!written) return written.error();
+  *bytes = *written;
+  return kNoError;
+}
+
+Error Int8Model::rewrite() {
+  Arena scratch = arena_;
+  Span<const uint8_t> bytes;
+  ITG_TRY(write(scratch, &bytes));
+  // Only numbers have changed, so the file is as long as it was and stays where it is.
+  if (bytes.size != bytes_.size)
+    return {Status::kReplayDiffers, -1, -1, static_cast<int64_t>(bytes.size),
+            static_cast<int64_t>(bytes_.size)};
+  overwrite(bytes_, bytes.data);
+  return open(false);
+}
+
+Error Int8Model::update_layer(int32_t n) {
+  const QuantRule& rule = *weight_rule(graph_, n);
+  const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
+  const NodeInfo in_file = session_.model().node(n);
+  for (const int8_t slot : {rule.weight_input, rule.bias_input}) {
+    const auto i = static_cast<size_t>(slot);
+    const TensorInfo& now = graph_.tensors[static_cast<size_t>(node.inputs[i])];
+    const TensorInfo before = session_.model().tensor(in_file.inputs[i]);
+    overwrite(before.constant, now.constant.data);
+    overwrite(before.quantization.scales, now.quantization.scales.data);
+  }
+  refill_requantization(
+      graph_, node, rule,
+      {const_cast<float*>(in_file.options.multiplier.data), in_file.options.multiplier.size},
+      {const_cast<int32_t*>(in_file.options.folded_bias.data), in_file.options.folded_bias.size});
+  const Error error = session_.prepare_node(n);
+  return error.status == Status::kPersistentTooSmall ? open(true) : error;  // another kernel now
+}
+
+// The first call makes the memory, later ones use it again.
+Error Int8Model::open(bool changed_in_place) {
+  OpenOptions open;
+  open.skip_checksum = changed_in_place;
+  const Result<Model> model = Model::open(bytes_, open);
+  if (!model) return model.error();
+  SessionOptions options;
+  options.isa = memory_->options.isa;
+  options.executor = memory_->options.executor;
+  const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
+  if (!needs) return needs.error();
+  if (session_memory_.size < needs->total()) {
+    session_memory_ = {static_cast<uint8_t*>(arena_.allocate(needs->total(), kMemoryAlignment)),
+                       needs->total()};
+    if (session_memory_.data == nullptr)
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()),
+              static_cast<int64_t>(needs->total())};
+  }
+  const Result<Session> session =
+      Session::create(*model, all_ops(), Session::split(session_memory_, *needs), options);
+  if (!session) return session.error();
+  session_ = *session;
+  return kNoError;
+}
+
+int32_t Int8Model::tensor_like(int32_t fp32_tensor) const {
+  const char* const name = memory_->model.tensor(fp32_tensor).name;
+  const Model& model = session_.model();
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (strcmp(model.tensor(t).name, name) == 0) return t;
+  return -1;
+}
+
+const QuantRule* weight_rule(const Graph& graph, int32_t node) {
+  const GraphNode& n = graph.nodes[static_cast<size_t>(node)];
+  if (graph.tensors[static_cast<size_t>(n.outputs[0])].dtype != DType::kS8) return nullptr;
+  const int32_t index = find_op_index(int8_ops(), n.op, DType::kS8);
+  if (index == kNoOp || int8_ops()[static_cast<size_t>(index)]->quant.weight_input < 0) return nullptr;
+  return &int8_ops()[static_cast<size_t>(index)]->quant;
+}
+
+}  // namespace intaglio

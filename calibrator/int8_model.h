@@ -1,0 +1,47 @@
+// The int8 model while it is made: its graph, the bytes of its file, and a session that runs them.
+#pragma once
+
+#include "calibrator/calibrator_memory.h"
+#include "runtime/op.h"
+
+namespace intaglio {
+
+class Int8Model {
+ public:
+  // All memory comes from `arena`, which nobody else takes from until build() has been called.
+  Int8Model(const CalibratorMemory& memory, const Arena& arena) : memory_(&memory), empty_(arena) {}
+
+  // From the parameters of the slots: bakes, fuses, writes and opens. What stood here before is gone, and its
+  // memory is used again.
+  Error build();
+  // Writes the file anew from the graph as it is now, and opens it as a stranger would.
+  Error rewrite();
+  // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
+  // another checksum than it says, and into the session.
+  Error update_layer(int32_t n);
+
+  Graph& graph() { return graph_; }
+  Session& session() { return session_; }
+  Span<const uint8_t> bytes() const { return bytes_; }
+  // Behind all of the above; copies of it are scratch.
+  Arena& arena() { return arena_; }
+  // Tensor of the int8 model with the name of the FP32 model's; -1: none.
+  int32_t tensor_like(int32_t fp32_tensor) const;
+
+ private:
+  void set_provenance();
+  Error write(Arena& arena, Span<const uint8_t>* bytes);
+  Error open(bool changed_in_place);
+
+  const CalibratorMemory* memory_;
+  Arena empty_, arena_;
+  Graph graph_;
+  Span<const uint8_t> bytes_;
+  Span<uint8_t> session_memory_;
+  Session session_;
+};
+
+// The rule of a node of an int8 graph that has weights; nullptr where it has none or is not int8.
+const QuantRule* weight_rule(const Graph& graph, int32_t node);
+
+}  // namespace intaglio

@@ -1,0 +1,73 @@
+#include "calibrator/output_tensors.h"
+
+#include "calibrator/calibrator_memory.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+int32_t find_writer(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t output : model.node(n).outputs)
+      if (output == tensor) return n;
+  return -1;
+}
+
+OutputTensor output_tensor(const Model& model, int32_t tensor) {
+  int32_t writer = find_writer(model, tensor);
+  const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
+  if (def != nullptr && def->quant.output == OutputRule::kFixed) {
+    tensor = model.node(writer).inputs[0];
+    writer = find_writer(model, tensor);
+  }
+  return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};
+}
+
+}  // namespace
+
+Span<const OutputTensor> output_tensors(const Model& model, Arena& arena) {
+  const Span<OutputTensor> outputs = arena.make<OutputTensor>(model.outputs().size);
+  size_t first = 0;
+  for (size_t i = 0; i < outputs.size; ++i) {
+    const OutputTensor made = output_tensor(model, model.outputs()[i]);
+    size_t at = i;
+    for (; at > 0 && outputs[at - 1].node > made.node; --at) outputs[at] = outputs[at - 1];
+    outputs[at] = made;
+  }
+  for (OutputTensor& output : outputs) {
+    output.first = first;
+    first += output.elements;
+  }
+  return outputs;
+}
+
+size_t output_elements(Span<const OutputTensor> outputs) {
+  return outputs.empty() ? 0 : outputs[outputs.size - 1].first + outputs[outputs.size - 1].elements;
+}
+
+ReferenceOutputs::ReferenceOutputs(Span<const OutputTensor> outputs, Span<uint8_t> memory)
+    : memory_(memory), stride_(bytes_per_sample(outputs)) {}
+
+size_t ReferenceOutputs::bytes_per_sample(Span<const OutputTensor> outputs) {
+  return align_memory(sizeof(Digest) + output_elements(outputs) * sizeof(float));
+}
+
+float* ReferenceOutputs::next(const Digest& sample) {
+  if (find(sample) != nullptr || memory_.size / stride_ <= count_) return nullptr;
+  memcpy(entry(count_), sample.bytes, sizeof sample.bytes);
+  return reinterpret_cast<float*>(entry(count_) + sizeof(Digest));
+}
+
+const float* ReferenceOutputs::find(const Digest& sample) const {
+  for (size_t i = 0; i < count_; ++i)
+    if (memcmp(entry(i), sample.bytes, sizeof sample.bytes) == 0)
+      return reinterpret_cast<const float*>(entry(i) + sizeof(Digest));
+  return nullptr;
+}
+
+Span<uint8_t> ReferenceOutputs::rest() const {
+  const size_t used = count_ * stride_;
+  return {memory_.data + used, memory_.size - used};
+}
+
+}  // namespace intaglio

@@ -1,0 +1,49 @@
+// Where the error of a network is taken, and the FP32 values there of samples seen: a sample that comes again
+// then needs no FP32 run.
+#pragma once
+
+#include "calibrator/arena.h"
+#include "calibrator/digest.h"
+#include "intaglio/session.h"
+
+namespace intaglio {
+
+// An output of the FP32 model, or what its last operator reads where that has a fixed output (softmax,
+// sigmoid).
+struct OutputTensor {
+  int32_t tensor = -1;
+  int32_t node = -1;  // that writes it; -1 for a model input
+  size_t first = 0;   // of its values among those of all outputs of a sample
+  size_t elements = 0;
+};
+
+// One a model output, by ascending node.
+Span<const OutputTensor> output_tensors(const Model& model, Arena& arena);
+
+// Values of all of them.
+size_t output_elements(Span<const OutputTensor> outputs);
+
+class ReferenceOutputs {
+ public:
+  ReferenceOutputs() = default;
+  ReferenceOutputs(Span<const OutputTensor> outputs, Span<uint8_t> memory);
+
+  static size_t bytes_per_sample(Span<const OutputTensor> outputs);
+
+  // Room for a sample's values; nullptr where there is none, or where they are known. It counts from keep()
+  // on.
+  float* next(const Digest& sample);
+  void keep() { ++count_; }
+  // nullptr where they were not kept.
+  const float* find(const Digest& sample) const;
+  // Memory that no sample's values take.
+  Span<uint8_t> rest() const;
+
+ private:
+  uint8_t* entry(size_t i) const { return memory_.data + i * stride_; }
+
+  Span<uint8_t> memory_;
+  size_t stride_ = 1, count_ = 0;
+};
+
+}  // namespace intaglio

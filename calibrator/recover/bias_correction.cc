@@ -1,0 +1,136 @@
+#include "calibrator/recover/bias_correction.h"
+
+#include "calibrator/patch_means.h"
+#include "calibrator/scales.h"
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+Span<int32_t> biases_of(const Graph& graph, int32_t n, const QuantRule& rule) {
+  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  const TensorInfo& tensor =
+      graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(rule.bias_input)])];
+  return {reinterpret_cast<int32_t*>(const_cast<uint8_t*>(tensor.constant.data)),
+          static_cast<size_t>(tensor.shape.elements())};
+}
+
+template <typename Visit>
+void for_each_bias(const Graph& graph, Visit&& visit) {
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
+    if (const QuantRule* const rule = weight_rule(graph, n)) visit(biases_of(graph, n, *rule));
+}
+
+// Every bias of the graph, one behind the other; empty where memory has run out.
+Span<int32_t> copy_biases(const Graph& graph, Arena& arena) {
+  size_t count = 0;
+  for_each_bias(graph, [&count](Span<int32_t> biases) { count += biases.size; });
+  const Span<int32_t> copy = arena.make<int32_t>(count);
+  if (copy.empty()) return {};
+  int32_t* at = copy.data;
+  for_each_bias(graph, [&at](Span<int32_t> biases) {
+    memcpy(at, biases.data, biases.size * sizeof(int32_t));
+    at += biases.size;
+  });
+  return copy;
+}
+
+void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
+  const int32_t* at = copy.data;
+  for_each_bias(graph, [&at](Span<int32_t> biases) {
+    memcpy(biases.data, at, biases.size * sizeof(int32_t));
+    at += biases.size;
+  });
+}
+
+Error correct_layer(RecoveryContext& context, int32_t n) {
+  CalibratorMemory& memory = context.memory;
+  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
+  const size_t count = memory.means_of(source).size;
+  Arena scratch = context.int8.arena();
+  const Span<double> exact = scratch.make<double>(count), means = scratch.make<double>(count);
+  const Span<int64_t> sums = scratch.make<int64_t>(count);
+  if (scratch.exhausted()) return {Status::kOutOfMemory, n};
+  for (size_t i = 0; i < count; ++i)
+    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[static_cast<size_t>(source)] + i],
+                       memory.seen.sample_count);
+  if (!context.samples.has_source()) {
+    correct_bias(context.int8.graph(), n, memory.model, exact, exact);
+    return context.int8.update_layer(n);
+  }
+  for (int32_t i = 0; i < context.samples.count(); ++i) {
+    ITG_TRY(context.walk.bring(i, n));
+    patch_means(context.int8.session(), n, means);
+    for (size_t c = 0; c < count; ++c) add_mean(sums[c], means[c]);
+  }
+  for (size_t i = 0; i < count; ++i)
+    means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
+  correct_bias(context.int8.graph(), n, memory.model, exact, means);
+  return context.int8.update_layer(n);
+}
+
+}  // namespace
+
+void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
+                  Span<const double> int8_means) {
+  const QuantRule& rule = *weight_rule(graph, n);
+  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  const NodeInfo exact_node = fp32.node(node.source);
+  const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+  const TensorInfo exact_weights = fp32.tensor(exact_node.inputs[weight]);
+  const TensorInfo& weights = graph.tensors[static_cast<size_t>(node.inputs[weight])];
+  const auto* exact = reinterpret_cast<const float*>(exact_weights.constant.data);
+  const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
+  const bool has_bias = bias < exact_node.inputs.size && exact_node.inputs[bias] >= 0;
+  const auto* exact_bias =
+      has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
+  const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
+  const auto in_scale = static_cast<double>(input.quantization.scales[0]);
+  const Span<int32_t> biases = biases_of(graph, n, rule);
+  for (int32_t c = 0; c < static_cast<int32_t>(biases.size); ++c) {
+    int32_t& code = biases[static_cast<size_t>(c)];
+    const auto scale = static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]);
+    const double step = in_scale * scale;
+    const double exact_mean = mean_output(exact_node, weights.shape, exact, c, fp32_means) +
+                              (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
+    const double int8_mean =
+        mean_output(exact_node, weights.shape, codes, c, int8_means) * scale + code * step;
+    const auto room =
+        static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
+    double target = code + (exact_mean - int8_mean) / step;
+    target = target > room ? room : (target < -room ? -room : target);
+    code = static_cast<int32_t>(round_even(target));
+  }
+}
+
+Error correct_biases(RecoveryContext& context) {
+  Graph& graph = context.int8.graph();
+  Arena& arena = context.int8.arena();
+  const Arena before_copy = arena;
+  const Span<int32_t> copy = copy_biases(graph, arena);
+  if (arena.exhausted()) return {Status::kOutOfMemory};
+  const NetworkError before = context.error;
+  NetworkError after;
+  const auto nodes = static_cast<int32_t>(graph.nodes.size());
+  context.walk.start();
+  for (int32_t n = 0; n < nodes; ++n) {
+    if (weight_rule(graph, n) == nullptr) continue;
+    ITG_TRY(context.step("bias correction", n, nodes));
+    ITG_TRY(correct_layer(context, n));
+  }
+  ITG_TRY(context.measure("after bias correction", after));
+  const bool keep = !after.worse_than(before);
+  context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
+                  keep ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+  if (keep) {
+    context.error = after;
+  } else {
+    put_biases_back(graph, copy);
+    for (int32_t n = 0; n < nodes; ++n)
+      if (weight_rule(graph, n) != nullptr) ITG_TRY(context.int8.update_layer(n));
+  }
+  arena = before_copy;
+  return kNoError;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,17 @@
+// Bias correction: each output channel's mean error, from mean inputs, goes into its bias.
+#pragma once
+
+#include "calibrator/recover/recovery.h"
+
+namespace intaglio {
+
+// Adds to each bias of node `n` of the int8 graph the mean output of the FP32 layer less the mean output of
+// the int8 one, given the mean inputs of both as reals. Never past what keeps the accumulator in int32.
+void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
+                  Span<const double> int8_means);
+
+// All layers in order, each with its predecessors quantized and corrected where the samples can be had again,
+// from the FP32 means alone where they cannot. Undone where the network's error grows.
+Error correct_biases(RecoveryContext& context);
+
+}  // namespace intaglio

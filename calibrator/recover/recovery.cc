@@ -1,0 +1,52 @@
+#include "calibrator/recover/recovery.h"
+
+#include "calibrator/recover/bias_correction.h"
+
+namespace intaglio {
+namespace {
+
+constexpr RecoveryRule kRules[] = {
+    {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
+};
+
+}  // namespace
+
+Span<const RecoveryRule> recovery_rules() { return {kRules, sizeof kRules / sizeof kRules[0]}; }
+
+Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) const {
+  const Progress& progress = memory.options.progress;
+  const bool go_on = progress.step == nullptr || progress.step(progress.context, stage, done, total);
+  return go_on ? kNoError : Error{Status::kCancelled};
+}
+
+Error RecoveryContext::measure(const char* stage, NetworkError& result) {
+  meter.start(int8);
+  for (int32_t i = 0; i < samples.count(); ++i) {
+    ITG_TRY(step(stage, i, samples.count()));
+    ITG_TRY(meter.add(samples, i));
+  }
+  result = meter.total();
+  return kNoError;
+}
+
+void RecoveryContext::record(const RecoveryRecord& record) {
+  Span<const RecoveryRecord>& list = memory.report.recoveries;
+  if (list.size == memory.records.size) return;
+  memory.records[list.size] = record;
+  list = {memory.records.data, list.size + 1};
+}
+
+Error recover(RecoveryContext& context) {
+  for (const RecoveryRule& rule : recovery_rules()) {
+    if ((context.memory.options.recover & rule.bit) == 0) continue;
+    if (context.memory.seen.sample_count < rule.least_samples) {
+      context.record(
+          {rule.bit, -1, -1, context.error.ratio(), context.error.ratio(), RecoveryVerdict::kTooFewSamples});
+      continue;
+    }
+    ITG_TRY(rule.run(context));
+  }
+  return kNoError;
+}
+
+}  // namespace intaglio

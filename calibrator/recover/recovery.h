@@ -1,0 +1,41 @@
+// What lessens the error of quantization once scales are chosen. Each recovery is an attempt that is measured
+// with the real int8 kernels before and after, kept or undone, and recorded.
+#pragma once
+
+#include "calibrator/network_error.h"
+#include "calibrator/sample_walk.h"
+
+namespace intaglio {
+
+// What recoveries work on.
+struct RecoveryContext {
+  CalibratorMemory& memory;  // the FP32 model and its session, options, parameters, what was seen
+  Int8Model& int8;
+  Replay& samples;
+  SampleWalk& walk;
+  NetworkErrorMeter& meter;
+  NetworkError error;  // of the int8 model as it is now, over all samples
+
+  // Reports progress; kCancelled where the caller cancels.
+  Error step(const char* stage, int32_t done, int32_t total) const;
+  // Over all samples, with the int8 model as it is now.
+  Error measure(const char* stage, NetworkError& error);
+  void record(const RecoveryRecord& record);
+};
+
+// One recovery. Those of a calibration run in the order of the table.
+struct RecoveryRule {
+  RecoveryMask bit = 0;
+  const char* name = "";       // on the command line
+  const char* title = "";      // in the file
+  uint32_t least_samples = 1;  // with fewer it does not run
+  // Measures context.error anew where it keeps what it did, and leaves the int8 model as it was where not.
+  Error (*run)(RecoveryContext& context) = nullptr;
+};
+
+Span<const RecoveryRule> recovery_rules();
+
+// Runs those that the options ask for.
+Error recover(RecoveryContext& context);
+
+}  // namespace intaglio
