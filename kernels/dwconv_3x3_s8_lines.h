@@ -16,37 +16,44 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
   using Column = typename V::Column;
   const typename V::Part part = V::part(block.count);
   const int32_t first = block.start;
+  // What a column needs once stays in memory: without that gcc moves it to and from vector registers.
+  struct {
+    ptrdiff_t steps[4];
+    const int8_t* padding;
+    ptrdiff_t step;
+    uint32_t w;
+  } once;
   // Of the next column, which may lie outside its line: no pointers.
   uintptr_t lines[4];
-  ptrdiff_t steps[4];
 #pragma GCC unroll 4
   for (int32_t i = 0; i < 4; ++i) {
-    steps[i] = args.steps[i];
-    lines[i] =
-        reinterpret_cast<uintptr_t>(args.lines[i] + first) - static_cast<uintptr_t>(steps[i] * args.pad_left);
+    once.steps[i] = args.steps[i];
+    lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + first) -
+               static_cast<uintptr_t>(args.steps[i] * args.pad_left);
   }
-  const int8_t* const padding = args.padding + first;
+  once.padding = args.padding + first;
+  once.step = args.channels;
+  once.w = static_cast<uint32_t>(args.w);
   const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
   const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
   const typename V::Limits limits = V::limits(args.requant, lo, hi);
   const bool clamps = lo > -128 || hi < 127;
   int8_t *y0 = args.output[0] + first, *y1 = Lines == 2 ? args.output[1] + first : nullptr;
-  const ptrdiff_t step = args.channels;
-  const auto w = static_cast<uint32_t>(args.w);
   const int32_t stride = Lines == 2 ? 1 : args.stride;
 
   Column a{}, b{}, c{};
   int32_t left = args.ow, wait = 3;  // columns until the next output
   for (int32_t x = -args.pad_left; left > 0; ++x) {
+    __asm__("" : "+m"(once));
     a = b;
     b = c;
     const void* from[4];
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 4; ++i) {
       from[i] = reinterpret_cast<const void*>(lines[i]);
-      lines[i] += static_cast<uintptr_t>(steps[i]);
+      lines[i] += static_cast<uintptr_t>(once.steps[i]);
     }
-    if (static_cast<uint32_t>(x) >= w) from[0] = from[1] = from[2] = from[3] = padding;
+    if (static_cast<uint32_t>(x) >= once.w) from[0] = from[1] = from[2] = from[3] = once.padding;
     c = V::column(from, part);
     if (--wait > 0) continue;
     wait = stride;
@@ -66,10 +73,10 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
     }
     const int8_t* const multiplier = head + 4 * V::kWidth;
     V::store(y0, V::narrow(acc[0], multiplier, limits, clamps), part);
-    y0 += step;
+    y0 += once.step;
     if (Lines == 2) {
       V::store(y1, V::narrow(acc[1], multiplier, limits, clamps), part);
-      y1 += step;
+      y1 += once.step;
     }
   }
 }

@@ -25,7 +25,7 @@ struct Tile {
   int8_t* output;
   size_t output_stride;
   int32_t taps, k;
-  int32_t m;  // rows; those of a tile after them repeat the last one, and are not stored
+  int32_t index[kMaxRows];  // of each row; past the last one it repeats
 };
 
 // gcc would copy every sum around the intrinsic.
@@ -46,9 +46,10 @@ inline __m512i spread(const int8_t* x) {
 inline __mmask64 first_bytes(int32_t count) { return ~uint64_t{0} >> (64 - count); }
 
 // The last k % 4 bytes of each row, zeros after them.
-__attribute__((noipa)) void last_bytes(const int8_t* const* rows, int32_t m, int32_t k, uint32_t* last) {
+__attribute__((noipa)) void last_bytes(const int8_t* const* rows, const int32_t* index, int32_t m, int32_t k,
+                                       uint32_t* last) {
   for (int32_t r = 0; r < m; ++r) {
-    const int8_t* const x = rows[r];
+    const int8_t* const x = rows[index[r]];
     uint32_t quad = 0;
     if (k >= 4) {
       memcpy(&quad, x + k - 4, sizeof quad);
@@ -120,7 +121,7 @@ void tile(const Tile& t, const Output& out) {
   for (int32_t taps = t.taps; taps > 0; --taps) {
     const int8_t* x[M];
 #pragma GCC unroll 7
-    for (int32_t r = 0; r < M; ++r) x[r] = rows[r < t.m ? r : t.m - 1];
+    for (int32_t r = 0; r < M; ++r) x[r] = rows[t.index[r]];
     ptrdiff_t depth = t.k & ~3;
     for (bool rest = (t.k & 3) != 0;; rest = false) {
       for (ptrdiff_t i = 0; i < depth; i += 4) {
@@ -145,9 +146,9 @@ void tile(const Tile& t, const Output& out) {
       }
       if (!rest) break;
       // What is left of each row, as a row of four.
-      last_bytes(rows, t.m, t.k, last);
+      last_bytes(rows, t.index, M, t.k, last);
 #pragma GCC unroll 7
-      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + (r < t.m ? r : t.m - 1));
+      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
       depth = 4;
     }
     rows += kMr;
@@ -171,7 +172,7 @@ void tile(const Tile& t, const Output& out) {
     const __m512i codes = narrow<V>(q, out);
 #pragma GCC unroll 4
     for (int32_t i = 0; i < kShare; ++i) {
-      if (r + i >= M || r + i >= t.m) break;
+      if (r + i >= M) break;
       store<V>(y, i, codes);
       y += t.output_stride;
     }
@@ -180,15 +181,14 @@ void tile(const Tile& t, const Output& out) {
 
 using TileFunction = void (*)(const Tile& t, const Output& out);
 
-// [vectors - 1], for up to 7, 4, 2 and 1 rows, and one row of steep columns. Any other count takes the next
-// larger tile: few tiles are odd, and each is text.
-constexpr TileFunction kTiles[4][5] = {
-    {tile<7, 1, false>, tile<4, 1, false>, tile<2, 1, false>, tile<1, 1, false>, tile<1, 1, true>},
-    {tile<7, 2, false>, tile<4, 2, false>, tile<2, 2, false>, tile<1, 2, false>, tile<1, 2, true>},
-    {tile<7, 3, false>, tile<4, 3, false>, tile<2, 3, false>, tile<1, 3, false>, tile<1, 3, true>},
-    {tile<7, 4, false>, tile<4, 4, false>, tile<2, 4, false>, tile<1, 4, false>, tile<1, 4, true>}};
-
-inline int32_t tile_index(int32_t rows) { return rows > 4 ? 0 : rows > 2 ? 1 : rows > 1 ? 2 : 3; }
+// [vectors - 1], for 7, 4 and 1 rows, and one row of steep columns. Any other count takes the next larger
+// tile, and leaves by way of the stack: few tiles are odd, and each is text.
+constexpr TileFunction kTiles[4][4] = {
+    {tile<7, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>},
+    {tile<7, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>},
+    {tile<7, 3, false>, tile<4, 3, false>, tile<1, 3, false>, tile<1, 3, true>},
+    {tile<7, 4, false>, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}};
+constexpr int32_t kTileRows[4] = {7, 4, 1, 1};
 
 // codes = add_s8(codes, residual), up to 64 columns of each row. Not into the output, which may be the
 // residual: a row would wait for the masked store before it.
@@ -260,17 +260,28 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
     const TileFunction* const tiles = kTiles[vectors - 1];
     int8_t* const y = args.output + first;
-    const bool direct = !adds && columns % kLanes == 0;
-    t.output_stride = direct ? args.output_stride : kNr;
+    const bool aligned = !adds && columns % kLanes == 0;
     const int32_t usual = steep ? 1 : kMaxRows;
+    int32_t direct = 0;  // rows that need no more
     for (int32_t r = 0; r < args.m; r += usual) {
-      t.m = args.m - r < usual ? args.m - r : usual;
+      const int32_t rows = args.m - r < usual ? args.m - r : usual;
+      const int32_t kind = steep ? 3 : rows > 4 ? 0 : rows > 1 ? 1 : 2;
+      for (int32_t i = 0; i < kMaxRows; ++i) t.index[i] = i < rows ? i : rows - 1;
       t.rows = args.rows + r;
-      t.output = (direct ? y : codes) + static_cast<size_t>(r) * t.output_stride;
-      tiles[steep ? 4 : tile_index(t.m)](t, out);
+      if (aligned && rows == kTileRows[kind]) {
+        t.output = y + static_cast<size_t>(r) * args.output_stride;
+        t.output_stride = args.output_stride;
+        direct = r + rows;
+      } else {
+        t.output = codes + r * kNr;
+        t.output_stride = kNr;
+      }
+      tiles[kind](t, out);
     }
     if (adds) add_rows(codes, args.residual + first, args.residual_stride, args.m, columns, *args.add);
-    if (!direct) copy_rows(codes, y, args.output_stride, args.m, columns);
+    if (direct < args.m)
+      copy_rows(codes + direct * kNr, y + static_cast<size_t>(direct) * args.output_stride,
+                args.output_stride, args.m - direct, columns);
   }
 }
 

@@ -11,7 +11,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 6, kNr = 16;
+constexpr int32_t kMr = 24, kNr = 16, kMaxRows = 6;
 
 // gcc would copy every sum around the intrinsic.
 inline void dot(__m256i& acc, __m256i x, __m256i w) {
@@ -38,61 +38,65 @@ inline __m128i narrow(__m256i a, __m256i b, const int8_t* multiplier, const Outp
   return _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
 }
 
+// One function for all row counts: its size matters more than the trip through memory.
+__attribute__((noinline)) void store_rows(const GemmS8Args& args, int32_t row, int32_t rows, int32_t first,
+                                          const int8_t* multiplier, const __m256i* sums) {
+  const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+  for (int32_t r = row; r < row + rows; ++r, sums += 2) {
+    __m128i codes = narrow(sums[0], sums[1], multiplier, args.requant);
+    if (args.residual != nullptr) {
+      const int8_t* const from = args.residual + static_cast<size_t>(r) * args.residual_stride + first;
+      codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
+    }
+    avx2_store_some(args.output + static_cast<size_t>(r) * args.output_stride + first, codes, columns);
+  }
+}
+
+// M rows of one panel from `row` on; those past `count` repeat the last one.
 template <int32_t M>
-void tile(const GemmS8Args& args) {
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  alignas(32) __m256i sums[2 * M];
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    const int8_t* const multiplier = w + 64;
-    __m256i acc[M][2];
+void tile(const GemmS8Args& args, int32_t row, int32_t count, const int8_t* w, __m256i* sums) {
+  int32_t index[M];
 #pragma GCC unroll 6
-    for (int32_t r = 0; r < M; ++r) {
-      acc[r][0] = load_32(w);
-      acc[r][1] = load_32(w + 32);
-    }
-    w += 128;
-    for (int32_t t = 0; t < args.taps; ++t) {
-      const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
-      const int8_t* x[M];
-      uint32_t last[M];
+  for (int32_t r = 0; r < M; ++r) index[r] = row + (r < count ? r : count - 1);
+  __m256i acc[M][2];
 #pragma GCC unroll 6
-      for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
-      ptrdiff_t depth = (args.rows_padded ? args.k + 3 : args.k) & ~3;
-      for (bool rest = depth < args.k;; rest = false) {
-        for (ptrdiff_t i = 0; i < depth; i += 4) {
-          const __m256i w0 = load_32(w), w1 = load_32(w + 32);
-          w += 64;
+  for (int32_t r = 0; r < M; ++r) {
+    acc[r][0] = load_32(w);
+    acc[r][1] = load_32(w + 32);
+  }
+  w += 128;
+  for (int32_t t = 0; t < args.taps; ++t) {
+    const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+    const int8_t* x[M];
+    uint32_t last[M];
 #pragma GCC unroll 6
-          for (int32_t r = 0; r < M; ++r) {
-            int32_t quad;
-            memcpy(&quad, x[r] + i, sizeof quad);
-            const __m256i row = _mm256_xor_si256(_mm256_set1_epi32(quad), _mm256_set1_epi8(-128));
-            dot(acc[r][0], row, w0);
-            dot(acc[r][1], row, w1);
-          }
+    for (int32_t r = 0; r < M; ++r) x[r] = rows[index[r]];
+    ptrdiff_t depth = (args.rows_padded ? args.k + 3 : args.k) & ~3;
+    for (bool rest = depth < args.k;; rest = false) {
+      for (ptrdiff_t i = 0; i < depth; i += 4) {
+        const __m256i w0 = load_32(w), w1 = load_32(w + 32);
+        w += 64;
+#pragma GCC unroll 6
+        for (int32_t r = 0; r < M; ++r) {
+          int32_t quad;
+          memcpy(&quad, x[r] + i, sizeof quad);
+          const __m256i spread = _mm256_xor_si256(_mm256_set1_epi32(quad), _mm256_set1_epi8(-128));
+          dot(acc[r][0], spread, w0);
+          dot(acc[r][1], spread, w1);
         }
-        if (!rest) break;
-        // What is left of each row, as a row of four.
-        last_bytes(rows, M, args.k, last);
-#pragma GCC unroll 6
-        for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
-        depth = 4;
       }
-    }
+      if (!rest) break;
+      // What is left of each row, as a row of four.
+      last_bytes(x, M, args.k, last);
 #pragma GCC unroll 6
-    for (int32_t r = 0; r < M; ++r) {
-      _mm256_store_si256(sums + 2 * r, acc[r][0]);
-      _mm256_store_si256(sums + 2 * r + 1, acc[r][1]);
+      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
+      depth = 4;
     }
-    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
-    for (int32_t r = 0; r < M; ++r) {
-      __m128i codes = narrow(sums[2 * r], sums[2 * r + 1], multiplier, args.requant);
-      if (args.residual != nullptr) {
-        const int8_t* const from = args.residual + static_cast<size_t>(r) * args.residual_stride + first;
-        codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
-      }
-      avx2_store_some(args.output + static_cast<size_t>(r) * args.output_stride + first, codes, columns);
-    }
+  }
+#pragma GCC unroll 6
+  for (int32_t r = 0; r < M; ++r) {
+    _mm256_store_si256(sums + 2 * r, acc[r][0]);
+    _mm256_store_si256(sums + 2 * r + 1, acc[r][1]);
   }
 }
 
@@ -101,20 +105,17 @@ void tile(const GemmS8Args& args) {
 void ITG_KERNEL(const GemmS8Args& args);
 
 void ITG_KERNEL(const GemmS8Args& args) {
-  switch (args.m) {
-    case 1:
-      return tile<1>(args);
-    case 2:
-      return tile<2>(args);
-    case 3:
-      return tile<3>(args);
-    case 4:
-      return tile<4>(args);
-    case 5:
-      return tile<5>(args);
-    default:
-      return tile<6>(args);
-  }
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  const ptrdiff_t panel_bytes = kNr * (8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3));
+  alignas(32) __m256i sums[2 * kMaxRows];
+  for (int32_t first = 0; first < args.n; first += kNr, w += panel_bytes)
+    for (int32_t r = 0; r < args.m; r += kMaxRows) {
+      const int32_t rows = args.m - r < kMaxRows ? args.m - r : kMaxRows;
+      rows > 3   ? tile<6>(args, r, rows, w, sums)
+      : rows > 1 ? tile<3>(args, r, rows, w, sums)
+                 : tile<1>(args, r, rows, w, sums);
+      store_rows(args, r, rows, first, w + 64, sums);
+    }
 }
 
 }  // namespace intaglio

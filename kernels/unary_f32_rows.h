@@ -56,20 +56,19 @@ static inline float hard_sigmoid_f32(float x, float alpha, float beta) {
   return line == line ? v : line;
 }
 
-// y[i] = function(x[i]), through a block that cannot be x: compilers vectorise it although y may be x.
+// y[i] = function(x[i]), through a block that cannot be x: compilers vectorise it although y may be x. What
+// is left at the end is a block, too.
 template <typename Function>
 static inline void map_f32(const UnaryF32Args& args, Function function) {
   constexpr int32_t kBlock = 64;
-  const float* const x = args.x;
-  float* const y = args.y;
   const int32_t n = args.n;
-  int32_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
+  for (int32_t i = 0; i < n; i += kBlock) {
+    const size_t bytes = sizeof(float) * static_cast<size_t>(n - i < kBlock ? n - i : kBlock);
     float block[kBlock];
-    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(x[i + j]));
-    memcpy(y + i, block, sizeof block);
+    memcpy(block, args.x + i, bytes);
+    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(block[j]));
+    memcpy(args.y + i, block, bytes);
   }
-  for (; i < n; ++i) y[i] = canonical_f32(function(x[i]));
 }
 
 static inline void unary_rows_f32(const UnaryF32Args& args) {

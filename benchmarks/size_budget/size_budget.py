@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Text of the runtime library and of a program that links it, in bytes, held to a written budget.
+
+  size_budget.py SIZE libintaglio.a PROGRAM EMPTY ISA[,ISA...] [--check]
+
+'one ISA' is the library without the objects of every other one. EMPTY is a program that does nothing: its text is not
+ours. --check fails where a figure passes its budget.
+"""
+import re
+import subprocess
+import sys
+
+# gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
+BUDGET = {"library": 215_000, "library, one ISA": 175_000, "program of 12 int8 operators": 130_000}
+
+
+def text_of(size, file):
+    rows = subprocess.run([size, file], check=True, capture_output=True, text=True).stdout.splitlines()[1:]
+    return {row.split()[5]: int(row.split()[0]) for row in rows}
+
+
+def main():
+    check = "--check" in sys.argv
+    size, archive, program, empty, isas = [a for a in sys.argv[1:] if a != "--check"]
+    objects = text_of(size, archive)
+    isas = isas.split(",")
+    of_isa = {isa: sum(n for o, n in objects.items() if re.search(rf"_{isa}\.cc\.o", o)) for isa in isas}
+    every, whole = sum(of_isa.values()), sum(objects.values())
+    linked = sum(text_of(size, program).values()) - sum(text_of(size, empty).values())
+    largest = max(isas, key=of_isa.get)
+    figures = {"library": whole, "library, one ISA": whole - every + of_isa[largest],
+               "program of 12 int8 operators": linked}
+    for isa in isas:
+        print(f"{of_isa[isa]:8} kernels of {isa}")
+    for name, found in figures.items():
+        print(f"{found:8} {name} (budget {BUDGET[name]})")
+    for found, name in sorted(((n, o) for o, n in objects.items()), reverse=True)[:10]:
+        print(f"{found:8}   {name}")
+    over = [name for name, found in figures.items() if found > BUDGET[name]]
+    if check and over:
+        sys.exit("over budget: " + ", ".join(over))
+
+
+if __name__ == "__main__":
+    main()
