@@ -135,15 +135,18 @@ Result<CalibratorNeeds> Calibrator::measure(const Model& model, const Calibrator
   return needs;
 }
 
-Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples) {
+Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
+                                        const CalibratorOptions& options) {
   ITG_TRY(check_float(model));
   size_t elements = 0;
   for (const int32_t output : model.outputs())
     elements += static_cast<size_t>(model.tensor(output).shape.elements());
   // Activations of the int8 model take about a quarter; what alignment and borders to FP32 add is the rest.
-  const size_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
-  const size_t outputs = elements * sizeof(float) + 2 * sizeof(Digest) + 2 * kMemoryAlignment;
-  const size_t tensors = 16 * static_cast<size_t>(model.tensor_count() + 2 * model.node_count());
+  size_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
+  // Those held out go through the FP32 model, too.
+  if ((options.recover & recovery::kLayers) != 0) activations += model.activation_bytes() / 3;
+  const size_t outputs = elements * sizeof(float) + 3 * sizeof(Digest) + 2 * kMemoryAlignment;
+  const size_t tensors = 32 * static_cast<size_t>(model.tensor_count() + 2 * model.node_count());
   return align_memory((activations + outputs) * static_cast<size_t>(samples) + tensors);
 }
 

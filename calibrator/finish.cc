@@ -16,14 +16,13 @@ class Finish {
         arena_(memory.output),
         meter_(memory, arena_),
         int8_(memory, arena_),
-        walk_arena_(memory.references.rest()),
-        walk_(replay_, memory.session, int8_) {}
+        kept_(memory.references.rest()) {}
 
   Error run(const ModelSink& sink) {
     memory_.report = CalibrationReport();
     if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
-    ITG_TRY(replay_.check(walk_arena_));
-    walk_.use(walk_arena_);
+    ITG_TRY(replay_.check(kept_));
+    walk_ = SampleWalk(replay_, memory_.session, int8_.session(), kept_);
     choose_params(memory_);
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(int8_.build());
@@ -85,8 +84,8 @@ class Finish {
   Arena arena_;
   NetworkErrorMeter meter_;
   Int8Model int8_;
-  Arena walk_arena_;  // memory for what is not computed twice
-  SampleWalk walk_;
+  Arena kept_;  // memory for what is not computed twice
+  SampleWalk walk_{replay_, memory_.session, int8_.session(), kept_};
   RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, {}};
 };
 

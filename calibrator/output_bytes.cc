@@ -3,6 +3,7 @@
 
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/patch_means.h"
+#include "calibrator/recover/layer_recovery.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -63,7 +64,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
-  bytes += 8 * names;
+  bytes += 8 * names + layer_recovery_bytes(model, options);
   const bool packs = (options.isa & cpu_isa()) != isa::kScalar;
   const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + session.activation_bytes +
                               4 * session.scratch_bytes + 4096;

@@ -38,10 +38,12 @@ Error Replay::check(Arena& arena) {
   const Arena before = arena;
   digests_ = arena.make<Digest>(samples);
   references_ = arena.make<const float*>(samples);
+  rank_ = arena.make<int32_t>(samples);
   if (arena.exhausted()) {
     arena = before;
     digests_ = {};
     references_ = {};
+    rank_ = {};
   }
   Digest set;
   for (int32_t i = 0; i < count(); ++i) {
@@ -52,6 +54,11 @@ Error Replay::check(Arena& arena) {
     digests_[static_cast<size_t>(i)] = digest;
     references_[static_cast<size_t>(i)] = memory_->references.find(digest);
   }
+  for (size_t i = 0; i < digests_.size; ++i)
+    for (size_t k = 0; k < digests_.size; ++k) {
+      const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
+      rank_[i] += earlier ? 1 : 0;
+    }
   const bool same = source_ == nullptr || set == memory_->seen.samples;
   return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
 }

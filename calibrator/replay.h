@@ -18,7 +18,10 @@ class Replay {
   Error check(Arena& arena);
   // Values of the outputs of sample `i`; nullptr where they are not known.
   const float* reference(int32_t i) const;
-  Span<const Digest> digests() const { return digests_; }
+  // Every fourth sample in the order of their digests: what judges, and is not learned from. None where
+  // check() had no room.
+  bool held_out(int32_t i) const { return !rank_.empty() && rank_[static_cast<size_t>(i)] % 4 == 3; }
+  bool knows_digests() const { return !digests_.empty(); }
 
  private:
   Digest digest_of_inputs() const;
@@ -27,6 +30,7 @@ class Replay {
   const SampleSource* source_;
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;
+  Span<int32_t> rank_;  // of each sample in the order of the digests
 };
 
 }  // namespace intaglio

@@ -5,11 +5,11 @@
 
 namespace intaglio {
 
-void SampleWalk::start() {
-  const Model& model = int8_->session().model();
-  Arena arena = memory_;
+void SampleWalk::start(int32_t most) {
+  const Model& model = walked_->model();
+  Arena arena = rest_ = memory_;
+  used_ = 0;
   live_ = arena.make<Live>(static_cast<size_t>(model.tensor_count()));
-  reached_ = {};
   slots_ = {};
   if (arena.exhausted()) return;  // nothing is kept
   size_t count = 0;
@@ -26,30 +26,42 @@ void SampleWalk::start() {
     const size_t bytes = live_bytes(n);
     slot_bytes_ = bytes > slot_bytes_ ? bytes : slot_bytes_;
   }
-  const size_t per_sample = slot_bytes_ + sizeof(int32_t);
-  const size_t left = arena.left() < kMemoryAlignment ? 0 : arena.left() - kMemoryAlignment;
-  const size_t fit = left / per_sample, all = static_cast<size_t>(samples_->count());
-  reached_ = arena.make<int32_t>(fit < all ? fit : all);
-  slots_ = arena.make<uint8_t>(reached_.size * slot_bytes_);
-  for (int32_t& node : reached_) node = -1;
+  const auto samples = static_cast<size_t>(samples_->count());
+  reached_ = arena.make<int32_t>(samples);
+  slot_of_ = arena.make<int32_t>(samples);
+  for (int32_t& slot : slot_of_) slot = -1;
+  const size_t left =
+      arena.exhausted() || arena.left() < kMemoryAlignment ? 0 : arena.left() - kMemoryAlignment;
+  size_t fit = left / slot_bytes_;
+  fit = fit < samples ? fit : samples;
+  fit = fit < static_cast<size_t>(most) ? fit : static_cast<size_t>(most);
+  slots_ = {static_cast<uint8_t*>(arena.allocate(fit * slot_bytes_, kMemoryAlignment)), fit * slot_bytes_};
+  if (!arena.exhausted()) rest_ = arena;
+}
+
+uint8_t* SampleWalk::slot_of(int32_t i) {
+  if (slots_.empty()) return nullptr;
+  int32_t& slot = slot_of_[static_cast<size_t>(i)];
+  if (slot < 0 && used_ * slot_bytes_ < slots_.size) slot = static_cast<int32_t>(used_++);
+  return slot < 0 ? nullptr : slots_.data + static_cast<size_t>(slot) * slot_bytes_;
 }
 
 Error SampleWalk::bring(int32_t i, int32_t node) {
-  Session& session = int8_->session();
-  const auto sample = static_cast<size_t>(i);
-  const bool kept = sample < reached_.size;
   int32_t from = 0;
-  if (kept && reached_[sample] >= 0) {
-    from = reached_[sample];
-    copy_live(slots_.data + sample * slot_bytes_, from, false);
+  const bool is_kept = !slots_.empty() && slot_of_[static_cast<size_t>(i)] >= 0;
+  if (is_kept) {
+    from = reached_[static_cast<size_t>(i)];
+    copy_live(slot_of(i), from, false);
   } else {
     ITG_TRY(samples_->load(i));
-    copy_inputs(*fp32_, session);
+    if (walked_ != fp32_) copy_inputs(*fp32_, *walked_);
   }
-  session.run_nodes(from, node);
-  if (!kept) return kNoError;
-  copy_live(slots_.data + sample * slot_bytes_, node, true);
-  reached_[sample] = node;
+  walked_->run_nodes(from, node);
+  if (is_kept && from == node) return kNoError;
+  uint8_t* const slot = slot_of(i);
+  if (slot == nullptr) return kNoError;
+  copy_live(slot, node, true);
+  reached_[static_cast<size_t>(i)] = node;
   return kNoError;
 }
 
@@ -57,14 +69,14 @@ size_t SampleWalk::live_bytes(int32_t node) const {
   size_t bytes = 0;
   for (const Live& live : live_)
     if (live.written_at < node && live.last_use >= node)
-      bytes += align_memory(int8_->session().model().tensor(live.tensor).bytes());
+      bytes += align_memory(walked_->model().tensor(live.tensor).bytes());
   return bytes;
 }
 
 void SampleWalk::copy_live(uint8_t* slot, int32_t node, bool save) const {
   for (const Live& live : live_) {
     if (live.written_at >= node || live.last_use < node) continue;
-    const TensorView view = int8_->session().tensor(live.tensor);
+    const TensorView view = walked_->tensor(live.tensor);
     const size_t bytes = view.info.bytes();
     if (save) {
       memcpy(slot, view.data, bytes);

@@ -210,20 +210,29 @@ Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, Lo
   return classes;
 }
 
-void print_recovery(const RecoveryRecord& record) {
-  const char* title = "";
-  for (const RecoveryRule& rule : recovery_rules())
-    if (rule.bit == record.recovery) title = rule.title;
-  const std::string before = decimal(sqnr_db(1.0, record.before), 2),
-                    after = decimal(sqnr_db(1.0, record.after), 2);
-  switch (record.verdict) {
-    case RecoveryVerdict::kKept:
-      return print("  %-12s %s dB before, %s dB after: kept\n", title, before.c_str(), after.c_str());
-    case RecoveryVerdict::kNetworkWorse:
-      return print("  %-12s %s dB before, %s dB after: undone\n", title, before.c_str(), after.c_str());
-    case RecoveryVerdict::kTooFewSamples:
-      return print("  %-12s not tried: too few samples\n", title);
+// One line for all attempts of a recovery.
+void print_recovery(const RecoveryRule& rule, Span<const RecoveryRecord> records) {
+  size_t tried = 0, kept = 0;
+  const RecoveryRecord *first = nullptr, *last = nullptr;
+  for (const RecoveryRecord& record : records) {
+    if (record.recovery != rule.bit) continue;
+    first = first == nullptr ? &record : first;
+    last = &record;
+    tried += record.verdict == RecoveryVerdict::kTooFewSamples ? 0 : 1;
+    kept += record.verdict == RecoveryVerdict::kKept ? 1 : 0;
   }
+  if (first == nullptr) return;
+  const double now = last->verdict == RecoveryVerdict::kKept ? last->after : last->before;
+  const std::string before = decimal(sqnr_db(1.0, first->before), 2), after = decimal(sqnr_db(1.0, now), 2);
+  if (tried == 0)
+    return print("  %s: not tried with fewer than %u samples\n", rule.title, rule.least_samples);
+  if (first->first_node < 0) {
+    const std::string reached = decimal(sqnr_db(1.0, first->after), 2);
+    return print("  %s: %s dB before, %s dB after, %s\n", rule.title, before.c_str(), reached.c_str(),
+                 kept > 0 ? "kept" : "undone");
+  }
+  print("  %s: %zu of %zu blocks kept, %s to %s dB on samples held out\n", rule.title, kept, tried,
+        before.c_str(), after.c_str());
 }
 
 void print_figures(const CalibrateArguments& arguments, const Figures& figures,
@@ -233,7 +242,7 @@ void print_figures(const CalibrateArguments& arguments, const Figures& figures,
     print(", %d with those of the state", report.samples);
   print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
   if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
-  for (const RecoveryRecord& record : report.recoveries) print_recovery(record);
+  for (const RecoveryRule& rule : recovery_rules()) print_recovery(rule, report.recoveries);
   print("  file         %s, %s bytes\n", safe(arguments.output).c_str(), grouped(report.bytes.size).c_str());
   print("  SHA-256      %s\n", figures.sha256.c_str());
 }
@@ -252,7 +261,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   if (!mask) return mask.failure();
   options.recover = *mask;
   if (!from_state) {
-    const auto replay = Calibrator::replay_bytes(model, static_cast<int32_t>(job.samples.count()));
+    const auto replay = Calibrator::replay_bytes(model, static_cast<int32_t>(job.samples.count()), options);
     if (!replay) return job.file.failure(replay.error());
     options.replay_bytes = std::min(*replay, kMaxReplayBytes);
   }

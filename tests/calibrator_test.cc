@@ -196,6 +196,52 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
   CHECK(plain.calibrator.report().noise == report.noise_without_recovery);
 }
 
+TEST_CASE("all recoveries: the same bytes for any order, threads, memory and instruction set") {
+  const AlignedBytes model = small_cnn();
+  Samples samples = small_cnn_samples(12);
+  const Result<Model> opened = Model::open(model.view());
+  REQUIRE(static_cast<bool>(opened));
+  CalibratorOptions options;
+  options.recover = recovery::kAll;
+  options.replay_bytes = *Calibrator::replay_bytes(*opened, 12, options);
+  Bench bench(model, options);
+  bench.add(samples);
+  const auto expected = bench.finish(&samples);
+  const CalibrationReport& report = bench.calibrator.report();
+  CHECK(expected != calibrate(model, samples));
+  CHECK(report.noise < report.noise_without_recovery);
+  size_t kept = 0, undone = 0;
+  for (const RecoveryRecord& record : report.recoveries) {
+    CHECK((record.verdict == RecoveryVerdict::kKept) ==
+          (record.after <= record.before && record.verdict != RecoveryVerdict::kBlockWorse));
+    kept += record.verdict == RecoveryVerdict::kKept ? 1 : 0;
+    undone += record.verdict == RecoveryVerdict::kKept ? 0 : 1;
+  }
+  CHECK(kept > 0);
+  CHECK(undone > 0);
+
+  std::rotate(samples.begin(), samples.begin() + 5, samples.end());
+  options.executor = thread_executor(3);
+  options.replay_bytes /= 3;
+  CHECK(calibrate(model, samples, options) == expected);
+  options.isa = isa::kScalar;
+  CHECK(calibrate(model, samples, options) == expected);
+  options.replay_bytes = 1;
+  Bench poor(model, options);
+  poor.add(samples);
+  const SampleSource source = source_of(samples);
+  CHECK(poor.calibrator.finish({}, &source).status == Status::kOutOfMemory);
+
+  options.replay_bytes = *Calibrator::replay_bytes(*opened, 12, options);
+  samples.resize(7);
+  Bench few(model, options);
+  few.add(samples);
+  few.finish(&samples);
+  for (const RecoveryRecord& record : few.calibrator.report().recoveries)
+    CHECK((record.verdict == RecoveryVerdict::kTooFewSamples) ==
+          (record.recovery != recovery::kBiasCorrection));
+}
+
 TEST_CASE("the same bytes from every instruction set") {
   const AlignedBytes model = small_cnn();
   const Samples samples = small_cnn_samples(5);

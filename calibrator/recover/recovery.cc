@@ -1,11 +1,15 @@
 #include "calibrator/recover/recovery.h"
 
 #include "calibrator/recover/bias_correction.h"
+#include "calibrator/recover/layer_recovery.h"
 
 namespace intaglio {
 namespace {
 
 constexpr RecoveryRule kRules[] = {
+    {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples, search_scales},
+    {recovery::kLearnedScales, "lsq", "learned weight scales", kGuardedSamples, learn_scales},
+    {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples, round_weights},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
 };
 
@@ -19,9 +23,10 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
   return go_on ? kNoError : Error{Status::kCancelled};
 }
 
-Error RecoveryContext::measure(const char* stage, NetworkError& result) {
+Error RecoveryContext::measure(const char* stage, NetworkError& result, bool held_out_alone) {
   meter.start(int8);
   for (int32_t i = 0; i < samples.count(); ++i) {
+    if (held_out_alone && !samples.held_out(i)) continue;
     ITG_TRY(step(stage, i, samples.count()));
     ITG_TRY(meter.add(samples, i));
   }
@@ -39,7 +44,9 @@ void RecoveryContext::record(const RecoveryRecord& record) {
 Error recover(RecoveryContext& context) {
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((context.memory.options.recover & rule.bit) == 0) continue;
-    if (context.memory.seen.sample_count < rule.least_samples) {
+    // A recovery that needs several needs them again.
+    const auto samples = static_cast<uint32_t>(context.samples.count());
+    if (rule.least_samples > 1 && samples < rule.least_samples) {
       context.record(
           {rule.bit, -1, -1, context.error.ratio(), context.error.ratio(), RecoveryVerdict::kTooFewSamples});
       continue;

@@ -12,14 +12,14 @@ struct RecoveryContext {
   CalibratorMemory& memory;  // the FP32 model and its session, options, parameters, what was seen
   Int8Model& int8;
   Replay& samples;
-  SampleWalk& walk;
+  SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
   NetworkError error;  // of the int8 model as it is now, over all samples
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
-  // Over all samples, with the int8 model as it is now.
-  Error measure(const char* stage, NetworkError& error);
+  // Over all samples, or those held out alone, with the int8 model as it is now.
+  Error measure(const char* stage, NetworkError& error, bool held_out_alone = false);
   void record(const RecoveryRecord& record);
 };
 

@@ -25,8 +25,12 @@ struct Progress {
 // What lessens the error of quantization once scales are chosen: bits of CalibratorOptions::recover.
 using RecoveryMask = uint32_t;
 namespace recovery {
-inline constexpr RecoveryMask kBiasCorrection = 1 << 0;  // each channel's mean error goes into its bias
-inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = ~RecoveryMask{0};
+inline constexpr RecoveryMask kBiasCorrection = 1 << 0;    // each channel's mean error goes into its bias
+inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that give the least output error
+inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // the same along their gradient
+inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
+inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
+inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = kBiasCorrection | kLayers;
 }  // namespace recovery
 
 struct CalibratorOptions {
@@ -84,10 +88,12 @@ struct LayerReport {
 enum class RecoveryVerdict : uint8_t {
   kKept = 0,
   kNetworkWorse = 1,   // undone: the error of the model's outputs grew
-  kTooFewSamples = 2,  // not tried
+  kBlockWorse = 2,     // undone: the error of the block's own output did not fall
+  kTooFewSamples = 3,  // not tried
 };
 
-// One attempt of a recovery. Errors are those of the model's outputs: noise over signal, over all samples.
+// One attempt of a recovery. Errors are noise over signal: of the model's outputs over all samples, or, for a
+// block, of the model's outputs over those held out.
 struct RecoveryRecord {
   RecoveryMask recovery = recovery::kNone;
   int32_t first_node = -1, last_node = -1;  // of the int8 model; -1: all of it
@@ -114,7 +120,8 @@ class Calibrator {
 
   static Result<CalibratorNeeds> measure(const Model& model, const CalibratorOptions& options = {});
   // Bytes for CalibratorOptions::replay_bytes with which nothing is computed twice for `samples` samples.
-  static Result<size_t> replay_bytes(const Model& model, int32_t samples);
+  static Result<size_t> replay_bytes(const Model& model, int32_t samples,
+                                     const CalibratorOptions& options = {});
   // `memory` starts at a multiple of kMemoryAlignment. It, the model's bytes and what the options point to
   // outlive the calibrator.
   static Result<Calibrator> create(const Model& model, Span<uint8_t> memory,

@@ -1,0 +1,275 @@
+#include "calibrator/recover/layer_recovery.h"
+
+#include "calibrator/evaluate.h"
+#include "calibrator/recover/adaptive_rounding.h"
+#include "calibrator/recover/learned_scales.h"
+#include "calibrator/recover/weight_scale_search.h"
+#include "runtime/liveness.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+constexpr double kDamping = 0.01;
+constexpr int32_t kSweeps = 20, kSteps = 40;
+
+struct LayerChange {
+  RecoveryMask recovery;
+  const char* stage;
+  void (*change)(LayerWeights& weights, const WeightWork& work);
+};
+
+// Nodes [first, end) of the int8 model; `output` is all that later nodes read of them.
+struct Block {
+  int32_t first = 0, end = 0, output = -1;
+};
+
+struct BlockError {
+  OrderFreeSum signal, noise;
+};
+
+template <typename T>
+Span<T> writable(Span<const T> values) {
+  return {const_cast<T*>(values.data), values.size};
+}
+
+class BlockRecovery {
+ public:
+  BlockRecovery(RecoveryContext& context, const LayerChange& what)
+      : context_(context), int8_(context.int8), what_(what) {}
+
+  Error run() {
+    if (!context_.samples.knows_digests())
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.memory.options.replay_bytes),
+              static_cast<int64_t>(context_.memory.options.replay_bytes) + 1};
+    Session& fp32 = context_.memory.session;
+    context_.walk.start();
+    exact_walk_ = SampleWalk(context_.samples, fp32, fp32, context_.walk.rest());
+    exact_walk_.start((context_.samples.count() + 3) / 4);
+    ITG_TRY(context_.measure(what_.stage, held_out_, true));
+    const int32_t nodes = int8_.session().model().node_count();
+    bool changed = false;
+    for (Block block = next_block(0); block.first < nodes; block = next_block(block.end)) {
+      if (!has_weights(block)) continue;
+      ITG_TRY(context_.step(what_.stage, block.first, nodes));
+      ITG_TRY(attempt(block, &changed));
+    }
+    return changed ? context_.measure(what_.stage, context_.error) : kNoError;
+  }
+
+ private:
+  const Model& model() const { return int8_.session().model(); }
+
+  Block next_block(int32_t first) const {
+    Block block{first, first, -1};
+    while (block.end < model().node_count() && block.output < 0) block.output = single_tensor_at(++block.end);
+    return block;
+  }
+
+  // The one activation that nodes from `node` on read of those before it; -1: several, or one that FP32 has
+  // not.
+  int32_t single_tensor_at(int32_t node) const {
+    int32_t found = -1, count = 0;
+    const auto look = [&](int32_t tensor, int32_t written_at) {
+      if (last_use(model(), tensor, written_at) < node) return;
+      found = tensor;
+      ++count;
+    };
+    for (const int32_t input : model().inputs()) look(input, -1);
+    for (int32_t n = 0; n < node; ++n)
+      for (const int32_t output : model().node(n).outputs) look(output, n);
+    return count == 1 && exact_writer(found) >= 0 ? found : -1;
+  }
+
+  // Node of the FP32 model that writes the tensor of the same name.
+  int32_t exact_writer(int32_t tensor) const {
+    const Model& fp32 = context_.memory.model;
+    for (int32_t n = 0; n < fp32.node_count(); ++n)
+      if (strcmp(fp32.tensor(fp32.node(n).outputs[0]).name, model().tensor(tensor).name) == 0) return n;
+    return -1;
+  }
+
+  bool has_weights(const Block& block) const {
+    for (int32_t n = block.first; n < block.end; ++n)
+      if (weight_rule(int8_.graph(), n) != nullptr) return true;
+    return false;
+  }
+
+  // ---- one attempt
+
+  Error attempt(const Block& block, bool* changed) {
+    Arena& arena = int8_.arena();
+    const Arena before_copies = arena;
+    const Error error = attempt_with(block, changed);
+    arena = before_copies;
+    return error;
+  }
+
+  Error attempt_with(const Block& block, bool* changed) {
+    BlockError before, after;
+    ITG_TRY(add_block_error(block, before));
+    const Span<LayerWeights> copies = copy_weights(block);
+    if (int8_.arena().exhausted()) return {Status::kOutOfMemory, block.first};
+    for (int32_t n = block.first; n < block.end; ++n)
+      if (weight_rule(int8_.graph(), n) != nullptr) ITG_TRY(change_layer(block, n));
+    ITG_TRY(add_block_error(block, after));
+    RecoveryRecord record{what_.recovery,    block.first,       block.end - 1,
+                          held_out_.ratio(), held_out_.ratio(), RecoveryVerdict::kBlockWorse};
+    if (after.noise < before.noise) {
+      NetworkError now;
+      ITG_TRY(context_.measure(what_.stage, now, true));
+      record.after = now.ratio();
+      record.verdict = now.worse_than(held_out_) ? RecoveryVerdict::kNetworkWorse : RecoveryVerdict::kKept;
+      if (record.verdict == RecoveryVerdict::kKept) held_out_ = now;
+    }
+    context_.record(record);
+    *changed = *changed || record.verdict == RecoveryVerdict::kKept;
+    return record.verdict == RecoveryVerdict::kKept ? kNoError : put_back(block, copies);
+  }
+
+  // Every sample stands before the block; what runs within it is not kept.
+  Error enter(const Block& block, int32_t i, int32_t node) {
+    ITG_TRY(context_.walk.bring(i, block.first));
+    int8_.session().run_nodes(block.first, node);
+    return kNoError;
+  }
+
+  Error add_block_error(const Block& block, BlockError& error) {
+    if (block.output < 0) return kNoError;
+    Session& fp32 = context_.memory.session;
+    const int32_t writer = exact_writer(block.output);
+    const int32_t exact = fp32.model().node(writer).outputs[0];
+    for (int32_t i = 0; i < context_.samples.count(); ++i) {
+      if (!context_.samples.held_out(i)) continue;
+      ITG_TRY(enter(block, i, block.end));
+      ITG_TRY(exact_walk_.bring(i, writer + 1));
+      LayerReport sums;
+      compare_values(fp32.tensor(exact).as<float>().data, int8_.session().tensor(block.output), sums);
+      error.signal.add(sums.signal);
+      error.noise.add(sums.noise);
+    }
+    return kNoError;
+  }
+
+  Error change_layer(const Block& block, int32_t n) {
+    LayerWeights weights = weights_of(n);
+    const Executor& executor = context_.memory.options.executor;
+    Arena scratch = int8_.arena();
+    LayerMoments moments = make_moments(weights.matrix, scratch);
+    const Span<int16_t> columns = make_moment_scratch(weights.matrix, executor.width, scratch);
+    const WeightWork work{&moments, executor, make_weight_scratch(weights.matrix, executor.width, scratch)};
+    if (scratch.exhausted()) return {Status::kOutOfMemory, n};
+    for (int32_t i = 0; i < context_.samples.count(); ++i) {
+      if (context_.samples.held_out(i)) continue;
+      ITG_TRY(context_.step(what_.stage, n, model().node_count()));
+      ITG_TRY(enter(block, i, n));
+      add_moments(moments, int8_.session(), n, executor, columns);
+    }
+    finish_moments(moments, kDamping);
+    what_.change(weights, work);
+    return int8_.update_layer(n);
+  }
+
+  // ---- weights
+
+  LayerWeights weights_of(int32_t n) const {
+    const Graph& graph = int8_.graph();
+    const QuantRule& rule = *weight_rule(graph, n);
+    const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+    const auto input = [&](int8_t i) -> const TensorInfo& {
+      return graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(i)])];
+    };
+    const Model& fp32 = context_.memory.model;
+    const NodeInfo exact = fp32.node(node.source);
+    const TensorInfo reals = fp32.tensor(exact.inputs[static_cast<size_t>(rule.weight_input)]);
+    const TensorInfo& codes = input(rule.weight_input);
+    const TensorInfo& bias = input(rule.bias_input);
+    LayerWeights weights;
+    weights.matrix = layer_matrix(fp32, exact);
+    weights.reals = {reinterpret_cast<const float*>(reals.constant.data),
+                     static_cast<size_t>(reals.shape.elements())};
+    weights.codes = {reinterpret_cast<int8_t*>(const_cast<uint8_t*>(codes.constant.data)),
+                     codes.constant.size};
+    weights.scales = writable(codes.quantization.scales);
+    weights.bias = {reinterpret_cast<int32_t*>(const_cast<uint8_t*>(bias.constant.data)),
+                    static_cast<size_t>(bias.shape.elements())};
+    weights.largest = context_.memory.options.weight_bits == 7 ? 63 : 127;
+    return weights;
+  }
+
+  Span<LayerWeights> copy_weights(const Block& block) {
+    Arena& arena = int8_.arena();
+    const Span<LayerWeights> copies = arena.make<LayerWeights>(static_cast<size_t>(block.end - block.first));
+    for (size_t i = 0; i < copies.size; ++i) {
+      const int32_t n = block.first + static_cast<int32_t>(i);
+      if (weight_rule(int8_.graph(), n) == nullptr) continue;
+      copies[i] = weights_of(n);
+      copies[i].codes = arena.copy<int8_t>({copies[i].codes.data, copies[i].codes.size});
+      copies[i].scales = arena.copy<float>({copies[i].scales.data, copies[i].scales.size});
+      copies[i].bias = arena.copy<int32_t>({copies[i].bias.data, copies[i].bias.size});
+    }
+    return copies;
+  }
+
+  Error put_back(const Block& block, Span<const LayerWeights> copies) {
+    for (size_t i = 0; i < copies.size; ++i) {
+      const int32_t n = block.first + static_cast<int32_t>(i);
+      if (weight_rule(int8_.graph(), n) == nullptr) continue;
+      const LayerWeights now = weights_of(n);
+      memcpy(now.codes.data, copies[i].codes.data, now.codes.size);
+      memcpy(now.scales.data, copies[i].scales.data, now.scales.size * sizeof(float));
+      memcpy(now.bias.data, copies[i].bias.data, now.bias.size * sizeof(int32_t));
+      ITG_TRY(int8_.update_layer(n));
+    }
+    return kNoError;
+  }
+
+  RecoveryContext& context_;
+  Int8Model& int8_;
+  LayerChange what_;
+  SampleWalk exact_walk_{context_.samples, context_.memory.session, context_.memory.session, Arena()};
+  NetworkError held_out_;  // of the samples held out, with the model as it is now
+};
+
+}  // namespace
+
+Error search_scales(RecoveryContext& context) {
+  const LayerChange what{
+      recovery::kWeightScales, "weight scale search",
+      [](LayerWeights& weights, const WeightWork& work) { search_weight_scales(weights, work); }};
+  return BlockRecovery(context, what).run();
+}
+
+Error learn_scales(RecoveryContext& context) {
+  const LayerChange what{
+      recovery::kLearnedScales, "learned weight scales",
+      [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }};
+  return BlockRecovery(context, what).run();
+}
+
+Error round_weights(RecoveryContext& context) {
+  const LayerChange what{
+      recovery::kAdaptiveRounding, "adaptive rounding",
+      [](LayerWeights& weights, const WeightWork& work) { round_adaptively(weights, work, kSweeps); }};
+  return BlockRecovery(context, what).run();
+}
+
+size_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
+  if ((options.recover & recovery::kLayers) == 0) return 0;
+  constexpr size_t kSlack = 64;
+  size_t copies = 0, largest = 0;
+  for (int32_t n = 0; n < fp32.node_count(); ++n) {
+    const NodeInfo node = fp32.node(n);
+    const OpDef* const def = find_op(float_ops(), fp32, node);
+    if (def == nullptr || def->quant.weight_input < 0) continue;
+    const LayerMatrix matrix = layer_matrix(fp32, node);
+    copies += static_cast<size_t>(matrix.outputs()) * (static_cast<size_t>(matrix.depth()) + 8) +
+              sizeof(LayerWeights) + kSlack;
+    const size_t work = moment_bytes(matrix, options.executor.width) +
+                        weight_scratch_bytes(matrix, options.executor.width) + kSlack;
+    largest = work > largest ? work : largest;
+  }
+  return copies + static_cast<size_t>(fp32.node_count()) * 2 * sizeof(LayerWeights) + largest;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,21 @@
+// Recoveries of weights, block by block under the guard. A block is the span between two places where a
+// single tensor leads from one part of the model into the next. With every fourth sample held out, the layers
+// of a block are changed by what the others show; the change stays where both the block's own output and the
+// model's outputs come nearer to FP32 on those held out.
+#pragma once
+
+#include "calibrator/recover/recovery.h"
+
+namespace intaglio {
+
+// Fewer samples leave too little to judge with.
+inline constexpr uint32_t kGuardedSamples = 8;
+
+Error search_scales(RecoveryContext& context);
+Error learn_scales(RecoveryContext& context);
+Error round_weights(RecoveryContext& context);
+
+// Bytes that these take from the int8 model's arena.
+size_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
+
+}  // namespace intaglio
