@@ -32,4 +32,7 @@ endif()
 set(ITG_FLAGS_neon ${_itg_order})
 set(ITG_FLAGS_neondot -march=armv8.2-a+dotprod ${_itg_order})
 set(ITG_FLAGS_neoni8mm -march=armv8.2-a+dotprod+i8mm ${_itg_order})
+# Kernels are fast where everything else is small.
+set(ITG_FLAGS_dsp -O2)
+set(ITG_FLAGS_helium -O2)
 set(ITG_KNOWN_ISAS avx2 avxvnni avx512ymm avx512vnni neon neondot neoni8mm dsp helium)

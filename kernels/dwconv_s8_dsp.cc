@@ -42,7 +42,9 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
       }
       const int32_t acc[kQuad] = {acc0, acc1, acc2, acc3};
       int8_t codes[kQuad];
-      for (int32_t j = 0; j < kQuad; ++j) codes[j] = requantize_dsp(acc[j], args.multiplier[c + j], output);
+#pragma GCC unroll 4
+      for (int32_t j = 0; j < kQuad; ++j)
+        codes[j] = static_cast<int8_t>(requantize_dsp(acc[j], args.multiplier[c + j], output));
       memcpy(y + c, codes, sizeof codes);
     }
     for (; c < channels; ++c) {
@@ -50,7 +52,7 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
       const int8_t* w = args.weights + c;
       for (const int8_t* const* row = rows; row != end; ++row, w += channels)
         acc = __smlabb((*row)[c], *w, acc);
-      y[c] = requantize_dsp(acc, args.multiplier[c], output);
+      y[c] = static_cast<int8_t>(requantize_dsp(acc, args.multiplier[c], output));
     }
   }
 }

@@ -56,7 +56,8 @@ struct Sums {
   int32_t s[4];
 };
 
-[[gnu::noinline]] Sums multiply_rows(const int16_t* x, const int8_t* w, int32_t blocks, int32_t start) {
+[[gnu::always_inline]] inline Sums multiply_rows(const int16_t* x, const int8_t* w, int32_t blocks,
+                                                 int32_t start) {
   int32_t a0 = start, a1 = start, a2 = start, a3 = start;
   uint32_t v, e;
   if (blocks > 0)
@@ -84,36 +85,31 @@ struct Sums {
   return {{a0, a1, a2, a3}};
 }
 
+// A block of one row and four columns; a loop's pass has two of them, and an odd number starts at the second.
+#define ITG_COLUMN_DSP(address, acc)   \
+  "ldr %[v], " address                 \
+  "\n"                                 \
+  "sxtb16 %[e], %[v]\n"                \
+  "sxtb16 %[v], %[v], ror #8\n"        \
+  "smlad %[" acc "], %[e], r8, %[" acc \
+  "]\n"                                \
+  "smlad %[" acc "], %[v], r9, %[" acc "]\n"
+#define ITG_COLUMNS_DSP                                                          \
+  "ldmia %[x]!, {r8, r9}\n" ITG_COLUMN_DSP("[%[w], %[s]]", "a1") ITG_COLUMN_DSP( \
+      "[%[w], %[s], lsl #1]", "a2") ITG_COLUMN_DSP("[%[w], %[s3]]", "a3") ITG_COLUMN_DSP("[%[w]], #4", "a0")
+
 // The columns start `stride` apart.
-[[gnu::noinline]] Sums multiply_columns(const int16_t* x, const int8_t* w, int32_t stride, int32_t blocks,
-                                        const int32_t* start) {
-  int32_t a0 = start[0], a1 = start[1], a2 = start[2], a3 = start[3];
+[[gnu::noinline]] Sums multiply_columns(const int16_t* x, const int8_t* w, int32_t stride, int32_t blocks) {
+  int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0;
   uint32_t v, e;
   if (blocks > 0)
     __asm__ volatile(
-        "1:\n"
-        "ldmia %[x]!, {r8, r9}\n"
-        "ldr %[v], [%[w], %[s]]\n"
-        "sxtb16 %[e], %[v]\n"
-        "sxtb16 %[v], %[v], ror #8\n"
-        "smlad %[a1], %[e], r8, %[a1]\n"
-        "smlad %[a1], %[v], r9, %[a1]\n"
-        "ldr %[v], [%[w], %[s], lsl #1]\n"
-        "sxtb16 %[e], %[v]\n"
-        "sxtb16 %[v], %[v], ror #8\n"
-        "smlad %[a2], %[e], r8, %[a2]\n"
-        "smlad %[a2], %[v], r9, %[a2]\n"
-        "ldr %[v], [%[w], %[s3]]\n"
-        "sxtb16 %[e], %[v]\n"
-        "sxtb16 %[v], %[v], ror #8\n"
-        "smlad %[a3], %[e], r8, %[a3]\n"
-        "smlad %[a3], %[v], r9, %[a3]\n"
-        "ldr %[v], [%[w]], #4\n"
+        "lsrs %[n], %[n], #1\n"
+        "it cs\n"
+        "addcs %[n], %[n], #1\n"
+        "bcs 2f\n"
+        "1:\n" ITG_COLUMNS_DSP "2:\n" ITG_COLUMNS_DSP
         "subs %[n], #1\n"
-        "sxtb16 %[e], %[v]\n"
-        "sxtb16 %[v], %[v], ror #8\n"
-        "smlad %[a0], %[e], r8, %[a0]\n"
-        "smlad %[a0], %[v], r9, %[a0]\n"
         "bne 1b\n"
         : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [x] "+r"(x), [w] "+r"(w),
           [n] "+r"(blocks), [v] "=&r"(v), [e] "=&r"(e)
@@ -121,6 +117,9 @@ struct Sums {
         : "r8", "r9", "cc", "memory");
   return {{a0, a1, a2, a3}};
 }
+
+#undef ITG_COLUMNS_DSP
+#undef ITG_COLUMN_DSP
 
 // The last block, `rest` depths of it.
 inline int32_t add_rest(const int16_t* x, const int8_t* w, int32_t rest, int32_t acc) {
@@ -130,43 +129,79 @@ inline int32_t add_rest(const int16_t* x, const int8_t* w, int32_t rest, int32_t
   return __smlad(odd_dsp(codes), load_word_dsp(x + 2), acc);
 }
 
-inline void store(const GemmS8Args& args, const OutputDsp& output, int32_t r, int32_t c, int32_t acc) {
-  int8_t q = requantize_dsp(acc, args.multiplier[c], output);
-  if (args.residual != nullptr)
-    q = add_s8(q, args.residual[static_cast<size_t>(r) * args.residual_stride + static_cast<size_t>(c)],
-               *args.add);
-  args.output[static_cast<size_t>(r) * args.output_stride + static_cast<size_t>(c)] = q;
+// Codes of `count` outputs whose residuals stand `stride` apart.
+[[gnu::noinline]] void add_residual(const int8_t* residual, size_t stride, const AddS8& add, int32_t* codes,
+                                    int32_t count) {
+  for (int32_t i = 0; i < count; ++i, residual += stride) codes[i] = add_s8(codes[i], *residual, add);
 }
 
-void four_rows(const GemmS8Args& args, const OutputDsp& output, int16_t* x) {
-  const int32_t depth = args.taps * args.k, blocks = depth / kQuad, rest = depth % kQuad;
+// What a call's loops read: copies, since a compiler takes a stored code for a change of anything else.
+struct Work {
+  const float* multiplier;
+  const int32_t* bias;
+  const int8_t* w;
+  const int8_t* residual;
+  int8_t* y;
+  size_t stride, residual_stride;
+  int32_t depth, blocks, rest;
+  OutputDsp output;
+};
+
+Work start(const GemmS8Args& args, int32_t r) {
+  const int32_t depth = args.taps * args.k;
+  const auto row = static_cast<size_t>(r);
+  return {args.multiplier,
+          args.folded_bias,
+          static_cast<const int8_t*>(args.weights),
+          args.residual != nullptr ? args.residual + row * args.residual_stride : nullptr,
+          args.output + row * args.output_stride,
+          args.output_stride,
+          args.residual_stride,
+          depth,
+          depth / kQuad,
+          depth % kQuad,
+          make_output_dsp(args.requant)};
+}
+
+void four_rows(const GemmS8Args& args, int16_t* x) {
   for (int32_t r = 0; r < kMr; ++r) widen_row(args, r, kMr * kQuad, x + r * kQuad);
-  const int16_t* const last = x + static_cast<ptrdiff_t>(blocks) * kMr * kQuad;
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t c = 0; c < args.n; ++c, w += depth) {
-    Sums sums = multiply_rows(x, w, blocks, args.folded_bias[c]);
-    for (int32_t r = 0; r < kMr; ++r) {
-      if (rest != 0) sums.s[r] = add_rest(last + r * kQuad, w + depth - rest, rest, sums.s[r]);
-      store(args, output, r, c, sums.s[r]);
-    }
+  Work work = start(args, 0);
+  const int16_t* const last = x + static_cast<ptrdiff_t>(work.blocks) * kMr * kQuad;
+  for (const int8_t* const end = work.y + args.n; work.y != end; work.w += work.depth) {
+    Sums sums = multiply_rows(x, work.w, work.blocks, *work.bias++);
+    if (work.rest != 0)
+      for (int32_t r = 0; r < kMr; ++r)
+        sums.s[r] = add_rest(last + r * kQuad, work.w + work.depth - work.rest, work.rest, sums.s[r]);
+    const float multiplier = *work.multiplier++;
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < kMr; ++r) sums.s[r] = requantize_dsp(sums.s[r], multiplier, work.output);
+    if (work.residual != nullptr) add_residual(work.residual++, work.residual_stride, *args.add, sums.s, kMr);
+    int8_t* y = work.y++;
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < kMr; ++r, y += work.stride) *y = static_cast<int8_t>(sums.s[r]);
   }
 }
 
 // A last group of fewer than four columns is computed as the first of them four times over.
-void one_row(const GemmS8Args& args, const OutputDsp& output, int32_t r, int16_t* x) {
-  const int32_t depth = args.taps * args.k, blocks = depth / kQuad, rest = depth % kQuad;
+void one_row(const GemmS8Args& args, int32_t r, int16_t* x) {
   widen_row(args, r, kQuad, x);
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t c = 0; c < args.n;) {
-    const int32_t columns = args.n - c < kQuad ? 1 : kQuad;
-    int32_t start[kQuad];
-    for (int32_t j = 0; j < kQuad; ++j) start[j] = args.folded_bias[j < columns ? c + j : c];
-    const Sums sums = multiply_columns(x, w, columns == 1 ? 0 : depth, blocks, start);
-    for (int32_t j = 0; j < columns; ++j, ++c, w += depth) {
-      int32_t acc = sums.s[j];
-      if (rest != 0) acc = add_rest(x + static_cast<ptrdiff_t>(blocks) * kQuad, w + depth - rest, rest, acc);
-      store(args, output, r, c, acc);
+  Work work = start(args, r);
+  const int16_t* const last = x + static_cast<ptrdiff_t>(work.blocks) * kQuad;
+  for (int32_t left = args.n, columns; left > 0; left -= columns) {
+    columns = left < kQuad ? 1 : kQuad;
+    Sums sums = multiply_columns(x, work.w, columns == 1 ? 0 : work.depth, work.blocks);
+#pragma GCC unroll 1
+    for (int32_t j = 0; j < columns; ++j) {
+      auto acc = static_cast<int32_t>(static_cast<uint32_t>(sums.s[j]) + static_cast<uint32_t>(*work.bias++));
+      work.w += work.depth;
+      if (work.rest != 0) acc = add_rest(last, work.w - work.rest, work.rest, acc);
+      sums.s[j] = requantize_dsp(acc, *work.multiplier++, work.output);
     }
+    if (work.residual != nullptr) {
+      add_residual(work.residual, 1, *args.add, sums.s, columns);
+      work.residual += columns;
+    }
+    for (int32_t j = 0; j < columns; ++j) *work.y++ = static_cast<int8_t>(sums.s[j]);
   }
 }
 
@@ -175,10 +210,9 @@ void one_row(const GemmS8Args& args, const OutputDsp& output, int32_t r, int16_t
 void gemm_s8_dsp(const GemmS8Args& args);
 
 void gemm_s8_dsp(const GemmS8Args& args) {
-  const OutputDsp output = make_output_dsp(args.requant);
   auto* const x = static_cast<int16_t*>(args.scratch);
-  if (args.m == kMr) return four_rows(args, output, x);
-  for (int32_t r = 0; r < args.m; ++r) one_row(args, output, r, x);
+  if (args.m == kMr) return four_rows(args, x);
+  for (int32_t r = 0; r < args.m; ++r) one_row(args, r, x);
 }
 
 }  // namespace intaglio

@@ -11,12 +11,14 @@ namespace {
 
 constexpr int32_t kMr = 4;
 
-// The sums of `depth` products of one with each of four, which stand `stride` apart.
-[[gnu::noinline]] int32x4_t multiply(const int8_t* one, const int8_t* four, int32_t stride, int32_t depth) {
-  int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+// `start` and the sums of `depth` products of one with each of four, which stand `stride` apart.
+inline int32x4_t multiply(const int8_t* one, const int8_t* four, int32_t stride, int32_t depth,
+                          int32_t start) {
+  int32_t a0 = start, a1 = start, a2 = start, a3 = start;
   const int8_t* p1 = four + stride;
   const int8_t* p2 = p1 + stride;
   const int8_t* p3 = p2 + stride;
+  int32x4_t sums;
   __asm__ volatile(
       "dlstp.8 lr, %[n]\n"
       "1:\n"
@@ -30,66 +32,89 @@ constexpr int32_t kMr = 4;
       "vldrb.8 q2, [%[p3]], #16\n"
       "vmladava.s8 %[a3], q0, q2\n"
       "letp lr, 1b\n"
-      : [a0] "+Te"(a0), [a1] "+Te"(a1), [a2] "+Te"(a2), [a3] "+Te"(a3), [x] "+r"(one), [p0] "+r"(four),
-        [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3)
+      "vmov %q[v][2], %q[v][0], %[a0], %[a2]\n"
+      "vmov %q[v][3], %q[v][1], %[a1], %[a3]\n"
+      : [v] "=&w"(sums), [a0] "+Te"(a0), [a1] "+Te"(a1), [a2] "+Te"(a2), [a3] "+Te"(a3), [x] "+r"(one),
+        [p0] "+r"(four), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3)
       : [n] "r"(depth)
       : "lr", "q0", "q1", "q2", "memory");
-  return int32x4_t{a0, a1, a2, a3};
+  return sums;
+}
+
+// One row's taps, one behind the other. Short runs: a loop, where a call would cost more.
+void copy_row(const GemmS8Args& args, int32_t r, int8_t* to) {
+  const int8_t* const* row = args.rows + r;
+  for (int32_t t = 0; t < args.taps; ++t, row += kMr) {
+    const int8_t* from = *row;
+    int8_t* at = to;
+    __asm__ volatile(
+        "dlstp.8 lr, %[n]\n"
+        "1:\n"
+        "vldrb.8 q0, [%[from]], #16\n"
+        "vstrb.8 q0, [%[at]], #16\n"
+        "letp lr, 1b\n"
+        : [from] "+r"(from), [at] "+r"(at)
+        : [n] "r"(args.k)
+        : "lr", "q0", "memory");
+    to += args.k;
+  }
 }
 
 // Where all four rows stand at the same distance, that; else they are copied, and it is the depth.
 int32_t gather_rows(const GemmS8Args& args, const int8_t** x) {
-  const ptrdiff_t distance = args.rows[1] - args.rows[0];
-  *x = args.rows[0];
-  if (args.taps == 1 && args.rows[2] - args.rows[1] == distance && args.rows[3] - args.rows[2] == distance)
+  const int8_t* const* const rows = args.rows;
+  const ptrdiff_t distance = rows[1] - rows[0];
+  *x = rows[0];
+  if (args.taps == 1 && rows[2] - rows[1] == distance && rows[3] - rows[2] == distance)
     return static_cast<int32_t>(distance);
-  auto* to = static_cast<int8_t*>(args.scratch);
+  const int32_t depth = args.taps * args.k;
+  auto* const to = static_cast<int8_t*>(args.scratch);
+  for (int32_t r = 0; r < kMr; ++r) copy_row(args, r, to + r * depth);
   *x = to;
-  for (int32_t r = 0; r < kMr; ++r)
-    for (int32_t t = 0; t < args.taps; ++t, to += args.k)
-      memcpy(to, args.rows[t * kMr + r], static_cast<size_t>(args.k));
-  return args.taps * args.k;
+  return depth;
 }
 
-void four_rows(const GemmS8Args& args, const OutputHelium& output) {
+void four_rows(const GemmS8Args& args) {
   const int8_t* x;
   const int32_t distance = gather_rows(args, &x), depth = args.taps * args.k;
-  const uint32x4_t rows = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(args.output_stride));
-  const uint32x4_t residual_rows =
-      vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(args.residual_stride));
+  const OutputHelium output = make_output_helium(args.requant);
+  const uint32x4_t order = vidupq_n_u32(0, 1);
+  const uint32x4_t rows = vmulq_n_u32(order, static_cast<uint32_t>(args.output_stride));
   const auto* w = static_cast<const int8_t*>(args.weights);
-  for (int32_t c = 0; c < args.n; ++c, w += depth) {
-    const int32x4_t acc = vaddq_n_s32(multiply(w, x, distance, depth), args.folded_bias[c]);
-    int32x4_t q = requantize_helium(acc, vdupq_n_f32(args.multiplier[c]), output);
-    if (args.residual != nullptr)
-      q = add_helium(q, vldrbq_gather_offset_s32(args.residual + c, residual_rows), *args.add);
-    vstrbq_scatter_offset_s32(args.output + c, rows, q);
+  const int8_t* residual = args.residual;
+  const int32_t* bias = args.folded_bias;
+  const float* multiplier = args.multiplier;
+  int8_t* y = args.output;
+  for (const int8_t* const end = y + args.n; y != end; ++y, w += depth) {
+    int32x4_t q = requantize_helium(multiply(w, x, distance, depth, *bias++), *multiplier++, output);
+    if (residual != nullptr) {
+      const uint32x4_t residual_rows = vmulq_n_u32(order, static_cast<uint32_t>(args.residual_stride));
+      q = add_helium(q, vldrbq_gather_offset_s32(residual++, residual_rows), *args.add);
+    }
+    vstrbq_scatter_offset_s32(y, rows, q);
   }
 }
 
-void one_row(const GemmS8Args& args, const OutputHelium& output, int32_t r) {
+// Where fewer than four columns are left, each alone, four times over.
+void one_row(const GemmS8Args& args, int32_t r) {
+  const OutputHelium output = make_output_helium(args.requant);
   const int32_t depth = args.taps * args.k;
   const int8_t* x = args.rows[r];
   if (args.taps > 1) {
-    auto* to = static_cast<int8_t*>(args.scratch);
-    x = to;
-    for (int32_t t = 0; t < args.taps; ++t, to += args.k)
-      memcpy(to, args.rows[t * kMr + r], static_cast<size_t>(args.k));
+    copy_row(args, r, static_cast<int8_t*>(args.scratch));
+    x = static_cast<const int8_t*>(args.scratch);
   }
-  int8_t* const y = args.output + static_cast<size_t>(r) * args.output_stride;
+  const auto row = static_cast<size_t>(r);
   const auto* w = static_cast<const int8_t*>(args.weights);
-  // Fewer than four columns are left: each alone, four times over.
   for (int32_t c = 0, columns; c < args.n; c += columns, w += columns * static_cast<ptrdiff_t>(depth)) {
     columns = args.n - c < 4 ? 1 : 4;
     const mve_pred16_t there = vctp32q(static_cast<uint32_t>(columns));
-    const int32x4_t acc =
-        vaddq_s32(multiply(x, w, columns == 1 ? 0 : depth, depth), vldrwq_z_s32(args.folded_bias + c, there));
+    const int32x4_t acc = vaddq_s32(multiply(x, w, columns == 1 ? 0 : depth, depth, 0),
+                                    vldrwq_z_s32(args.folded_bias + c, there));
     int32x4_t q = requantize_helium(acc, vldrwq_z_f32(args.multiplier + c, there), output);
-    if (args.residual != nullptr) {
-      const int8_t* const residual = args.residual + static_cast<size_t>(r) * args.residual_stride + c;
-      q = add_helium(q, vldrbq_z_s32(residual, there), *args.add);
-    }
-    vstrbq_p_s32(y + c, q, there);
+    if (args.residual != nullptr)
+      q = add_helium(q, vldrbq_z_s32(args.residual + row * args.residual_stride + c, there), *args.add);
+    vstrbq_p_s32(args.output + row * args.output_stride + c, q, there);
   }
 }
 
@@ -98,9 +123,8 @@ void one_row(const GemmS8Args& args, const OutputHelium& output, int32_t r) {
 void gemm_s8_helium(const GemmS8Args& args);
 
 void gemm_s8_helium(const GemmS8Args& args) {
-  const OutputHelium output = make_output_helium(args.requant);
-  if (args.m == kMr) return four_rows(args, output);
-  for (int32_t r = 0; r < args.m; ++r) one_row(args, output, r);
+  if (args.m == kMr) return four_rows(args);
+  for (int32_t r = 0; r < args.m; ++r) one_row(args, r);
 }
 
 }  // namespace intaglio

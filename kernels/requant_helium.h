@@ -20,10 +20,17 @@ static inline OutputHelium make_output_helium(const OutputS8& output) {
           vdupq_n_s32(static_cast<int32_t>(output.hi_minus_zero_point) + output.zero_point)};
 }
 
+static inline int32x4_t round_helium(float32x4_t v, const OutputHelium& output) {
+  const int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(v), output.zero_point);
+  return vminq_s32(vmaxq_s32(q, output.lo), output.hi);
+}
+
 // Four codes, each in 32 bits. The conversion saturates; the sum with the zero point must, too.
 static inline int32x4_t requantize_helium(int32x4_t acc, float32x4_t multiplier, const OutputHelium& output) {
-  const int32x4_t rounded = vcvtnq_s32_f32(vmulq_f32(vcvtq_f32_s32(acc), multiplier));
-  return vminq_s32(vmaxq_s32(vqaddq_n_s32(rounded, output.zero_point), output.lo), output.hi);
+  return round_helium(vmulq_f32(vcvtq_f32_s32(acc), multiplier), output);
+}
+static inline int32x4_t requantize_helium(int32x4_t acc, float multiplier, const OutputHelium& output) {
+  return round_helium(vmulq_n_f32(vcvtq_f32_s32(acc), multiplier), output);
 }
 
 // add_s8 of codes in 32 bits.

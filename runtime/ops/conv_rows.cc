@@ -23,25 +23,43 @@ void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t firs
     for (int32_t p = 0; p < count; ++p, row += g.ic) rows[static_cast<ptrdiff_t>(p) * pixel_step] = row;
     return;
   }
+  const Window2d& window = g.window;
+  const int32_t taps = g.taps();
+  const ptrdiff_t moved = static_cast<ptrdiff_t>(window.stride_w) * g.ic;   // from pixel to pixel,
+  const ptrdiff_t step = static_cast<ptrdiff_t>(window.dilation_w) * g.ic;  // from tap to tap,
+  const ptrdiff_t line_step =
+      static_cast<ptrdiff_t>(window.dilation_h) * g.w * g.ic;  // from line to line of taps
   // Divisions cost more than a pixel's products do: one set a call.
   int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
+  bool repeats = false;  // the pixel before stands in the same line, all columns of its window inside
   for (int32_t p = 0; p < count; ++p, ++out_x) {
     if (out_x == g.ow) {
       out_x = 0;
+      repeats = false;
       if (++out_y == g.oh) {
         out_y = 0;
         ++image;
       }
     }
     const T** row = rows + static_cast<ptrdiff_t>(p) * pixel_step;
-    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
-      const int32_t y = input_y(g.window, out_y, ky);
-      const bool y_inside = y >= 0 && y < g.h;
-      const ptrdiff_t line_start = (static_cast<ptrdiff_t>(image) * g.h + y) * g.w;
-      for (int32_t kx = 0; kx < g.window.kernel_w; ++kx, row += tap_step) {
-        const int32_t column = input_x(g.window, out_x, kx);
-        *row = y_inside && column >= 0 && column < g.w ? x + (line_start + column) * g.ic : padding;
+    const int32_t start = input_x(window, out_x, 0);
+    const int32_t past = input_x(window, out_x, window.kernel_w);
+    const bool inside = start >= 0 && past - window.dilation_w < g.w;
+    if (repeats && inside) {
+      for (int32_t t = 0; t < taps; ++t, row += tap_step) {
+        const T* const before = row[-pixel_step];
+        *row = before == padding ? padding : before + moved;
       }
+      continue;
+    }
+    repeats = inside;
+    int32_t y = input_y(window, out_y, 0);
+    ptrdiff_t line = ((static_cast<ptrdiff_t>(image) * g.h + y) * g.w + start) * g.ic;
+    for (int32_t ky = 0; ky < window.kernel_h; ++ky, y += window.dilation_h, line += line_step) {
+      const bool y_inside = y >= 0 && y < g.h;
+      ptrdiff_t at = line;
+      for (int32_t column = start; column < past; column += window.dilation_w, at += step, row += tap_step)
+        *row = y_inside && column >= 0 && column < g.w ? x + at : padding;
     }
   }
 }
@@ -142,9 +160,11 @@ void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32
   const ptrdiff_t line = static_cast<ptrdiff_t>(kernel_w) * g.ic,
                   input_line = static_cast<ptrdiff_t>(g.w) * g.ic;
   int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
+  bool repeats = false;  // as in fill_rows
   for (int32_t p = 0; p < count; ++p, ++out_x) {
     if (out_x == g.ow) {
       out_x = 0;
+      repeats = false;
       if (++out_y == g.oh) {
         out_y = 0;
         ++image;
@@ -152,6 +172,14 @@ void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32
     }
     const int32_t start = input_x(g.window, out_x, 0);
     const bool inside = start >= 0 && start + kernel_w <= g.w;
+    if (repeats && inside) {
+      const T** row = rows + p;
+      const ptrdiff_t moved = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
+      for (int32_t ky = 0; ky < kernel_h; ++ky, row += tap_step)
+        *row = row[-1] == padding ? padding : row[-1] + moved;
+      continue;
+    }
+    repeats = inside;
     for (int32_t ky = 0; ky < kernel_h; ++ky) {
       const int32_t y = input_y(g.window, out_y, ky);
       const T*& row = rows[static_cast<ptrdiff_t>(ky) * tap_step + p];
