@@ -57,6 +57,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     requant = make_output_s8(options.intermediate_zero_point, -128, 127);
   }
 
+  const bool gathered = g.gathered(), merged = g.merged();
   const ConvScratch scratch = scratch_of(g, kernel);
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
@@ -67,9 +68,9 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (g.gathered()) {
+      if (gathered) {
         gather_rows<int8_t>(g, x, padding, item.pixel, item.pixels, patches, rows);
-      } else if (g.merged()) {
+      } else if (merged) {
         fill_merged_rows<int8_t>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
       } else {
         fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
@@ -93,7 +94,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
       args.n = item.columns;
       args.taps = taps;
       args.k = k;
-      args.rows_padded = g.gathered();
+      args.rows_padded = gathered;
       kernel.function(args);
     }
   });
