@@ -2,6 +2,9 @@
 // the multiply-accumulates a second of the instruction that the kernel is built on, measured in the same run.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -48,12 +51,21 @@ struct Product {
   int32_t m, n, taps, k;
 };
 
-void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product& p) {
+// Like a trained layer's: a bell, whose largest in three deviations or so is the largest code.
+void fill_weights(int8_t* w, size_t count, float largest) {
+  std::mt19937 generator(1);
+  std::normal_distribution<float> bell(0.0f, largest / 3.2f);
+  for (size_t i = 0; i < count; ++i)
+    w[i] = static_cast<int8_t>(std::clamp(std::nearbyint(bell(generator)), -largest, largest));
+}
+
+void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product& p, float largest) {
   const auto m = static_cast<size_t>(p.m), n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k),
              taps = static_cast<size_t>(p.taps), mr = static_cast<size_t>(kernel.mr);
   Aligned<int8_t> x(m * k), w(n * taps * k), y(m * n);
   Aligned<int32_t> bias(n);
   Aligned<float> multiplier(n);
+  fill_weights(w.data(), n * taps * k, largest);
   for (size_t i = 0; i < n; ++i) multiplier.data()[i] = 1e-4f;
   Aligned<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, p.n, p.taps, p.k)));
   gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.n, p.taps, p.k, packed.data());
@@ -167,9 +179,15 @@ void add_all() {
   for (int32_t i = 0; i < gemm_s8_count(); ++i) {
     const GemmS8Kernel& kernel = gemm_s8_kernel(i);
     if (!runs_here(kernel) || kernel.isa == isa::kScalar) continue;
-    for (const Product& p : kProducts)
-      benchmark::RegisterBenchmark(product(kernel.name, p).c_str(),
-                                   [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p); });
+    for (const Product& p : kProducts) {
+      benchmark::RegisterBenchmark(product(kernel.name, p).c_str(), [&kernel, p](benchmark::State& state) {
+        gemm_s8(state, kernel, p, 127.0f);
+      });
+      if (!kernel.matches_pairs) continue;  // with 7 bits every pair of weights is safe
+      benchmark::RegisterBenchmark(
+          (product(kernel.name, p) + "/7_bits").c_str(),
+          [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p, 63.0f); });
+    }
   }
   for (int32_t i = 0; i < gemm_f32_count(); ++i) {
     const GemmF32Kernel& kernel = gemm_f32_kernel(i);

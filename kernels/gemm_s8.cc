@@ -1,6 +1,7 @@
 #include "kernels/gemm_s8.h"
 
 #include "kernels/compiled_isa.h"
+#include "kernels/gemm_s8_pairs.h"
 
 namespace intaglio {
 
@@ -45,13 +46,6 @@ int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
                                                 : kernel.nr;
 }
 
-// The column, within its panel, that stands at position p.
-int32_t panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
-  if (kernel.lanes == 0 || width < kernel.nr) return p;
-  const int32_t vector = p / kernel.lanes, lane = p % kernel.lanes;
-  return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
-}
-
 }  // namespace
 
 int32_t gemm_s8_count() { return kCount; }
@@ -63,12 +57,21 @@ int32_t gemm_s8_select(IsaMask isa) {
   return i;
 }
 
+int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
+  if (kernel.lanes == 0 || width < kernel.nr) return p;
+  const int32_t vector = p / kernel.lanes, lane = p % kernel.lanes;
+  return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
+}
+
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k) {
+  if (kernel.matches_pairs)
+    return round_up(int64_t{kernel.mr + kPairsRows} * round_up(pairs_layout(taps, k).depth, kPairsBlock), 64);
   return round_up(int64_t{kernel.mr} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes, 64);
 }
 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacks || !kernel.packs) return 0;
+  if (kernel.matches_pairs) return (int64_t{n} + kernel.nr - 1) / kernel.nr * pairs_layout(taps, k).bytes;
   const int32_t full = n / kernel.nr * kernel.nr;
   const int64_t columns = full < n ? int64_t{full} + panel_columns(kernel, n - full) : full;
   const int32_t head = (kernel.lhs_offset != 0 ? 8 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
@@ -85,7 +88,7 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
     const int32_t width = panel_columns(kernel, n - first), end = first + width;
     if (kernel.lhs_offset != 0) {
       for (int32_t p = 0; p < width; ++p) {
-        const int32_t c = first + panel_column(kernel, width, p);
+        const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
         uint32_t sum = 0;
         for (ptrdiff_t i = 0; c < n && i < column_stride; ++i)
           sum += static_cast<uint32_t>(int32_t{weights[c * column_stride + i]});
@@ -95,7 +98,7 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
         out += sizeof bias;
       }
       for (int32_t p = 0; p < width; ++p) {
-        const int32_t c = first + panel_column(kernel, width, p);
+        const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
         const float factor = c < n ? multiplier[c] : 0.0f;
         memcpy(out, &factor, sizeof factor);
         out += sizeof factor;
@@ -108,10 +111,16 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
         out += sizeof fits;
       }
     }
+    if (kernel.matches_pairs) {
+      auto* const panel = static_cast<uint8_t*>(packed) + first / kernel.nr * pairs_layout(taps, k).bytes;
+      pack_pairs(kernel, weights, first, n, taps, k, panel);
+      out = reinterpret_cast<int8_t*>(panel + pairs_layout(taps, k).bytes);
+      continue;
+    }
     for (int32_t t = 0; t < taps; ++t)
       for (int32_t i = 0; i < k; i += kr)
         for (int32_t p = 0; p < width; ++p) {
-          const int32_t c = first + panel_column(kernel, width, p);
+          const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
           for (int32_t j = i; j < i + kr; ++j)
             *out++ =
                 c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};

@@ -16,7 +16,8 @@
 // that they leave in order. Where a kernel sums the products of depths i and i + pair_gap in int16, a panel
 // starts with int32[nr], 1 for a column where no such pair of weights is -128 twice: 2 * 128 * 128 is the one
 // sum that does not fit.
-// output may be residual itself (same stride); else it overlaps nothing.
+// Kernels that multiply unsigned by signed bytes in a saturating int16 have panels of their own:
+// gemm_s8_pairs.h. output may be residual itself (same stride); else it overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +52,10 @@ struct GemmS8Kernel {
   bool packs;
   int32_t lhs_bytes;  // of each element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
-  int32_t last_nr = 0;   // a last panel of fewer than nr columns has a multiple of this many; 0: nr
-  int32_t pair_gap = 0;  // 0: no sums in int16
-  int32_t lanes = 0;     // of the vectors that order a full panel's columns; 0: natural order
+  int32_t last_nr = 0;         // a last panel of fewer than nr columns has a multiple of this many; 0: nr
+  int32_t pair_gap = 0;        // 0: no sums in int16
+  int32_t lanes = 0;           // of the vectors that order a full panel's columns; 0: natural order
+  bool matches_pairs = false;  // panels of gemm_s8_pairs.h
 };
 
 // Best first. The scalar kernel is the last one and fits always.

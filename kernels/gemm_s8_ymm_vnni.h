@@ -5,13 +5,12 @@
 
 #include <immintrin.h>
 
-#include "kernels/gemm_s8.h"
-#include "kernels/requant_avx2.h"
+#include "kernels/gemm_s8_rows_avx2.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 24, kNr = 16, kMaxRows = 6;
+constexpr int32_t kMr = 24, kNr = kAvx2Columns, kMaxRows = 6;
 
 // gcc would copy every sum around the intrinsic.
 inline void dot(__m256i& acc, __m256i x, __m256i w) {
@@ -27,28 +26,6 @@ __attribute__((noipa)) void last_bytes(const int8_t* const* rows, int32_t m, int
     uint32_t quad = 0;
     for (int32_t i = (k & 3) - 1; i >= 0; --i) quad = quad << 8 | static_cast<uint8_t>(x[i]);
     last[r] = quad;
-  }
-}
-
-// Sixteen sums of a row to codes.
-inline __m128i narrow(__m256i a, __m256i b, const int8_t* multiplier, const OutputS8& output) {
-  const auto* const m = reinterpret_cast<const float*>(multiplier);
-  const __m256i q = _mm256_packs_epi32(avx2_requantize(a, _mm256_loadu_ps(m), output),
-                                       avx2_requantize(b, _mm256_loadu_ps(m + 8), output));
-  return _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
-}
-
-// One function for all row counts: its size matters more than the trip through memory.
-__attribute__((noinline)) void store_rows(const GemmS8Args& args, int32_t row, int32_t rows, int32_t first,
-                                          const int8_t* multiplier, const __m256i* sums) {
-  const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
-  for (int32_t r = row; r < row + rows; ++r, sums += 2) {
-    __m128i codes = narrow(sums[0], sums[1], multiplier, args.requant);
-    if (args.residual != nullptr) {
-      const int8_t* const from = args.residual + static_cast<size_t>(r) * args.residual_stride + first;
-      codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
-    }
-    avx2_store_some(args.output + static_cast<size_t>(r) * args.output_stride + first, codes, columns);
   }
 }
 
@@ -107,15 +84,17 @@ void ITG_KERNEL(const GemmS8Args& args);
 void ITG_KERNEL(const GemmS8Args& args) {
   const auto* w = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t panel_bytes = kNr * (8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3));
-  alignas(32) __m256i sums[2 * kMaxRows];
-  for (int32_t first = 0; first < args.n; first += kNr, w += panel_bytes)
+  alignas(32) __m256i sums[2 * kMr];
+  for (int32_t first = 0; first < args.n; first += kNr, w += panel_bytes) {
     for (int32_t r = 0; r < args.m; r += kMaxRows) {
       const int32_t rows = args.m - r < kMaxRows ? args.m - r : kMaxRows;
-      rows > 3   ? tile<6>(args, r, rows, w, sums)
-      : rows > 1 ? tile<3>(args, r, rows, w, sums)
-                 : tile<1>(args, r, rows, w, sums);
-      store_rows(args, r, rows, first, w + 64, sums);
+      __m256i* const to = sums + 2 * r;
+      rows > 3   ? tile<6>(args, r, rows, w, to)
+      : rows > 1 ? tile<3>(args, r, rows, w, to)
+                 : tile<1>(args, r, rows, w, to);
     }
+    avx2_store_rows(args, first, w + 64, sums);
+  }
 }
 
 }  // namespace intaglio

@@ -1,0 +1,148 @@
+#include "kernels/gemm_s8_pairs.h"
+
+namespace intaglio {
+namespace {
+
+// Weights of up to sixteen depths, [depth][column], and which depths may be summed with which.
+struct Block {
+  int32_t size;
+  int16_t weights[kPairsBlock][kPairsColumns];
+  uint32_t partners[kPairsBlock];  // bit j: j is safe beside it
+};
+
+bool is_safe(const int16_t* a, const int16_t* b) {
+  int32_t most = 0, least = 0;
+  for (int32_t c = 0; c < kPairsColumns; ++c) {
+    const int32_t positive = (a[c] > 0 ? a[c] : 0) + (b[c] > 0 ? b[c] : 0);
+    const int32_t negative = (a[c] < 0 ? a[c] : 0) + (b[c] < 0 ? b[c] : 0);
+    most = positive > most ? positive : most;
+    least = negative < least ? negative : least;
+  }
+  return most <= 128 && least >= -128;
+}
+
+bool is_natural(const Block& block) {
+  for (int32_t i = 0; i < block.size; i += 2)
+    if (!is_safe(block.weights[i], block.weights[i + 1])) return false;
+  return true;
+}
+
+void find_partners(Block* block) {
+  for (uint32_t& mask : block->partners) mask = 0;
+  for (int32_t i = 0; i < block->size; ++i)
+    for (int32_t j = i + 1; j < block->size; ++j)
+      if (is_safe(block->weights[i], block->weights[j])) {
+        block->partners[i] |= uint32_t{1} << j;
+        block->partners[j] |= uint32_t{1} << i;
+      }
+}
+
+int32_t count_bits(uint32_t mask) {
+  int32_t count = 0;
+  for (; mask != 0; mask &= mask - 1) ++count;
+  return count;
+}
+
+// Of the depths in `among`, the one with the fewest partners in `left`.
+int32_t scarcest(const Block& block, uint32_t among, uint32_t left) {
+  int32_t best = -1, fewest = kPairsBlock + 1;
+  for (int32_t i = 0; i < block.size; ++i) {
+    if ((among >> i & 1) == 0) continue;
+    const int32_t count = count_bits(block.partners[i] & left);
+    if (count < fewest) {
+      fewest = count;
+      best = i;
+    }
+  }
+  return best;
+}
+
+// Pairs, those that are not safe last; returns how many are safe. Whoever has the fewest partners chooses
+// first, and the one of these that has the fewest.
+int32_t match(const Block& block, uint8_t* order) {
+  uint32_t left = (uint32_t{1} << block.size) - 1;
+  int32_t safe = 0, unsafe = block.size;
+  while (left != 0) {
+    const int32_t a = scarcest(block, left, left);
+    left &= ~(uint32_t{1} << a);
+    const uint32_t choice = block.partners[a] & left;
+    if (choice == 0) {
+      order[--unsafe] = static_cast<uint8_t>(a);
+      continue;
+    }
+    const int32_t b = scarcest(block, choice, left);
+    left &= ~(uint32_t{1} << b);
+    order[2 * safe] = static_cast<uint8_t>(a);
+    order[2 * safe + 1] = static_cast<uint8_t>(b);
+    ++safe;
+  }
+  return safe;
+}
+
+}  // namespace
+
+int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
+                   int32_t k, uint8_t* panel) {
+  const PairsLayout layout = pairs_layout(taps, k);
+  const int32_t tap_depth = layout.depth / taps;
+  uint8_t* order = panel + layout.order;
+  uint8_t* run = panel + layout.runs;
+  auto* out = reinterpret_cast<int8_t*>(panel + layout.weights);
+  int32_t natural = 1, unsafe = 0, fast = 0;
+  const int8_t* columns[kPairsColumns];
+  for (int32_t p = 0; p < kPairsColumns; ++p) {
+    const int32_t c = first + gemm_s8_panel_column(kernel, kPairsColumns, p);
+    columns[p] = c < n ? weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
+  }
+  for (int32_t start = 0; start < layout.depth; start += kPairsBlock, order += kPairsBlock) {
+    Block block;
+    block.size = layout.depth - start < kPairsBlock ? layout.depth - start : kPairsBlock;
+    for (int32_t i = 0; i < block.size; ++i) {
+      const int32_t tap = (start + i) / tap_depth, depth = (start + i) % tap_depth;
+      const ptrdiff_t at = static_cast<ptrdiff_t>(tap) * k + depth;
+      for (int32_t p = 0; p < kPairsColumns; ++p)
+        block.weights[i][p] = columns[p] != nullptr && depth < k ? columns[p][at] : int16_t{0};
+    }
+    for (int32_t i = 0; i < kPairsBlock; ++i) order[i] = static_cast<uint8_t>(i);
+    int32_t safe = block.size / 2;
+    if (!is_natural(block)) {
+      natural = 0;
+      find_partners(&block);
+      safe = match(block, order);
+    }
+    for (int32_t q = 0; q < block.size / 4; ++q) {
+      for (int32_t p = 0; p < kPairsColumns; ++p)
+        for (int32_t j = 0; j < 4; ++j) *out++ = static_cast<int8_t>(block.weights[order[4 * q + j]][p]);
+      if (2 * q + 2 > safe) {
+        *run++ = static_cast<uint8_t>(fast);
+        fast = 0;
+        ++unsafe;
+      } else if (++fast == kPairsRun) {
+        *run++ = kPairsRun;
+        fast = 0;
+      }
+    }
+  }
+  *run = static_cast<uint8_t>(fast);
+  memcpy(panel + layout.natural, &natural, sizeof natural);
+  return unsafe;
+}
+
+PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int32_t n, int32_t taps,
+                            int32_t k) {
+  const PairsLayout layout = pairs_layout(taps, k);
+  PairsProof proof = {0, 0};
+  const auto* panel = static_cast<const uint8_t*>(packed);
+  for (int32_t first = 0; first < n; first += kernel.nr, panel += layout.bytes) {
+    const int32_t quads = layout.depth / 4;
+    proof.quads += quads;
+    for (int32_t q = 0, r = 0; q < quads; ++r) {
+      const int32_t run = panel[layout.runs + r];
+      proof.safe += run;
+      q += run < kPairsRun ? run + 1 : run;
+    }
+  }
+  return proof;
+}
+
+}  // namespace intaglio

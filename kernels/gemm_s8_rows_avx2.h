@@ -1,0 +1,42 @@
+// How sixteen columns of sums leave the GEMM kernels on 256 bits, in the order of `lanes` 8 (gemm_s8.h).
+#pragma once
+
+#include "kernels/gemm_s8.h"
+#include "kernels/requant_avx2.h"
+
+namespace intaglio {
+
+inline constexpr int32_t kAvx2Columns = 16;
+
+// `sums` of args.m rows of one panel, two vectors each, to codes. One function for all row counts: its size
+// matters more than the trip through memory. The highest code clamps ahead of the rounding, since a product
+// may pass what int32 holds (too small becomes its least value of itself); the lowest one after it: limits
+// are integers, so nothing differs.
+__attribute__((noinline)) static void avx2_store_rows(const GemmS8Args& args, int32_t first,
+                                                      const int8_t* multiplier, const __m256i* sums) {
+  const int32_t columns = args.n - first < kAvx2Columns ? args.n - first : kAvx2Columns;
+  const __m256 m0 = _mm256_loadu_ps(reinterpret_cast<const float*>(multiplier));
+  const __m256 m1 = _mm256_loadu_ps(reinterpret_cast<const float*>(multiplier) + 8);
+  const __m256 highest = _mm256_set1_ps(args.requant.hi_minus_zero_point);
+  const __m256i zero_point = _mm256_set1_epi16(static_cast<int16_t>(args.requant.zero_point));
+  const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
+  const __m128i lowest = _mm_set1_epi8(static_cast<int8_t>(lo));
+  const auto round = [highest](__m256i sum, __m256 m) {
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), m), highest));
+  };
+  const int8_t* from = args.residual != nullptr ? args.residual + first : nullptr;
+  int8_t* to = args.output + first;
+  for (int32_t r = 0; r < args.m; ++r, sums += 2, to += args.output_stride) {
+    const __m256i words =
+        _mm256_adds_epi16(_mm256_packs_epi32(round(sums[0], m0), round(sums[1], m1)), zero_point);
+    __m128i codes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    codes = _mm_max_epi8(codes, lowest);
+    if (from != nullptr) {
+      codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
+      from += args.residual_stride;
+    }
+    avx2_store_some(to, codes, columns);
+  }
+}
+
+}  // namespace intaglio
