@@ -1,5 +1,6 @@
 #include "calibrator/bake.h"
 
+#include "calibrator/deploy.h"
 #include "calibrator/lookup_tables.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -19,6 +20,8 @@ class Baker {
       : model_(*input.model), slots_(*input.slots), options_(*input.options), arena_(arena) {}
 
   Result<Graph> bake() {
+    ITG_TRY(check_finished(model_, slots_, false));
+    for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(check_node_deployable(model_, slots_, n));
     const auto tensors = static_cast<size_t>(model_.tensor_count());
     s8_ = arena_.make<int32_t>(tensors);
     f32_ = arena_.make<int32_t>(tensors);
@@ -43,11 +46,12 @@ class Baker {
     }
     bake_images();
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    ITG_TRY(check_finished(model_, slots_, true));
     return graph_;
   }
 
  private:
-  const QuantParams& params(int32_t tensor) const { return slots_.slots.params(tensor); }
+  QuantParams params(int32_t slot) const { return slots_.slots.params(slot); }
   bool f32_first(size_t t) const { return f32_[t] >= 0 && f32_[t] < s8_[t]; }
 
   Span<const int32_t> dims(const Shape& shape) const { return {shape.dims, static_cast<size_t>(shape.rank)}; }
@@ -85,11 +89,14 @@ class Baker {
   int32_t as_s8(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
     const TensorInfo info = model_.tensor(tensor);
-    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info);
+    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info, params(tensor));
     if (s8_[t] < 0) {
       s8_[t] = add_s8(info, "/s8", params(tensor));
-      add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name, {&f32_[t], 1},
-               {&s8_[t], 1});
+      GraphNode& made =
+          add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name,
+                   {&f32_[t], 1}, {&s8_[t], 1});
+      made.options.clamp_lo = params(tensor).lo;
+      made.options.clamp_hi = params(tensor).hi;
     }
     return s8_[t];
   }
@@ -107,11 +114,12 @@ class Baker {
     return f32_[t];
   }
 
-  // `tensor` of the graph with the parameters `p`: itself, or a Lookup behind it.
-  int32_t requantized(int32_t tensor, const QuantParams& p) {
+  // `tensor` of the graph, whose parameters are `own`, with the parameters `p`: itself, or a Lookup behind
+  // it.
+  int32_t requantized(int32_t tensor, const QuantParams& own, const QuantParams& p) {
     const TensorInfo info = graph_.tensors[static_cast<size_t>(tensor)];
-    const QuantParams own{info.quantization.scales[0], info.quantization.zero_point};
-    if (own.scale == p.scale && own.zero_point == p.zero_point) return tensor;
+    if (own.scale == p.scale && own.zero_point == p.zero_point && own.lo >= p.lo && own.hi <= p.hi)
+      return tensor;
     const Span<int8_t> codes = arena_.make<int8_t>(256);
     if (codes.empty()) return tensor;
     make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
@@ -124,17 +132,10 @@ class Baker {
     return made;
   }
 
-  // A constant operand that is no weight: quantized like an activation, over its own range.
-  int32_t constant_s8(const TensorInfo& info) {
+  // A constant operand that is no weight: quantized like an activation.
+  int32_t constant_s8(const TensorInfo& info, const QuantParams& p) {
     const auto* values = reinterpret_cast<const float*>(info.constant.data);
     const auto count = static_cast<size_t>(info.shape.elements());
-    Range range;
-    for (size_t i = 0; i < count; ++i) {
-      const auto v = static_cast<double>(values[i]);
-      range.lo = v < range.lo ? v : range.lo;
-      range.hi = v > range.hi ? v : range.hi;
-    }
-    const QuantParams p = params_of(range, options_.symmetric);
     const int32_t index = add_s8(info, "", p);
     const Span<int8_t> codes = arena_.make<int8_t>(count);
     for (size_t i = 0; i < codes.size; ++i) codes[i] = static_cast<int8_t>(quantize_value(values[i], p));
@@ -161,24 +162,28 @@ class Baker {
       inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i)
                       ? -1
                       : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
-      if (rule.inputs_as_output && inputs[i] >= 0)
-        inputs[i] = requantized(inputs[i], params(node.outputs[0]));
+      if (inputs[i] < 0 || is_index) continue;
+      const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);
+      inputs[i] = requantized(inputs[i], params(node.inputs[i]), params(wanted));
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
-    if (rule.weight_input >= 0) add_weights(node, rule, inputs);
-    if (rule.table != TableRule::kNone) inputs[count++] = add_table(node, rule);
+    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs));
+    if (rule.table != TableRule::kNone) inputs[count++] = add_table(n, rule);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
 
     const int32_t output = node.outputs[0];
     const auto o = static_cast<size_t>(output);
-    s8_[o] = add_s8(model_.tensor(output), "", params(output));
+    const QuantParams out = params(output);
+    s8_[o] = add_s8(model_.tensor(output), "", out);
     GraphNode& made =
         add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&s8_[o], 1});
     made.options = copy_options(node.options, arena_);
     if (made.op == Op::kLookup) made.options = NodeOptions();
     made.source = n;
-    set_clamp_codes(made.options, node.options, params(output));
+    set_clamp_codes(made.options, node.options, out);
+    // The one operator that computes its codes itself and takes no other ends for them.
+    if (rule.table == TableRule::kSoftmax) s8_[o] = requantized(s8_[o], {out.scale, out.zero_point}, out);
     return kNoError;
   }
 
@@ -192,20 +197,34 @@ class Baker {
     return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
   }
 
-  void add_weights(const NodeInfo& node, const QuantRule& rule, Span<int32_t> inputs) {
+  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs) {
+    const NodeInfo node = model_.node(n);
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = model_.tensor(node.inputs[weight]);
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
-    const QuantizedWeights q = quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
-                                                params(node.inputs[0]).scale, options_.weight_bits, arena_);
-    if (arena_.exhausted()) return;
+    const int32_t slot = slots_.input_slot(n, weight);
+    const QuantizedWeights q =
+        quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
+                         params(slots_.input_slot(n, 0)).scale, slots_.slots.config(slot), arena_);
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
+    if (has_bias)
+      ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
     inputs[weight] = add_named(w, "", DType::kS8);
     set_constant(inputs[weight], q.codes.data, q.codes.size);
     graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
     const auto channels = static_cast<int32_t>(q.bias.size);
     inputs[bias] = has_bias ? add_named(b, "", DType::kS32) : add_bias_tensor(w, channels);
     set_constant(inputs[bias], q.bias.data, q.bias.size);
+    return kNoError;
+  }
+  // A parameter's scales are known and its codes made; what an earlier bake() has left is taken back. A bias
+  // has no scales of its own but those of its channels' products, of which these are the weights'.
+  Error settle(int32_t slot, Span<const float> scales, QuantState active, QuantState baked) {
+    if (slots_.slots.own(slot).state == baked) ITG_TRY(slots_.slots.set_state(slot, active));
+    ITG_TRY(slots_.slots.set_params(slot, {scales[0], 0}, scales));
+    return slots_.slots.set_state(slot, baked);
   }
   int32_t add_bias_tensor(const TensorInfo& weights, int32_t channels) {
     TensorInfo info;
@@ -220,8 +239,9 @@ class Baker {
     return {reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)};
   }
 
-  int32_t add_table(const NodeInfo& node, const QuantRule& rule) {
-    const QuantParams in = params(node.inputs[0]);
+  int32_t add_table(int32_t n, const QuantRule& rule) {
+    const NodeInfo node = model_.node(n);
+    const QuantParams in = params(slots_.input_slot(n, 0));
     if (rule.table == TableRule::kSoftmax) {
       const Span<int32_t> table = arena_.make<int32_t>(256);
       if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
@@ -286,7 +306,7 @@ class Baker {
   }
 
   const Model& model_;
-  const SlotMap& slots_;
+  SlotMap& slots_;
   const CalibratorOptions& options_;
   Arena& arena_;
   Graph graph_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "calibrator/digest.h"
-#include "calibrator/joint.h"
+#include "calibrator/observer.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {

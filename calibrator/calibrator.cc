@@ -19,11 +19,30 @@ int64_t first_non_finite(Span<const float> values) {
   return -1;
 }
 
+Error check_settings(const CalibratorOptions& options, const Model& model) {
+  if (options.weight_bits < kMinBits || options.weight_bits > kMaxBits)
+    return {Status::kBadBits, -1, -1, options.weight_bits, kMaxBits};
+  for (const SlotSetting& setting : options.slots) {
+    if (setting.node < -1 || setting.node >= model.node_count())
+      return {Status::kBadOption, -1, -1, setting.node, model.node_count() - 1};
+    if (setting.bits != 0 && (setting.bits < kMinBits || setting.bits > kMaxBits))
+      return {Status::kBadBits, setting.node, -1, setting.bits, kMaxBits};
+    if (setting.rounding < -1 || setting.rounding >= kRoundingCount)
+      return {Status::kBadOption, setting.node, -1, setting.rounding, kRoundingCount - 1};
+    if (setting.policy == 0) continue;
+    Error error = check_policy(setting.policy);
+    error.node = setting.node;
+    if (!error.ok()) return error;
+  }
+  return kNoError;
+}
+
 Error check_options(const CalibratorOptions& options, const Model& model) {
-  if (options.method > RangeMethod::kMse)
+  if (static_cast<int32_t>(options.method) >= kRangeMethodCount)
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
-  if (options.weight_bits != 7 && options.weight_bits != 8)
-    return {Status::kBadOption, -1, -1, options.weight_bits, 8};
+  if (options.compat > Compat::kPpq)
+    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
+  ITG_TRY(check_settings(options, model));
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
   for (const int32_t node : options.float_nodes)
     if (node < 0 || node >= model.node_count())
@@ -52,8 +71,18 @@ Error check_constants(const Model& model) {
   return kNoError;
 }
 
-bool is_observed(const Model& model, const SlotMap& slots, int32_t tensor) {
-  return !model.tensor(tensor).is_constant() && slots.slots.root(tensor) == tensor;
+// Numbers the tensors on which the range of a root hangs. Returns how many there are.
+size_t number_observed(const Model& model, const SlotMap& map, Span<int32_t> observer_of) {
+  for (int32_t& observer : observer_of) observer = -1;
+  size_t count = 0;
+  for (int32_t slot = 0; slot < map.slots.count(); ++slot) {
+    const QuantConfig& config = map.slots.own(slot);
+    if (config.state != QuantState::kInitial || config.parameter) continue;
+    const int32_t tensor = map.tensor_of[static_cast<size_t>(slot)];
+    int32_t& observer = observer_of[static_cast<size_t>(tensor)];
+    if (!model.tensor(tensor).is_constant() && observer < 0) observer = static_cast<int32_t>(count++);
+  }
+  return count;
 }
 
 const QuantRule* rule_of(const Model& model, int32_t node) {
@@ -177,13 +206,15 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   if (!session) return session.error();
   state.session = *session;
 
-  state.slots = join_slots(model, float_ops(), arena);
   state.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
+  const Span<uint8_t> slot_memory = arena.make<uint8_t>(slot_bytes(model));
+  state.slot_memory = Arena(slot_memory);
+  Arena spare = state.slot_memory;
+  const Result<SlotMap> slots = make_slots(model, options, spare);
+  if (!slots) return slots.error();
   state.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
-  size_t observers = 0, means = 0, largest = 0;
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    state.observer_of[static_cast<size_t>(t)] =
-        is_observed(model, state.slots, t) ? static_cast<int32_t>(observers++) : -1;
+  const size_t observers = number_observed(model, *slots, state.observer_of);
+  size_t means = 0, largest = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const size_t count = mean_count(model, n, options);
     state.first_mean[static_cast<size_t>(n)] = means;
@@ -205,6 +236,11 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
                  static_cast<int64_t>(memory.size) + 1};
   Sha256 sha;
   sha.update(model.bytes().data, model.bytes().size);
+  // Options may have other tensors observed.
+  for (const int32_t observer : state.observer_of) {
+    const uint8_t observed = observer >= 0 ? 1 : 0;
+    sha.update(&observed, 1);
+  }
   seen.graph = sha.finish();
   Calibrator calibrator;
   calibrator.memory_ = &state;
@@ -215,9 +251,8 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
   const auto tensors = static_cast<size_t>(model.tensor_count()),
              nodes = static_cast<size_t>(model.node_count());
-  size_t slots = tensors, means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
+  size_t means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
   for (size_t n = 0; n < nodes; ++n) {
-    slots += model.node(static_cast<int32_t>(n)).inputs.size;
     const size_t count = mean_count(model, static_cast<int32_t>(n), options);
     means += count;
     largest = count > largest ? count : largest;
@@ -227,9 +262,8 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     outputs += static_cast<size_t>(model.tensor(output).shape.elements()) * sizeof(float);
   for (size_t t = 0; t < tensors; ++t)
     observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
-  return align_memory(sizeof(CalibratorMemory) + slots * (sizeof(int32_t) + sizeof(QuantParams)) +
-                      tensors * sizeof(int32_t) + nodes * (sizeof(size_t) + sizeof(int32_t)) +
-                      observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
+  return align_memory(sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) +
+                      nodes * sizeof(size_t) + observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
                       largest * sizeof(double) + input_bytes(model) + outputs +
                       model.outputs().size * sizeof(OutputTensor) +
                       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);

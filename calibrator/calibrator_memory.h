@@ -5,6 +5,7 @@
 #include "calibrator/calibration_state.h"
 #include "calibrator/graph.h"
 #include "calibrator/output_tensors.h"
+#include "calibrator/slot_map.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
@@ -13,8 +14,9 @@ struct CalibratorMemory {
   Model model;  // FP32
   CalibratorOptions options;
   Session session;
-  SlotMap slots;
-  Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1
+  Arena slot_memory;          // all of it, whatever has been made there
+  SlotMap slots;              // of the last choose_params()
+  Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1: no slot's range hangs on it
   Span<size_t> first_mean;    // of each node: where its patch means start in seen.mean_sums
   Span<double> means;         // of one layer, while it is worked on
   Span<TensorObserver> spare;

@@ -23,7 +23,7 @@ class Finish {
     if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
     ITG_TRY(replay_.check(kept_));
     walk_ = SampleWalk(replay_, memory_.session, int8_.session(), kept_);
-    choose_params(memory_);
+    ITG_TRY(choose_params(memory_));
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(int8_.build());
     ITG_TRY(context_.measure("first replay", context_.error));

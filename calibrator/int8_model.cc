@@ -9,7 +9,7 @@ namespace intaglio {
 namespace {
 
 constexpr const char* kLibraryVersion = "0.1.0";
-constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse"};
+constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse", "kl", "aciq"};
 
 // Short texts one behind the other.
 class Text {
@@ -34,7 +34,8 @@ void overwrite(Span<const T> target, const void* source) {
 Error Int8Model::build() {
   arena_ = empty_;
   session_memory_ = {};
-  Result<Graph> graph = bake({&memory_->model, &memory_->slots, &memory_->options}, arena_);
+  SlotMap slots = memory_->slots;  // a handle: weights and biases get their scales in place
+  Result<Graph> graph = bake({&memory_->model, &slots, &memory_->options}, arena_);
   if (!graph) return graph.error();
   graph_ = *graph;
   fuse_residual(graph_, arena_);

@@ -1,8 +1,9 @@
-// Which operator slots share one quantization. A slot is a place where an operator reads or writes a tensor;
-// joined slots form a set whose root alone can be written.
+// Joint quantization: a union-find over configs. In a set of joined slots the root's parameters hold, and the
+// root alone can be written; every other slot is overlapped.
 #pragma once
 
 #include "calibrator/arena.h"
+#include "calibrator/quant_state.h"
 #include "calibrator/scales.h"
 
 namespace intaglio {
@@ -12,25 +13,35 @@ class JointSlots {
   JointSlots() = default;
   JointSlots(int32_t count, Arena& arena);
 
-  void join(int32_t a, int32_t b);  // the root is the smallest slot of the set
+  int32_t count() const { return static_cast<int32_t>(configs_.size); }
   int32_t root(int32_t slot) const;
-  // Writes the parameters of a whole set. False, and nothing is written, where `slot` is not its set's root.
-  bool set(int32_t slot, const QuantParams& params);
-  const QuantParams& params(int32_t slot) const { return params_[static_cast<size_t>(root(slot))]; }
+  bool is_root(int32_t slot) const { return own(slot).dominator < 0; }
+
+  const QuantConfig& own(int32_t slot) const { return configs_[static_cast<size_t>(slot)]; }
+  const QuantConfig& config(int32_t slot) const { return own(root(slot)); }  // what holds at the slot
+  QuantParams params(int32_t slot) const {
+    const QuantConfig& holds = config(slot);
+    return {holds.scale, holds.offset, holds.lo, holds.hi};
+  }
+
+  // Policy, rounding, observer, bits and codes of a slot that is still initial. kDominatedSlot, kFixedConfig.
+  Error set_form(int32_t slot, const QuantConfig& form);
+  // The set of `child` follows the set of `master` from now on. Nothing where they are one already. Refused
+  // for slots in float, of indices, or of another granularity (kNotJoinable), and for a state that cannot be
+  // overlapped (kStateTransition).
+  Error dominate(int32_t child, int32_t master);
+  // kStateTransition where the step is not legal. A slot that is overlapped and becomes initial leaves its
+  // set, with those that follow it.
+  Error set_state(int32_t slot, QuantState to);
+  // Parameters, and with them kActivated (or kPassive for a slot that waits for its own). kDominatedSlot
+  // where another slot rules; kFixedConfig for one that is baked, in float or an index.
+  Error set_params(int32_t slot, const QuantParams& params, Span<const float> channel_scales = {});
 
  private:
-  Span<int32_t> parent_;
-  Span<QuantParams> params_;
-};
+  QuantConfig& at(int32_t slot) { return configs_[static_cast<size_t>(slot)]; }
+  Error check_writable(int32_t slot) const;
 
-// The slots of a model: slot t, for a tensor t, is where it is written; the others are where nodes read.
-struct SlotMap {
-  JointSlots slots;
-  Span<int32_t> first_input_slot;  // of each node; input i is at first_input_slot[n] + i
+  Span<QuantConfig> configs_;
 };
-
-// Joins along edges and by the operators' rules: what reads a tensor reads it as it was written; an output
-// that follows its input (max pool, reshape, transpose, ...) shares the input's set.
-SlotMap join_slots(const Model& model, OpList ops, Arena& arena);
 
 }  // namespace intaglio

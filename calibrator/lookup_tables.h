@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/scales.h"
+#include "intaglio/model.h"
 
 namespace intaglio {
 

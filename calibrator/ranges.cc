@@ -1,21 +1,17 @@
 #include "calibrator/ranges.h"
 
+#include <limits>
+
+#include "calibrator/range_models.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
-constexpr double kSteps = 255.0;
-
 Range scaled(const Range& range, double factor) { return {range.lo * factor, range.hi * factor}; }
 
 Range half_range(const TensorObserver& o, int32_t half) {
   return {static_cast<double>(o.min[half]), static_cast<double>(o.max[half])};
-}
-
-Range seen_range(const TensorObserver& o) {
-  const Range even = half_range(o, 0), odd = half_range(o, 1);
-  return {even.lo < odd.lo ? even.lo : odd.lo, even.hi > odd.hi ? even.hi : odd.hi};
 }
 
 uint64_t total(const TensorObserver& o) {
@@ -55,43 +51,65 @@ double best_factor(int32_t first, int32_t last, Score&& score) {
   return best;
 }
 
-Range mse_range(const TensorObserver& o) {
+// Scores ranges on what one config makes of them.
+class Scorer {
+ public:
+  Scorer(const TensorObserver& observer, const QuantConfig& form, bool non_negative)
+      : observer_(observer), form_(form), non_negative_(non_negative) {}
+
+  double operator()(const Range& range, int32_t half) const {
+    return quantization_error(observer_, observer_.halves[half], form_,
+                              params_of(range, form_, non_negative_));
+  }
+  double both(const Range& range) const { return (*this)(range, 0) + (*this)(range, 1); }
+
+ private:
+  const TensorObserver& observer_;
+  const QuantConfig& form_;
+  bool non_negative_;
+};
+
+// Both ends by one factor first, then each by its own.
+Range mse_range(const TensorObserver& o, const Scorer& error) {
+  Range range = scaled(seen_range(o),
+                       best_factor(6, 32, [&](double f) { return error.both(scaled(seen_range(o), f)); }));
+  if (o.two_sided == 0) return range;
   const Range seen = seen_range(o);
-  const double factor = best_factor(6, 32, [&](double f) {
-    return quantization_error(o, o.halves[0], scaled(seen, f)) +
-           quantization_error(o, o.halves[1], scaled(seen, f));
-  });
-  return scaled(seen, factor);
+  range.lo = seen.lo * best_factor(1, 32, [&](double f) { return error.both({seen.lo * f, range.hi}); });
+  range.hi = seen.hi * best_factor(1, 32, [&](double f) { return error.both({range.lo, seen.hi * f}); });
+  return range;
 }
 
 // Few samples do not show the largest values that will come: one half's min-max range, made wider or
 // narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
 // whole.
-Range auto_range(const TensorObserver& o) {
+Range auto_range(const TensorObserver& o, const Scorer& error) {
   constexpr double kUnseen = 1.5;  // room for what one sample cannot show
   const Range seen = seen_range(o);
   if (o.samples[0] == 0 || o.samples[1] == 0) return scaled(seen, kUnseen);
   const double factor = best_factor(16, 64, [&](double f) {
-    return quantization_error(o, o.halves[1], scaled(half_range(o, 0), f)) +
-           quantization_error(o, o.halves[0], scaled(half_range(o, 1), f));
+    return error(scaled(half_range(o, 0), f), 1) + error(scaled(half_range(o, 1), f), 0);
   });
   return scaled(seen, factor);
 }
 
 }  // namespace
 
-double quantization_error(const TensorObserver& o, const Histogram& histogram, const Range& range) {
-  const double step = (range.hi - range.lo) / kSteps;
+double quantization_error(const TensorObserver& o, const Histogram& histogram, const QuantConfig& form,
+                          const QuantParams& params) {
+  const auto step = static_cast<double>(params.scale);
+  const double lo = step * (static_cast<double>(form.lo) - params.zero_point),
+               hi = step * (static_cast<double>(form.hi) - params.zero_point);
   const double width = o.bin_width();
   double error = 0.0;
   for (int32_t bin = 0; bin < kBins; ++bin) {
     if (histogram.counts[bin] == 0) continue;
     const double x = o.bin_start(bin) + width / 2;
     double e;
-    if (x < range.lo) {
-      e = (range.lo - x) * (range.lo - x);
-    } else if (x > range.hi) {
-      e = (x - range.hi) * (x - range.hi);
+    if (x < lo) {
+      e = (lo - x) * (lo - x);
+    } else if (x > hi) {
+      e = (x - hi) * (x - hi);
     } else if (width >= step) {
       e = step * step / 12;
     } else {
@@ -103,24 +121,32 @@ double quantization_error(const TensorObserver& o, const Histogram& histogram, c
   return error;
 }
 
-Range choose_range(const TensorObserver& observer, const Bounds& bounds, const CalibratorOptions& options) {
+Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
+                   double percentile) {
   const Range seen = seen_range(observer);
   if (bounds.filled && seen.lo >= bounds.lo && seen.hi <= bounds.hi) return {bounds.lo, bounds.hi};
   // Values that no pixel gives: an array, not a picture, and the pixels' bounds say nothing about it.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, options);
+  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, form, percentile);
+  const Scorer scorer(observer, form, bounds.non_negative());
   Range range = seen;
-  switch (options.method) {
+  switch (form.observer) {
     case RangeMethod::kMinMax:
       break;
     case RangeMethod::kPercentile:
-      range = percentile_range(observer, options.percentile);
+      range = percentile_range(observer, percentile);
       break;
     case RangeMethod::kMse:
-      range = mse_range(observer);
+      range = mse_range(observer, scorer);
+      break;
+    case RangeMethod::kKl:
+      range = kl_range(observer, form);
+      break;
+    case RangeMethod::kAciq:
+      range = aciq_range(observer, form, bounds.non_negative());
       break;
     case RangeMethod::kAuto:
-      range = auto_range(observer);
+      range = auto_range(observer, scorer);
       break;
   }
   range.lo = range.lo < bounds.lo ? bounds.lo : range.lo;

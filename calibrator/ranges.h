@@ -2,24 +2,26 @@
 #pragma once
 
 #include "calibrator/observer.h"
-#include "intaglio/calibrator.h"
+#include "calibrator/scales.h"
 
 namespace intaglio {
 
-// lo <= 0 <= hi, so that zero has a code.
-struct Range {
-  double lo = 0.0, hi = 0.0;
-};
-
-// What is known of a tensor's values before any are seen: its fused activation, or the pixel values.
+// What is known of a tensor's values before any are seen: its fused activation, its sign, or the pixel
+// values.
 struct Bounds {
   double lo, hi;        // infinite where nothing is known
   bool filled = false;  // an image input: these bounds are the range, so that pixels lose nothing
+
+  bool non_negative() const { return lo >= 0.0; }
 };
 
-Range choose_range(const TensorObserver& observer, const Bounds& bounds, const CalibratorOptions& options);
+// The range for a config: by its observer's method, scored on the grid that its bits and policy give.
+// `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
+Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
+                   double percentile);
 
-// Mean squared error of a value of `histogram` after quantization to 256 codes over `range`, times the count.
-double quantization_error(const TensorObserver& observer, const Histogram& histogram, const Range& range);
+// Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
+double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
+                          const QuantParams& params);
 
 }  // namespace intaglio

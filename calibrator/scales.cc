@@ -1,5 +1,6 @@
 #include "calibrator/scales.h"
 
+#include "calibrator/rounding.h"
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"
 
@@ -12,8 +13,27 @@ float to_scale(double scale) {
   return static_cast<float>(clamped);
 }
 
-int32_t clamp_code(double code) {
-  return static_cast<int32_t>(code < -128.0 ? -128.0 : (code > 127.0 ? 127.0 : code));
+// The least power of two that is no smaller: 2^ceil(log2 scale).
+float up_to_power_of_two(float scale) {
+  constexpr uint32_t kFraction = 0x7fffffu;
+  uint32_t bits;
+  memcpy(&bits, &scale, sizeof bits);
+  if ((bits & kFraction) != 0) bits = (bits & ~kFraction) + kFraction + 1;
+  memcpy(&scale, &bits, sizeof bits);
+  return scale < kMaxScale ? scale : kMaxScale;
+}
+
+float scale_of(double scale, const QuantConfig& form) {
+  const float rounded = to_scale(scale);
+  return form.has(policy::kPowerOfTwo) ? up_to_power_of_two(rounded) : rounded;
+}
+
+double power_of_two(int32_t exponent) {  // 0 where that is no normal number
+  if (exponent < -1022) return 0.0;
+  const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 // Elements of channel `c`: outer blocks of `inner` neighbours, `stride` apart.
@@ -36,15 +56,17 @@ double magnitude(double x) { return x < 0 ? -x : x; }
 
 // Codes of one channel for a scale. Returns whether the accumulator proof holds.
 bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double bias, float in_scale,
-                      float scale, double largest, Span<int8_t> codes, int32_t* bias_code) {
+                      float scale, const QuantConfig& form, Span<int8_t> codes, int32_t* bias_code) {
+  const auto largest = static_cast<double>(form.hi);
   int64_t sum = 0;
   for_each(walk, [&](size_t i) {
-    double code = round_even(static_cast<double>(weights[i]) / static_cast<double>(scale));
+    double code = round_by(form.rounding, static_cast<double>(weights[i]) / static_cast<double>(scale));
     code = code > largest ? largest : (code < -largest ? -largest : code);
     codes[i] = static_cast<int8_t>(code);
     sum += code < 0 ? static_cast<int64_t>(-code) : static_cast<int64_t>(code);
   });
-  const double b = round_even(bias / (static_cast<double>(in_scale) * static_cast<double>(scale)));
+  const double b =
+      round_by(form.rounding, bias / (static_cast<double>(in_scale) * static_cast<double>(scale)));
   if (magnitude(b) > 2147483647.0) return false;
   *bias_code = static_cast<int32_t>(b);
   return static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
@@ -52,31 +74,43 @@ bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double
 
 }  // namespace
 
-QuantParams params_of(const Range& range, bool symmetric) {
-  if (symmetric && range.lo < 0.0) {
-    const double end = -range.lo > range.hi ? -range.lo : range.hi;
-    return {to_scale(end / 127.0), 0};
+QuantParams params_of(const Range& range, const QuantConfig& form, bool non_negative) {
+  const double end = -range.lo > range.hi ? -range.lo : range.hi;
+  const auto lo = static_cast<double>(form.lo), hi = static_cast<double>(form.hi);
+  QuantParams params{0.0f, 0, form.lo, form.hi};
+  if (form.has(policy::kExponential)) {
+    params.scale = to_scale(end * power_of_two(-form.hi));
+  } else if (!form.has(policy::kSymmetric)) {
+    params.scale = scale_of((range.hi - range.lo) / (hi - lo), form);
+    const double zero = lo - round_even(range.lo / static_cast<double>(params.scale));
+    params.zero_point = static_cast<int32_t>(zero < lo ? lo : (zero > hi ? hi : zero));
+  } else if (non_negative) {
+    params.scale = scale_of(range.hi / (hi - lo), form);
+    params.zero_point = form.lo;
+  } else {
+    params.scale = scale_of(end / hi, form);
   }
-  const float scale = to_scale((range.hi - range.lo) / 255.0);
-  return {scale, clamp_code(-128.0 - round_even(range.lo / static_cast<double>(scale)))};
+  return params;
 }
 
 int32_t quantize_value(float x, const QuantParams& params) {
   if (x != x) return params.zero_point;
   const float v = x / params.scale;
-  const auto lo = static_cast<float>(-128 - params.zero_point),
-             hi = static_cast<float>(127 - params.zero_point);
+  const auto lo = static_cast<float>(params.lo - params.zero_point),
+             hi = static_cast<float>(params.hi - params.zero_point);
   const float clamped = v > lo ? (v < hi ? v : hi) : lo;
   return static_cast<int32_t>(round_even(static_cast<double>(clamped))) + params.zero_point;
 }
 
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
-                                  Span<const float> bias, float in_scale, int32_t weight_bits, Arena& arena) {
+                                  Span<const float> bias, float in_scale, const QuantConfig& form,
+                                  Arena& arena) {
   const auto channels = static_cast<size_t>(shape[axis]);
   QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
-  const double largest = weight_bits == 7 ? 63.0 : 127.0;
+  const auto bias_of = [&bias](size_t c) { return bias.empty() ? 0.0 : static_cast<double>(bias[c]); };
+  float widest = 0.0f;
   for (size_t c = 0; c < channels; ++c) {
     const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
     double peak = 0.0;
@@ -84,14 +118,22 @@ QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape,
       const double m = magnitude(static_cast<double>(weights[i]));
       peak = m > peak ? m : peak;
     });
-    const double b = bias.empty() ? 0.0 : static_cast<double>(bias[c]);
     // A channel without weights keeps its bias: the scale grows until the bias fits.
-    const double for_bias = magnitude(b) / (static_cast<double>(in_scale) * 0x1p30);
-    float scale = to_scale(peak / largest > for_bias ? peak / largest : for_bias);
-    while (!quantize_channel(weights, channel, b, in_scale, scale, largest, result.codes, &result.bias[c]) &&
+    const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
+    const double for_weights = peak / form.hi;
+    float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
+    while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
+                             &result.bias[c]) &&
            scale < kMaxScale)
       scale *= 2.0f;
     result.scales[c] = scale;
+    widest = scale > widest ? scale : widest;
+  }
+  // A wider scale only makes codes smaller: the proof of each channel still holds.
+  for (size_t c = 0; form.has(policy::kPerTensor) && c < channels; ++c) {
+    result.scales[c] = widest;
+    quantize_channel(weights, walk(shape, axis, static_cast<int32_t>(c)), bias_of(c), in_scale, widest, form,
+                     result.codes, &result.bias[c]);
   }
   return result;
 }

@@ -1,18 +1,28 @@
 // Ranges to scales, reals to codes. Everything in double, rounded to float once.
 #pragma once
 
-#include "calibrator/ranges.h"
+#include "calibrator/arena.h"
+#include "intaglio/quant_config.h"
+#include "intaglio/tensor.h"
 
 namespace intaglio {
+
+// lo <= 0 <= hi, so that zero has a code.
+struct Range {
+  double lo = 0.0, hi = 0.0;
+};
 
 struct QuantParams {
   float scale = 0.0f;
   int32_t zero_point = 0;
+  int32_t lo = -128, hi = 127;  // codes
 };
 
-QuantParams params_of(const Range& range, bool symmetric);
+// The parameters of a config over a range. Symmetric: zero point 0, or the lowest code where the tensor is
+// known to hold nothing negative. Exponential: the scale whose largest power reaches the range's ends.
+QuantParams params_of(const Range& range, const QuantConfig& form, bool non_negative = false);
 
-// clamp(rne(x / s)) + z, as the Quantize operator computes it (float division).
+// clamp(rne(x / s) + z) to [lo, hi], as the Quantize operator computes it (float division).
 int32_t quantize_value(float x, const QuantParams& params);
 
 // One convolution's weights and bias as codes. `channels` along `axis` of weights' shape.
@@ -22,10 +32,12 @@ struct QuantizedWeights {
   Span<int32_t> bias;  // [channels], scale s_in * scales[c]
 };
 
-// Scales so that each channel's largest weight becomes the largest code (127, or 63 for 7 bits), wider where
-// the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
+// Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
+// wider where the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
+// `form` is linear, symmetric and of 8 bits at most; its rounding makes the codes of weights and bias.
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
-                                  Span<const float> bias, float in_scale, int32_t weight_bits, Arena& arena);
+                                  Span<const float> bias, float in_scale, const QuantConfig& form,
+                                  Arena& arena);
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
 // none.

@@ -1,85 +1,166 @@
 #include "calibrator/slot_params.h"
 
+#include <limits>
+
+#include "calibrator/ranges.h"
+#include "calibrator/signs.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 class SlotParams {
  public:
-  explicit SlotParams(CalibratorMemory& memory) : memory_(memory) {}
+  SlotParams(const CalibratorMemory& memory, SlotMap& map, Arena& arena)
+      : memory_(memory),
+        model_(memory.model),
+        map_(map),
+        writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
+        non_negative_(non_negative_tensors(model_, arena)) {
+    for (int32_t& writer : writers_) writer = -1;
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t output : model_.node(n).outputs)
+        if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
+  }
 
-  void set_params() {
-    const Model& model = memory_.model;
-    for (int32_t t = 0; t < model.tensor_count(); ++t) {
-      if (model.tensor(t).is_constant() || memory_.slots.slots.root(t) != t) continue;
-      memory_.slots.slots.set(t, params_of_root(t));
+  Error choose() {
+    for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
+      const QuantConfig& config = map_.slots.own(slot);
+      if (config.state != QuantState::kInitial || config.parameter) continue;
+      ITG_TRY(write(slot, params_of_root(slot)));
     }
-    for (int32_t n = 0; n < model.node_count(); ++n) share_with_inputs(n);
+    // Backwards: what a Concat takes over is what the Concats behind it have settled.
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) ITG_TRY(share_with_inputs(n));
+    return kNoError;
   }
 
  private:
+  Error write(int32_t slot, const QuantParams& params) {
+    const Error error = map_.slots.set_params(slot, params);
+    return error.ok() ? error : at_slot(model_, map_, slot, error);
+  }
+
+  const QuantRule* rule_of(int32_t node) const {
+    const OpDef* const def = node < 0 ? nullptr : find_op(float_ops(), model_, model_.node(node));
+    return def == nullptr ? nullptr : &def->quant;
+  }
+
+  // ---- sharing after the ranges are known
+
+  Error share_with_inputs(int32_t n) {
+    const QuantRule* const rule = rule_of(n);
+    if (rule == nullptr || map_.slots.config(model_.node(n).outputs[0]).state != QuantState::kActivated)
+      return kNoError;
+    if (rule->inputs_as_output && memory_.options.compat == Compat::kNone) return share_concat(n);
+    if (rule->sums && memory_.options.compat == Compat::kPpq) return align_operands(n);
+    return kNoError;
+  }
+
   // A Concat's inputs take its scale where that costs them less than 1 dB; the others are requantized when
   // baked.
-  void share_with_inputs(int32_t n) {
+  Error share_concat(int32_t n) {
     constexpr float kOneDecibel = 1.122f;
-    const NodeInfo node = memory_.model.node(n);
-    const OpDef* const def = find_op(float_ops(), memory_.model, node);
-    if (def == nullptr || !def->quant.inputs_as_output) return;
-    JointSlots& slots = memory_.slots.slots;
-    const QuantParams whole = slots.params(node.outputs[0]);
+    const NodeInfo node = model_.node(n);
+    const QuantConfig whole = map_.slots.config(node.outputs[0]);
     for (const int32_t input : node.inputs) {
-      if (input < 0 || memory_.model.tensor(input).is_constant()) continue;
-      const int32_t root = slots.root(input);
-      const QuantParams own = slots.params(root);
-      const bool fits = own.scale <= whole.scale && whole.scale < own.scale * kOneDecibel;
-      if (fits && covers(whole, own) && is_free(root)) slots.set(root, whole);
+      if (input < 0 || model_.tensor(input).is_constant()) continue;
+      const QuantConfig own = map_.slots.config(input);
+      const bool fits =
+          own.bits == whole.bits && own.scale <= whole.scale && whole.scale < own.scale * kOneDecibel;
+      if (fits && covers(whole, own) && is_free(map_.slots.root(input)))
+        ITG_TRY(map_.slots.dominate(input, node.outputs[0]));
     }
+    return kNoError;
+  }
+
+  static Range range_of(const QuantConfig& config) {
+    const auto end = [&config](int32_t code) {
+      return static_cast<double>(config.scale) * (static_cast<double>(code) - config.offset);
+    };
+    return {end(config.lo), end(config.hi)};
   }
 
   // Whether every value that `inner` has a code for lies within `outer`, up to one step.
-  static bool covers(const QuantParams& outer, const QuantParams& inner) {
-    const auto end = [](const QuantParams& p, int32_t code) {
-      return p.scale * static_cast<float>(code - p.zero_point);
-    };
-    return end(outer, -128) <= end(inner, -128) + outer.scale &&
-           end(outer, 127) >= end(inner, 127) - outer.scale;
+  static bool covers(const QuantConfig& outer, const QuantConfig& inner) {
+    const Range o = range_of(outer), i = range_of(inner);
+    return o.lo <= i.lo + static_cast<double>(outer.scale) && o.hi >= i.hi - static_cast<double>(outer.scale);
   }
 
   // Observed: neither fixed by its operator nor by its pixels.
-  bool is_free(int32_t tensor) const {
-    for (const int32_t input : memory_.model.inputs())
-      if (input == tensor) return false;
-    for (int32_t n = 0; n < memory_.model.node_count(); ++n) {
-      const NodeInfo node = memory_.model.node(n);
-      const OpDef* const def = find_op(float_ops(), memory_.model, node);
-      if (node.outputs[0] == tensor) return def != nullptr && def->quant.output == OutputRule::kObserved;
-    }
-    return false;
+  bool is_free(int32_t root) const {
+    const QuantRule* const rule =
+        rule_of(writers_[static_cast<size_t>(map_.tensor_of[static_cast<size_t>(root)])]);
+    return rule != nullptr && rule->output == OutputRule::kObserved;
   }
 
-  QuantParams params_of_root(int32_t tensor) const {
-    Bounds bounds{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
-    for (int32_t n = 0; n < memory_.model.node_count(); ++n) {
-      const NodeInfo node = memory_.model.node(n);
-      if (node.outputs[0] != tensor) continue;
-      const OpDef* const def = find_op(float_ops(), memory_.model, node);
-      if (def != nullptr && def->quant.output == OutputRule::kFixed)
-        return {def->quant.fixed_scale, def->quant.fixed_zero_point};
-      bounds = {static_cast<double>(node.options.clamp_min), static_cast<double>(node.options.clamp_max)};
+  // All operands over the union of their ranges.
+  Error align_operands(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const int32_t first = map_.slots.root(map_.input_slot(n, 0));
+    Range all = range_of(map_.slots.own(first));
+    for (size_t i = 1; i < node.inputs.size; ++i) {
+      const int32_t slot = map_.input_slot(n, i);
+      const Range range = range_of(map_.slots.config(slot));
+      all = {range.lo < all.lo ? range.lo : all.lo, range.hi > all.hi ? range.hi : all.hi};
+      ITG_TRY(map_.slots.dominate(slot, first));
+    }
+    return write(first, params_of(all, map_.slots.own(first), all.lo >= 0.0));
+  }
+
+  // ---- one root
+
+  QuantParams params_of_root(int32_t slot) const {
+    const QuantConfig& form = map_.slots.own(slot);
+    const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
+    const auto t = static_cast<size_t>(tensor);
+    const TensorInfo info = model_.tensor(tensor);
+    if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative_[t]);
+    Bounds bounds{non_negative_[t] ? 0.0 : -kInfinity, kInfinity};
+    if (const QuantRule* const rule = rule_of(writers_[t])) {
+      if (rule->output == OutputRule::kFixed) return fixed_params(*rule, form);
+      const NodeOptions options = model_.node(writers_[t]).options;
+      const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
+      bounds = {lo > bounds.lo ? lo : bounds.lo, hi};
     }
     set_image_bounds(tensor, bounds);
-    const auto observer = static_cast<size_t>(memory_.observer_of[static_cast<size_t>(tensor)]);
-    return params_of(choose_range(memory_.seen.observers[observer], bounds, memory_.options),
-                     memory_.options.symmetric);
+    const auto observer = static_cast<size_t>(memory_.observer_of[t]);
+    const Range range =
+        choose_range(memory_.seen.observers[observer], bounds, form, memory_.options.percentile);
+    return params_of(range, form, bounds.non_negative() && range.lo >= 0.0);
+  }
+
+  static Range range_of_constant(const TensorInfo& info) {
+    const auto* values = reinterpret_cast<const float*>(info.constant.data);
+    Range range;
+    for (size_t i = 0; i < info.constant.size / sizeof(float); ++i) {
+      const auto v = static_cast<double>(values[i]);
+      range.lo = v < range.lo ? v : range.lo;
+      range.hi = v > range.hi ? v : range.hi;
+    }
+    return range;
+  }
+
+  // What the operator fixes for 8 bits, over the same range for any number of them.
+  QuantParams fixed_params(const QuantRule& rule, const QuantConfig& form) const {
+    const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, form.lo, form.hi};
+    if (memory_.options.compat == Compat::kTengine || form.has(policy::kExponential)) {
+      const auto hi = static_cast<double>(fixed.scale) * (128 - fixed.zero_point);
+      return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, form);
+    }
+    if (form.bits == 8) return fixed;
+    const double step =
+        static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(form.hi) - form.lo + 1.0);
+    return {static_cast<float>(step), fixed.zero_point == -128 ? form.lo : 0, form.lo, form.hi};
   }
 
   // Pixels have 256 values: over their own whole range nothing is lost.
   void set_image_bounds(int32_t tensor, Bounds& bounds) const {
-    for (int32_t i = 0; i < memory_.model.image_count(); ++i) {
-      const ImageInput image = memory_.model.image(i);
-      if (memory_.model.inputs()[static_cast<size_t>(image.input)] != tensor) continue;
+    for (int32_t i = 0; i < model_.image_count(); ++i) {
+      const ImageInput image = model_.image(i);
+      if (model_.inputs()[static_cast<size_t>(image.input)] != tensor) continue;
       bounds = {0.0, 0.0, true};
       for (int32_t c = 0; c < image.channels; ++c)
         for (const float pixel : {0.0f, 255.0f}) {
@@ -90,11 +171,23 @@ class SlotParams {
     }
   }
 
-  CalibratorMemory& memory_;
+  const CalibratorMemory& memory_;
+  const Model& model_;
+  SlotMap& map_;
+  Span<int32_t> writers_;  // node of each tensor, or -1
+  Span<const bool> non_negative_;
 };
 
 }  // namespace
 
-void choose_params(CalibratorMemory& memory) { SlotParams(memory).set_params(); }
+Error choose_params(CalibratorMemory& memory) {
+  Arena arena = memory.slot_memory;
+  const Result<SlotMap> map = make_slots(memory.model, memory.options, arena);
+  if (!map) return map.error();
+  memory.slots = *map;
+  SlotParams params(memory, memory.slots, arena);
+  if (arena.exhausted()) return {Status::kOutOfMemory};
+  return params.choose();
+}
 
 }  // namespace intaglio

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "calibrator/calibrator_memory.h"
+#include "calibrator/slot_map.h"
 
 namespace intaglio {
 
-// Gives each root of a joint set its scale and zero point; then Concats share theirs with inputs that lose
-// little.
-void choose_params(CalibratorMemory& memory);
+// Makes memory.slots anew, with parameters for every root that is no weight or bias (those get theirs when
+// they are baked); then Concats, and with Compat::kPpq additions, share theirs.
+Error choose_params(CalibratorMemory& memory);
 
 }  // namespace intaglio

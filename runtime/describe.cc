@@ -94,6 +94,32 @@ constexpr const char* kOpNames[] = {
 };
 static_assert(sizeof kOpNames / sizeof kOpNames[0] == kOpCount);
 
+constexpr const char* kQuantStateNames[] = {"initial",     "passive-init", "activated",     "passive",
+                                            "overlapped",  "baked",        "passive-baked", "dequantized",
+                                            "deactivated", "fp32",         "shape-or-index"};
+constexpr const char* kRoundingNames[] = {
+    "half-even", "half-up", "half-down", "half-towards-zero", "half-far-from-zero", "to-near-int", "up"};
+constexpr const char* kPolicyNames[] = {"per-tensor", "per-channel", "linear",       "exponential",
+                                        "symmetric",  "asymmetric",  "power-of-two", "unknown"};
+
+template <size_t count>
+const char* name_at(const char* const (&names)[count], int64_t index) {
+  return index >= 0 && index < static_cast<int64_t>(count) ? names[index] : "unknown";
+}
+
+// What is wrong with a policy: `conflict` holds the properties of which there must be one.
+void put_conflict(Line& line, int64_t policy, int64_t conflict) {
+  const int64_t present = policy & conflict;
+  bool first = true;
+  for (int64_t bit = 0; bit < 8; ++bit) {
+    if (((present == 0 ? conflict : present) >> bit & 1) == 0) continue;
+    if (!first) line.put(present == 0 ? " or " : " and ");
+    line.put(kPolicyNames[bit]);
+    first = false;
+  }
+  line.put(present == 0 ? " is missing" : " cannot stand there");
+}
+
 void put_item(Line& line, const char* kind, int32_t index, const char* name) {
   line.put(kind);
   line.put(' ');
@@ -117,6 +143,10 @@ void put_field(Line& line, const char* field, size_t length, const Error& error,
   if (is("limit")) line.put_number(error.limit);
   if (is("node")) line.put_number(error.node);
   if (is("tensor")) put_tensor(line, error.tensor, model);
+  if (is("state")) line.put(quant_state_name(error.value));
+  if (is("next_state")) line.put(quant_state_name(error.limit));
+  if (is("rounding")) line.put(rounding_name(error.value));
+  if (is("properties")) put_conflict(line, error.value, error.limit);
 }
 
 }  // namespace
@@ -147,6 +177,10 @@ const char* dtype_name(DType dtype) {
   }
   return "unknown";
 }
+
+const char* quant_state_name(int64_t state) { return name_at(kQuantStateNames, state); }
+
+const char* rounding_name(int64_t rounding) { return name_at(kRoundingNames, rounding); }
 
 size_t describe(const Error& error, const Model* model, char* text, size_t size) {
   Line line(text, size);

@@ -86,8 +86,16 @@ enum class TableRule : uint8_t {
   kSoftmax,          // s32[256]: T[d] = rne(exp(-d * s_in) * 2^k)
 };
 
+// What is known of an output's sign.
+enum class SignRule : uint8_t {
+  kAny,
+  kKeeps,        // no value is negative where no operand has one
+  kNonNegative,  // never a negative value
+};
+
 struct QuantRule {
   OutputRule output = OutputRule::kObserved;
+  SignRule sign = SignRule::kAny;
   float fixed_scale = 0.0f;
   int32_t fixed_zero_point = 0;
   int8_t weight_input = -1;       // which input holds weights; -1: none
@@ -96,6 +104,8 @@ struct QuantRule {
   int8_t residual_input = -1;     // a convolution's: added after the sum is quantized
   bool folds_residual = false;    // an Add: a convolution before it may take it in as its residual
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
+  bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
+  bool clips = false;             // a Clamp: a layer before it may saturate in its stead
   int8_t index_input = -1;        // a constant of s32 in both forms, copied as it is; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
@@ -103,6 +113,13 @@ struct QuantRule {
   // `parameter`: the channel's own of the parameter input.
   double (*unary_per_channel)(const NodeOptions& options, double parameter, double x) = nullptr;
 };
+
+// Of an operator whose output has no negative value where its operands have none, and nothing else to say.
+constexpr QuantRule sign_keeping_rule() {
+  QuantRule rule;
+  rule.sign = SignRule::kKeeps;
+  return rule;
+}
 
 struct OpDef {
   Op op = Op::kNone;

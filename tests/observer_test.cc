@@ -6,7 +6,6 @@
 #include <cmath>
 #include <memory>
 
-#include "calibrator/joint.h"
 #include "calibrator/order_free_sum.h"
 #include "calibrator/ranges.h"
 #include "calibrator/scales.h"
@@ -26,6 +25,20 @@ std::unique_ptr<TensorObserver> observed(const std::vector<Sample>& samples) {
   for (size_t i = 0; i < samples.size(); ++i)
     observe(*observer, {samples[i].data(), samples[i].size()}, samples[i].size() % 2 == 0 ? 0 : 1);
   return observer;
+}
+
+QuantConfig form(RangeMethod method, bool symmetric = false) {
+  QuantConfig config;
+  config.observer = method;
+  if (symmetric) config.policy = policy::kPerTensor | policy::kLinear | policy::kSymmetric;
+  return config;
+}
+
+QuantConfig weight_form(int32_t bits = 8) {
+  QuantConfig config;
+  config.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+  REQUIRE(set_bits(config, bits).ok());
+  return config;
 }
 
 bool same(const TensorObserver& a, const TensorObserver& b) { return memcmp(&a, &b, sizeof a) == 0; }
@@ -82,21 +95,18 @@ TEST_CASE("bins cover their values") {
 
 TEST_CASE("ranges hold zero and, for min-max, every value") {
   Random random(8);
-  CalibratorOptions options;
-  options.method = RangeMethod::kMinMax;
+  const QuantConfig options = form(RangeMethod::kMinMax);
   const double infinity = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 100; ++round) {
     const auto samples = wild_samples(random);
     const auto o = observed(samples);
-    const Range range = choose_range(*o, {-infinity, infinity}, options);
+    const Range range = choose_range(*o, {-infinity, infinity}, options, 0.9999);
     CHECK(range.lo <= 0.0);
     CHECK(range.hi >= 0.0);
     for (const Sample& sample : samples)
       for (const float x : sample)
         CHECK((range.lo <= static_cast<double>(x) && static_cast<double>(x) <= range.hi));
-    CalibratorOptions mse;
-    mse.method = RangeMethod::kMse;
-    const Range narrow = choose_range(*o, {-infinity, infinity}, mse);
+    const Range narrow = choose_range(*o, {-infinity, infinity}, form(RangeMethod::kMse), 0.9999);
     CHECK(narrow.hi <= range.hi);
     CHECK(narrow.lo >= range.lo);
   }
@@ -105,30 +115,29 @@ TEST_CASE("ranges hold zero and, for min-max, every value") {
 TEST_CASE("auto leaves room for what one sample cannot show, but not past a fused activation") {
   const auto o = observed({Sample{0.0f, 1.0f, 4.0f}});
   const double infinity = std::numeric_limits<double>::infinity();
-  CHECK(choose_range(*o, {-infinity, infinity}, {}).hi == 6.0);
-  CHECK(choose_range(*o, {0.0, 4.5}, {}).hi == 4.5);
+  CHECK(choose_range(*o, {-infinity, infinity}, {}, 1.0).hi == 6.0);
+  CHECK(choose_range(*o, {0.0, 4.5}, {}, 1.0).hi == 4.5);
 }
 
 TEST_CASE("an image input takes all pixel values, unless what comes are no pixels") {
   const Bounds pixels{0.0, 255.0, true};
-  CalibratorOptions options;
-  options.method = RangeMethod::kMinMax;
-  CHECK(choose_range(*observed({Sample{3.0f, 100.0f}}), pixels, options).hi == 255.0);
-  const Range features = choose_range(*observed({Sample{-40.0f, 100.0f}}), pixels, options);
+  const QuantConfig options = form(RangeMethod::kMinMax);
+  CHECK(choose_range(*observed({Sample{3.0f, 100.0f}}), pixels, options, 1.0).hi == 255.0);
+  const Range features = choose_range(*observed({Sample{-40.0f, 100.0f}}), pixels, options, 1.0);
   CHECK(features.lo == -40.0);
   CHECK(features.hi == 100.0);
 }
 
 TEST_CASE("scales and zero points") {
-  const QuantParams asymmetric = params_of({-1.0, 3.0}, false);
+  const QuantParams asymmetric = params_of({-1.0, 3.0}, {});
   CHECK(asymmetric.scale == doctest::Approx(4.0 / 255));
   CHECK(quantize_value(0.0f, asymmetric) == asymmetric.zero_point);
   CHECK(quantize_value(-1.0f, asymmetric) == -128);
   CHECK(quantize_value(3.0f, asymmetric) == 127);
-  const QuantParams symmetric = params_of({-1.0, 3.0}, true);
+  const QuantParams symmetric = params_of({-1.0, 3.0}, form(RangeMethod::kAuto, true));
   CHECK(symmetric.zero_point == 0);
   CHECK(symmetric.scale == doctest::Approx(3.0 / 127));
-  CHECK(params_of({0.0, 0.0}, false).scale >= 0x1p-40f);
+  CHECK(params_of({0.0, 0.0}, {}).scale >= 0x1p-40f);
 }
 
 TEST_CASE("a channel without weights keeps its bias") {
@@ -136,7 +145,8 @@ TEST_CASE("a channel without weights keeps its bias") {
   const int32_t dims[] = {2, 4};
   const float weights[] = {0, 0, 0, 0, 1, -2, 3, -4}, bias[] = {5.0f, 0.25f};
   const float in_scale = 0.01f;
-  const QuantizedWeights q = quantize_weights(weights, {dims, 2}, 0, bias, in_scale, 8, memory.arena());
+  const QuantizedWeights q =
+      quantize_weights(weights, {dims, 2}, 0, bias, in_scale, weight_form(), memory.arena());
   CHECK(static_cast<float>(q.bias[0]) * in_scale * q.scales[0] == doctest::Approx(5.0f).epsilon(1e-6));
   CHECK(static_cast<float>(q.bias[1]) * in_scale * q.scales[1] == doctest::Approx(0.25f).epsilon(1e-4));
   CHECK(q.codes[7] == -127);
@@ -146,7 +156,8 @@ TEST_CASE("seven-bit weights stay within [-63, 63]") {
   HostArena memory;
   const int32_t dims[] = {1, 3};
   const float weights[] = {-1.0f, 0.5f, 0.99f};
-  const QuantizedWeights q = quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, 7, memory.arena());
+  const QuantizedWeights q =
+      quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, weight_form(7), memory.arena());
   for (const int8_t code : q.codes) CHECK((code >= -63 && code <= 63));
   CHECK(q.codes[0] == -63);
 }
@@ -155,32 +166,10 @@ TEST_CASE("the accumulator proof widens the scale of deep channels") {
   HostArena memory;
   const int32_t dims[] = {1, 70000};
   const std::vector<float> weights(70000, 1.0f);
-  const QuantizedWeights q =
-      quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f, 8, memory.arena());
+  const QuantizedWeights q = quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f,
+                                              weight_form(), memory.arena());
   CHECK(bias_room({q.codes.data, q.codes.size}, {dims, 2}, 0, 0) >= 0);
   CHECK(q.codes[0] == 64);
-}
-
-TEST_CASE("joined slots: the root alone can be written, unions equal a naive partition") {
-  Random random(21);
-  for (int round = 0; round < 200; ++round) {
-    HostArena memory;
-    const int32_t count = random.between(1, 40);
-    JointSlots slots(count, memory.arena());
-    std::vector<int32_t> naive(static_cast<size_t>(count));
-    for (int32_t i = 0; i < count; ++i) naive[static_cast<size_t>(i)] = i;
-    for (int32_t i = random.between(0, count); i > 0; --i) {
-      const int32_t a = random.between(0, count - 1), b = random.between(0, count - 1);
-      slots.join(a, b);
-      const int32_t from = naive[static_cast<size_t>(a)], to = naive[static_cast<size_t>(b)];
-      for (int32_t& set : naive) set = set == from || set == to ? std::min(from, to) : set;
-    }
-    for (int32_t i = 0; i < count; ++i) {
-      CHECK(slots.root(i) == naive[static_cast<size_t>(i)]);
-      CHECK(slots.set(i, {1.0f, i}) == (slots.root(i) == i));
-      CHECK(slots.params(i).zero_point == slots.root(i));
-    }
-  }
 }
 
 TEST_CASE("sums that no order changes") {

@@ -22,6 +22,13 @@ constexpr Kind kKinds[] = {Kind::kConv, Kind::kGrouped, Kind::kDepthwise, Kind::
 constexpr float kInScale = 0.0625f;
 constexpr int32_t kZeroPoint = -9;
 
+QuantConfig weight_form() {
+  QuantConfig form;
+  form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+  form.lo = -127;
+  return form;
+}
+
 // One int8 layer of each kind, with inputs that move together, as real ones do.
 struct Layer {
   explicit Layer(Kind kind, uint32_t seed = 1, int32_t samples = 3) : random(seed) {
@@ -40,8 +47,9 @@ struct Layer {
     HostArena memory;
     Shape shape{w.data(), static_cast<int32_t>(w.size())};
     std::vector<float> bias_reals = random.reals(outputs, -2.0f, 2.0f);
-    const QuantizedWeights q = quantize_weights({reals.data(), reals.size()}, shape, axis,
-                                                {bias_reals.data(), outputs}, kInScale, 8, memory.arena());
+    const QuantizedWeights q =
+        quantize_weights({reals.data(), reals.size()}, shape, axis, {bias_reals.data(), outputs}, kInScale,
+                         weight_form(), memory.arena());
     codes.assign(q.codes.begin(), q.codes.end());
     scales.assign(q.scales.begin(), q.scales.end());
     bias.assign(q.bias.begin(), q.bias.end());

@@ -151,7 +151,21 @@ class BlockRecovery {
     return kNoError;
   }
 
+  const QuantConfig& config_of(int32_t n) const {
+    const SlotMap& map = context_.memory.slots;
+    const auto weight = static_cast<size_t>(weight_rule(int8_.graph(), n)->weight_input);
+    return map.slots.config(map.input_slot(int8_.graph().nodes[static_cast<size_t>(n)].source, weight));
+  }
+
+  // Scales that are bound to a power of two, or to one another, stay.
+  bool may_change(int32_t n) const {
+    const QuantConfig& config = config_of(n);
+    return what_.recovery == recovery::kAdaptiveRounding ||
+           !(config.has(policy::kPowerOfTwo) || config.has(policy::kPerTensor));
+  }
+
   Error change_layer(const Block& block, int32_t n) {
+    if (!may_change(n)) return kNoError;
     LayerWeights weights = weights_of(n);
     const Executor& executor = context_.memory.options.executor;
     Arena scratch = int8_.arena();
@@ -193,7 +207,7 @@ class BlockRecovery {
     weights.scales = writable(codes.quantization.scales);
     weights.bias = {reinterpret_cast<int32_t*>(const_cast<uint8_t*>(bias.constant.data)),
                     static_cast<size_t>(bias.shape.elements())};
-    weights.largest = context_.memory.options.weight_bits == 7 ? 63 : 127;
+    weights.largest = config_of(n).hi;
     return weights;
   }
 

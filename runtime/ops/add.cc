@@ -89,7 +89,15 @@ const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name
 
 constexpr QuantRule add_rule() {
   QuantRule rule;
+  rule.sign = SignRule::kKeeps;
   rule.folds_residual = true;
+  rule.sums = true;
+  return rule;
+}
+
+constexpr QuantRule sub_rule() {
+  QuantRule rule;
+  rule.sums = true;
   return rule;
 }
 
@@ -98,7 +106,7 @@ constexpr QuantRule add_rule() {
 extern const OpDef kAddS8, kAddF32, kSubS8, kSubF32;
 const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, kernel_name};
 const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, nullptr};
-const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
+const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, sub_rule(), plan_s8, nullptr, run_s8, kernel_name};
+const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, sub_rule(), plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

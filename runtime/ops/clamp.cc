@@ -30,6 +30,8 @@ double clamp_real(const NodeOptions& options, double x) {
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
+  rule.sign = SignRule::kKeeps;
+  rule.clips = true;
   rule.table = TableRule::kUnary;
   rule.unary = clamp_real;
   return rule;

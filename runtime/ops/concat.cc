@@ -77,6 +77,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.inputs_as_output = true;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

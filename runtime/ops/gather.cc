@@ -65,6 +65,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   rule.index_input = 1;
   return rule;
 }

@@ -84,6 +84,6 @@ const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name
 
 extern const OpDef kMulS8, kMulF32;
 const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kMulF32 = {Op::kMul, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMulF32 = {Op::kMul, DType::kF32, 0, sign_keeping_rule(), plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

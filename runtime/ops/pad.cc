@@ -73,6 +73,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

@@ -32,6 +32,7 @@ double prelu_real(const NodeOptions&, double slope, double x) { return x > 0.0 ?
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
+  rule.sign = SignRule::kKeeps;
   rule.table = TableRule::kUnaryPerChannel;
   rule.parameter_input = 1;
   rule.unary_per_channel = prelu_real;

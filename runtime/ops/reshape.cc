@@ -35,6 +35,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

@@ -180,6 +180,7 @@ const char* kernel_name(uint16_t kernel) { return resize_rows_kernel(kernel).nam
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

@@ -71,6 +71,7 @@ const char* kernel_name(uint16_t kernel) { return softmax_f32_kernel(kernel).nam
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kFixed;
+  rule.sign = SignRule::kNonNegative;
   rule.fixed_scale = 1.0f / 256.0f;
   rule.fixed_zero_point = -128;
   rule.table = TableRule::kSoftmax;

@@ -57,6 +57,7 @@ void run_slice(const NodeView& node, const NodeRun& run) {
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

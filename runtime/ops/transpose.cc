@@ -57,6 +57,7 @@ void run_f32(const NodeView& node, const NodeRun& run) { run_permutation<uint32_
 constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
+  rule.sign = SignRule::kKeeps;
   return rule;
 }
 

@@ -58,15 +58,20 @@ double magnitude(const NodeOptions&, double x) { return x < 0.0 ? -x : x; }
 
 using Unary = double (*)(const NodeOptions& options, double x);
 
-constexpr QuantRule observed(Unary function) {
+constexpr float kUnitScale = 1.0f / 256.0f;
+constexpr int32_t kUnitZeroPoint = -128;
+
+constexpr QuantRule observed(Unary function, SignRule sign) {
   QuantRule rule;
+  rule.sign = sign;
   rule.table = TableRule::kUnary;
   rule.unary = function;
   return rule;
 }
 
 constexpr QuantRule fixed(Unary function, float scale, int32_t zero_point) {
-  QuantRule rule = observed(function);
+  QuantRule rule =
+      observed(function, zero_point == kUnitZeroPoint ? SignRule::kNonNegative : SignRule::kKeeps);
   rule.output = OutputRule::kFixed;
   rule.fixed_scale = scale;
   rule.fixed_zero_point = zero_point;
@@ -78,23 +83,22 @@ constexpr OpDef define(Op op, const QuantRule& rule) {
   return {op, DType::kF32, 0, rule, plan, nullptr, run<Function>, kernel_name};
 }
 
-constexpr float kUnitScale = 1.0f / 256.0f;
-constexpr int32_t kUnitZeroPoint = -128;
-
 }  // namespace
 
 extern const OpDef kLeakyReluF32, kSigmoidF32, kTanhF32, kHardSwishF32, kHardSigmoidF32, kSwishF32, kGeluF32,
     kExpF32, kAbsF32;
-const OpDef kLeakyReluF32 = define<UnaryF32::kLeakyRelu>(Op::kLeakyRelu, observed(leaky_relu));
+const OpDef kLeakyReluF32 =
+    define<UnaryF32::kLeakyRelu>(Op::kLeakyRelu, observed(leaky_relu, SignRule::kKeeps));
 const OpDef kSigmoidF32 =
     define<UnaryF32::kSigmoid>(Op::kSigmoid, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
 const OpDef kTanhF32 = define<UnaryF32::kTanh>(Op::kTanh, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
-const OpDef kHardSwishF32 = define<UnaryF32::kHardSwish>(Op::kHardSwish, observed(hard_swish));
+const OpDef kHardSwishF32 =
+    define<UnaryF32::kHardSwish>(Op::kHardSwish, observed(hard_swish, SignRule::kKeeps));
 const OpDef kHardSigmoidF32 =
     define<UnaryF32::kHardSigmoid>(Op::kHardSigmoid, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
-const OpDef kSwishF32 = define<UnaryF32::kSwish>(Op::kSwish, observed(swish));
-const OpDef kGeluF32 = define<UnaryF32::kGelu>(Op::kGelu, observed(gelu));
-const OpDef kExpF32 = define<UnaryF32::kExp>(Op::kExp, observed(exponential));
-const OpDef kAbsF32 = define<UnaryF32::kAbs>(Op::kAbs, observed(magnitude));
+const OpDef kSwishF32 = define<UnaryF32::kSwish>(Op::kSwish, observed(swish, SignRule::kKeeps));
+const OpDef kGeluF32 = define<UnaryF32::kGelu>(Op::kGelu, observed(gelu, SignRule::kKeeps));
+const OpDef kExpF32 = define<UnaryF32::kExp>(Op::kExp, observed(exponential, SignRule::kNonNegative));
+const OpDef kAbsF32 = define<UnaryF32::kAbs>(Op::kAbs, observed(magnitude, SignRule::kNonNegative));
 
 }  // namespace intaglio

@@ -3,18 +3,36 @@
 // their order, the machine or the number of threads.
 #pragma once
 
+#include "intaglio/quant_config.h"
 #include "intaglio/session.h"
 
 namespace intaglio {
 
-// How a range is chosen from the values seen.
-enum class RangeMethod : uint8_t {
-  kAuto = 0,  // min-max times a factor that one half of the samples scores best on the other half
-  kMinMax = 1,
-  kPercentile = 2,  // the range that holds `percentile` of the values
-  kMse = 3,         // least mean squared error on the values seen
+// Which slots share a scale, and how weights are rounded: as here (DESIGN section 8), or as other tools do
+// it.
+enum class Compat : uint8_t {
+  kNone = 0,
+  // Symmetric codes of -127 to 127 and weights rounded half away from zero; the input of a reshape, max pool,
+  // slice or clamp has the output's scale where nothing else reads it; softmax 1/127.
+  kTengine = 1,
+  // Every input of a Concat has its output's scale, recursively; the inputs of an Add or Sub have one scale
+  // over the union of their ranges.
+  kPpq = 2,
 };
-inline constexpr int32_t kRangeMethodCount = 4;
+inline constexpr int32_t kCompatCount = 3;
+
+// Which slots a setting is for.
+enum class SlotRole : uint8_t { kEvery, kActivations, kWeights, kInput, kOutput };
+
+// What slots have instead of the default. Of several that apply to a slot the last one holds.
+struct SlotSetting {
+  int32_t node = -1;  // of the FP32 model; -1: every node, and the model's inputs
+  SlotRole role = SlotRole::kEvery;
+  int32_t input = -1;      // kInput: which; -1: every one that is no weight
+  int32_t bits = 0;        // 2 to 32; 0: as it was
+  int32_t rounding = -1;   // a Rounding; -1: as it was
+  QuantPolicy policy = 0;  // one of the legal masks; 0: as it was
+};
 
 // Called between steps; false cancels, and the call that was going on returns kCancelled.
 struct Progress {
@@ -36,8 +54,11 @@ inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = kBia
 struct CalibratorOptions {
   RangeMethod method = RangeMethod::kAuto;
   double percentile = 0.9999;  // (0.5, 1]
-  bool symmetric = false;      // activations' zero points at 0 (or -128 where no value is negative)
-  int32_t weight_bits = 8;     // 8, or 7: codes in [-63, 63]
+  bool symmetric = false;      // activations' zero points at 0 (or -128 where no value can be negative)
+  bool power_of_two = false;   // every scale
+  int32_t weight_bits = 8;     // 2 to 32; 8: codes in [-127, 127], 7: in [-63, 63], ...
+  Compat compat = Compat::kNone;
+  Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
   RecoveryMask recover = recovery::kDefault;
   bool layer_report = true;         // finish() compares every layer
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32

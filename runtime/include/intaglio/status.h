@@ -104,7 +104,34 @@ namespace intaglio {
   X(kReplayDiffers, 150, "the written model does not give the results it was checked with")                 \
   X(kSinkFailed, 151, "the finished model could not be stored")                                             \
   X(kBadOption, 152, "calibration option {value} is outside its range (limit {limit})")                     \
-  X(kSamplesDiffer, 153, "the sample source gave other samples than before (sample {value})")
+  X(kSamplesDiffer, 153, "the sample source gave other samples than before (sample {value})")               \
+  /* quantization configs */                                                                                \
+  X(kBadPolicy, 170, "quantization policy {value} is none of the 12 legal ones: {properties}")              \
+  X(kBadBits, 171, "{value} bits are not allowed (2 to {limit})")                                           \
+  X(kStateTransition, 172, "a quantization config cannot go from {state} to {next_state}")                  \
+  X(kConfigWithoutScale, 173,                                                                               \
+    "a quantization config cannot go from {state} to {next_state} without a scale and an offset in range")  \
+  X(kDominatedSlot, 174, "slot {value} follows slot {limit}: only that one's parameters can be written")    \
+  X(kFixedConfig, 175, "the quantization of slot {limit} is {state} and cannot be written")                 \
+  X(kNotJoinable, 176,                                                                                      \
+    "slot {value} cannot share the quantization of slot {limit}: one is in float, of indices or of "        \
+    "another granularity")                                                                                  \
+  X(kUnfinishedConfig, 177, "the quantization of {tensor} is still {state}, so nothing is baked")           \
+  X(kBitsNotDeployable, 178,                                                                                \
+    "{value} bits for {tensor}: int8 holds at most {limit}; take fewer, keep the node in float, or "        \
+    "simulate it")                                                                                          \
+  X(kChannelsNotDeployable, 179,                                                                            \
+    "a scale a channel for {tensor}: activations have one; make it per-tensor, keep the node in float, "    \
+    "or simulate it")                                                                                       \
+  X(kExponentialNotDeployable, 180,                                                                         \
+    "exponential codes for {tensor}: int8 kernels take linear ones; make it linear, keep the node in "      \
+    "float, or simulate it")                                                                                \
+  X(kOffsetNotDeployable, 181,                                                                              \
+    "asymmetric weights {tensor}: kernels take a zero point of 0; make them symmetric, keep the node in "   \
+    "float, or simulate it")                                                                                \
+  X(kRoundingNotDeployable, 182,                                                                            \
+    "rounding {rounding} for {tensor}: the runtime rounds half to even; take half-even, keep the node in "  \
+    "float, or simulate it")
 
 enum class Status : uint16_t {
 #define ITG_STATUS_ENUMERATOR(name, number, text) name = (number),
