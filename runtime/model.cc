@@ -5,6 +5,7 @@
 
 #include "runtime/crc32.h"
 #include "runtime/model_check.h"
+#include "runtime/structure_check.h"
 #include "schema/model_generated.h"
 
 namespace intaglio {
@@ -47,12 +48,9 @@ Error check_container(Span<const uint8_t> bytes) {
   return kNoError;
 }
 
-Error check_structure(Span<const uint8_t> bytes) {
-  constexpr flatbuffers::uoffset_t kMaxDepth = 8;
+Error check_tables(Span<const uint8_t> bytes) {
   // Every table has a vtable offset and a vector's entry at least: a file cannot hold more of them.
-  const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size / 8);
-  flatbuffers::Verifier verifier(bytes.data, bytes.size, kMaxDepth, max_tables);
-  if (!schema::VerifyModelBuffer(verifier)) return {Status::kBadStructure};
+  if (!check_structure(bytes, static_cast<uint32_t>(bytes.size / 8))) return {Status::kBadStructure};
   const auto* root = schema::GetModel(bytes.data);
   if (root->min_reader() > kFormatVersion)
     return {Status::kNewerFormat, -1, -1, root->min_reader(), kFormatVersion};
@@ -115,7 +113,7 @@ NodeOptions options_of(const schema::Node& node) {
 
 Result<Model> Model::open(Span<const uint8_t> bytes, const OpenOptions& options) {
   ITG_TRY(check_container(bytes));
-  ITG_TRY(check_structure(bytes));
+  ITG_TRY(check_tables(bytes));
   if (!options.skip_checksum) ITG_TRY(check_checksum(bytes));
   Model model;
   model.bytes_ = bytes;

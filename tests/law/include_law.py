@@ -55,7 +55,7 @@ RULES = [
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "object_api/*_generated.h", "importers/*_generated.h", "*.pb.h"]
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 
