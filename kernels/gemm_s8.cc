@@ -29,7 +29,7 @@ constexpr bool kPacks = false
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
-int64_t round_up(int64_t v, int64_t multiple) { return (v + multiple - 1) / multiple * multiple; }
+int32_t round_up(int32_t v, int32_t multiple) { return (v + multiple - 1) / multiple * multiple; }
 
 // Whether the kernel's sums of two products fit int16 all over this column, [taps][k].
 bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, int32_t k) {
@@ -42,8 +42,7 @@ bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, i
 
 // Columns of the panel whose first is n - left.
 int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
-  return left < kernel.nr && kernel.last_nr > 0 ? static_cast<int32_t>(round_up(left, kernel.last_nr))
-                                                : kernel.nr;
+  return left < kernel.nr && kernel.last_nr > 0 ? round_up(left, kernel.last_nr) : kernel.nr;
 }
 
 }  // namespace
@@ -64,9 +63,11 @@ int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t 
 }
 
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k) {
-  if (kernel.matches_pairs)
-    return round_up(int64_t{kernel.mr + kPairsRows} * round_up(pairs_layout(taps, k).depth, kPairsBlock), 64);
-  return round_up(int64_t{kernel.mr} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes, 64);
+  int64_t bytes = int64_t{kernel.mr} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
+  if (kPacks && kernel.matches_pairs)
+    bytes = int64_t{kernel.mr + kPairsRows} *
+            round_up(static_cast<int32_t>(pairs_layout(taps, k).depth), kPairsBlock);
+  return (bytes + 63) & ~int64_t{63};
 }
 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {

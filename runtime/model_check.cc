@@ -42,16 +42,39 @@ bool good_name(const flatbuffers::String* name) {
   return true;
 }
 
-Error check_counts(const schema::Model& root) {
+// Checks return false and leave the error here: an Error returned by each of them would be a third of their
+// code.
+class Failure {
+ public:
+  // What these return is what a check returns: false. Values below 2^31.
+  template <typename Value = int32_t, typename Limit = int32_t>
+  bool operator()(Status status, int32_t node = -1, int32_t tensor = -1, Value value = 0, Limit limit = 0) {
+    return set(status, node, tensor, static_cast<int32_t>(value), static_cast<int32_t>(limit));
+  }
+  bool wide(Status status, int32_t node, int32_t tensor, int64_t value, int64_t limit) {
+    error_ = {status, node, tensor, value, limit};
+    return false;
+  }
+  const Error& error() const { return error_; }
+
+ private:
+  [[gnu::noinline]] bool set(Status status, int32_t node, int32_t tensor, int32_t value, int32_t limit) {
+    return wide(status, node, tensor, value, limit);
+  }
+
+  Error error_;
+};
+
+bool check_counts(Failure& fail, const schema::Model& root) {
   using M = schema::Model;
-  const auto missing = [](int field) { return Error{Status::kMissingField, -1, -1, field}; };
+  const auto missing = [&](int field) { return fail(Status::kMissingField, -1, -1, field); };
   if (root.tensors() == nullptr || root.tensors()->size() == 0) return missing(M::VT_TENSORS);
   if (root.nodes() == nullptr || root.nodes()->size() == 0) return missing(M::VT_NODES);
   if (root.inputs() == nullptr || root.inputs()->size() == 0) return missing(M::VT_INPUTS);
   if (root.outputs() == nullptr || root.outputs()->size() == 0) return missing(M::VT_OUTPUTS);
   if (root.plan() == nullptr || root.plan()->offsets() == nullptr) return missing(M::VT_PLAN);
-  const auto too_many = [](uoffset_t size, int64_t limit) {
-    return Error{Status::kTooManyItems, -1, -1, count(size), limit};
+  const auto too_many = [&](uoffset_t size, int32_t limit) {
+    return fail(Status::kTooManyItems, -1, -1, count(size), limit);
   };
   if (root.tensors()->size() > kMaxTensors) return too_many(root.tensors()->size(), kMaxTensors);
   if (root.nodes()->size() > kMaxNodes) return too_many(root.nodes()->size(), kMaxNodes);
@@ -61,82 +84,86 @@ Error check_counts(const schema::Model& root) {
     return too_many(root.states()->size(), kMaxModelTensors);
   if (root.images() != nullptr && root.images()->size() > kMaxModelTensors)
     return too_many(root.images()->size(), kMaxModelTensors);
-  return kNoError;
+  return true;
 }
 
-Error check_buffer(const schema::Model& root, int32_t index, int32_t tensor, int64_t bytes) {
+bool check_buffer(Failure& fail, const schema::Model& root, int32_t index, int32_t tensor, int64_t bytes) {
   const int64_t buffers = root.buffers() == nullptr ? 0 : count(root.buffers()->size());
-  if (index >= buffers) return {Status::kBufferIndex, -1, tensor, index, buffers};
+  if (index >= buffers) return fail(Status::kBufferIndex, -1, tensor, index, buffers);
   const auto* buffer = root.buffers()->Get(static_cast<uoffset_t>(index));
-  if (buffer->layout() != 0) return {Status::kBadEnum, -1, tensor, buffer->layout(), 0};
+  if (buffer->layout() != 0) return fail(Status::kBadEnum, -1, tensor, buffer->layout(), 0);
   const int64_t held = buffer->data() == nullptr ? 0 : count(buffer->data()->size());
-  if (held != bytes) return {Status::kConstantSize, -1, tensor, held, bytes};
+  if (held != bytes) return fail(Status::kConstantSize, -1, tensor, held, bytes);
   if (reinterpret_cast<uintptr_t>(buffer->data()->data()) % kModelAlignment != 0)
-    return {Status::kConstantAlignment, -1, tensor, 0, kModelAlignment};
-  return kNoError;
+    return fail(Status::kConstantAlignment, -1, tensor, 0, kModelAlignment);
+  return true;
 }
 
-Error check_quantization(const schema::Tensor& tensor, int32_t index) {
+bool check_quantization(Failure& fail, const schema::Tensor& tensor, int32_t index) {
   const auto* quantization = tensor.quantization();
-  if (quantization == nullptr || quantization->scale() == nullptr) return kNoError;
+  if (quantization == nullptr || quantization->scale() == nullptr) return true;
   const auto* scale = quantization->scale();
   const int32_t rank = static_cast<int32_t>(tensor.shape()->size());
   const int32_t axis = quantization->axis();
-  if (axis < -1 || axis >= rank) return {Status::kBadQuantizationAxis, -1, index, axis, rank - 1};
+  if (axis < -1 || axis >= rank) return fail(Status::kBadQuantizationAxis, -1, index, axis, rank - 1);
   const int64_t expected = axis < 0 ? 1 : tensor.shape()->Get(static_cast<uoffset_t>(axis));
   if (count(scale->size()) != expected)
-    return {Status::kScaleCount, -1, index, count(scale->size()), expected};
+    return fail(Status::kScaleCount, -1, index, count(scale->size()), expected);
   for (uoffset_t i = 0; i < scale->size(); ++i)
-    if (!is_scale(scale->Get(i))) return {Status::kBadScale, -1, index, i};
+    if (!is_scale(scale->Get(i))) return fail(Status::kBadScale, -1, index, i);
   const int32_t zero_point = quantization->zero_point();
   const bool is_s8 = tensor.dtype() == schema::DType::S8;
   if (axis >= 0 || !is_s8) {
-    if (zero_point != 0) return {Status::kBadZeroPoint, -1, index, zero_point, 0};
+    if (zero_point != 0) return fail(Status::kBadZeroPoint, -1, index, zero_point, 0);
   } else if (!is_zero_point(zero_point)) {
-    return {Status::kBadZeroPoint, -1, index, zero_point, zero_point < 0 ? -128 : 127};
+    return fail(Status::kBadZeroPoint, -1, index, zero_point, zero_point < 0 ? -128 : 127);
   }
-  if (quantization->group_size() != 0) return {Status::kBadEnum, -1, index, quantization->group_size(), 0};
-  return kNoError;
+  if (quantization->group_size() != 0)
+    return fail(Status::kBadEnum, -1, index, quantization->group_size(), 0);
+  return true;
 }
 
-Error check_tensor(const schema::Model& root, int32_t index) {
+bool check_tensor(Failure& fail, const schema::Model& root, int32_t index) {
   const auto& tensor = *root.tensors()->Get(static_cast<uoffset_t>(index));
-  if (!good_name(tensor.name())) return {Status::kBadString, -1, index};
+  if (!good_name(tensor.name())) return fail(Status::kBadString, -1, index);
   const auto dtype = static_cast<DType>(tensor.dtype());
   if (tensor.dtype() > schema::DType::MAX)
-    return {Status::kBadEnum, -1, index, static_cast<int64_t>(dtype),
-            static_cast<int64_t>(schema::DType::MAX)};
+    return fail(Status::kBadEnum, -1, index, static_cast<int64_t>(dtype),
+                static_cast<int64_t>(schema::DType::MAX));
   if (element_bytes(dtype) == 0 || dtype == DType::kS16)
-    return {Status::kBadDType, -1, index, static_cast<int64_t>(dtype)};
+    return fail(Status::kBadDType, -1, index, static_cast<int64_t>(dtype));
   const int64_t rank = tensor.shape() == nullptr ? 0 : count(tensor.shape()->size());
-  if (rank < 1 || rank > kMaxRank) return {Status::kBadRank, -1, index, rank, kMaxRank};
+  if (rank < 1 || rank > kMaxRank) return fail(Status::kBadRank, -1, index, rank, kMaxRank);
   int64_t bytes = static_cast<int64_t>(element_bytes(dtype));
   for (const int32_t dim : *tensor.shape()) {
-    if (dim < 1) return {Status::kBadDimension, -1, index, dim, INT32_MAX};
-    if (dim > kMaxTensorBytes / bytes) return {Status::kTensorTooLarge, -1, index, dim, kMaxTensorBytes};
+    if (dim < 1) return fail(Status::kBadDimension, -1, index, dim, INT32_MAX);
+    if (dim * bytes > kMaxTensorBytes) return fail(Status::kTensorTooLarge, -1, index, dim, kMaxTensorBytes);
     bytes *= dim;
   }
-  ITG_TRY(check_quantization(tensor, index));
-  if (tensor.buffer() < -1) return {Status::kBufferIndex, -1, index, tensor.buffer(), 0};
-  return tensor.buffer() < 0 ? kNoError : check_buffer(root, tensor.buffer(), index, bytes);
+  if (!check_quantization(fail, tensor, index)) return false;
+  if (tensor.buffer() < -1) return fail(Status::kBufferIndex, -1, index, tensor.buffer(), 0);
+  return tensor.buffer() < 0 || check_buffer(fail, root, tensor.buffer(), index, bytes);
 }
 
-Error check_plan(const schema::Model& root, const Model& model) {
+bool check_plan(Failure& fail, const schema::Model& root, const Model& model) {
   const auto& plan = *root.plan();
   const int32_t tensors = model.tensor_count();
   if (count(plan.offsets()->size()) != tensors)
-    return {Status::kPlanSize, -1, -1, count(plan.offsets()->size()), tensors};
+    return fail(Status::kPlanSize, -1, -1, count(plan.offsets()->size()), tensors);
   for (int32_t i = 0; i < tensors; ++i) {
     const uint32_t offset = model.activation_offset(i);
     const TensorInfo info = model.tensor(i);
     if (info.is_constant() != (offset == Model::kNoOffset))
-      return {info.is_constant() ? Status::kActivationExpected : Status::kConstantExpected, -1, i, offset};
+      return fail.wide(info.is_constant() ? Status::kActivationExpected : Status::kConstantExpected, -1, i,
+                       offset, 0);
     if (info.is_constant()) continue;
-    if (offset % kTensorAlignment != 0) return {Status::kPlanAlignment, -1, i, offset, kTensorAlignment};
+    if (offset % kTensorAlignment != 0)
+      return fail.wide(Status::kPlanAlignment, -1, i, offset, kTensorAlignment);
     const int64_t end = int64_t{offset} + static_cast<int64_t>(info.bytes());
-    if (end > plan.activation_bytes()) return {Status::kPlanOffset, -1, i, end, plan.activation_bytes()};
+    if (end > plan.activation_bytes())
+      return fail.wide(Status::kPlanOffset, -1, i, end, plan.activation_bytes());
   }
-  return kNoError;
+  return true;
 }
 
 bool is_model_input(const Model& model, int32_t tensor) {
@@ -166,96 +193,97 @@ bool is_written_before(const Model& model, int32_t tensor, int32_t end) {
   return false;
 }
 
-Error check_node(const schema::Model& root, const Model& model, int32_t index, int32_t* last_output) {
+bool check_node(Failure& fail, const schema::Model& root, const Model& model, int32_t index,
+                int32_t* last_output) {
   const auto& node = *root.nodes()->Get(static_cast<uoffset_t>(index));
   const int32_t tensors = model.tensor_count();
-  if (!good_name(node.name())) return {Status::kBadString, index};
+  if (!good_name(node.name())) return fail(Status::kBadString, index);
   if (node.op() == schema::OpCode::None || node.op() > schema::OpCode::MAX)
-    return {Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()),
-            static_cast<int64_t>(schema::OpCode::MAX)};
+    return fail(Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()),
+                static_cast<int64_t>(schema::OpCode::MAX));
   if (const auto* requantization = node.requantization()) {
     if (requantization->rounding() != schema::Rounding::HalfEven)
-      return {Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding())};
+      return fail(Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding()));
   }
   if (const auto* resample = node.resample()) {
-    const auto unknown = [&](auto found) {
+    const auto known = [&](auto found) {
       using Enum = decltype(found);
-      const bool bad = found > Enum::MAX;
-      return bad ? Error{Status::kBadEnum, index, -1, static_cast<int64_t>(found),
-                         static_cast<int64_t>(Enum::MAX)}
-                 : kNoError;
+      return found <= Enum::MAX ||
+             fail(Status::kBadEnum, index, -1, static_cast<int64_t>(found), static_cast<int64_t>(Enum::MAX));
     };
-    ITG_TRY(unknown(resample->interpolation()));
-    ITG_TRY(unknown(resample->coordinates()));
-    ITG_TRY(unknown(resample->rounding()));
+    if (!known(resample->interpolation())) return false;
+    if (!known(resample->coordinates())) return false;
+    if (!known(resample->rounding())) return false;
   }
   for (const auto* list : {node.inputs(), node.outputs()}) {
-    if (list == nullptr || list->size() == 0) return {Status::kInputCount, index, -1, 0, 1};
+    if (list == nullptr || list->size() == 0) return fail(Status::kInputCount, index, -1, 0, 1);
     if (list->size() > kMaxNodeTensors)
-      return {Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors};
+      return fail(Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors);
   }
   for (const int32_t input : *node.inputs()) {
-    if (input < -1 || input >= tensors) return {Status::kTensorIndex, index, -1, input, tensors};
+    if (input < -1 || input >= tensors) return fail(Status::kTensorIndex, index, -1, input, tensors);
     if (input < 0 || model.tensor(input).is_constant() || is_model_input(model, input)) continue;
-    if (!is_written_before(model, input, index)) return {Status::kNotProduced, index, input};
+    if (!is_written_before(model, input, index)) return fail(Status::kNotProduced, index, input);
   }
   for (const int32_t output : *node.outputs()) {
-    if (output < 0 || output >= tensors) return {Status::kTensorIndex, index, -1, output, tensors};
+    if (output < 0 || output >= tensors) return fail(Status::kTensorIndex, index, -1, output, tensors);
     if (model.tensor(output).is_constant() || is_model_input(model, output))
-      return {Status::kWritesConstant, index, output};
+      return fail(Status::kWritesConstant, index, output);
     // The format's own order: no tensor can be written twice.
-    if (output <= *last_output) return {Status::kProducedTwice, index, output};
+    if (output <= *last_output) return fail(Status::kProducedTwice, index, output);
     *last_output = output;
   }
-  return kNoError;
+  return true;
 }
 
-Error check_ends(const Model& model) {
+bool check_ends(Failure& fail, const Model& model) {
   const int32_t tensors = model.tensor_count();
   for (const bool outputs : {false, true}) {
     const Span<const int32_t> list = outputs ? model.outputs() : model.inputs();
     for (size_t i = 0; i < list.size; ++i) {
-      if (list[i] < 0 || list[i] >= tensors) return {Status::kTensorIndex, -1, -1, list[i], tensors};
-      if (model.tensor(list[i]).is_constant()) return {Status::kActivationExpected, -1, list[i]};
+      if (list[i] < 0 || list[i] >= tensors) return fail(Status::kTensorIndex, -1, -1, list[i], tensors);
+      if (model.tensor(list[i]).is_constant()) return fail(Status::kActivationExpected, -1, list[i]);
       for (size_t j = 0; j < i; ++j)
-        if (list[i] == list[j]) return {Status::kDuplicateTensor, -1, list[i]};
+        if (list[i] == list[j]) return fail(Status::kDuplicateTensor, -1, list[i]);
     }
   }
-  return kNoError;
+  return true;
 }
 
-Error check_states(const schema::Model& root, const Model& model) {
+bool check_states(Failure& fail, const schema::Model& root, const Model& model) {
   const int32_t tensors = model.tensor_count();
   for (int32_t i = 0; i < model.state_count(); ++i) {
     const auto& state = *root.states()->Get(static_cast<uoffset_t>(i));
     for (const int32_t index : {state.input(), state.output()})
-      if (index < 0 || index >= tensors) return {Status::kTensorIndex, -1, -1, index, tensors};
+      if (index < 0 || index >= tensors) return fail(Status::kTensorIndex, -1, -1, index, tensors);
     const TensorInfo input = model.tensor(state.input());
     const TensorInfo output = model.tensor(state.output());
     if (input.is_constant() || input.dtype != output.dtype || input.shape != output.shape)
-      return {Status::kBadState, -1, state.input(), i};
+      return fail(Status::kBadState, -1, state.input(), i);
     for (const int32_t other : model.inputs())
-      if (other == state.input()) return {Status::kDuplicateTensor, -1, other};
+      if (other == state.input()) return fail(Status::kDuplicateTensor, -1, other);
     for (int32_t j = 0; j < i; ++j)
-      if (model.state(j).input == state.input()) return {Status::kDuplicateTensor, -1, state.input()};
-    if (state.initial() < -1) return {Status::kBufferIndex, -1, state.input(), state.initial(), 0};
+      if (model.state(j).input == state.input()) return fail(Status::kDuplicateTensor, -1, state.input());
+    if (state.initial() < -1) return fail(Status::kBufferIndex, -1, state.input(), state.initial(), 0);
     if (state.initial() >= 0)
-      ITG_TRY(check_buffer(root, state.initial(), state.input(), static_cast<int64_t>(input.bytes())));
+      if (!check_buffer(fail, root, state.initial(), state.input(), static_cast<int64_t>(input.bytes())))
+        return false;
   }
-  return kNoError;
+  return true;
 }
 
-Error check_images(const schema::Model& root, const Model& model) {
+bool check_images(Failure& fail, const schema::Model& root, const Model& model) {
   for (int32_t i = 0; i < model.image_count(); ++i) {
     const auto& image = *root.images()->Get(static_cast<uoffset_t>(i));
     const int32_t inputs = static_cast<int32_t>(model.inputs().size);
     if (image.input() < 0 || image.input() >= inputs)
-      return {Status::kTensorIndex, -1, -1, image.input(), inputs};
+      return fail(Status::kTensorIndex, -1, -1, image.input(), inputs);
     const int32_t index = model.inputs()[static_cast<size_t>(image.input())];
-    const auto bad = [&](int64_t channel) { return Error{Status::kBadImageInput, -1, index, channel}; };
+    const auto bad = [&](int64_t channel) { return fail(Status::kBadImageInput, -1, index, channel); };
     if (image.color() > schema::ColorOrder::MAX || image.resize() > schema::ResizeMode::MAX) return bad(-1);
     const TensorInfo info = model.tensor(index);
-    if (info.shape.rank != 4 || info.shape[0] != 1) return {Status::kBadRank, -1, index, info.shape.rank, 4};
+    if (info.shape.rank != 4 || info.shape[0] != 1)
+      return fail(Status::kBadRank, -1, index, info.shape.rank, 4);
     const int32_t channels = info.shape[3];
     if (channels > kMaxImageChannels) return bad(channels);
     const auto holds = [&](const auto* list, int64_t size) {
@@ -269,55 +297,60 @@ Error check_images(const schema::Model& root, const Model& model) {
     }
     const bool is_s8 = info.dtype == DType::kS8;
     if (!is_s8 && info.dtype != DType::kF32)
-      return {Status::kBadDType, -1, index, static_cast<int64_t>(info.dtype)};
+      return fail(Status::kBadDType, -1, index, static_cast<int64_t>(info.dtype));
     if (is_s8 ? !holds(image.table(), int64_t{256} * channels) : image.table() != nullptr) return bad(-1);
   }
-  return kNoError;
+  return true;
 }
 
 // Each activation is an input, a state or written by a node; nothing dangles.
-Error check_origins(const Model& model) {
+bool check_origins(Failure& fail, const Model& model) {
   for (int32_t i = 0; i < model.tensor_count(); ++i) {
     if (model.tensor(i).is_constant() || is_model_input(model, i)) continue;
     if (!is_written_before(model, i, model.node_count()))
-      return {Status::kNotProduced, model.node_count(), i};
+      return fail(Status::kNotProduced, model.node_count(), i);
   }
   for (const int32_t output : model.outputs())
-    if (is_model_input(model, output)) return {Status::kWritesConstant, -1, output};
+    if (is_model_input(model, output)) return fail(Status::kWritesConstant, -1, output);
   for (int32_t i = 0; i < model.state_count(); ++i)
     if (is_model_input(model, model.state(i).output) || model.tensor(model.state(i).output).is_constant())
-      return {Status::kBadState, -1, model.state(i).output, i};
-  return kNoError;
+      return fail(Status::kBadState, -1, model.state(i).output, i);
+  return true;
 }
 
-Error check_extras(const schema::Model& root, const Model& model) {
+bool check_extras(Failure& fail, const schema::Model& root, const Model& model) {
   if (const auto* statistics = root.norm_statistics()) {
     for (const auto* entry : *statistics)
       if (entry->tensor() < 0 || entry->tensor() >= model.tensor_count())
-        return {Status::kTensorIndex, -1, -1, entry->tensor(), model.tensor_count()};
+        return fail(Status::kTensorIndex, -1, -1, entry->tensor(), model.tensor_count());
   }
   if (const auto* calibration = root.calibration()) {
     if (calibration->weight_rounding() > schema::Rounding::MAX)
-      return {Status::kBadRounding, -1, -1, static_cast<int64_t>(calibration->weight_rounding())};
+      return fail(Status::kBadRounding, -1, -1, static_cast<int64_t>(calibration->weight_rounding()));
     for (const auto* text : {calibration->library_version(), calibration->method(), calibration->options()})
-      if (text != nullptr && !good_name(text)) return {Status::kBadString};
+      if (text != nullptr && !good_name(text)) return fail(Status::kBadString);
   }
-  return kNoError;
+  return true;
+}
+
+bool check_all(Failure& fail, const schema::Model& root, const Model& model) {
+  if (!check_counts(fail, root)) return false;
+  for (int32_t i = 0; i < model.tensor_count(); ++i)
+    if (!check_tensor(fail, root, i)) return false;
+  if (!check_ends(fail, model) || !check_states(fail, root, model)) return false;
+  int32_t last_output = -1;
+  for (int32_t i = 0; i < model.node_count(); ++i)
+    if (!check_node(fail, root, model, i, &last_output)) return false;
+  return check_origins(fail, model) && check_plan(fail, root, model) && check_images(fail, root, model) &&
+         check_extras(fail, root, model);
 }
 
 }  // namespace
 
 Error check_model(const schema::Model& root, const Model& model) {
-  ITG_TRY(check_counts(root));
-  for (int32_t i = 0; i < model.tensor_count(); ++i) ITG_TRY(check_tensor(root, i));
-  ITG_TRY(check_ends(model));
-  ITG_TRY(check_states(root, model));
-  int32_t last_output = -1;
-  for (int32_t i = 0; i < model.node_count(); ++i) ITG_TRY(check_node(root, model, i, &last_output));
-  ITG_TRY(check_origins(model));
-  ITG_TRY(check_plan(root, model));
-  ITG_TRY(check_images(root, model));
-  return check_extras(root, model);
+  Failure fail;
+  check_all(fail, root, model);
+  return fail.error();
 }
 
 }  // namespace intaglio

@@ -16,7 +16,9 @@ Error check_axis(const NodeView& node, int32_t in, int32_t out, int32_t kernel, 
     if (pad < 0 || pad >= extent) return node.error(Status::kBadPadding, pad, extent - 1);
   const int64_t room = int64_t{in} + pad_before + pad_after - extent;
   if (room < 0) return node.error(Status::kBadKernel, extent, int64_t{in} + pad_before + pad_after);
-  if (room / stride + 1 != out) return node.output_error(Status::kShapeMismatch, 0, out, room / stride + 1);
+  const int32_t expected =
+      static_cast<int32_t>(room) / stride + 1;  // fits: in is below 2^30, a window below 2^24
+  if (expected != out) return node.output_error(Status::kShapeMismatch, 0, out, expected);
   return kNoError;
 }
 

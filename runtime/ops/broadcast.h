@@ -46,9 +46,9 @@ void for_each_run(const Broadcast& t, const Executor& executor, Body body) {
       outer = axis;
     }
   }
-  int64_t all_rows = rows;
+  int32_t all_rows = rows;  // of a tensor: below 2^31
   for (int32_t i = 0; i < outer; ++i) all_rows *= t.dims[i];
-  const auto offsets = [&t, outer](int64_t index, ptrdiff_t* a, ptrdiff_t* b) {
+  const auto offsets = [&t, outer](int32_t index, ptrdiff_t* a, ptrdiff_t* b) {
     *a = *b = 0;
     for (int32_t i = outer - 1; i >= 0; --i) {
       const auto at = static_cast<ptrdiff_t>(index % t.dims[i]);

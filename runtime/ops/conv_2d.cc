@@ -1,4 +1,5 @@
 // Convolution, NHWC, weights [oc, kh, kw, ic / groups], with an optional residual input.
+#include "runtime/add_params.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
@@ -40,7 +41,13 @@ Error check_geometry(const NodeView& node) {
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 4));
   ITG_TRY(check_geometry(node));
-  ITG_TRY(check_conv_s8(node, 0, true));
+  ITG_TRY(check_conv_ends_s8(node));
+  float out_scale = node.output().quantization.scales[0];
+  if (node.has_input(kResidualInput)) {
+    ITG_TRY(check_residual_s8(node));
+    out_scale = node.info.options.intermediate_scale;
+  }
+  ITG_TRY(check_weights_s8(node, 0, out_scale));
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
@@ -57,7 +64,19 @@ void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
 }
-void run_s8(const NodeView& node, const NodeRun& run) { run_gemm_s8(node, geometry(node), run); }
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const NodeOptions& o = node.info.options;
+  GemmFormS8 form{fill_conv_rows_s8, nullptr, nullptr};
+  AddS8 add;
+  if (node.has_input(kResidualInput)) {
+    const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
+    make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
+                out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &add);
+    form.residual = run.input<int8_t>(node, kResidualInput);
+    form.add = &add;
+  }
+  run_gemm_s8(node, geometry(node), run, form);
+}
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 
 constexpr QuantRule quant_rule() {

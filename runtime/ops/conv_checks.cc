@@ -138,16 +138,15 @@ Error check_residual_f32(const NodeView& node) {
   return check_residual_shape(node);
 }
 
-Error check_conv_s8(const NodeView& node, int32_t axis, bool residual_allowed) {
+Error check_conv_ends_s8(const NodeView& node) {
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_clamp_codes(node));
-  float out_scale = node.output().quantization.scales[0];
-  if (residual_allowed && node.has_input(kResidualInput)) {
-    ITG_TRY(check_residual_s8(node));
-    out_scale = node.info.options.intermediate_scale;
-  }
-  return check_weights_s8(node, axis, out_scale);
+  return check_clamp_codes(node);
+}
+
+Error check_conv_s8(const NodeView& node, int32_t axis) {
+  ITG_TRY(check_conv_ends_s8(node));
+  return check_weights_s8(node, axis, node.output().quantization.scales[0]);
 }
 
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed) {

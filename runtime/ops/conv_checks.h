@@ -21,8 +21,10 @@ Error check_weights_f32(const NodeView& node, int32_t axis);
 Error check_residual_s8(const NodeView& node);
 Error check_residual_f32(const NodeView& node);
 
+// x, output and clamp of an int8 operator; then its weights, too, where it takes no residual.
+Error check_conv_ends_s8(const NodeView& node);
+Error check_conv_s8(const NodeView& node, int32_t axis);
 // The checks above in their order, with the clamp's. x and output first, then weights.
-Error check_conv_s8(const NodeView& node, int32_t axis, bool residual_allowed);
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed);
 
 }  // namespace intaglio

@@ -1,5 +1,4 @@
 #include "kernels/gemm_s8.h"
-#include "runtime/add_params.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
 
@@ -32,7 +31,20 @@ void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kerne
                  options.multiplier.data + group * n, n, taps, k, persistent + group * packed);
 }
 
-void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run) {
+void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
+                       int32_t count, int32_t mr, int8_t* patches, const int8_t** rows) {
+  if (!g.merged()) return fill_rows<int8_t>(g, x, padding, first, count, 1, mr, rows);
+  if (g.gathered()) return gather_rows<int8_t>(g, x, padding, first, count, patches, rows);
+  fill_merged_rows<int8_t>(g, x, padding, first, count, mr, patches, rows);
+}
+
+void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int32_t first, int32_t count,
+                      int32_t, int8_t*, const int8_t** rows) {
+  x += static_cast<ptrdiff_t>(first) * g.ic;
+  for (int32_t p = 0; p < count; ++p, x += g.ic) rows[p] = x;
+}
+
+void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run, const GemmFormS8& form) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
@@ -46,18 +58,11 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
 
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
-  const bool adds = node.has_input(kResidualInput);
-  const int8_t* const residual = adds ? run.input<int8_t>(node, kResidualInput) : nullptr;
-  AddS8 add{};
+  const int8_t* const residual = form.residual;
   OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
-  if (adds) {
-    const Quantization other = node.input(kResidualInput).quantization;
-    make_add_s8(options.intermediate_scale, options.intermediate_zero_point, other.scales[0],
-                other.zero_point, out.scales[0], out.zero_point, options.clamp_lo, options.clamp_hi, &add);
-    requant = make_output_s8(options.intermediate_zero_point, -128, 127);
-  }
+  if (residual != nullptr) requant = make_output_s8(options.intermediate_zero_point, -128, 127);
 
-  const bool gathered = g.gathered(), merged = g.merged();
+  const bool gathered = g.gathered();
   const ConvScratch scratch = scratch_of(g, kernel);
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
@@ -68,14 +73,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (gathered) {
-        gather_rows<int8_t>(g, x, padding, item.pixel, item.pixels, patches, rows);
-      } else if (merged) {
-        fill_merged_rows<int8_t>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
-      } else {
-        fill_rows<int8_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                          kernel.mr, rows);
-      }
+      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+                patches, rows);
       const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
       const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
       GemmS8Args args;
@@ -85,9 +84,9 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
       args.multiplier = options.multiplier.data + channel;
       args.output = y + target;
       args.output_stride = static_cast<size_t>(g.oc);
-      args.residual = adds ? residual + target : nullptr;
+      args.residual = residual != nullptr ? residual + target : nullptr;
       args.residual_stride = static_cast<size_t>(g.oc);
-      args.add = &add;
+      args.add = form.add;
       args.scratch = memory + scratch.kernel_offset;
       args.requant = requant;
       args.m = item.pixels;

@@ -59,15 +59,16 @@ inline int32_t executor_width(const Executor& executor) {
   return executor.parallel_for == nullptr ? 1 : executor.width;
 }
 
-// Cuts [0, items) into at most `width` ranges and calls body(slot, first, last) for each; each range has a
-// slot of scratch of its own, whatever threads run it. The cut changes no result.
+// Cuts [0, items), items below 2^31, into at most `width` ranges and calls body(slot, first, last) for each;
+// each range has a slot of scratch of its own, whatever threads run it. The cut changes no result.
 template <typename Body>
 void for_ranges(const Executor& executor, int64_t items, Body body) {
-  const int64_t width = executor_width(executor);
-  const auto ranges = static_cast<int32_t>(items < width ? items : width);
+  const int32_t width = executor_width(executor), count = static_cast<int32_t>(items);
+  const int32_t ranges = count < width ? count : width;
   parallel_for(executor, ranges, [&](int32_t slot) {
-    body(slot, static_cast<int32_t>(items * slot / ranges),
-         static_cast<int32_t>(items * (slot + 1) / ranges));
+    const int32_t each = count / ranges, longer = count % ranges;  // so many have one more
+    const int32_t first = slot * each + (slot < longer ? slot : longer);
+    body(slot, first, first + each + (slot < longer ? 1 : 0));
   });
 }
 

@@ -70,7 +70,7 @@ int32_t select_3x3(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
-  ITG_TRY(check_conv_s8(node, kChannelAxis, false));
+  ITG_TRY(check_conv_s8(node, kChannelAxis));
   const ConvGeometry g = geometry(node);
   const int32_t of_3x3 = select_3x3(node, g, context.isa);
   if (of_3x3 >= 0) {
@@ -99,7 +99,7 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
                      const T* x, Body body) {
   const auto* const padding = reinterpret_cast<const T*>(run.scratch);
   const int32_t pixels = g.pixels(), taps = g.taps();
-  for_ranges(*run.executor, (int64_t{pixels} + step - 1) / step,
+  for_ranges(*run.executor, pixels / step + (pixels % step != 0 ? 1 : 0),
              [&](int32_t slot, int32_t first, int32_t last) {
                uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
                auto** const rows = reinterpret_cast<const T**>(memory);

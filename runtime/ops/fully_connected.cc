@@ -11,7 +11,7 @@ ConvGeometry geometry(const NodeView& node) {
   ConvGeometry g;
   g.ic = w[1];
   g.oc = w[0];
-  g.images = static_cast<int32_t>(node.input(0).shape.elements() / g.ic);
+  g.images = static_cast<int32_t>(node.input(0).shape.elements()) / g.ic;
   return g;
 }
 
@@ -21,17 +21,17 @@ Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, kWeightInput, 2));
   if (out.rank < 2) return node.output_error(Status::kBadRank, 0, out.rank, 2);
   const Shape w = node.input(kWeightInput).shape;
-  const int64_t elements = in.elements();
+  const auto elements = static_cast<int32_t>(in.elements());  // of a tensor: below 2^31
   if (elements % w[1] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], in.back(0));
   if (out.back(0) != w[0]) return node.output_error(Status::kShapeMismatch, 0, out.back(0), w[0]);
-  const int64_t m = elements / w[1], out_m = out.elements() / w[0];
+  const int32_t m = elements / w[1], out_m = static_cast<int32_t>(out.elements()) / w[0];
   return out_m == m ? kNoError : node.output_error(Status::kShapeMismatch, 0, out_m, m);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
-  ITG_TRY(check_conv_s8(node, 0, false));
+  ITG_TRY(check_conv_s8(node, 0));
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
@@ -48,7 +48,9 @@ void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
 }
-void run_s8(const NodeView& node, const NodeRun& run) { run_gemm_s8(node, geometry(node), run); }
+void run_s8(const NodeView& node, const NodeRun& run) {
+  run_gemm_s8(node, geometry(node), run, {point_at_rows_s8, nullptr, nullptr});
+}
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 
 constexpr QuantRule quant_rule() {

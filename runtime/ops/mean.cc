@@ -74,7 +74,8 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
   ITG_TRY(check_geometry(node));
-  return check_sum_s8(node, node.input(0).shape.elements() / node.output().shape.elements());
+  const auto in = static_cast<int32_t>(node.input(0).shape.elements());  // of a tensor: below 2^31
+  return check_sum_s8(node, in / static_cast<int32_t>(node.output().shape.elements()));
 }
 
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -94,7 +95,7 @@ void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) 
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
   const int32_t blocks = (r.channels + kChannels - 1) / kChannels;
-  const int64_t block_work = int64_t{taps_count(r.taps)} * (r.channels < kChannels ? r.channels : kChannels);
+  const int32_t block_work = taps_count(r.taps) * (r.channels < kChannels ? r.channels : kChannels);
   for_pieces(*run.executor, r.outputs() * blocks, kPieceWork / block_work, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) {
       const int32_t output = i / blocks, channel = i % blocks * kChannels;

@@ -44,12 +44,13 @@ void for_each_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, shape.elements() / n, kPieceWork / 8 / n, [&](int32_t first, int32_t rows) {
-    for (int32_t row = first; row < first + rows; ++row) {
-      const ptrdiff_t offset = static_cast<ptrdiff_t>(row) * n;
-      softmax(x + offset, y + offset, n);
-    }
-  });
+  for_pieces(*run.executor, static_cast<int32_t>(shape.elements()) / n, kPieceWork / 8 / n,
+             [&](int32_t first, int32_t rows) {
+               for (int32_t row = first; row < first + rows; ++row) {
+                 const ptrdiff_t offset = static_cast<ptrdiff_t>(row) * n;
+                 softmax(x + offset, y + offset, n);
+               }
+             });
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {

@@ -1,0 +1,202 @@
+// The flash store under power cuts: each erase and each unit of programming is interrupted, in several ways.
+#include "intaglio/model_store.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// How the step that power fails in leaves the unit it works on.
+enum class Torn { kUntouched, kSomeBits, kFirstHalf, kAllButOneBit, kDone };
+constexpr Torn kTorn[] = {Torn::kUntouched, Torn::kSomeBits, Torn::kFirstHalf, Torn::kAllButOneBit,
+                          Torn::kDone};
+
+// NOR flash: programming clears bits, erasing sets them, sector by sector.
+struct FakeFlash {
+  static constexpr size_t kSector = 256;
+
+  explicit FakeFlash(size_t slot, size_t unit) : slot_bytes(slot), program_bytes(unit) {
+    for (auto& s : slots) s.assign(slot, 0xff);
+  }
+
+  Flash device() {
+    Flash flash;
+    for (size_t i = 0; i < 2; ++i) flash.slots[i] = slots[i].data();
+    flash.slot_bytes = slot_bytes;
+    flash.program_bytes = program_bytes;
+    flash.context = this;
+    flash.erase = [](void* context, int32_t slot) {
+      auto& self = *static_cast<FakeFlash*>(context);
+      auto& bytes = self.slots[static_cast<size_t>(slot)];
+      for (size_t at = 0; at < bytes.size(); at += kSector)
+        if (!self.step(bytes.data() + at, std::vector<uint8_t>(std::min(kSector, bytes.size() - at), 0xff)))
+          return false;
+      return true;
+    };
+    flash.program = [](void* context, int32_t slot, size_t offset, const uint8_t* data, size_t size) {
+      auto& self = *static_cast<FakeFlash*>(context);
+      auto& bytes = self.slots[static_cast<size_t>(slot)];
+      REQUIRE(offset % self.program_bytes == 0);
+      REQUIRE(size % self.program_bytes == 0);
+      REQUIRE(offset + size <= bytes.size());
+      for (size_t at = offset; at < offset + size; at += self.program_bytes) {
+        std::vector<uint8_t> unit(data + (at - offset), data + (at - offset) + self.program_bytes);
+        for (size_t i = 0; i < unit.size(); ++i) {
+          REQUIRE(bytes[at + i] == 0xff);  // once after each erase
+          unit[i] &= bytes[at + i];
+        }
+        if (!self.step(bytes.data() + at, unit)) return false;
+      }
+      return true;
+    };
+    return flash;
+  }
+
+  // One unit becomes `to`; false once power has failed.
+  bool step(uint8_t* unit, const std::vector<uint8_t>& to) {
+    if (off) return false;
+    const bool cut = steps++ == cut_at;
+    if (cut && torn != Torn::kDone) {
+      off = true;
+      if (torn == Torn::kUntouched) return false;
+      for (size_t i = 0; i < to.size(); ++i) {
+        const uint8_t changed = static_cast<uint8_t>(unit[i] ^ to[i]);
+        const bool last = i + 1 == to.size();
+        uint8_t bits = 0;
+        if (torn == Torn::kSomeBits) bits = static_cast<uint8_t>(random.between(0, 255));
+        if (torn == Torn::kFirstHalf) bits = i < to.size() / 2 ? 0xff : 0;
+        if (torn == Torn::kAllButOneBit) bits = last ? static_cast<uint8_t>(changed & (changed - 1)) : 0xff;
+        unit[i] = static_cast<uint8_t>(unit[i] ^ (changed & bits));
+      }
+      return false;
+    }
+    memcpy(unit, to.data(), to.size());
+    if (cut) off = true;
+    return true;
+  }
+
+  size_t slot_bytes, program_bytes;
+  std::vector<uint8_t> slots[2];
+  int32_t steps = 0, cut_at = -1;
+  Torn torn = Torn::kDone;
+  bool off = false;
+  Random random{3};
+};
+
+std::vector<uint8_t> model_of(size_t size, uint32_t seed) {
+  Random random(seed);
+  std::vector<uint8_t> bytes(size);
+  for (uint8_t& b : bytes) b = static_cast<uint8_t>(random.between(0, 255));
+  return bytes;
+}
+
+Span<const uint8_t> span(const std::vector<uint8_t>& v) { return {v.data(), v.size()}; }
+
+bool holds(const Flash& flash, const std::vector<uint8_t>& model) {
+  const Span<const uint8_t> found = stored_model(flash);
+  return found.size == model.size() && memcmp(found.data, model.data(), model.size()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("models follow one another") {
+  for (const size_t unit : {size_t{1}, size_t{4}, size_t{8}, size_t{32}, size_t{64}}) {
+    FakeFlash fake(1024, unit);
+    const Flash flash = fake.device();
+    CHECK(stored_model(flash).empty());
+    for (uint32_t i = 0; i < 5; ++i) {
+      const std::vector<uint8_t> model = model_of(300 + 37 * i, i);
+      REQUIRE(store_model(flash, span(model)));
+      REQUIRE(holds(flash, model));
+    }
+    const std::vector<uint8_t> last = model_of(300 + 37 * 4, 4);
+    CHECK(store_model(flash, span(model_of(1024 - kModelStoreOverhead, 9))));
+    CHECK(store_model(flash, span(last)));
+    CHECK(!store_model(flash, span(model_of(1025 - kModelStoreOverhead, 9))));
+    CHECK(holds(flash, last));
+  }
+}
+
+TEST_CASE("whenever power fails, the old or the new model is whole, and the next attempt succeeds") {
+  const std::vector<uint8_t> oldest = model_of(700, 1), old = model_of(611, 2), next = model_of(653, 3);
+  for (const size_t unit : {size_t{1}, size_t{4}, size_t{16}}) {
+    for (const bool worn : {false, true}) {  // the slot written to is empty, or holds the oldest model
+      FakeFlash start(1024, unit);
+      if (worn) REQUIRE(store_model(start.device(), span(oldest)));
+      REQUIRE(store_model(start.device(), span(old)));
+      FakeFlash whole = start;
+      whole.steps = 0;
+      REQUIRE(store_model(whole.device(), span(next)));
+      const int32_t steps = whole.steps;
+      int32_t kept = 0, replaced = 0;
+      for (int32_t cut = 0; cut < steps; ++cut) {
+        for (const Torn torn : kTorn) {
+          CAPTURE(cut);
+          CAPTURE(static_cast<int>(torn));
+          FakeFlash fake = start;
+          fake.steps = 0;
+          fake.cut_at = cut;
+          fake.torn = torn;
+          store_model(fake.device(), span(next));
+          // Power comes back.
+          const bool is_old = holds(fake.device(), old), is_next = holds(fake.device(), next);
+          REQUIRE(is_old != is_next);
+          kept += is_old ? 1 : 0;
+          replaced += is_next ? 1 : 0;
+          // It fails once more in the next attempt, somewhere else.
+          fake.off = false;
+          fake.steps = 0;
+          fake.cut_at = (cut * 7 + 3) % steps;
+          store_model(fake.device(), span(oldest));
+          REQUIRE((holds(fake.device(), old) || holds(fake.device(), next) || holds(fake.device(), oldest)));
+          fake.off = false;
+          fake.cut_at = -1;
+          REQUIRE(store_model(fake.device(), span(next)));
+          REQUIRE(holds(fake.device(), next));
+        }
+      }
+      CHECK(kept > 5 * (steps - 2));
+      CHECK(replaced >= 1);
+    }
+  }
+}
+
+TEST_CASE("rotten bits in the newer model: the older one is found") {
+  const std::vector<uint8_t> old = model_of(200, 1), next = model_of(210, 2);
+  FakeFlash start(512, 4);
+  REQUIRE(store_model(start.device(), span(old)));
+  REQUIRE(store_model(start.device(), span(next)));
+  for (size_t bit = 0; bit < 8 * (kModelStoreOverhead + next.size()); ++bit) {
+    FakeFlash fake = start;
+    fake.slots[1][bit / 8] = static_cast<uint8_t>(fake.slots[1][bit / 8] ^ (1u << bit % 8));
+    const bool counts = bit / 8 < 20 || (bit / 8 >= 64 && bit / 8 < 68) || bit / 8 >= kModelStoreOverhead;
+    REQUIRE(holds(fake.device(), counts ? old : next));
+  }
+}
+
+TEST_CASE("flash that fails, or does not keep what it was given") {
+  const std::vector<uint8_t> old = model_of(200, 1), next = model_of(210, 2);
+  FakeFlash fake(512, 4);
+  REQUIRE(store_model(fake.device(), span(old)));
+  Flash broken = fake.device();
+  broken.program = [](void*, int32_t, size_t, const uint8_t*, size_t) { return true; };
+  CHECK(!store_model(broken, span(next)));
+  CHECK(holds(fake.device(), old));
+  broken.program = [](void*, int32_t, size_t, const uint8_t*, size_t) { return false; };
+  CHECK(!store_model(broken, span(next)));
+  CHECK(holds(fake.device(), old));
+  broken = fake.device();
+  broken.program_bytes = 3;
+  CHECK(!store_model(broken, span(next)));
+  broken.program_bytes = 4;
+  broken.slot_bytes = 64;
+  CHECK(!store_model(broken, span(next)));
+  CHECK(stored_model(broken).empty());
+}
