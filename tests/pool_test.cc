@@ -117,6 +117,31 @@ TEST_CASE("int8 maximum: the largest code, clamped") {
   }
 }
 
+TEST_CASE("every int8 kernel, random sizes and values") {
+  Random random(3);
+  const int32_t cases = test::shape_count(2000);
+  for (int32_t i = 0; i < cases; ++i) {
+    const int32_t channels = random.between(1, random.one_in(4) ? 150 : 40);
+    const RandomTaps t = random_taps(random, channels);
+    const test::Exact<int8_t> x(random.codes(t.elements));
+    const int32_t z_in = random.between(-128, 127), lo = random.between(-128, 0), hi = random.between(0, 127);
+    const float multiplier = random.real(1e-4f, 0.5f);
+    const OutputS8 output = make_output_s8(random.between(-128, 127), lo, hi);
+    std::vector<int8_t> averages(static_cast<size_t>(channels)), largest(averages.size());
+    average_s8(x.data(), t.taps, z_in, multiplier, output, averages.data(), channels);
+    max_s8(x.data(), t.taps, z_in, lo, hi, largest.data(), channels);
+    for (size_t c = 0; c < averages.size(); ++c) {
+      int32_t sum = 0, best = -128;
+      for (const size_t offset : t.offsets) {
+        sum += x[offset + c] - z_in;
+        best = std::max<int32_t>(best, x[offset + c]);
+      }
+      REQUIRE(averages[c] == requantize_s8(sum, multiplier, output));
+      REQUIRE(largest[c] == std::clamp(best, lo, hi));
+    }
+  }
+}
+
 TEST_CASE("the largest proved number of taps does not overflow") {
   // Steps of zero read one code again and again: 255 * taps is just within int32.
   const Taps taps = {{1, 2903, 2900}, {0, 0, 0}};

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/exact.h"
+
 namespace intaglio::test {
 
 class Random {
@@ -46,31 +48,5 @@ inline int32_t shape_count(int32_t usual) {
   const int32_t count = text != nullptr ? std::atoi(text) : 0;
   return count > 0 ? count : usual;
 }
-
-// Exactly `count` elements on the heap, so that a sanitizer sees any step past their end.
-template <typename T>
-class Exact {
- public:
-  explicit Exact(size_t count, size_t alignment = 64) : count_(count) {
-    if (posix_memalign(reinterpret_cast<void**>(&data_), alignment, count == 0 ? 1 : count * sizeof(T)) != 0)
-      std::abort();
-  }
-  explicit Exact(const std::vector<T>& values) : Exact(values.size()) {
-    if (count_ > 0) memcpy(data_, values.data(), count_ * sizeof(T));
-  }
-  ~Exact() { std::free(data_); }
-  Exact(const Exact&) = delete;
-  Exact& operator=(const Exact&) = delete;
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-  size_t size() const { return count_; }
-  T& operator[](size_t i) { return data_[i]; }
-  const T& operator[](size_t i) const { return data_[i]; }
-
- private:
-  T* data_ = nullptr;
-  size_t count_ = 0;
-};
 
 }  // namespace intaglio::test
