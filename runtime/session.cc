@@ -173,7 +173,8 @@ Error Session::prepare_node(int32_t i) {
   NodePlan plan;
   int32_t op;
   ITG_TRY(plan_node(model_, ops_, i, *context, &op, &plan));
-  const uint64_t next = i + 1 < model_.node_count() ? (&record)[1].persistent_offset : memory_.persistent.size;
+  const uint64_t next =
+      i + 1 < model_.node_count() ? (&record)[1].persistent_offset : memory_.persistent.size;
   if (op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
       record.persistent_offset + uint64_t{plan.persistent_bytes} > next)
     return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.persistent_offset),
@@ -237,13 +238,30 @@ void Session::run() {
 }
 
 void Session::run_nodes(int32_t first, int32_t last) {
+  const Executor& executor = options_.executor;
+  if (executor.region == nullptr || executor.parallel_for == nullptr || executor.width == 1)
+    return run_nodes_with(executor, first, last);
+  struct Nodes {
+    Session* session;
+    int32_t first, last;
+  } nodes = {this, first, last};
+  executor.region(
+      executor.context,
+      [](void* argument, const Executor& ready) {
+        const Nodes& n = *static_cast<const Nodes*>(argument);
+        n.session->run_nodes_with(ready, n.first, n.last);
+      },
+      &nodes);
+}
+
+void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t last) {
   const FloatMode mode;
   const auto* const records = reinterpret_cast<const NodeRecord*>(memory_.persistent.data);
   NodeRun run;
   run.model = &model_;
   run.activations = memory_.activations.data;
   run.scratch = memory_.scratch.data;
-  run.executor = &options_.executor;
+  run.executor = &executor;
   for (int32_t i = first; i < last; ++i) {
     const NodeView node = view_node(model_, i);
     run.persistent = memory_.persistent.data + records[i].persistent_offset;

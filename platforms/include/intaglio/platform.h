@@ -21,12 +21,18 @@ struct Executor {
   int32_t width = 1;                   // threads that may run at once, 1 to kMaxWidth; sizes the scratch
   ParallelFor parallel_for = nullptr;  // nullptr: serial
 
+  // A run has many nodes: calls body(argument, ready) with threads at hand, whose `ready` is this executor as
+  // the body shall use it, and lets them go when it returns. nullptr: every parallel_for finds its own.
+  using Region = void (*)(void* context, void (*body)(void* argument, const Executor& ready), void* argument);
+  Region region = nullptr;
+
   static constexpr int32_t kMaxWidth = 64;
 };
 
 // OpenMP threads; in the library intaglio_openmp, which alone links OpenMP. `threads` is clamped to
-// [1, kMaxWidth]; with 1 OpenMP is never entered. libgomp's idle workers spin: set OMP_WAIT_POLICY=passive
-// in the environment before the program starts, as the command does.
+// [1, kMaxWidth]; with 1 OpenMP is never entered. A run is one parallel region: between its nodes workers
+// spin for some microseconds, then yield; after it they are OpenMP's. libgomp's idle workers spin: set
+// OMP_WAIT_POLICY=passive in the environment before the program starts, as the command does.
 Executor openmp_executor(int32_t threads);
 
 }  // namespace intaglio

@@ -76,6 +76,8 @@ class Session {
  private:
   struct NodeRecord;
 
+  void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
+
   Model model_;
   OpList ops_;
   SessionMemory memory_;
