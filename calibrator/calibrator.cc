@@ -334,6 +334,22 @@ Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
   return finish_calibration(*memory_, sink, source);
 }
 
+TensorStatistics Calibrator::statistics(int32_t tensor) const {
+  const int32_t root = memory_->slots.slots.root(tensor);
+  const int32_t index = memory_->observer_of[static_cast<size_t>(root)];
+  if (index < 0) return {};
+  const TensorObserver& observer = memory_->seen.observers[static_cast<size_t>(index)];
+  TensorStatistics seen;
+  for (size_t half = 0; half < 2; ++half) {
+    seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;
+    seen.max = observer.max[half] > seen.max ? observer.max[half] : seen.max;
+    seen.counts[half] = {observer.halves[half].counts, kBins};
+  }
+  seen.start = observer.bin_start(0);
+  seen.width = observer.bin_width();
+  return seen;
+}
+
 const CalibrationReport& Calibrator::report() const { return memory_->report; }
 
 }  // namespace intaglio

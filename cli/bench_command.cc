@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cli/command.h"
+#include "cli/layer_cost.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
@@ -46,12 +47,6 @@ void fill_inputs(const Session& session) {
       for (size_t k = 0; k < input.info.bytes(); ++k) bytes[k] = static_cast<uint8_t>(next());
     }
   }
-}
-
-int64_t macs_of(const Model& model, const NodeInfo& node) {
-  if (node.op != Op::kConv2d && node.op != Op::kDepthwiseConv2d && node.op != Op::kFullyConnected) return 0;
-  const Shape output = model.tensor(node.outputs[0]).shape, weights = model.tensor(node.inputs[1]).shape;
-  return output.elements() / output.back(0) * weights.elements();
 }
 
 std::vector<double> time_runs(Session& session, int32_t repeats) {

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "calibrator/recover/recovery.h"
+#include "cli/calibration_figures.h"
+#include "cli/calibration_page.h"
 #include "cli/calibration_samples.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
@@ -16,7 +18,7 @@ constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
 struct CalibrateArguments {
-  std::string model, output, state;
+  std::string model, output, state, report;
   SampleArguments samples;
   ExecutionOptions execution;
   std::string method = "auto", recover = "default";
@@ -25,6 +27,7 @@ struct CalibrateArguments {
   int32_t weight_bits = 8;
   std::string keep_float;
   bool json = false;
+  std::vector<std::string> words;  // the command line as it was given
 };
 
 constexpr const char* kFooter =
@@ -178,26 +181,6 @@ Outcome<Done> finish(const Job& job, Calibrator& calibrator, bool from_state) {
   return Failure{job.file.path() + ": " + error_text(error, &job.file.model())};
 }
 
-// What is reported beside the file itself.
-struct Figures {
-  size_t images = 0;
-  double seconds = 0, sqnr = 0;
-  std::optional<double> agreement;
-  std::string sha256;
-};
-
-std::string sha256_text(Span<const uint8_t> bytes) {
-  Sha256 sha;
-  sha.update(bytes.data, bytes.size);
-  std::string text;
-  for (const uint8_t byte : sha.finish().bytes) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, LoadedSession& int8) {
   std::vector<int32_t> classes;
   for (size_t i = 0; i < job.samples.count(); ++i) {
@@ -210,41 +193,9 @@ Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, Lo
   return classes;
 }
 
-// One line for all attempts of a recovery.
-void print_recovery(const RecoveryRule& rule, Span<const RecoveryRecord> records) {
-  size_t tried = 0, kept = 0;
-  const RecoveryRecord *first = nullptr, *last = nullptr;
-  for (const RecoveryRecord& record : records) {
-    if (record.recovery != rule.bit) continue;
-    first = first == nullptr ? &record : first;
-    last = &record;
-    tried += record.verdict == RecoveryVerdict::kTooFewSamples ? 0 : 1;
-    kept += record.verdict == RecoveryVerdict::kKept ? 1 : 0;
-  }
-  if (first == nullptr) return;
-  const double now = last->verdict == RecoveryVerdict::kKept ? last->after : last->before;
-  const std::string before = decimal(sqnr_db(1.0, first->before), 2), after = decimal(sqnr_db(1.0, now), 2);
-  if (tried == 0)
-    return print("  %s: not tried with fewer than %u samples\n", rule.title, rule.least_samples);
-  if (first->first_node < 0) {
-    const std::string reached = decimal(sqnr_db(1.0, first->after), 2);
-    return print("  %s: %s dB before, %s dB after, %s\n", rule.title, before.c_str(), reached.c_str(),
-                 kept > 0 ? "kept" : "undone");
-  }
-  print("  %s: %zu of %zu blocks kept, %s to %s dB on samples held out\n", rule.title, kept, tried,
-        before.c_str(), after.c_str());
-}
-
-void print_figures(const CalibrateArguments& arguments, const Figures& figures,
-                   const CalibrationReport& report) {
-  print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
-  if (static_cast<size_t>(report.samples) != figures.images)
-    print(", %d with those of the state", report.samples);
-  print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
-  if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
-  for (const RecoveryRule& rule : recovery_rules()) print_recovery(rule, report.recoveries);
-  print("  file         %s, %s bytes\n", safe(arguments.output).c_str(), grouped(report.bytes.size).c_str());
-  print("  SHA-256      %s\n", figures.sha256.c_str());
+Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
+  const std::string html = calibration_page(page);
+  return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
 Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32,
@@ -265,7 +216,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (!replay) return job.file.failure(replay.error());
     options.replay_bytes = std::min(*replay, kMaxReplayBytes);
   }
-  options.layer_report = !arguments.json && !from_state;
+  const bool wants_layers = !arguments.json || !arguments.report.empty();
+  options.layer_report = wants_layers && !from_state;
   options.progress = {show_step, &job.progress};
   const auto needs = Calibrator::measure(model, options);
   if (!needs) return job.file.failure(needs.error());
@@ -285,7 +237,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   }
 
   const CalibrationReport& report = calibrator->report();
-  Figures figures;
+  CalibrationFigures figures;
   figures.images = job.samples.count();
   figures.sha256 = sha256_text(report.bytes);
   figures.sqnr = sqnr_db(report.signal, report.noise);
@@ -297,7 +249,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   Comparison comparison;
   if (from_state) {
     auto compared =
-        compare_models(job.file, fp32, *written, *int8, job.samples.samples(), !arguments.json, job.progress);
+        compare_models(job.file, fp32, *written, *int8, job.samples.samples(), wants_layers, job.progress);
     if (!compared) return compared.failure();
     comparison = std::move(*compared);
     layers = {comparison.layers.data(), comparison.layers.size()};
@@ -309,6 +261,12 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     figures.agreement = agreement_of(fp32_classes, *classes);
   }
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
+  if (!arguments.report.empty()) {
+    const CalibrationPage page{job.file,         *written,        *calibrator, layers,
+                               arguments.output, arguments.words, from_state,  figures};
+    if (auto step = write_page(arguments.report, page); !step)
+      return Failure{step.message() + "; " + arguments.output + " is complete"};
+  }
   if (arguments.json) {
     print_json({{"images", figures.images},
                 {"seconds", figures.seconds},
@@ -318,8 +276,17 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     return Done{};
   }
   print_layers(*written, layers, true);
-  print_figures(arguments, figures, report);
+  print_figures(figures, arguments.output, report);
   return Done{};
+}
+
+Outcome<Done> check_report_path(const CalibrateArguments& arguments) {
+  namespace fs = std::filesystem;
+  if (arguments.report.empty()) return Done{};
+  std::error_code error;
+  if (fs::weakly_canonical(arguments.report, error) == fs::weakly_canonical(arguments.output, error))
+    return Failure{arguments.report + ": is the model to write; name another file for the report"};
+  return check_output_path(arguments.report, arguments.model);
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
@@ -327,6 +294,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  if (auto step = check_report_path(arguments); !step) return step.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
   for (int32_t t = 0; t < file->model().tensor_count(); ++t) {
@@ -346,6 +314,18 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!classes) return classes.failure();
   CalibrationSamples kept(*samples, file->model());
   return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32, *classes);
+}
+
+// The options and arguments of this command line, words of a new one.
+std::vector<std::string> given_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    if (option->nonpositional()) words.push_back(option->get_name());
+    if (option->get_expected_max() > 0)
+      words.insert(words.end(), option->results().begin(), option->results().end());
+  }
+  return words;
 }
 
 }  // namespace
@@ -384,9 +364,13 @@ Command add_calibrate_command(CLI::App& parent) {
   app->add_option("--state", arguments->state,
                   "what has been seen: read where the file exists, these samples added, written again")
       ->type_name("S.itgcal");
+  app->add_option("--report", arguments->report,
+                  "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")
+      ->type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
   app->add_flag("--json", arguments->json,
                 "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256}");
+  app->parse_complete_callback([app, arguments] { arguments->words = given_words(*app); });
   return make_command(app, arguments, run_calibrate);
 }
 

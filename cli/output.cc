@@ -44,17 +44,6 @@ size_t width_of(const std::string& text) {
                                            [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
-// The start and the end of a long name, whole characters.
-std::string shortened(const std::string& text) {
-  constexpr size_t kMost = 48, kHead = 24;
-  if (width_of(text) <= kMost) return text;
-  const auto is_inside = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
-  size_t head = kHead, tail = text.size() - (kMost - kHead - 3);
-  while (head > 0 && is_inside(head)) --head;
-  while (tail < text.size() && is_inside(tail)) ++tail;
-  return text.substr(0, head) + "..." + text.substr(tail);
-}
-
 void print_line(const char* kind, const std::string& text) {
   std::fflush(stdout);
   std::fprintf(stderr, "intaglio: %s%s\n", kind, safe(text, true).c_str());
@@ -94,6 +83,16 @@ std::string safe(std::string_view text, bool lines) {
     text.remove_prefix(taken);
   }
   return result;
+}
+
+std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 48, kHead = 24;
+  if (width_of(text) <= kMost) return text;
+  const auto is_inside = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
+  size_t head = kHead, tail = text.size() - (kMost - kHead - 3);
+  while (head > 0 && is_inside(head)) --head;
+  while (tail < text.size() && is_inside(tail)) ++tail;
+  return text.substr(0, head) + "..." + text.substr(tail);
 }
 
 void print_note(const std::string& text) { print_line("note: ", text); }

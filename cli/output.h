@@ -27,6 +27,9 @@ void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // unless `lines` keeps them.
 std::string safe(std::string_view text, bool lines = false);
 
+// The start and the end of a long name, whole characters.
+std::string shortened(const std::string& text);
+
 // To stderr, as "intaglio: note: ..." and so on.
 void print_note(const std::string& text);
 void print_warning(const std::string& text);

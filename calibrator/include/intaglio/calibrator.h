@@ -133,6 +133,14 @@ struct CalibrationReport {
   Span<const uint8_t> bytes;          // the int8 model, in the calibrator's memory
 };
 
+// What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on.
+struct TensorStatistics {
+  float min = 0.0f, max = 0.0f;  // zero included
+  double start = 0.0, width = 0.0;
+  // Of samples with an even and with an odd digest, in the calibrator's memory; empty where nothing was observed.
+  Span<const uint32_t> counts[2];
+};
+
 struct CalibratorMemory;
 
 class Calibrator {
@@ -164,6 +172,8 @@ class Calibrator {
   Error finish(const ModelSink& sink, const SampleSource* source = nullptr);
 
   const CalibrationReport& report() const;  // after finish()
+  // Of the tensor that has its range, where it shares another's.
+  TensorStatistics statistics(int32_t tensor) const;
 
  private:
   CalibratorMemory* memory_ = nullptr;  // in the caller's memory

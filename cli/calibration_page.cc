@@ -1,0 +1,355 @@
+#include "cli/calibration_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cli/calibration_page_style.h"
+#include "cli/html_text.h"
+#include "cli/layer_advice.h"
+#include "cli/layer_comparison.h"
+#include "cli/layer_cost.h"
+#include "cli/output.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr size_t kBars = 96, kWorst = 5;
+constexpr double kFew = 1e-3;  // of the values: what a range may leave out without being called wide
+
+std::string tag(const char* name, const std::string& content, const char* css_class = nullptr) {
+  const std::string attribute = css_class == nullptr ? "" : std::string(" class=\"") + css_class + "\"";
+  return "<" + std::string(name) + attribute + ">" + content + "</" + name + ">";
+}
+
+// A name cut in its middle where it is long; the whole of it where the reader points.
+std::string name_of(const std::string& name) {
+  return "<span title=\"" + html_text(name) + "\">" + html_text(shortened(safe(name))) + "</span>";
+}
+
+std::string megabytes(size_t bytes) { return decimal(static_cast<double>(bytes) * 1e-6, 2) + " MB"; }
+
+std::string db(double value) { return html_text(decimal(value, 1)) + (std::isfinite(value) ? " dB" : ""); }
+
+std::string significant(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+// Of a recovery's record: decibels of signal over noise.
+std::string db_of_ratio(double noise_over_signal) { return db(sqnr_db(1.0, noise_over_signal)); }
+
+class Page {
+ public:
+  explicit Page(const CalibrationPage& page) : page_(page) {
+    for (int32_t n = 0; n < page.int8.node_count(); ++n) all_macs_ += macs_of(page.int8, page.int8.node(n));
+    for (size_t i = 0; i < page.layers.size; ++i) layers_.push_back(facts_of(page.layers[i]));
+  }
+
+  std::string make() const {
+    const std::string name = html_text(page_.fp32.path());
+    std::string html =
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'\">";
+    html += tag("title", "Calibration of " + name) + tag("style", kCalibrationPageStyle) +
+            "</head><body><main>\n";
+    html += tag("h1", name);
+    html += verdict() + worst() + recoveries() + layer_table() + histograms() + footer();
+    return html + "</main></body></html>\n";
+  }
+
+ private:
+  struct Layer {
+    LayerFacts facts;
+    NodeInfo node;
+    TensorStatistics seen;
+    double lo = 0, hi = 0;  // the chosen range
+    int64_t macs = 0;
+  };
+
+  Layer facts_of(const LayerReport& report) const {
+    Layer layer;
+    layer.node = page_.int8.node(report.node);
+    layer.facts.report = &report;
+    layer.facts.output = page_.int8.tensor(report.tensor);
+    layer.facts.values = layer.facts.output.shape.elements() * static_cast<int64_t>(page_.figures.images);
+    layer.macs = macs_of(page_.int8, layer.node);
+    layer.facts.has_weights = layer.macs > 0;
+    const Quantization& q = layer.facts.output.quantization;
+    layer.facts.is_int8 = layer.facts.output.dtype == DType::kS8 && q.scales.size == 1;
+    if (layer.facts.is_int8) {
+      layer.lo = static_cast<double>(q.scales[0]) * (-128 - q.zero_point);
+      layer.hi = static_cast<double>(q.scales[0]) * (127 - q.zero_point);
+    }
+    for (int32_t t = 0; t < page_.fp32.model().tensor_count(); ++t)
+      if (std::string(page_.fp32.model().tensor(t).name) == layer.facts.output.name)
+        layer.seen = page_.calibrator.statistics(t);
+    if (layer.facts.is_int8) layer.facts.used_codes = used_codes(layer);
+    return layer;
+  }
+
+  static double count(const TensorStatistics& seen, size_t bin) {
+    return static_cast<double>(seen.counts[0][bin]) + static_cast<double>(seen.counts[1][bin]);
+  }
+
+  // Codes of the narrowest run of bins that leaves out no more than a few values at either end.
+  static double used_codes(const Layer& layer) {
+    const TensorStatistics& seen = layer.seen;
+    double all = 0;
+    for (size_t i = 0; i < seen.counts[0].size; ++i) all += count(seen, i);
+    if (!(all > 0)) return 256;
+    size_t first = 0, last = seen.counts[0].size;
+    for (double out = count(seen, first); out <= kFew / 2 * all && first < last; out += count(seen, first))
+      ++first;
+    for (double out = count(seen, last - 1); out <= kFew / 2 * all && last > first + 1;
+         out += count(seen, last - 1))
+      --last;
+    const double from = std::max(seen.start + seen.width * static_cast<double>(first), layer.lo);
+    const double to = std::min(seen.start + seen.width * static_cast<double>(last), layer.hi);
+    return std::max(0.0, to - from) / (layer.hi - layer.lo) * 256;
+  }
+
+  // ---- sections
+
+  std::string verdict() const {
+    const double sqnr = page_.figures.sqnr, agreement = page_.figures.agreement.value_or(1.0);
+    const bool good =
+        (sqnr >= 20 && agreement >= 0.97) || (page_.figures.agreement && sqnr >= 15 && agreement >= 0.99);
+    const bool poor = sqnr < 8 || agreement < 0.9;
+    const char* const grade = good ? "good" : (poor ? "poor" : "fair");
+    const char* const text =
+        good ? "The int8 model gives nearly what the FP32 model gives."
+        : poor
+            ? "The int8 model differs much from the FP32 model. Look at the layers below before it is used."
+            : "The int8 model differs from the FP32 model in part. The layers below say where.";
+    std::string tiles;
+    const auto tile = [&](const std::string& value, const std::string& what) {
+      tiles += tag("div", tag("b", value) + tag("span", what));
+    };
+    tile(db(sqnr), "output SQNR");
+    if (page_.figures.agreement)
+      tile(html_text(decimal(100 * agreement, 1)) + " %", "same class as FP32, on the calibration samples");
+    tile(std::to_string(page_.calibrator.report().samples), "samples");
+    tile(megabytes(page_.calibrator.report().bytes.size),
+         "from " + megabytes(page_.fp32.file_bytes()) + " in FP32");
+    tile(decimal(page_.figures.seconds, 1) + " s", "to calibrate");
+    const std::string word = good ? "Good" : (poor ? "Poor" : "Fair");
+    return "<section class=\"verdict " + std::string(grade) + "\">" + tag("p", word, "word") +
+           tag("p", text) + tag("div", tiles, "tiles") + "</section>\n";
+  }
+
+  std::vector<size_t> by_own_error() const {
+    std::vector<size_t> order(layers_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto own = [&](size_t i) {
+      const double value = sqnr_alone_db(*layers_[i].facts.report);
+      return std::isnan(value) ? INFINITY : value;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return own(a) < own(b); });
+    return order;
+  }
+
+  std::string worst() const {
+    std::string cards;
+    const std::vector<size_t> order = by_own_error();
+    // The least exact one always; others as far as something can be said of them.
+    for (size_t i = 0, shown = 0; i < order.size() && shown < kWorst; ++i) {
+      const LayerAdvice advice = advise(layers_[order[i]].facts);
+      if (i > 0 && advice.sound) continue;
+      cards += card(layers_[order[i]], advice);
+      ++shown;
+    }
+    if (cards.empty()) return "";
+    return tag("section", tag("h2", "Worst layers") +
+                              tag("p", "Those that lose most by themselves, given exact inputs.", "note") +
+                              cards) +
+           "\n";
+  }
+
+  std::string card(const Layer& layer, const LayerAdvice& advice) const {
+    std::string html =
+        tag("h3", name_of(layer.node.name) + " " + tag("small", html_text(op_name(layer.node.op))));
+    html += tag("p", "alone " + tag("b", db(sqnr_alone_db(*layer.facts.report))) + ", with all before it " +
+                         tag("b", db(sqnr_db(*layer.facts.report))) + ", clipped " +
+                         tag("b", clipped(layer) + " %"));
+    html += picture(layer) + tag("p", html_text(advice.reason));
+    const std::string command = remedy(layer, advice);
+    if (!command.empty()) html += tag("pre", html_text(command));
+    return tag("article", html);
+  }
+
+  static std::string clipped(const Layer& layer) { return decimal(100 * layer.facts.report->clipped, 2); }
+
+  // The command that was given, with the remedy's options; empty where some word cannot be pasted safely.
+  std::string remedy(const Layer& layer, const LayerAdvice& advice) const {
+    std::string more = advice.remedy;
+    if (advice.keep_float) {
+      const std::string name = pasted_word(layer.node.name);
+      if (name.empty() || name.find(',') != std::string::npos) return "";
+      more = "--keep-float " + name;
+    }
+    if (more.empty()) return "";
+    const std::string option = more.substr(0, more.find(' '));
+    std::string line = "intaglio calibrate";
+    for (size_t i = 0; i < page_.command.size(); ++i) {
+      if (page_.command[i] == option) {  // the new value takes the place of the old one
+        if (advice.keep_float && i + 1 < page_.command.size() && !pasted_word(page_.command[i + 1]).empty())
+          more = option + " " + pasted_word(page_.command[i + 1] + "," + layer.node.name);
+        ++i;
+        continue;
+      }
+      const std::string word = pasted_word(page_.command[i]);
+      if (word.empty()) return "";
+      line += " " + word;
+    }
+    return line + " " + more;
+  }
+
+  std::string recoveries() const {
+    const Span<const RecoveryRecord> records = page_.calibrator.report().recoveries;
+    std::string rows;
+    bool in_blocks = false;
+    for (const RecoverySummary& summary : summarize(records)) {
+      rows += tag("tr", tag("td", html_text(summary.title)) +
+                            tag("td", summary.tried ? db_of_ratio(summary.before) : "-", "number") +
+                            tag("td", summary.tried ? db_of_ratio(summary.after) : "-", "number") +
+                            tag("td", html_text(summary.outcome), summary.kept > 0 ? "kept" : "undone"));
+      in_blocks = in_blocks || summary.in_blocks;
+    }
+    if (rows.empty()) rows = tag("tr", "<td colspan=\"4\">none was asked for</td>");
+    std::string html = tag("h2", "Recoveries") +
+                       tag("p", "What was done against the loss, judged by running the int8 model.", "note") +
+                       table(
+                           "<th>recovery</th><th class=\"number\">before</th><th class=\"number\">after</th>"
+                           "<th>outcome</th>",
+                           rows);
+    if (in_blocks) html += tag("details", tag("summary", "Block by block") + attempts(records));
+    return tag("section", html) + "\n";
+  }
+
+  std::string attempts(Span<const RecoveryRecord> records) const {
+    std::string rows;
+    for (const RecoveryRecord& record : records) {
+      if (record.first_node < 0) continue;
+      rows += tag("tr", tag("td", html_text(recovery_title(record.recovery))) +
+                            tag("td", name_of(page_.int8.node(record.first_node).name) + " to " +
+                                          name_of(page_.int8.node(record.last_node).name)) +
+                            tag("td", db_of_ratio(record.before), "number") +
+                            tag("td", db_of_ratio(record.after), "number") +
+                            tag("td", verdict_text(record.verdict),
+                                record.verdict == RecoveryVerdict::kKept ? "kept" : "undone"));
+    }
+    return table(
+        "<th>recovery</th><th>block</th><th class=\"number\">before</th><th class=\"number\">after</th>"
+        "<th>outcome</th>",
+        rows);
+  }
+
+  static std::string table(const char* titles, const std::string& rows) {
+    return tag("div", tag("table", tag("tr", titles) + rows), "wide");
+  }
+
+  std::string layer_table() const {
+    std::string rows;
+    for (const Layer& layer : layers_) {
+      const LayerReport& report = *layer.facts.report;
+      const Quantization& q = layer.facts.output.quantization;
+      const bool int8 = layer.facts.is_int8;
+      std::string row =
+          tag("th", name_of(layer.node.name) + " " + tag("small", html_text(op_name(layer.node.op))));
+      for (const std::string& cell :
+           {int8 ? significant(layer.lo) + " &hellip; " + significant(layer.hi) : std::string("FP32"),
+            int8 ? significant(static_cast<double>(q.scales[0])) : "",
+            int8 ? std::to_string(q.zero_point) : "", clipped(layer),
+            html_text(decimal(sqnr_alone_db(report), 1)), html_text(decimal(sqnr_db(report), 1)),
+            html_text(decimal(cosine(report), 5)),
+            layer.macs == 0
+                ? ""
+                : decimal(100 * static_cast<double>(layer.macs) / static_cast<double>(all_macs_), 1)})
+        row += tag("td", cell, "number");
+      rows += tag("tr", row) + "\n";
+    }
+    return tag("section",
+               tag("h2", "All layers") +
+                   table("<th>layer</th><th class=\"number\">range</th><th class=\"number\">scale</th>"
+                         "<th class=\"number\">zero point</th><th class=\"number\">clipped %</th>"
+                         "<th class=\"number\">SQNR alone</th><th class=\"number\">SQNR</th>"
+                         "<th class=\"number\">cosine</th><th class=\"number\">work %</th>",
+                         rows)) +
+           "\n";
+  }
+
+  // ---- pictures
+
+  std::string picture(const Layer& layer) const {
+    const TensorStatistics& seen = layer.seen;
+    if (seen.counts[0].empty() || !layer.facts.is_int8) return "";
+    HistogramPicture picture;
+    picture.low = layer.lo;
+    picture.high = layer.hi;
+    const double least = std::min(static_cast<double>(seen.min), layer.lo),
+                 most = std::max(static_cast<double>(seen.max), layer.hi);
+    picture.first = least;
+    picture.last = most;
+    picture.bars.assign(kBars, 0);
+    const double part = (picture.last - picture.first) / kBars;
+    if (!(part > 0)) return "";
+    for (size_t bin = 0; bin < seen.counts[0].size; ++bin) {
+      const double middle = seen.start + seen.width * (static_cast<double>(bin) + 0.5);
+      const double bar = std::floor((middle - picture.first) / part);
+      picture.bars[static_cast<size_t>(std::clamp(bar, 0.0, double{kBars} - 1))] += count(seen, bin);
+    }
+    const std::string svg = histogram_svg(picture);
+    if (svg.empty()) return "";
+    const auto end = [](double value) { return tag("span", significant(value)); };
+    return tag("figure", svg + tag("figcaption", end(least) +
+                                                     tag("span", "chosen " + significant(layer.lo) +
+                                                                     " &hellip; " + significant(layer.hi)) +
+                                                     end(most)));
+  }
+
+  std::string histograms() const {
+    std::string figures;
+    for (const Layer& layer : layers_) {
+      const std::string svg = picture(layer);
+      if (!svg.empty()) figures += tag("div", tag("h3", name_of(layer.node.name)) + svg);
+    }
+    if (figures.empty()) return "";
+    return tag("section",
+               tag("h2", "Values seen") +
+                   tag("p",
+                       "How often each value was seen (logarithmic). The shaded part is the chosen range: "
+                       "what "
+                       "lies outside is cut off.",
+                       "note") +
+                   tag("details", tag("summary", "Show all layers") + tag("div", figures, "grid"))) +
+           "\n";
+  }
+
+  std::string footer() const {
+    return tag(
+        "footer",
+        tag("p",
+            "SQNR: signal over quantization error, in decibels; 20 dB is an error of a tenth, and larger "
+            "is better. <b>Alone</b>: the layer's own error, given exact inputs. <b>Work</b>: share of "
+            "the multiplications. The output is taken before a final softmax.") +
+            tag("p", "File " + html_text(page_.output) + ", SHA-256 " + html_text(page_.figures.sha256) +
+                         ", calibrated by intaglio " + html_text(page_.int8.calibration().library_version) +
+                         ": " + html_text(page_.int8.calibration().method) + ", " +
+                         html_text(page_.int8.calibration().options) + "."));
+  }
+
+  const CalibrationPage& page_;
+  std::vector<Layer> layers_;
+  int64_t all_macs_ = 0;
+};
+
+}  // namespace
+
+std::string calibration_page(const CalibrationPage& page) { return Page(page).make(); }
+
+}  // namespace intaglio::cli

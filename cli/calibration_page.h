@@ -1,0 +1,26 @@
+// What `calibrate --report` writes: one HTML page that needs nothing beside it, no script and no network.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/calibration_figures.h"
+#include "cli/loaded_model.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio::cli {
+
+struct CalibrationPage {
+  const LoadedModel& fp32;
+  const Model& int8;
+  const Calibrator& calibrator;  // finished: its report and what it has seen
+  Span<const LayerReport> layers;
+  std::string output;
+  std::vector<std::string> command;  // the words that were given, to be given again with more
+  bool from_state = false;           // the figures are of these samples, the ranges of more
+  CalibrationFigures figures;
+};
+
+std::string calibration_page(const CalibrationPage& page);
+
+}  // namespace intaglio::cli

@@ -1,0 +1,28 @@
+// Pieces of an HTML page. Whatever comes from a file or a command line goes through text().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace intaglio::cli {
+
+// Text as it stands in an element or a quoted attribute: unsafe characters as \x1b and the like (safe() of
+// output.h), markup as character references. Long words may break at any place.
+std::string html_text(std::string_view text);
+
+// A word for a POSIX shell, quoted where it has to be. Empty where no quoting makes it safe to paste: control
+// characters, or bytes that are no printable ASCII.
+std::string pasted_word(std::string_view word);
+
+// Counts over a line of values as a picture: bars on a logarithmic scale, and what lies within [low, high]
+// marked.
+struct HistogramPicture {
+  double first = 0, last = 0;  // what the picture spans, first < last
+  double low = 0, high = 0;    // the chosen range
+  std::vector<double> bars;    // counts of equal parts of [first, last]
+};
+// An <svg> element; nothing where there are no bars.
+std::string histogram_svg(const HistogramPicture& picture);
+
+}  // namespace intaglio::cli

@@ -1,0 +1,11 @@
+// What a layer costs, whatever runs it.
+#pragma once
+
+#include "intaglio/model.h"
+
+namespace intaglio::cli {
+
+// Multiply-and-adds of convolutions and fully connected layers; 0 for the others.
+int64_t macs_of(const Model& model, const NodeInfo& node);
+
+}  // namespace intaglio::cli

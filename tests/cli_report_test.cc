@@ -1,0 +1,161 @@
+// The page that `calibrate --report` writes: whole, by itself, and safe whatever the names in the model are.
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+#include "tests/support/random.h"
+#include "tests/support/run_cli.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+const std::string kHostile = "<script>alert('1')</script>\"&";
+
+// Fully connected layers with these names; FP32 inputs [1, 8], 3 scores.
+AlignedBytes named_model(const std::vector<std::string>& names) {
+  ModelBuilder b;
+  Random random(3);
+  int32_t x = b.tensor("in", DType::kF32, {1, 8});
+  b.input(x);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    const int32_t outputs = last ? 3 : 8;
+    const int32_t w = b.constant("w" + std::to_string(i), DType::kF32, {outputs, 8},
+                                 random.reals(static_cast<size_t>(outputs) * 8, -1, 1));
+    const int32_t y = b.tensor(names[i], DType::kF32, {1, outputs});
+    b.node(Op::kFullyConnected, {x, w}, {y}).name = b.arena().copy_name(names[i].c_str());
+    x = y;
+  }
+  b.output(x);
+  return b.finish();
+}
+
+// A float32 .npy array of samples [count, 8].
+std::string npy_samples(int32_t count) {
+  std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(count) + ", 8), }";
+  header.resize(118 - 1, ' ');
+  header += '\n';
+  std::string file = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(118) + '\0' + header;
+  Random random(4);
+  for (const float value : random.reals(static_cast<size_t>(count) * 8, -2, 2))
+    file.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return file;
+}
+
+std::string page_of(const CommandFolder& folder, const std::vector<std::string>& names,
+                    const std::string& more = "") {
+  AlignedBytes model = named_model(names);
+  folder.put("net.itg", std::vector<uint8_t>(model.data(), model.data() + model.size()));
+  folder.put("x.npy", npy_samples(12));
+  folder.good("calibrate %/net.itg --images %/x.npy -o %/int8.itg --report %/page.html" + more);
+  return folder.get("page.html");
+}
+
+size_t occurrences(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Every element that is opened is closed, in order; attributes are quoted; no bare markup is left.
+void check_structure(const std::string& html) {
+  std::vector<std::string> open;
+  for (size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+    if (html.compare(at, 9, "<!DOCTYPE") == 0) continue;
+    const size_t end = html.find('>', at);
+    REQUIRE(end != std::string::npos);
+    const std::string inside = html.substr(at + 1, end - at - 1);
+    REQUIRE(inside.find('<') == std::string::npos);
+    CHECK(std::count(inside.begin(), inside.end(), '"') % 2 == 0);
+    const bool closes = inside[0] == '/';
+    const std::string name = inside.substr(closes ? 1 : 0, inside.find_first_of(" /", 1) - (closes ? 1 : 0));
+    if (closes) {
+      REQUIRE(!open.empty());
+      REQUIRE(open.back() == name);
+      open.pop_back();
+    } else if (inside.back() != '/' && name != "meta") {
+      open.push_back(name);
+    }
+  }
+  CHECK(open.empty());
+}
+
+}  // namespace
+
+TEST_CASE("a page with verdict, worst layers, recoveries, every layer and its histogram") {
+  const CommandFolder folder;
+  const std::string html = page_of(folder, {"first", "second", "third"});
+  check_structure(html);
+  size_t last = 0;
+  for (const char* const part : {"<title>", "class=\"word\"", "output SQNR", "Worst layers", "Recoveries",
+                                 "bias correction", "All layers", "zero point", "Values seen", "SHA-256"}) {
+    CAPTURE(part);
+    const size_t at = html.find(part, last);
+    REQUIRE(at != std::string::npos);
+    last = at;
+  }
+  for (const char* const name : {"first", "second", "third"})
+    CHECK(occurrences(html, "title=\"" + std::string(name) + "\"") >= 2);
+  CHECK(occurrences(html, "<svg") >= 3);
+  CHECK(occurrences(html, "class=\"range\"") == occurrences(html, "<svg"));
+}
+
+TEST_CASE("the page needs nothing beside itself and runs nothing") {
+  const CommandFolder folder;
+  const std::string html = page_of(folder, {"a", "b"});
+  for (const char* const part :
+       {"<script", "http:", "https:", "src=", "href=", "url(", "@import", "<iframe", "onload"}) {
+    CAPTURE(part);
+    CHECK(html.find(part) == std::string::npos);
+  }
+  CHECK(html.find("default-src 'none'") != std::string::npos);
+  CHECK(html.find("width=device-width") != std::string::npos);
+}
+
+TEST_CASE("names from the model are text, and no command to paste is made of what cannot be pasted") {
+  const CommandFolder folder;
+  const std::string html = page_of(folder, {kHostile, "$(reboot)'`", "out"}, " --weight-bits 7");
+  check_structure(html);
+  CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("&lt;script&gt;alert(&#39;1&#39;)") != std::string::npos);
+  // In a command the shell sees one quoted word, or there is no command.
+  for (size_t at = html.find("<pre>"); at != std::string::npos; at = html.find("<pre>", at + 1)) {
+    const std::string command = html.substr(at, html.find("</pre>", at) - at);
+    CAPTURE(command);
+    CHECK(command.find("script") == std::string::npos);
+    if (command.find("reboot") != std::string::npos)
+      CHECK(command.find("&#39;$(reboot)&#39;\\&#39;&#39;`&#39;") != std::string::npos);
+  }
+}
+
+TEST_CASE("the page is written all or nothing, and not over the model") {
+  const CommandFolder folder;
+  page_of(folder, {"a", "b"});
+  const std::string before = folder.get("net.itg");
+  const Ran over = folder.run("calibrate %/net.itg --images %/x.npy -o %/int8.itg --report %/net.itg");
+  CHECK(over.code != 0);
+  CHECK(folder.get("net.itg") == before);
+  const Ran both = folder.run("calibrate %/net.itg --images %/x.npy -o %/other.itg --report %/other.itg");
+  CHECK(both.code != 0);
+  const Ran nowhere =
+      folder.run("calibrate %/net.itg --images %/x.npy -o %/int8.itg --report %/no/page.html");
+  CHECK(nowhere.code != 0);
+  CHECK(nowhere.err.find("no/page.html") != std::string::npos);
+  // Nothing but what was asked for is left in the folder.
+  for (const std::string& name : folder.names()) {
+    CAPTURE(name);
+    CHECK((name == "net.itg" || name == "x.npy" || name == "int8.itg" || name == "page.html"));
+  }
+}
+
+TEST_CASE("with --json there is a page too, and the JSON stays as it was") {
+  const CommandFolder folder;
+  page_of(folder, {"a", "b"});
+  const auto json =
+      folder.json("calibrate %/net.itg --images %/x.npy -o %/int8.itg --json --report %/two.html");
+  CHECK(json.size() == 5);
+  CHECK(folder.get("two.html").find("All layers") != std::string::npos);
+}
