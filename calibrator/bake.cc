@@ -21,7 +21,8 @@ class Baker {
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
-    for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(check_node_deployable(model_, slots_, n));
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      if (becomes_int8(model_, n, options_)) ITG_TRY(check_node_deployable(model_, slots_, n));
     const auto tensors = static_cast<size_t>(model_.tensor_count());
     s8_ = arena_.make<int32_t>(tensors);
     f32_ = arena_.make<int32_t>(tensors);
@@ -86,19 +87,24 @@ class Baker {
     return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
   }
 
-  int32_t as_s8(int32_t tensor) {
+  // The int8 form of a tensor with the parameters that its reader wants.
+  int32_t as_s8(int32_t tensor, const QuantParams& wanted) {
     const auto t = static_cast<size_t>(tensor);
     const TensorInfo info = model_.tensor(tensor);
-    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info, params(tensor));
-    if (s8_[t] < 0) {
-      s8_[t] = add_s8(info, "/s8", params(tensor));
-      GraphNode& made =
-          add_node(graph_, arena_, Op::kQuantize, graph_.tensors[static_cast<size_t>(s8_[t])].name,
-                   {&f32_[t], 1}, {&s8_[t], 1});
-      made.options.clamp_lo = params(tensor).lo;
-      made.options.clamp_hi = params(tensor).hi;
-    }
-    return s8_[t];
+    const QuantParams own = params(tensor);
+    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info, own);
+    if (s8_[t] >= 0) return requantized(s8_[t], own, wanted);
+    const int32_t made = add_s8(info, "/s8", wanted);
+    GraphNode& border = add_node(graph_, arena_, Op::kQuantize,
+                                 graph_.tensors[static_cast<size_t>(made)].name, {&f32_[t], 1}, {&made, 1});
+    border.options.clamp_lo = wanted.lo;
+    border.options.clamp_hi = wanted.hi;
+    if (same(own, wanted)) s8_[t] = made;  // for later readers, too
+    return made;
+  }
+
+  static bool same(const QuantParams& a, const QuantParams& b) {
+    return a.scale == b.scale && a.zero_point == b.zero_point && a.lo == b.lo && a.hi == b.hi;
   }
 
   int32_t as_f32(int32_t tensor) {
@@ -115,21 +121,32 @@ class Baker {
   }
 
   // `tensor` of the graph, whose parameters are `own`, with the parameters `p`: itself, or a Lookup behind
-  // it.
+  // it, as often as it is asked for.
   int32_t requantized(int32_t tensor, const QuantParams& own, const QuantParams& p) {
-    const TensorInfo info = graph_.tensors[static_cast<size_t>(tensor)];
-    if (own.scale == p.scale && own.zero_point == p.zero_point && own.lo >= p.lo && own.hi <= p.hi)
-      return tensor;
-    const Span<int8_t> codes = arena_.make<int8_t>(256);
-    if (codes.empty()) return tensor;
-    make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
-    const int32_t shape[] = {256};
-    const int32_t made = add_s8(info, "/requantized", p);
-    const char* const name = graph_.tensors[static_cast<size_t>(made)].name;
-    const int32_t inputs[] = {tensor, add_tensor(graph_, arena_, name, DType::kS8, shape)};
-    set_constant(inputs[1], codes.data, codes.size);
-    add_node(graph_, arena_, Op::kLookup, name, inputs, {&made, 1});
+    if (holds(p, own)) return tensor;
+    // No two tensors have one name.
+    char suffix[24] = "/requantized";
+    size_t length = strlen(suffix);
+    for (size_t number = graph_.tensors.size(); number > 0; number /= 10)
+      suffix[length++] = static_cast<char>('0' + number % 10);
+    const int32_t made = add_s8(graph_.tensors[static_cast<size_t>(tensor)], suffix, p);
+    add_requantization(tensor, own, made, p);
     return made;
+  }
+
+  // Whether every code of `inner` is the code of the same number in `outer`.
+  static bool holds(const QuantParams& outer, const QuantParams& inner) {
+    return inner.scale == outer.scale && inner.zero_point == outer.zero_point && inner.lo >= outer.lo &&
+           inner.hi <= outer.hi;
+  }
+
+  void add_requantization(int32_t from, const QuantParams& own, int32_t to, const QuantParams& p) {
+    const Span<int8_t> codes = arena_.make<int8_t>(256);
+    if (codes.empty()) return;
+    make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
+    const TensorInfo info = graph_.tensors[static_cast<size_t>(to)];
+    const int32_t inputs[] = {from, add_tables(info.name, DType::kS8, 0, codes)};
+    add_node(graph_, arena_, Op::kLookup, info.name, inputs, {&to, 1});
   }
 
   // A constant operand that is no weight: quantized like an activation.
@@ -159,12 +176,14 @@ class Baker {
     size_t count = node.inputs.size;
     for (size_t i = 0; i < count; ++i) {
       const bool is_index = static_cast<int8_t>(i) == rule.index_input;
-      inputs[i] = node.inputs[i] < 0 || is_parameter(rule, i)
-                      ? -1
-                      : (is_index ? as_f32(node.inputs[i]) : as_s8(node.inputs[i]));
-      if (inputs[i] < 0 || is_index) continue;
-      const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);
-      inputs[i] = requantized(inputs[i], params(node.inputs[i]), params(wanted));
+      if (node.inputs[i] < 0 || is_parameter(rule, i)) {
+        inputs[i] = -1;
+      } else if (is_index) {
+        inputs[i] = as_f32(node.inputs[i]);
+      } else {
+        const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);
+        inputs[i] = as_s8(node.inputs[i], params(wanted));
+      }
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
@@ -175,15 +194,18 @@ class Baker {
     const int32_t output = node.outputs[0];
     const auto o = static_cast<size_t>(output);
     const QuantParams out = params(output);
-    s8_[o] = add_s8(model_.tensor(output), "", out);
+    // The one operator that computes its codes itself takes no other ends for them; a Lookup narrows them.
+    const QuantParams whole{out.scale, out.zero_point};
+    const bool narrows = rule.table == TableRule::kSoftmax && !holds(out, whole);
+    const int32_t written = add_s8(model_.tensor(output), narrows ? "/8bit" : "", out);
     GraphNode& made =
-        add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&s8_[o], 1});
+        add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&written, 1});
     made.options = copy_options(node.options, arena_);
     if (made.op == Op::kLookup) made.options = NodeOptions();
     made.source = n;
     set_clamp_codes(made.options, node.options, out);
-    // The one operator that computes its codes itself and takes no other ends for them.
-    if (rule.table == TableRule::kSoftmax) s8_[o] = requantized(s8_[o], {out.scale, out.zero_point}, out);
+    s8_[o] = narrows ? add_s8(model_.tensor(output), "", out) : written;
+    if (narrows) add_requantization(written, whole, s8_[o], out);
     return kNoError;
   }
 

@@ -48,7 +48,14 @@ void Int8Model::set_provenance() {
   const CalibratorOptions& options = memory_->options;
   Text text;
   text.add(options.symmetric ? "symmetric" : "asymmetric");
-  text.add(options.weight_bits == 7 ? ", 7-bit weights" : ", 8-bit weights");
+  if (options.power_of_two) text.add(", powers of two");
+  if (options.compat != Compat::kNone) text.add(options.compat == Compat::kPpq ? ", as PPQ" : ", as Tengine");
+  const char digits[] = {static_cast<char>('0' + options.weight_bits / 10),
+                         static_cast<char>('0' + options.weight_bits % 10), '\0'};
+  text.add(", ");
+  text.add(options.weight_bits < 10 ? digits + 1 : digits);
+  text.add("-bit weights");
+  if (!options.slots.empty()) text.add(", slots with settings of their own");
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((options.recover & rule.bit) == 0) continue;

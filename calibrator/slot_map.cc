@@ -203,6 +203,9 @@ class SlotMaker {
 
   Error join_edge(int32_t reader, int32_t tensor) {
     JointSlots& slots = map_.slots;
+    // A scale a channel and one for all cannot be one config, whatever becomes of it.
+    if (slots.own(reader).has(policy::kPerChannel) != slots.config(tensor).has(policy::kPerChannel))
+      return kNoError;
     if (slots.own(reader).bits >= slots.config(tensor).bits) return join(reader, tensor);
     if (use_of(tensor).reads == 1) return join(tensor, reader);
     return kNoError;

@@ -112,24 +112,30 @@ class SlotParams {
 
   // ---- one root
 
+  // Tengine's zero points are 0 throughout.
+  bool is_non_negative(size_t tensor) const {
+    return non_negative_[tensor] && memory_.options.compat != Compat::kTengine;
+  }
+
   QuantParams params_of_root(int32_t slot) const {
     const QuantConfig& form = map_.slots.own(slot);
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
     const auto t = static_cast<size_t>(tensor);
     const TensorInfo info = model_.tensor(tensor);
-    if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative_[t]);
-    Bounds bounds{non_negative_[t] ? 0.0 : -kInfinity, kInfinity};
+    if (info.is_constant()) return params_of(range_of_constant(info), form, is_non_negative(t));
+    Bounds bounds{is_non_negative(t) ? 0.0 : -kInfinity, kInfinity};
     if (const QuantRule* const rule = rule_of(writers_[t])) {
       if (rule->output == OutputRule::kFixed) return fixed_params(*rule, form);
       const NodeOptions options = model_.node(writers_[t]).options;
       const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
-      bounds = {lo > bounds.lo ? lo : bounds.lo, hi};
+      if (lo < 0.0 || memory_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
+      bounds.hi = hi;
     }
     set_image_bounds(tensor, bounds);
     const auto observer = static_cast<size_t>(memory_.observer_of[t]);
     const Range range =
         choose_range(memory_.seen.observers[observer], bounds, form, memory_.options.percentile);
-    return params_of(range, form, bounds.non_negative() && range.lo >= 0.0);
+    return params_of(range, form, is_non_negative(t) && range.lo >= 0.0);
   }
 
   static Range range_of_constant(const TensorInfo& info) {

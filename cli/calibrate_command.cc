@@ -9,6 +9,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
+#include "cli/quantization_options.h"
 #include "cli/sample_checks.h"
 
 namespace intaglio::cli {
@@ -21,11 +22,8 @@ struct CalibrateArguments {
   std::string model, output, state, report;
   SampleArguments samples;
   ExecutionOptions execution;
-  std::string method = "auto", recover = "default";
-  double percentile = 0.9999;
-  bool symmetric = false;
-  int32_t weight_bits = 8;
-  std::string keep_float;
+  std::string recover = "default";
+  QuantizationArguments quantization;
   bool json = false;
   std::vector<std::string> words;  // the command line as it was given
 };
@@ -37,7 +35,11 @@ constexpr const char* kFooter =
     "run.\n\n"
     "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the "
     "values, see\n"
-    "--percentile), mse (least squared error). SQNR is in dB, larger is better; 'alone' is a layer's error "
+    "--percentile), mse (least squared error), kl (least divergence), aciq (from the measured spread). What "
+    "int8 "
+    "cannot\n"
+    "hold is refused; 'intaglio simulate' shows what it would do. SQNR is in dB, larger is better; 'alone' "
+    "is a layer's error "
     "with exact\n"
     "inputs.\n\n"
     "Example:\n"
@@ -51,25 +53,6 @@ struct Job {
   ProgressLine& progress;
   std::chrono::steady_clock::time_point start;
 };
-
-Outcome<std::vector<int32_t>> find_nodes(const LoadedModel& file, const std::string& list) {
-  std::vector<int32_t> nodes;
-  for (size_t start = 0; start < list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    const std::string name = list.substr(start, comma - start);
-    int32_t found = -1;
-    for (int32_t n = 0; n < file.model().node_count(); ++n) {
-      const NodeInfo node = file.model().node(n);
-      if (name == node.name || name == file.model().tensor(node.outputs[0]).name) found = n;
-    }
-    if (found < 0)
-      return Failure{"--keep-float: " + file.path() + " has no node " + name +
-                     "; 'intaglio inspect --ops' lists them"};
-    nodes.push_back(found);
-    start = comma + 1;
-  }
-  return nodes;
-}
 
 bool show_step(void* context, const char* stage, int32_t done, int32_t total) {
   static_cast<ProgressLine*>(context)->show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
@@ -103,15 +86,8 @@ Outcome<RecoveryMask> parse_recover(const std::string& list) {
   return mask;
 }
 
-CalibratorOptions calibrator_options(const CalibrateArguments& arguments, const SessionOptions& execution) {
+CalibratorOptions calibrator_options(const SessionOptions& execution) {
   CalibratorOptions options;
-  options.method = arguments.method == "minmax"       ? RangeMethod::kMinMax
-                   : arguments.method == "percentile" ? RangeMethod::kPercentile
-                   : arguments.method == "mse"        ? RangeMethod::kMse
-                                                      : RangeMethod::kAuto;
-  options.percentile = arguments.percentile;
-  options.symmetric = arguments.symmetric;
-  options.weight_bits = arguments.weight_bits;
   options.isa = execution.isa;
   options.executor = execution.executor;
   return options;
@@ -204,10 +180,10 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   const Model& model = job.file.model();
   std::error_code ignored;
   const bool from_state = !arguments.state.empty() && std::filesystem::exists(arguments.state, ignored);
-  auto float_nodes = find_nodes(job.file, arguments.keep_float);
-  if (!float_nodes) return float_nodes.failure();
-  CalibratorOptions options = calibrator_options(arguments, execution);
-  options.float_nodes = {float_nodes->data(), float_nodes->size()};
+  QuantizationLists lists;
+  CalibratorOptions options = calibrator_options(execution);
+  if (auto step = read_quantization(arguments.quantization, job.file, lists, options); !step)
+    return step.failure();
   const auto mask = parse_recover(arguments.recover);
   if (!mask) return mask.failure();
   options.recover = *mask;
@@ -339,28 +315,12 @@ Command add_calibrate_command(CLI::App& parent) {
   app->add_option("-o,--output", arguments->output, "the int8 model file to write")
       ->required()
       ->type_name("NET.int8.itg");
-  app->add_option("--method", arguments->method, "how ranges are chosen: auto, minmax, percentile or mse")
-      ->check(CLI::IsMember({"auto", "minmax", "percentile", "mse"}))
-      ->type_name("METHOD")
-      ->capture_default_str();
-  app->add_option("--percentile", arguments->percentile,
-                  "share of the values within the range, above 0.5 up to 1")
-      ->check(CLI::Range(0.5, 1.0))
-      ->type_name("SHARE")
-      ->capture_default_str();
-  app->add_flag("--symmetric", arguments->symmetric,
-                "activations with a zero point of 0 (-128 where none is negative)");
-  app->add_option("--weight-bits", arguments->weight_bits, "8, or 7 for codes of -63 to 63")
-      ->check(CLI::IsMember({8, 7}))
-      ->type_name("BITS")
-      ->capture_default_str();
+  add_quantization_options(*app, arguments->quantization);
   app->add_option("--recover", arguments->recover,
                   "what lessens the error of quantization: default (bias), all, none, or a list of " +
                       recovery_names())
       ->type_name("LIST")
       ->capture_default_str();
-  app->add_option("--keep-float", arguments->keep_float, "nodes that stay in FP32, separated by commas")
-      ->type_name("NODE,...");
   app->add_option("--state", arguments->state,
                   "what has been seen: read where the file exists, these samples added, written again")
       ->type_name("S.itgcal");

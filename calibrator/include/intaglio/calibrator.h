@@ -175,6 +175,9 @@ class Calibrator {
   // Of the tensor that has its range, where it shares another's.
   TensorStatistics statistics(int32_t tensor) const;
 
+  // What it holds, for the calibrator's own tools: calibrator/calibrator_memory.h.
+  CalibratorMemory& memory() { return *memory_; }
+
  private:
   CalibratorMemory* memory_ = nullptr;  // in the caller's memory
 };

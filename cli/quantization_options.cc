@@ -1,0 +1,190 @@
+#include "cli/quantization_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr const char* kMethods[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse", "kl", "aciq"};
+constexpr const char* kCompats[kCompatCount] = {"none", "tengine", "ppq"};
+constexpr const char* kPolicyWords[] = {"per-tensor", "per-channel", "linear",      "exponential",
+                                        "symmetric",  "asymmetric",  "power-of-two"};
+
+template <size_t count>
+CLI::IsMember one_of(const char* const (&words)[count]) {
+  return CLI::IsMember(std::vector<std::string>(words, words + count));
+}
+
+template <size_t count>
+int32_t index_of(const char* const (&words)[count], const std::string& word) {
+  return static_cast<int32_t>(std::find(words, words + count, word) - words);
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(at, start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+// By the node's own name, or its first output's; -1: no such node.
+int32_t find_node(const Model& model, const std::string& name) {
+  int32_t found = -1;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    if (name == node.name || name == model.tensor(node.outputs[0]).name) found = n;
+  }
+  return found;
+}
+
+Outcome<int32_t> read_number(const std::string& text) {
+  int32_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size())
+    return Failure{"'" + text + "' is no number"};
+  return value;
+}
+
+// all, activations, weights, NODE, NODE/in0, NODE/out, NODE/weights
+Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSetting& setting) {
+  if (text == "all") return Done{};
+  if (text == "activations" || text == "weights") {
+    setting.role = text == "weights" ? SlotRole::kWeights : SlotRole::kActivations;
+    return Done{};
+  }
+  std::string node = text;
+  const size_t slash = text.rfind('/');
+  const std::string place = slash == std::string::npos ? "" : text.substr(slash + 1);
+  // A node may be called .../out: the whole name comes first.
+  setting.node = find_node(file.model(), text);
+  if (setting.node >= 0) return Done{};
+  if (place == "out") {
+    setting.role = SlotRole::kOutput;
+  } else if (place == "weights") {
+    setting.role = SlotRole::kWeights;
+  } else if (place.rfind("in", 0) == 0) {
+    const auto input = read_number(place.substr(2));
+    if (!input)
+      return Failure{input.message() + " in '" + place + "'; slots are in0, in1, ..., out and weights"};
+    setting.role = SlotRole::kInput;
+    setting.input = *input;
+  }
+  if (setting.role != SlotRole::kEvery) node = text.substr(0, slash);
+  setting.node = find_node(file.model(), node);
+  if (setting.node < 0)
+    return Failure{file.path() + " has no node " + node + "; 'intaglio inspect --ops' lists them"};
+  return Done{};
+}
+
+Outcome<Done> read_value(const std::string& key, const std::string& value, SlotSetting& setting) {
+  if (key == "bits") {
+    const auto bits = read_number(value);
+    if (!bits) return bits.failure();
+    if (*bits < kMinBits || *bits > kMaxBits) return Failure{"bits are 2 to 32, not " + value};
+    setting.bits = *bits;
+    return Done{};
+  }
+  if (key == "rounding") {
+    for (int32_t i = 0; i < kRoundingCount; ++i)
+      if (value == rounding_name(i)) setting.rounding = i;
+    if (setting.rounding >= 0) return Done{};
+    std::string names;
+    for (int32_t i = 0; i < kRoundingCount; ++i) names += std::string(i == 0 ? "" : ", ") + rounding_name(i);
+    return Failure{"no rounding '" + value + "'; there are " + names};
+  }
+  if (key != "policy") return Failure{"no setting '" + key + "'; there are bits, rounding and policy"};
+  for (const std::string& word : split(value, '+')) {
+    const int32_t bit = index_of(kPolicyWords, word);
+    if (bit == 7) return Failure{"no property '" + word + "'; a policy is like per-tensor+linear+symmetric"};
+    setting.policy = static_cast<QuantPolicy>(setting.policy | 1 << bit);
+  }
+  const Error error = check_policy(setting.policy);
+  return error.ok() ? Outcome<Done>(Done{}) : Failure{error_text(error)};
+}
+
+Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& file) {
+  SlotSetting setting;
+  const size_t equals = text.find('=');  // none of the keys has a colon
+  const size_t colon = text.rfind(':', equals);
+  if (equals == std::string::npos || colon == std::string::npos)
+    return Failure{"--set " + text + ": is not like SLOT:bits=4,rounding=half-up"};
+  if (auto step = read_slot(text.substr(0, colon), file, setting); !step)
+    return Failure{"--set " + text + ": " + step.message()};
+  for (const std::string& part : split(text.substr(colon + 1), ',')) {
+    const size_t at = part.find('=');
+    if (at == std::string::npos) return Failure{"--set " + text + ": '" + part + "' is not like bits=4"};
+    if (auto step = read_value(part.substr(0, at), part.substr(at + 1), setting); !step)
+      return Failure{"--set " + text + ": " + step.message()};
+  }
+  return setting;
+}
+
+}  // namespace
+
+void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
+  app.add_option("--method", arguments.method,
+                 "how ranges are chosen: auto, minmax, percentile, mse, kl or aciq")
+      ->check(one_of(kMethods))
+      ->type_name("METHOD")
+      ->capture_default_str();
+  app.add_option("--percentile", arguments.percentile,
+                 "share of the values within the range, above 0.5 up to 1")
+      ->check(CLI::Range(0.5, 1.0))
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app.add_flag("--symmetric", arguments.symmetric,
+               "activations with a zero point of 0 (-128 where none can be negative)");
+  app.add_flag("--power-of-two", arguments.power_of_two, "every scale a power of two");
+  app.add_option("--weight-bits", arguments.weight_bits, "8; 7 for codes of -63 to 63, and so on")
+      ->check(CLI::Range(kMinBits, kMaxBits))
+      ->type_name("BITS")
+      ->capture_default_str();
+  app.add_option("--compat", arguments.compat,
+                 "share scales and round weights as another tool does: tengine or ppq")
+      ->check(one_of(kCompats))
+      ->type_name("TOOL")
+      ->capture_default_str();
+  app.add_option("--set", arguments.set,
+                 "of one slot or many: SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric; a "
+                 "slot is all, "
+                 "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; may be repeated, the last "
+                 "one holds")
+      ->type_name("SLOT:KEY=VALUE,...");
+  app.add_option("--keep-float", arguments.keep_float, "nodes that stay in FP32, separated by commas")
+      ->type_name("NODE,...");
+}
+
+Outcome<Done> read_quantization(const QuantizationArguments& arguments, const LoadedModel& file,
+                                QuantizationLists& lists, CalibratorOptions& options) {
+  options.method = static_cast<RangeMethod>(index_of(kMethods, arguments.method));
+  options.compat = static_cast<Compat>(index_of(kCompats, arguments.compat));
+  options.percentile = arguments.percentile;
+  options.symmetric = arguments.symmetric;
+  options.power_of_two = arguments.power_of_two;
+  options.weight_bits = arguments.weight_bits;
+  if (!arguments.keep_float.empty()) {
+    for (const std::string& name : split(arguments.keep_float, ',')) {
+      const int32_t node = find_node(file.model(), name);
+      if (node < 0)
+        return Failure{"--keep-float: " + file.path() + " has no node " + name +
+                       "; 'intaglio inspect --ops' lists them"};
+      lists.float_nodes.push_back(node);
+    }
+  }
+  for (const std::string& text : arguments.set) {
+    const auto setting = read_setting(text, file);
+    if (!setting) return setting.failure();
+    lists.settings.push_back(*setting);
+  }
+  options.float_nodes = {lists.float_nodes.data(), lists.float_nodes.size()};
+  options.slots = {lists.settings.data(), lists.settings.size()};
+  return Done{};
+}
+
+}  // namespace intaglio::cli

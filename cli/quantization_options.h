@@ -1,0 +1,32 @@
+// The options of 'calibrate' and 'simulate' that say how slots are quantized.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/loaded_model.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio::cli {
+
+struct QuantizationArguments {
+  std::string method = "auto", compat = "none", keep_float;
+  double percentile = 0.9999;
+  bool symmetric = false, power_of_two = false;
+  int32_t weight_bits = 8;
+  std::vector<std::string> set;  // SLOT:KEY=VALUE,...
+};
+void add_quantization_options(CLI::App& app, QuantizationArguments& arguments);
+
+// Owns what CalibratorOptions point to.
+struct QuantizationLists {
+  std::vector<int32_t> float_nodes;
+  std::vector<SlotSetting> settings;
+};
+// Sets the part of `options` that the arguments are about. A node that the model does not have, and a setting
+// that cannot be read, are failures.
+Outcome<Done> read_quantization(const QuantizationArguments& arguments, const LoadedModel& file,
+                                QuantizationLists& lists, CalibratorOptions& options);
+
+}  // namespace intaglio::cli

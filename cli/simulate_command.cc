@@ -1,0 +1,254 @@
+// intaglio simulate: what a quantization would do that int8 kernels cannot compute, tensor by tensor.
+#include <cstring>
+
+#include "calibrator/evaluate.h"
+#include "calibrator/host/host_arena.h"
+#include "calibrator/host/simulator.h"
+#include "cli/calibration_samples.h"
+#include "cli/class_scores.h"
+#include "cli/command.h"
+#include "cli/layer_comparison.h"
+#include "cli/quantization_options.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct SimulateArguments {
+  std::string model;
+  SampleArguments samples;
+  QuantizationArguments quantization;
+  ExecutionOptions execution;
+  bool exact = false, json = false;
+};
+
+constexpr const char* kFooter =
+    "Slots that int8 can hold run through the int8 kernels, so that their codes are those of the device. The "
+    "others\n"
+    "are computed on codes too: exact products, then the rounding of the slot. No recovery runs: compare "
+    "with\n"
+    "'intaglio calibrate --recover none'.\n\n"
+    "Roundings: half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int, up.\n"
+    "Bits: 2 to 32. Policies: one each of per-tensor and per-channel (weights), of linear and exponential, "
+    "of\n"
+    "symmetric and asymmetric; power-of-two with linear.\n\n"
+    "Example: 4-bit weights but for the last layer, activations rounded half up\n"
+    "  intaglio simulate net.itg --images calibration/ --set weights:bits=4 --set fc/weights:bits=8 \\\n"
+    "                    --set activations:rounding=half-up";
+
+// The simulated network beside the FP32 one, on one sample after another.
+class Simulation {
+ public:
+  Simulation(const Model& fp32, Simulator& simulator)
+      : fp32_(fp32),
+        simulator_(simulator),
+        pairs_(pair_layers(fp32, simulator.model(), memory_.arena())),
+        exact_(static_cast<size_t>(fp32.tensor_count())),
+        layers_(pairs_.size) {}
+
+  // The sample stands in the inputs of `fp32`.
+  void run(Session& fp32) {
+    // First the simulator, which leaves the inputs as they are; a run of the session need not.
+    std::vector<std::vector<float>> found(pairs_.size);
+    size_t next = 0;
+    simulator_.run(fp32, [&](int32_t n) {
+      if (next < pairs_.size && pairs_[next].node == n)
+        found[next++] = real_values(simulator_.session().tensor(simulator_.model().node(n).outputs[0]));
+    });
+    simulated_scores_ = real_values(simulator_.session().output());
+    for (int32_t n = 0; n < fp32_.node_count(); ++n) {
+      fp32.run_nodes(n, n + 1);
+      for (const int32_t output : fp32_.node(n).outputs)
+        exact_[static_cast<size_t>(output)] = real_values(fp32.tensor(output));
+    }
+    fp32_scores_ = real_values(fp32.output());
+    for (size_t i = 0; i < pairs_.size; ++i)
+      add(exact_[static_cast<size_t>(pairs_[i].reference_tensor)], found[i], layers_[i]);
+  }
+
+  const std::vector<float>& fp32_scores() const { return fp32_scores_; }
+  const std::vector<float>& simulated_scores() const { return simulated_scores_; }
+  size_t size() const { return pairs_.size; }
+  const LayerPair& pair(size_t i) const { return pairs_[i]; }
+  const LayerReport& layer(size_t i) const { return layers_[i]; }
+  // dB of the layer before a final softmax.
+  double output_sqnr() const {
+    const int32_t output = output_layer(simulator_.model(), pairs_, all_ops());
+    return output < 0 ? sqnr_db(0, 0) : sqnr_db(layers_[static_cast<size_t>(output)]);
+  }
+
+ private:
+  static void add(const std::vector<float>& exact, const std::vector<float>& found, LayerReport& layer) {
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const auto x = static_cast<double>(exact[i]), y = static_cast<double>(found[i]);
+      layer.signal += x * x;
+      layer.noise += (x - y) * (x - y);
+      layer.dot += x * y;
+      layer.norm += y * y;
+    }
+  }
+
+  const Model& fp32_;
+  Simulator& simulator_;
+  HostArena memory_;
+  Span<const LayerPair> pairs_;
+  std::vector<std::vector<float>> exact_;
+  std::vector<LayerReport> layers_;
+  std::vector<float> fp32_scores_, simulated_scores_;
+};
+
+// How a slot is quantized, in a few words: "8", "4 half-up", "16 exponential".
+std::string form_text(const QuantConfig& config) {
+  if (config.state == QuantState::kFp32 || config.state == QuantState::kSoi)
+    return quant_state_name(static_cast<int64_t>(config.state));
+  std::string text = std::to_string(config.bits);
+  if (config.has(policy::kExponential)) text += " exponential";
+  if (config.has(policy::kPowerOfTwo)) text += " power-of-two";
+  if (config.parameter && config.has(policy::kAsymmetric)) text += " asymmetric";
+  if (config.rounding != Rounding::kHalfEven)
+    text += std::string(" ") + rounding_name(static_cast<int64_t>(config.rounding));
+  return text;
+}
+
+// Of a node of the FP32 model that a node of the simulated one stands for.
+struct Forms {
+  std::string input, weights, output;
+};
+Forms forms_of(const Model& fp32, const Simulator& simulator, int32_t n, int32_t tensor) {
+  const int32_t source = simulator.source(n);
+  Forms forms{"", "", form_text(simulator.slots().slots.config(tensor))};
+  if (source < 0) return forms;
+  const NodeInfo node = fp32.node(source);
+  for (size_t i = 0; i < node.inputs.size && node.inputs[i] >= 0; ++i) {
+    const QuantConfig& config = simulator.slots().slots.config(simulator.slots().input_slot(source, i));
+    if (i == 0) forms.input = form_text(config);
+    if (config.parameter && config.bits < kMaxBits && forms.weights.empty())
+      forms.weights = form_text(config);
+  }
+  return forms;
+}
+
+void print_table(const Model& fp32, const Simulator& simulator, const Simulation& simulation) {
+  Table table({"layer", "operator", "by", "input bits", "weight bits", "output bits", "SQNR dB", "cosine"},
+              6);
+  for (size_t i = 0; i < simulation.size(); ++i) {
+    const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
+    const Forms forms = forms_of(fp32, simulator, n, tensor);
+    table.add({fp32.tensor(tensor).name, op_name(simulator.model().node(n).op),
+               simulator.is_simulated(n) ? "simulation" : "kernels", forms.input, forms.weights, forms.output,
+               decimal(sqnr_db(simulation.layer(i)), 2), decimal(cosine(simulation.layer(i)), 6)});
+  }
+  table.print();
+}
+
+Json layers_json(const Model& fp32, const Simulator& simulator, const Simulation& simulation) {
+  Json layers = Json::array();
+  for (size_t i = 0; i < simulation.size(); ++i) {
+    const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
+    const Forms forms = forms_of(fp32, simulator, n, tensor);
+    layers.push_back({{"name", safe(fp32.tensor(tensor).name)},
+                      {"op", op_name(simulator.model().node(n).op)},
+                      {"simulated", simulator.is_simulated(n)},
+                      {"input", forms.input},
+                      {"weights", forms.weights},
+                      {"output", forms.output},
+                      {"sqnr_db", json_number(sqnr_db(simulation.layer(i)))},
+                      {"cosine", json_number(cosine(simulation.layer(i)))}});
+  }
+  return layers;
+}
+
+Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& file,
+                       CalibrationSamples& samples, const CalibratorOptions& options,
+                       const SessionOptions& execution) {
+  const Model& model = file.model();
+  ProgressLine progress;
+  const auto needs = Calibrator::measure(model, options);
+  if (!needs) return file.failure(needs.error());
+  FileBytes memory(needs->total());
+  auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
+  if (!calibrator) return file.failure(calibrator.error());
+  for (size_t i = 0; i < samples.count(); ++i) {
+    progress.show("observing", i, samples.count());
+    const auto bytes = samples.get(i);
+    if (!bytes) return bytes.failure();
+    if (const Error error = calibrator->add({&*bytes, 1}); !error.ok())
+      return Failure{"sample " + samples.name(i) + ": " + error_text(error, &model)};
+  }
+  const auto simulator = Simulator::create(*calibrator, arguments.exact);
+  if (!simulator) return Failure{file.path() + ": " + simulator.message()};
+  auto fp32 = LoadedSession::create(file, execution);
+  if (!fp32) return fp32.failure();
+  Simulation simulation(model, **simulator);
+  std::vector<int32_t> exact, found;
+  for (size_t i = 0; i < samples.count(); ++i) {
+    progress.show("simulating", i, samples.count());
+    const auto bytes = samples.get(i);
+    if (!bytes) return bytes.failure();
+    std::memcpy((*fp32)->input().data, bytes->data, bytes->size);
+    simulation.run(**fp32);
+    if (!gives_classes(model)) continue;
+    exact.push_back(best_class(simulation.fp32_scores()).value_or(-1));
+    found.push_back(best_class(simulation.simulated_scores()).value_or(-1));
+  }
+  progress.clear();
+  const std::optional<double> agreement = agreement_of(exact, found);
+  int32_t simulated = 0;
+  for (int32_t n = 0; n < (*simulator)->model().node_count(); ++n)
+    simulated += (*simulator)->is_simulated(n) ? 1 : 0;
+  if (arguments.json) {
+    print_json({{"count", samples.count()},
+                {"simulated_nodes", simulated},
+                {"sqnr_db", json_number(simulation.output_sqnr())},
+                {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
+                {"layers", layers_json(model, **simulator, simulation)}});
+    return Done{};
+  }
+  print_table(model, **simulator, simulation);
+  print("\n  samples      %zu\n  simulated    %d of %d nodes; the others by int8 kernels\n", samples.count(),
+        simulated, model.node_count());
+  print("  output SQNR  %s dB before a final softmax\n", decimal(simulation.output_sqnr(), 2).c_str());
+  if (agreement) print("  agreement    %.4f with FP32 on these samples\n", *agreement);
+  return Done{};
+}
+
+Outcome<Done> run_simulate(const SimulateArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  const auto execution = session_options(arguments.execution);
+  if (!execution) return execution.failure();
+  QuantizationLists lists;
+  CalibratorOptions options;
+  options.recover = recovery::kNone;
+  options.isa = execution->isa;
+  options.executor = execution->executor;
+  if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
+    return step.failure();
+  if (const auto measured = Calibrator::measure(file->model(), options); !measured)
+    return file->failure(measured.error());
+  const auto samples = Samples::open(arguments.samples, *file);
+  if (!samples) return samples.failure();
+  CalibrationSamples kept(*samples, file->model());
+  return simulate(arguments, *file, kept, options, *execution);
+}
+
+}  // namespace
+
+Command add_simulate_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App* app = parent.add_subcommand("simulate", "what other bits, roundings and codes would cost");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the FP32 model file")->required()->type_name("NET.itg");
+  add_sample_options(*app, arguments->samples);
+  add_quantization_options(*app, arguments->quantization);
+  app->add_flag("--exact", arguments->exact,
+                "layers with weights in exact products, even where kernels could run them");
+  add_threads_option(*app, arguments->execution);
+  app->add_flag(
+      "--json", arguments->json,
+      "one JSON object on stdout: {count, simulated_nodes, sqnr_db, agreement, layers:[{name, op, simulated, "
+      "input, weights, output, sqnr_db, cosine}]}");
+  return make_command(app, arguments, run_simulate);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,138 @@
+// Ranges by KL, ACIQ and MSE: known ends, and the faults of the known recipes.
+#include "calibrator/range_models.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "calibrator/ranges.h"
+
+using namespace intaglio;
+
+namespace {
+
+using Values = std::vector<float>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::unique_ptr<TensorObserver> observed(const Values& values) {
+  auto observer = std::make_unique<TensorObserver>();
+  const size_t half = values.size() / 2;
+  observe(*observer, {values.data(), half}, 0);
+  observe(*observer, {values.data() + half, values.size() - half}, 1);
+  return observer;
+}
+
+// Of a normal distribution; the same numbers on every machine.
+Values gaussian(size_t count, double deviation, bool rectified = false) {
+  std::mt19937 bits(5);
+  const auto uniform = [&bits] { return (static_cast<double>(bits()) + 0.5) / 4294967296.0; };
+  Values values;
+  while (values.size() < count) {
+    const double r = std::sqrt(-2.0 * std::log(uniform())), angle = 6.283185307179586 * uniform();
+    const auto x = static_cast<float>(deviation * r * std::cos(angle));
+    values.push_back(rectified && x < 0.0f ? 0.0f : x);
+  }
+  return values;
+}
+
+QuantConfig form(int32_t bits = 8, bool symmetric = false) {
+  QuantConfig config;
+  REQUIRE(set_bits(config, bits).ok());
+  if (symmetric) config.policy = policy::kPerTensor | policy::kLinear | policy::kSymmetric;
+  return config;
+}
+
+double error_of(const TensorObserver& o, const Range& range, const QuantConfig& form) {
+  const QuantParams params = params_of(range, form);
+  return quantization_error(o, o.halves[0], form, params) + quantization_error(o, o.halves[1], form, params);
+}
+
+}  // namespace
+
+TEST_CASE("the ends of least expected error are the published ones") {
+  const double gaussian_ends[] = {1.71063519, 2.15159277, 2.55913646, 2.93620062,
+                                  3.28691474, 3.6151146,  3.92403714};
+  for (int bits = 2; bits <= 8; ++bits)
+    CHECK(gaussian_end(std::ldexp(1.0, bits)) == doctest::Approx(gaussian_ends[bits - 2]).epsilon(1e-6));
+  CHECK(laplacian_end(256) == doctest::Approx(9.89675982).epsilon(1e-7));
+  CHECK(laplacian_end(16) == doctest::Approx(5.03).epsilon(2e-3));
+}
+
+TEST_CASE("ACIQ measures the spread and is never wider than the largest value") {
+  const auto wide = observed(gaussian(200000, 2.0));
+  const Range range = aciq_range(*wide, form(), false);
+  CHECK(range.hi == doctest::Approx(2.0 * 3.92403714).epsilon(0.01));
+  CHECK(range.lo == doctest::Approx(-2.0 * 3.92403714).epsilon(0.01));
+  // Few values: the recipes that infer the spread from the largest one clip above it here.
+  for (const size_t count : {4u, 30u, 100u}) {
+    const auto few = observed(gaussian(count, 1.0));
+    const Range seen = seen_range(*few), found = aciq_range(*few, form(), false);
+    CHECK(found.hi <= seen.hi);
+    CHECK(found.lo >= seen.lo);
+  }
+  // Twice as many images do not widen it.
+  const auto more = observed(gaussian(400000, 2.0));
+  CHECK(aciq_range(*more, form(), false).hi == doctest::Approx(range.hi).epsilon(0.01));
+  // After a ReLU all codes are on one side: as 9 bits on both.
+  const auto rectified = observed(gaussian(200000, 2.0, true));
+  const Range one_sided = aciq_range(*rectified, form(), true);
+  CHECK(one_sided.lo == 0.0);
+  CHECK(one_sided.hi == doctest::Approx(2.0 * gaussian_end(512)).epsilon(0.03));
+}
+
+TEST_CASE("KL keeps what is even, and leaves out far single values only where codes gain by it") {
+  Values even;
+  for (int i = 0; i < 40000; ++i) even.push_back(static_cast<float>(i % 2000) / 2000.0f);
+  CHECK(kl_range(*observed(even), form()).hi == seen_range(*observed(even)).hi);
+  Values tailed = gaussian(200000, 1.0);
+  tailed[100] = 60.0f;
+  tailed[150000] = -75.0f;
+  const Range range = kl_range(*observed(tailed), form());
+  CHECK(range.hi < 40.0);
+  CHECK(range.hi > 2.5);
+  CHECK(-range.lo > 2.5);
+  // The largest of equal ends: a few values that all have bins of their own.
+  const Values few = {0.0f, 1.0f, 2.0f, 3.0f, 100.0f};
+  CHECK(kl_range(*observed(few), form()).hi == 100.0);
+}
+
+TEST_CASE("KL: zeros have a code of their own and say nothing about the rest") {
+  Values values = gaussian(40000, 1.0, true), zeros = values;
+  zeros.insert(zeros.end(), 80000, 0.0f);
+  CHECK(kl_range(*observed(values), form()).hi == kl_range(*observed(zeros), form()).hi);
+}
+
+TEST_CASE("no method is wider than what was seen, nor past what is known; all hold zero") {
+  const QuantConfig forms[] = {form(), form(4), form(8, true), form(6, true)};
+  for (const auto& values :
+       {gaussian(5000, 0.3), gaussian(5000, 70.0, true), Values{-3.0f, -2.0f}, Values{0.0f, 0.0f}})
+    for (QuantConfig config : forms)
+      for (const RangeMethod method :
+           {RangeMethod::kPercentile, RangeMethod::kMse, RangeMethod::kKl, RangeMethod::kAciq}) {
+        CAPTURE(static_cast<int>(method));
+        config.observer = method;
+        const auto o = observed(values);
+        const Range seen = seen_range(*o), range = choose_range(*o, {-kInfinity, 50.0}, config, 0.999);
+        CHECK(range.lo >= seen.lo);
+        CHECK(range.hi <= std::min(seen.hi, 50.0));
+        CHECK(range.lo <= 0.0);
+        CHECK(range.hi >= 0.0);
+      }
+}
+
+TEST_CASE("MSE is scored on the grid that will be: never worse than min-max, for any bits and policy") {
+  for (const int32_t bits : {3, 4, 8})
+    for (const bool symmetric : {false, true}) {
+      Values values = gaussian(20000, 1.0);
+      values[3] = 9.0f;
+      QuantConfig config = form(bits, symmetric);
+      const auto o = observed(values);
+      config.observer = RangeMethod::kMse;
+      const Range range = choose_range(*o, {-kInfinity, kInfinity}, config, 1.0);
+      CHECK(error_of(*o, range, config) <= error_of(*o, seen_range(*o), config));
+      if (bits == 4) CHECK(error_of(*o, range, config) < 0.5 * error_of(*o, seen_range(*o), config));
+    }
+}
