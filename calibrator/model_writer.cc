@@ -1,10 +1,10 @@
 #include "calibrator/model_writer.h"
 
+#include "calibrator/heapless_flatbuffers.h"
 #include "calibrator/memory_plan.h"
 #include "runtime/crc32.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
-#include "schema/model_generated.h"
 
 namespace intaglio {
 namespace {
@@ -12,17 +12,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 template <typename T>
 using Offset = flatbuffers::Offset<T>;
-
-// FlatBuffers' memory: one piece, taken before it starts and large enough never to grow.
-class PlaceAllocator : public flatbuffers::Allocator {
- public:
-  explicit PlaceAllocator(uint8_t* place) : place_(place) {}
-  uint8_t* allocate(size_t) override { return place_; }
-  void deallocate(uint8_t*, size_t) override {}
-
- private:
-  uint8_t* place_;
-};
 
 // A format 0 file is read by format 0 readers; later features raise it for the files that use them.
 constexpr uint16_t kMinReader = 0;
@@ -244,7 +233,7 @@ class Writer {
 
   const Graph& graph_;
   Arena& arena_;
-  PlaceAllocator allocator_;
+  flatbuffers::Allocator allocator_;
   FlatBufferBuilder builder_;
   Span<int32_t> number_;   // graph tensor to file tensor
   Span<int32_t> written_;  // file tensor to graph tensor

@@ -67,7 +67,8 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
   bytes += 8 * names + layer_recovery_bytes(model, options);
-  const bool packs = (options.isa & cpu_isa()) != isa::kScalar;
+  // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
+  const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
   const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + session.activation_bytes +
                               4 * session.scratch_bytes + 4096;
   return align_memory(bytes + int8_session);

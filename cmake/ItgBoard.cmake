@@ -1,8 +1,8 @@
 # Programs for boards without an operating system, and programs of the build machine that prepare what they run.
 
-# A small build for this machine, shared by all presets beside this build folder: itg_native_program(NAME SOURCE...)
-# defines it there, and in a bare-metal build sets NAME_command; depend on itg_native.
-if(ITG_BARE_METAL)
+# A small build for this machine, shared by all presets beside this build folder: a program
+# joins it by add_dependencies(itg_native_programs NAME), and a cross build finds it under ITG_NATIVE; depend on itg_native.
+if(CMAKE_CROSSCOMPILING)
   get_filename_component(ITG_NATIVE ${CMAKE_BINARY_DIR}/../native ABSOLUTE)
   add_custom_target(itg_native
     COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${ITG_NATIVE} -G ${CMAKE_GENERATOR} -DCMAKE_BUILD_TYPE=Release

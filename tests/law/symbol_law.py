@@ -25,9 +25,6 @@ SYSTEM = {"getauxval", "__getauxval", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail
 COMPILER = re.compile(r"__aeabi_\w+|__u?(div|mod|divmod)[sdt]i[34]|__(mul|ashl|ashr|lshr|clz|ctz|popcount)[sdt]i[23]|"
                       r"__gnu_\w+|__(add|sub|mul|div|fix|fixuns|float|floatun|floatuns|extend|trunc|eq|ne|lt|le|gt|ge|unord)"
                       r"[sd][fi]\w*")
-# FlatBuffers' builder names its default allocator beside ours, and a virtual destructor names delete. Neither
-# is ever called: the writer always gives it an allocator over the caller's memory.
-FORCED = {"model_writer": {"_Znam", "_Znwm", "_Znaj", "_Znwj", "_ZdaPv", "_ZdlPv", "_ZdlPvm", "_ZdlPvj", "_ZdaPvm", "_ZdaPvj"}}
 # Beyond what every CPU of the machine has, by objdump's name of the file format. Mnemonics, then operands.
 VEX = re.compile(r"v(?!er[rw]$)\w+|andn|bextr|blsi|blsr|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|"
                  r"k(mov|or|and|xor|not|shift|test|add|unpck)\w+")
@@ -81,7 +78,7 @@ def check_imports(archive, providers):
                if kind not in "Uw"}
     external = sorted({(member, name) for member, kind, name in own if kind in "Uw" and name not in defined})
     for member, name in external:
-        if name in MEMORY_AND_STRINGS or name in SYSTEM or COMPILER.fullmatch(name) or name in FORCED.get(member, ()):
+        if name in MEMORY_AND_STRINGS or name in SYSTEM or COMPILER.fullmatch(name):
             continue
         found.append(f"{member}: needs {name}")
     # gcc for AArch64 keeps an initial value that holds addresses in .data, without a symbol: nothing can write it.

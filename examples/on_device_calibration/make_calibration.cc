@@ -1,0 +1,168 @@
+// Makes what the example calibrates, on the build machine: a small FP32 network, frames, and the int8 models
+// that this machine writes for them, one a method, as C++ arrays. Every device must write the same bytes.
+//
+//   make_calibration OUT.h
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "calibrator/host/host_arena.h"
+#include "calibrator/model_writer.h"
+#include "examples/on_device_calibration/calibrate_frames.h"
+
+using namespace intaglio;
+
+namespace {
+
+constexpr int32_t kSide = 24, kChannels = 8, kWide = 16, kClasses = 4, kFrames = 5;
+
+uint32_t state = 1;
+float real(float scale) {
+  state = state * 1664525u + 1013904223u;
+  return scale * (static_cast<float>(state >> 8) / 8388608.0f - 1.0f);
+}
+
+class Maker {
+ public:
+  explicit Maker(Arena& arena) : arena_(arena) {}
+
+  int32_t tensor(const char* name, const std::vector<int32_t>& dims) {
+    return add_tensor(graph, arena_, name, DType::kF32, {dims.data(), dims.size()});
+  }
+  int32_t weights(const char* name, const std::vector<int32_t>& dims, float scale) {
+    size_t count = 1;
+    for (const int32_t dim : dims) count *= static_cast<size_t>(dim);
+    std::vector<float> values(count);
+    for (float& v : values) v = real(scale);
+    return add_constant(graph, arena_, name, DType::kF32, {dims.data(), dims.size()},
+                        {reinterpret_cast<const uint8_t*>(values.data()), count * sizeof(float)});
+  }
+  NodeOptions& node(Op op, const char* name, const std::vector<int32_t>& inputs, int32_t output) {
+    return add_node(graph, arena_, op, name, {inputs.data(), inputs.size()}, {&output, 1}).options;
+  }
+
+  Graph graph;
+
+ private:
+  Arena& arena_;
+};
+
+Result<Span<const uint8_t>> make_model(Arena& arena) {
+  Maker m(arena);
+  const int32_t half = kSide / 2;
+  const int32_t x = m.tensor("frame", {1, kSide, kSide, 1}), a = m.tensor("a", {1, half, half, kChannels}),
+                b = m.tensor("b", {1, half, half, kChannels}), c = m.tensor("c", {1, half, half, kChannels}),
+                d = m.tensor("d", {1, half, half, kChannels}), e = m.tensor("e", {1, half, half, kWide}),
+                f = m.tensor("f", {1, kWide}), g = m.tensor("g", {1, kClasses}),
+                y = m.tensor("scores", {1, kClasses});
+  Window2d same;
+  same.kernel_h = same.kernel_w = 3;
+  same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
+  Window2d reduce = same;
+  reduce.stride_h = reduce.stride_w = 2;
+  reduce.pad_top = reduce.pad_left = 0;
+  NodeOptions& stem =
+      m.node(Op::kConv2d, "stem",
+             {x, m.weights("stem/w", {kChannels, 3, 3, 1}, 0.4f), m.weights("stem/b", {kChannels}, 0.1f)}, a);
+  stem.window = reduce;
+  stem.clamp_min = 0.0f;
+  NodeOptions& depthwise =
+      m.node(Op::kDepthwiseConv2d, "depthwise",
+             {a, m.weights("dw/w", {3, 3, kChannels}, 0.5f), m.weights("dw/b", {kChannels}, 0.1f)}, b);
+  depthwise.window = same;
+  depthwise.clamp_min = 0.0f;
+  depthwise.clamp_max = 6.0f;
+  m.node(Op::kConv2d, "project",
+         {b, m.weights("project/w", {kChannels, 1, 1, kChannels}, 0.5f),
+          m.weights("project/b", {kChannels}, 0.1f)},
+         c);
+  m.node(Op::kAdd, "add", {c, a}, d).clamp_min = 0.0f;
+  m.node(Op::kConv2d, "expand",
+         {d, m.weights("expand/w", {kWide, 1, 1, kChannels}, 0.5f), m.weights("expand/b", {kWide}, 0.1f)}, e)
+      .clamp_min = 0.0f;
+  const int32_t axes[] = {1, 2};
+  m.node(Op::kMean, "mean", {e}, f).axes = arena.copy(Span<const int32_t>(axes));
+  m.node(Op::kFullyConnected, "classifier",
+         {f, m.weights("fc/w", {kClasses, kWide}, 0.8f), m.weights("fc/b", {kClasses}, 0.2f)}, g);
+  m.node(Op::kSoftmax, "softmax", {g}, y);
+  m.graph.inputs.push(arena, x);
+  m.graph.outputs.push(arena, y);
+  ImageInput recipe;
+  recipe.color = ColorOrder::kGray;
+  recipe.channels = 1;
+  recipe.mean[0] = 128.0f;
+  recipe.norm[0] = 1.0f / 64.0f;
+  m.graph.images.push(arena, recipe);
+  return finish_model(m.graph, float_ops(), arena);
+}
+
+// Discs of light, one a frame, somewhere else each time.
+std::vector<uint8_t> make_frames() {
+  std::vector<uint8_t> pixels;
+  for (int32_t i = 0; i < kFrames; ++i)
+    for (int32_t y = 0; y < kSide; ++y)
+      for (int32_t x = 0; x < kSide; ++x) {
+        const int32_t dx = x - 4 - 4 * i, dy = y - 18 + 3 * i, distance = dx * dx + dy * dy;
+        pixels.push_back(static_cast<uint8_t>(distance < 255 ? 255 - distance : (x * 7 + y * 3) % 32));
+      }
+  return pixels;
+}
+
+template <typename Bytes>
+void print(FILE* file, const char* name, const Bytes& bytes) {
+  std::fprintf(file, "alignas(64) inline constexpr uint8_t %s[%zu] = {", name, bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) std::fprintf(file, "%s%d,", i % 24 == 0 ? "\n  " : "", bytes[i]);
+  std::fprintf(file, "\n};\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  HostArena memory;
+  Arena& arena = memory.arena();
+  const Result<Span<const uint8_t>> bytes = make_model(arena);
+  if (argc < 2 || !bytes) return 1;
+  const Result<Model> model = Model::open(*bytes);
+  if (!model) return 1;
+  const std::vector<uint8_t> pixels = make_frames();
+  const Frames frames{pixels.data(), kFrames, kSide, kSide};
+  FILE* const file = std::fopen(argv[1], "w");
+  if (file == nullptr) return 1;
+  std::fprintf(file,
+               "// Written by make_calibration.\n#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n");
+  print(file, "kFloatModel", std::vector<uint8_t>(bytes->begin(), bytes->end()));
+  print(file, "kPixels", pixels);
+  std::fprintf(file, "inline constexpr int kFrameCount = %d, kFrameSide = %d;\n", kFrames, kSide);
+  size_t most = 0;
+  const char* const names[] = {"kAuto", "kMinMax", "kPercentile", "kMse"};
+  for (int32_t method = 0; method < 4; ++method) {
+    CalibratorOptions options;
+    options.method = static_cast<RangeMethod>(method);
+    options.isa = isa::kScalar;  // a board has no FP32 kernels of its own: its need, then
+    const Result<CalibratorNeeds> needs = Calibrator::measure(*model, options);
+    if (!needs) return 1;
+    most = needs->total() > most ? needs->total() : most;
+    options.isa = isa::kAll;
+    const Result<CalibratorNeeds> here = Calibrator::measure(*model, options);
+    const size_t total = here->total();
+    const Span<uint64_t> block = arena.make<uint64_t>(total / 8 + kMemoryAlignment);
+    auto* const at = reinterpret_cast<uint8_t*>(block.data);
+    uint8_t* const start = at + (kMemoryAlignment - reinterpret_cast<uintptr_t>(at) % kMemoryAlignment);
+    std::vector<float> input(kSide * kSide);
+    std::vector<uint64_t> rows(1024);
+    std::vector<uint8_t> written;
+    const ModelSink sink{[](void* context, Span<const uint8_t> b) {
+                           static_cast<std::vector<uint8_t>*>(context)->assign(b.begin(), b.end());
+                           return true;
+                         },
+                         &written};
+    const FrameMemory frame{{reinterpret_cast<uint8_t*>(input.data()), input.size() * sizeof(float)},
+                            {reinterpret_cast<uint8_t*>(rows.data()), rows.size() * 8}};
+    const Error error = calibrate_frames(*model, frames, options, {start, total}, frame, sink);
+    if (!error.ok())
+      return std::fprintf(stderr, "make_calibration: status %d\n", static_cast<int>(error.status)), 1;
+    print(file, names[method], written);
+  }
+  std::fprintf(file, "inline constexpr size_t kCalibratorBytes = %zu;\n", most);
+  return std::fclose(file) == 0 ? 0 : 1;
+}
