@@ -69,7 +69,7 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
   for (size_t i = 0; i < n; ++i) multiplier.data()[i] = 1e-4f;
   Aligned<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, p.n, p.taps, p.k)));
   gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.n, p.taps, p.k, packed.data());
-  Aligned<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, p.taps, p.k)));
+  Aligned<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, kernel.mr, p.taps, p.k)));
   std::vector<const int8_t*> rows(taps * mr);
   GemmS8Args args{};
   args.rows = rows.data();

@@ -9,7 +9,8 @@ if(CMAKE_CROSSCOMPILING)
             -DITG_OPENMP=OFF -DITG_HOST_TOOLS=${ITG_BOARD_MODELS} -DITG_SHARED=${ITG_SHARED}
     COMMAND ${CMAKE_COMMAND} --build ${ITG_NATIVE} --target itg_native_programs
     VERBATIM)
-else()
+endif()
+if(NOT ITG_BARE_METAL)
   add_custom_target(itg_native_programs)
 endif()
 

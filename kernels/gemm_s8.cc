@@ -62,8 +62,10 @@ int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t 
   return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
 }
 
-int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k) {
-  int64_t bytes = int64_t{kernel.mr} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k) {
+  // Kernels that pack complete a tile's rows.
+  if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
+  int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
   if (kPacks && kernel.matches_pairs)
     bytes = int64_t{kernel.mr + kPairsRows} *
             round_up(static_cast<int32_t>(pairs_layout(taps, k).depth), kPairsBlock);

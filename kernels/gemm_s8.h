@@ -64,7 +64,8 @@ const GemmS8Kernel& gemm_s8_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
 int32_t gemm_s8_select(IsaMask isa);
 
-int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t taps, int32_t k);  // a multiple of 64
+// Of calls with at most `rows` rows; a multiple of 64.
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 // weights: plain. packed: gemm_s8_packed_bytes(), 4-aligned.
 void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,

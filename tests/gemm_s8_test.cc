@@ -79,7 +79,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   Exact<uint8_t> packed(static_cast<size_t>(packed_bytes));
   gemm_s8_pack(kernel, weights.data(), exact_bias.data(), exact_multiplier.data(), c.n, c.taps, c.k,
                packed.data());
-  Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.taps, c.k)));
+  Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.m, c.taps, c.k)));
   memset(scratch.data(), 0xa5, scratch.size());
 
   GemmS8Args args;

@@ -69,7 +69,7 @@ int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
   args.folded_bias = bias.data();
   args.multiplier = multiplier.data();
   args.output_stride = kN;
-  args.scratch = memory(gemm_s8_scratch_bytes(kernel, 1, kK));
+  args.scratch = memory(gemm_s8_scratch_bytes(kernel, kM, 1, kK));
   args.requant = make_output_s8(3, -128, 127);
   args.n = kN;
   args.taps = 1;

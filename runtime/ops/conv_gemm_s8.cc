@@ -6,7 +6,8 @@ namespace intaglio {
 namespace {
 
 ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
-  return gemm_scratch(g, kernel.mr, sizeof(int8_t), gemm_s8_scratch_bytes(kernel, g.gemm_taps(), g.gemm_k()));
+  return gemm_scratch(g, kernel.mr, sizeof(int8_t),
+                      gemm_s8_scratch_bytes(kernel, g.pixels(), g.gemm_taps(), g.gemm_k()));
 }
 
 }  // namespace
