@@ -26,20 +26,32 @@ size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32
          kMemoryAlignment;
 }
 
+bool is_weight(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def != nullptr && def->quant.weight_input >= 0 &&
+        node.inputs[static_cast<size_t>(def->quant.weight_input)] == tensor)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
   // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
-  constexpr size_t kTensorBytes = 2048, kNodeBytes = 3072, kTableBytes = 4 * 1024, kChannelBytes = 96,
+  constexpr size_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
                    kSlack = 16384;
   size_t bytes = kSlack, packed = 0, names = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
     bytes += kTensorBytes;
-    // A constant that stays as it is is held once more in the graph and in each file.
-    const bool shrinks = options.float_nodes.empty() && info.dtype == DType::kF32;
-    if (info.is_constant()) bytes += shrinks ? info.constant.size : 3 * info.constant.size;
+    // A constant is held once more in the graph and in each of two files; weights that become int8 are
+    // counted with their nodes.
+    const bool shrinks = options.float_nodes.empty() && is_weight(model, t);
+    if (info.is_constant() && !shrinks) bytes += 3 * info.constant.size;
   }
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
@@ -60,7 +72,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     if (def->quant.weight_input < 0) continue;
     const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
     bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
-    bytes += static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
+    bytes += 3 * static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
     packed += packed_bound(weights, node.options, def->quant.weight_axis);
     bytes += 24 * patch_size(model, node);
   }
@@ -69,8 +81,11 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   bytes += 8 * names + layer_recovery_bytes(model, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
-  const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + session.activation_bytes +
-                              4 * session.scratch_bytes + 4096;
+  // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.
+  const size_t activations =
+      options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes;
+  const size_t int8_session =
+      session.persistent_bytes + (packs ? packed : 0) + activations + 4 * session.scratch_bytes + 4096;
   return align_memory(bytes + int8_session);
 }
 
