@@ -6,7 +6,7 @@
 
 Flash is everything but the model: start-up, main, our code and libgcc's and libc's. Memory is activations, bookkeeping
 and scratch, as Session::measure gives it on the board. Instructions are those of one run (two runs less one); they are
-no time. Fails where a figure is above its budget: what was reached, rounded up. `peer` is TensorFlow Lite Micro with
+no time. The stack is what one program used of it, from main() on. Fails where a figure is above its budget: what was reached, rounded up. `peer` is TensorFlow Lite Micro with
 CMSIS-NN, measured in the same way: flash at -Os; arena; instructions at -O2, in millions.
 """
 import argparse
@@ -30,6 +30,7 @@ MEMORY = {"cortex-m4": (54464, 58048, 17536, 2368), "cortex-m7": (54464, 58048, 
           "cortex-m55": (52160, 57344, 17536, 1728)}
 INSTRUCTIONS = {"cortex-m4": (17.6e6, 17.2e6, 5.08e6, 0.464e6), "cortex-m7": (17.8e6, 17.5e6, 5.11e6, 0.463e6),
                 "cortex-m55": (4.08e6, 5.50e6, 1.64e6, 0.100e6)}
+STACK = {cpu: (1100, 1100, 1100, 1000) for cpu in CPUS}
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 
@@ -44,12 +45,15 @@ def constants(header):
     return {name: int(value) for name, value in re.findall(r"size_t (k\w+) = (\d+);", header.read_text(encoding="utf-8"))}
 
 
-def executed(emulator, plugin, program):
-    command = [emulator[0], "-plugin", plugin, "-d", "plugin", *emulator[1:], program]
+def printed(command, what):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: {done.returncode}: {done.stderr.strip()}")
-    return int(re.search(r"^instructions (\d+)$", done.stderr, re.MULTILINE).group(1))
+    return int(re.search(rf"^{what} (\d+)$", done.stdout + done.stderr, re.MULTILINE).group(1))
+
+
+def executed(emulator, plugin, program):
+    return printed([emulator[0], "-plugin", plugin, "-d", "plugin", *emulator[1:], program], "instructions")
 
 
 def main():
@@ -68,7 +72,7 @@ def main():
         return f"{found:10} {found / peer:5.2f}"
 
     print(f"{cpu}: bytes and instructions, each with its ratio to TensorFlow Lite Micro's with CMSIS-NN")
-    print(f"{'model':8} {'flash':>16} {'memory':>16} {'activations':>11} {'bound':>6} {'bookkeeping':>11} {'scratch':>7} {'instructions':>16}")
+    print(f"{'model':8} {'flash':>16} {'memory':>16} {'activations':>11} {'bound':>6} {'bookkeeping':>11} {'scratch':>7} {'stack':>5} {'instructions':>16}")
     for i, model in enumerate(MODELS):
         program, sizes = folder / f"{model}_1.elf", constants(folder / model / "board_model.h")
         line = judge(model, "flash", flash(arguments.size, program), FLASH, PEER_FLASH[cpu][i])
@@ -81,6 +85,10 @@ def main():
         line += f" {sizes['kActivationBytes']:11} {bound:6} {sizes['kPersistentBytes']:11} {sizes['kScratchBytes']:7}"
         if arguments.plugin:
             emulator = arguments.emulator.split(";")
+            stack = printed([*emulator, folder / f"{model}_stack.elf"], "stack")
+            if stack > STACK[cpu][i]:
+                failed.append(f"{model}: stack: {stack}, budget {STACK[cpu][i]}")
+            line += f" {stack:5}"
             runs = [executed(emulator, arguments.plugin, folder / f"{model}_{n}.elf") for n in (1, 2)]
             line += " " + judge(model, "instructions", runs[1] - runs[0], INSTRUCTIONS, PEER_INSTRUCTIONS[cpu][i] * 1e6)
         print(f"{model:8} {line}")

@@ -1,5 +1,6 @@
 // One model on one board, as small as a program can be that checks what it does: flash, memory and executed
-// instructions are measured on it. ITG_RUNS runs; ends with 0 where the output is the build machine's.
+// instructions are measured on it. ITG_RUNS runs; ends with 0 where the output is the build machine's. With
+// ITG_STACK it also prints how much of the stack was used.
 #include "board_model.h"  // written by make_board_model
 #include "benchmarks/board_models/board_input.h"
 #include "runtime/crc32.h"
@@ -10,8 +11,35 @@ extern "C" const uint8_t model_bytes[kModelBytes];
 
 alignas(intaglio::kMemoryAlignment) static uint8_t memory[kMemoryBytes];
 
+#if defined(ITG_STACK)
+#include "tests/firmware/board_print.h"
+
+namespace {
+
+extern "C" uint32_t stack_top[];  // of board.ld
+constexpr ptrdiff_t kPaintedWords = 4096;
+constexpr uint32_t kPaint = 0xa5a5a5a5u;
+
+// Everything below the caller's frame, as far as a stack may reach.
+__attribute__((noinline)) void paint_stack() {
+  auto* const here = static_cast<volatile uint32_t*>(__builtin_frame_address(0));
+  for (volatile uint32_t* word = stack_top - kPaintedWords; word < here - 16; ++word) *word = kPaint;
+}
+
+__attribute__((noinline)) uint32_t stack_bytes() {
+  const volatile uint32_t* word = stack_top - kPaintedWords;
+  while (*word == kPaint) ++word;
+  return static_cast<uint32_t>(stack_top - word) * sizeof(uint32_t);
+}
+
+}  // namespace
+#endif
+
 extern "C" int main() {
   using namespace intaglio;
+#if defined(ITG_STACK)
+  paint_stack();
+#endif
   const Result<Model> model = Model::open({model_bytes, kModelBytes});
   if (!model) return 1;
   const OpList ops = kOps;
@@ -22,6 +50,9 @@ extern "C" int main() {
   for (int32_t run = 1; run < ITG_RUNS; ++run) session->run();
   fill_board_input(session->input());
   session->run();
+#if defined(ITG_STACK)
+  print_number("stack ", stack_bytes());
+#endif
   const TensorView output = session->output();
   return crc32(0, static_cast<const uint8_t*>(output.data), output.info.bytes()) == kExpectedCrc ? 0 : 4;
 }
