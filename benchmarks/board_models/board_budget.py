@@ -30,7 +30,7 @@ MEMORY = {"cortex-m4": (54464, 58048, 17536, 2368), "cortex-m7": (54464, 58048, 
           "cortex-m55": (52160, 57344, 17536, 1728)}
 INSTRUCTIONS = {"cortex-m4": (17.6e6, 17.2e6, 5.08e6, 0.464e6), "cortex-m7": (17.8e6, 17.5e6, 5.11e6, 0.463e6),
                 "cortex-m55": (4.08e6, 5.50e6, 1.64e6, 0.100e6)}
-STACK = {cpu: (1100, 1100, 1100, 1000) for cpu in CPUS}
+STACK = {cpu: (1800, 1800, 1800, 1750) for cpu in CPUS}
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 
