@@ -64,6 +64,27 @@ void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32&
   for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] * b, c);
 }
 
+void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p / q, c); });
+}
+
+void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(q / p, c); });
+}
+
+void max_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p > q || p != p ? p : q, c); });
+}
+
+void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p < q || p != p ? p : q, c); });
+}
+
 void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n) {
   for_rows(x, slope, y, rows, n, [](float v, float s) { return canonical_f32(v > 0.0f ? v : s * v); });
 }

@@ -20,6 +20,12 @@ void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_
 void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp);
 void mul_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp);
+// The larger or smaller of two; NaN where one of them is.
+void max_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
 // The same number b for every element; a - b is add_value_f32 with -b.
 void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
 void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);

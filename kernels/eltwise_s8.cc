@@ -1,6 +1,7 @@
 #include "kernels/eltwise_s8.h"
 
 #include "kernels/compiled_isa.h"
+#include "kernels/eltwise_s8_rows.h"
 
 namespace intaglio {
 
@@ -26,6 +27,11 @@ const EltwiseS8Kernel kKernels[] = {
 };
 #undef ITG_ELTWISE_S8
 
+int8_t clamp_code(int8_t code, int8_t lo, int8_t hi) {
+  const int8_t least = code > lo ? code : lo;
+  return least < hi ? least : hi;
+}
+
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 }  // namespace
@@ -37,6 +43,29 @@ int32_t eltwise_s8_select(IsaMask isa) {
   int32_t i = 0;
   while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
   return i;
+}
+
+void div_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const DivS8& params) {
+  const DivS8 p = params;
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = div_s8(a[i], b[i], p);
+}
+
+void div_from_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
+                      const DivS8& params) {
+  const DivS8 p = params;
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = div_s8(b[i], a[i], p);
+}
+
+void max_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    map_s8(a, y, n, [b, lo, hi](int8_t v, int32_t i) { return clamp_code(v > b[i] ? v : b[i], lo, hi); });
+}
+
+void min_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    map_s8(a, y, n, [b, lo, hi](int8_t v, int32_t i) { return clamp_code(v < b[i] ? v : b[i], lo, hi); });
 }
 
 void lookup_rows_s8(const int8_t* x, const int8_t* tables, int8_t* y, int32_t rows, int32_t n) {

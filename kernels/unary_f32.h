@@ -6,8 +6,17 @@
 //   hard_swish    x * min(max(x + 3, 0), 6) * (1 / 6), from left to right
 //   hard_sigmoid  min(max(fma(alpha, x, beta), 0), 1)
 //   swish         x / (1 + e(-x))
-//   gelu          x * (erfc(-x / sqrt(2)) / 2), erfc by Chebyshev's fit in Numerical Recipes (error
-//   below 1.2e-7 of it) exp           e(x) abs           |x|
+//   gelu          x * (erfc(-x / sqrt(2)) / 2), erfc by Chebyshev's fit in Numerical Recipes (error below
+//                 1.2e-7 of it)
+//   gelu_tanh     x / (1 + e(-2 u)), u = sqrt(2 / pi) * (x + 0.044715 x^3)
+//   exp           e(x)
+//   abs           |x|
+//   sqrt          of sqrt_f32.h; rsqrt is 1 / sqrt(x), reciprocal 1 / x
+//   log           of log_f32.h
+//   erf           |x| < 0.5: a polynomial of degree 13; else 1 - erfc(x)
+//   elu           x > 0 ? x : alpha * (2 t / (1 - t)), t = tanh(x / 2)
+//   softplus      max(x, 0) + log(1 + e(-|x|))
+//   mish          x < 20 ? x * n / (n + 2), n = e(x) * (e(x) + 2) : x
 //
 // Results are canonical (canonical_f32.h); NaN gives NaN. Straight-line code, compiled once an instruction
 // set (unary_f32_rows.h), the same operations lane by lane. y may be x; no other overlap is allowed.
@@ -28,6 +37,15 @@ enum class UnaryF32 : int32_t {
   kGelu,
   kExp,
   kAbs,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kLog,
+  kErf,
+  kElu,
+  kSoftplus,
+  kMish,
+  kGeluTanh,
 };
 
 struct UnaryF32Args {

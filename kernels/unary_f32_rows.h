@@ -3,6 +3,8 @@
 #pragma once
 
 #include "kernels/exp_f32.h"
+#include "kernels/log_f32.h"
+#include "kernels/sqrt_f32.h"
 #include "kernels/unary_f32.h"
 
 namespace intaglio {
@@ -56,6 +58,42 @@ static inline float hard_sigmoid_f32(float x, float alpha, float beta) {
   return line == line ? v : line;
 }
 
+static inline float gelu_tanh_f32(float x) {
+  constexpr float kFactor = -1.5957691f;  // -2 * sqrt(2 / pi)
+  const float u = fma_f32(0.044715f * x * x, x, x);
+  return x / (1.0f + exp_f32(kFactor * u));
+}
+
+static inline float erf_f32(float x) {
+  const float z = x * x;
+  float p = 1.2055332e-4f;  // 2 / sqrt(pi) / (n! * (2 n + 1)), n from 6 down to 0, signs alternating
+  p = fma_f32(p, z, -8.5483270e-4f);
+  p = fma_f32(p, z, 5.2239776e-3f);
+  p = fma_f32(p, z, -2.6866171e-2f);
+  p = fma_f32(p, z, 1.1283792e-1f);
+  p = fma_f32(p, z, -3.7612638e-1f);
+  p = fma_f32(p, z, 1.1283792f);
+  const float large = 1.0f - 2.0f * half_erfc_f32(x);
+  return z < 0.25f ? p * x : large;
+}
+
+static inline float elu_f32(float x, float alpha) {
+  const float t = tanh_f32(0.5f * (x < 0.0f ? x : 0.0f));
+  const float below = alpha * (2.0f * t / (1.0f - t));
+  return x > 0.0f ? x : (x == x ? below : x);
+}
+
+static inline float softplus_f32(float x) {
+  const float y = (x > 0.0f ? x : 0.0f) + log1p_unit_f32(exp_f32(x < 0.0f ? x : -x));
+  return x == x ? y : x;
+}
+
+static inline float mish_f32(float x) {
+  const float w = exp_f32(x < 20.0f ? x : 20.0f), n = w * (w + 2.0f);
+  const float y = x * (n / (n + 2.0f));
+  return x < 20.0f ? y : x;
+}
+
 // y[i] = function(x[i]), through a block that cannot be x: compilers vectorise it although y may be x. What
 // is left at the end is a block, too.
 template <typename Function>
@@ -92,6 +130,24 @@ static inline void unary_rows_f32(const UnaryF32Args& args) {
       return map_f32(args, [](float x) { return exp_f32(x); });
     case UnaryF32::kAbs:
       return map_f32(args, [](float x) { return x < 0.0f ? -x : x; });
+    case UnaryF32::kSqrt:
+      return map_f32(args, [](float x) { return sqrt_f32(x); });
+    case UnaryF32::kRsqrt:
+      return map_f32(args, [](float x) { return 1.0f / sqrt_f32(x); });
+    case UnaryF32::kReciprocal:
+      return map_f32(args, [](float x) { return 1.0f / x; });
+    case UnaryF32::kLog:
+      return map_f32(args, [](float x) { return log_f32(x); });
+    case UnaryF32::kErf:
+      return map_f32(args, [](float x) { return erf_f32(x); });
+    case UnaryF32::kElu:
+      return map_f32(args, [alpha](float x) { return elu_f32(x, alpha); });
+    case UnaryF32::kSoftplus:
+      return map_f32(args, [](float x) { return softplus_f32(x); });
+    case UnaryF32::kMish:
+      return map_f32(args, [](float x) { return mish_f32(x); });
+    case UnaryF32::kGeluTanh:
+      return map_f32(args, [](float x) { return gelu_tanh_f32(x); });
   }
 }
 

@@ -91,6 +91,19 @@ constexpr const char* kOpNames[] = {
     "Gelu",
     "Exp",
     "Abs",
+    "Sqrt",
+    "Rsqrt",
+    "Reciprocal",
+    "Log",
+    "Erf",
+    "Elu",
+    "Softplus",
+    "Mish",
+    "GeluTanh",
+    "Div",
+    "Maximum",
+    "Minimum",
+    "L2Normalize",
 };
 static_assert(sizeof kOpNames / sizeof kOpNames[0] == kOpCount);
 

@@ -21,7 +21,7 @@ Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
 // Enumerators of the file and of the API are the same numbers.
 static_assert(static_cast<int>(schema::OpCode::Clamp) == static_cast<int>(Op::kClamp) &&
               static_cast<int>(schema::OpCode::PRelu) == static_cast<int>(Op::kPRelu) &&
-              static_cast<int>(schema::OpCode::Abs) == static_cast<int>(Op::kAbs) &&
+              static_cast<int>(schema::OpCode::L2Normalize) == static_cast<int>(Op::kL2Normalize) &&
               static_cast<int>(schema::OpCode::MAX) + 1 == kOpCount);
 static_assert(static_cast<int>(schema::DType::S16) == static_cast<int>(DType::kS16));
 static_assert(static_cast<int>(schema::ColorOrder::MAX) == static_cast<int>(ColorOrder::kGray));

@@ -87,4 +87,21 @@ double erf_real(double x) {
   return x < 0.0 ? -y : (x > 0.0 ? y : x);
 }
 
+double sqrt_real(double x) {
+  if (!(x > 0.0) || x > 0x1.fffffffffffffp+1023)
+    return x == 0.0 || x > 0.0 ? x : from_bits(0x7ff8000000000000u);
+  const bool is_small = x < 0x1p-900;
+  if (is_small) x *= 0x1p200;
+  // Half the exponent, then Newton: each step doubles the digits.
+  double y = from_bits((to_bits(x) >> 1) + (uint64_t{511} << 52) + (uint64_t{1} << 51));
+  for (int i = 0; i < 6; ++i) y = 0.5 * (y + x / y);
+  return is_small ? y * 0x1p-100 : y;
+}
+
+double log_real(double x) {
+  if (x > 0.0 && x <= 0x1.fffffffffffffp+1023) return log2_real(x) * 0.69314718055994531;
+  if (x == 0.0) return -std::numeric_limits<double>::infinity();
+  return x > 0.0 ? x : from_bits(0x7ff8000000000000u);
+}
+
 }  // namespace intaglio

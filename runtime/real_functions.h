@@ -12,5 +12,8 @@ double round_even(double x);  // nearest integer, half to even, |x| < 2^51
 double sigmoid_real(double x);  // 1 / (1 + exp(-x))
 double tanh_real(double x);     // absolute error below 1e-13
 double erf_real(double x);      // the error function; relative error below 1e-13
+double sqrt_real(double x);     // within 1 ulp; NaN below 0
+double log_real(
+    double x);  // relative error below 1e-13 but near 1, absolute there; -infinity at 0, NaN below
 
 }  // namespace intaglio

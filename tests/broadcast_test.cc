@@ -1,11 +1,13 @@
-// Addition, subtraction and multiplication with every way of repeating an operand, element by element.
+// Arithmetic of two tensors with every way of repeating an operand, element by element.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/requant.h"
 #include "runtime/add_params.h"
 #include "tests/support/float_bits.h"
+#include "tests/support/one_node.h"
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
@@ -77,12 +79,19 @@ TEST_CASE("FP32: each operation once, then the clamp") {
     const std::vector<float> a = random.reals(elements(c.a), -4.0f, 4.0f),
                              b = random.reals(elements(c.b), -4.0f, 4.0f);
     std::vector<float> sum(elements(c.y)), difference(sum.size()), product(sum.size());
+    std::vector<float> quotient(sum.size()), larger(sum.size()), smaller(sum.size());
     for (size_t i = 0; i < sum.size(); ++i) {
       const float p = a[source(i, c.y, c.a)], q = b[source(i, c.y, c.b)];
       sum[i] = std::min(p + q, 5.0f) + 0.0f;
       difference[i] = std::min(p - q, 5.0f) + 0.0f;
       product[i] = std::min(p * q, 5.0f) + 0.0f;
+      quotient[i] = std::min(p / q, 5.0f) + 0.0f;
+      larger[i] = std::min(std::max(p, q), 5.0f) + 0.0f;
+      smaller[i] = std::min(p, q) + 0.0f;
     }
+    REQUIRE(bits_of(run_binary(Op::kDiv, c, a, b, scales, zeros)) == bits_of(quotient));
+    REQUIRE(bits_of(run_binary(Op::kMaximum, c, a, b, scales, zeros)) == bits_of(larger));
+    REQUIRE(bits_of(run_binary(Op::kMinimum, c, a, b, scales, zeros)) == bits_of(smaller));
     REQUIRE(bits_of(run_binary(Op::kAdd, c, a, b, scales, zeros)) == bits_of(sum));
     REQUIRE(bits_of(run_binary(Op::kSub, c, a, b, scales, zeros)) == bits_of(difference));
     REQUIRE(bits_of(run_binary(Op::kMul, c, a, b, scales, zeros)) == bits_of(product));
@@ -112,6 +121,54 @@ TEST_CASE("int8: the same element of each operand, in its own role") {
     REQUIRE(run_binary(Op::kAdd, c, a, b, scales, z) == sum);
     REQUIRE(run_binary(Op::kSub, c, a, b, scales, z) == difference);
     REQUIRE(run_binary(Op::kMul, c, a, b, scales, z) == product);
+  }
+}
+
+// The quotient in double, which a float's two roundings must meet but near a half.
+TEST_CASE("int8 division: rounded quotients, and the ends of the range where the divisor is 0") {
+  Random random(5);
+  int32_t compared = 0;
+  for (int32_t trial = 0; trial < 200; ++trial) {
+    const Case c = draw(random);
+    const float scales[3] = {random.real(0.01f, 0.1f), random.real(0.01f, 0.1f), random.real(0.02f, 0.1f)};
+    const int32_t z[3] = {random.between(-128, 127), random.between(-128, 127), random.between(-128, 127)};
+    const std::vector<int8_t> a = random.codes(elements(c.a)), b = random.codes(elements(c.b));
+    const std::vector<int8_t> y = run_binary(Op::kDiv, c, a, b, scales, z);
+    for (size_t i = 0; i < y.size(); ++i) {
+      const int32_t v = a[source(i, c.y, c.a)] - z[0], w = b[source(i, c.y, c.b)] - z[1];
+      if (w == 0) {
+        REQUIRE(y[i] == (v == 0 ? z[2] : v < 0 ? -128 : 127));
+        continue;
+      }
+      const double exact = static_cast<double>(scales[0]) * v / (static_cast<double>(scales[1]) * w) /
+                           static_cast<double>(scales[2]);
+      if (std::fabs(exact - std::floor(exact) - 0.5) < 1e-4) continue;
+      REQUIRE(y[i] == std::clamp(std::nearbyint(exact) + z[2], -128.0, 127.0));
+      ++compared;
+    }
+  }
+  CHECK(compared > 10000);
+}
+
+TEST_CASE("int8 maximum and minimum: codes of one scale; another scale is refused") {
+  Random random(6);
+  const float scales[3] = {0.5f, 0.5f, 0.5f};
+  const int32_t z[3] = {7, 7, 7};
+  for (int32_t trial = 0; trial < 100; ++trial) {
+    const Case c = draw(random);
+    const std::vector<int8_t> a = random.codes(elements(c.a)), b = random.codes(elements(c.b));
+    std::vector<int8_t> larger(elements(c.y)), smaller(larger.size());
+    for (size_t i = 0; i < larger.size(); ++i) {
+      larger[i] = std::max(a[source(i, c.y, c.a)], b[source(i, c.y, c.b)]);
+      smaller[i] = std::min(a[source(i, c.y, c.a)], b[source(i, c.y, c.b)]);
+    }
+    REQUIRE(run_binary(Op::kMaximum, c, a, b, scales, z) == larger);
+    REQUIRE(run_binary(Op::kMinimum, c, a, b, scales, z) == smaller);
+  }
+  for (const Op op : {Op::kMaximum, Op::kMinimum}) {
+    test::OneNode m;
+    m.node(op, {m.s8({2}), m.s8({2}, 0.25f)}, m.s8({2}));
+    m.check(Status::kQuantizationMismatch);
   }
 }
 

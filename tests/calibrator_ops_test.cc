@@ -136,8 +136,9 @@ void check(const Dims& dims, const Middle& middle, const std::vector<Op>& expect
 }
 
 TEST_CASE("functions of one variable become lookups") {
-  for (const Op op : {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kHardSigmoid, Op::kSwish,
-                      Op::kGelu, Op::kExp, Op::kAbs, Op::kClamp}) {
+  for (const Op op :
+       {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kHardSigmoid, Op::kSwish, Op::kGelu,
+        Op::kExp, Op::kAbs, Op::kClamp, Op::kErf, Op::kElu, Op::kSoftplus, Op::kMish, Op::kGeluTanh}) {
     CAPTURE(static_cast<int>(op));
     const auto set = [](ModelBuilder&, NodeOptions& o) {
       o.alpha = 0.2f;
@@ -145,6 +146,41 @@ TEST_CASE("functions of one variable become lookups") {
       o.clamp_min = -1.0f;
     };
     check(kStem, one(op, set), {Op::kLookup}, op == Op::kExp ? 25.0 : 30.0);
+  }
+}
+
+TEST_CASE("functions of positive numbers become lookups") {
+  for (const Op op : {Op::kSqrt, Op::kRsqrt, Op::kReciprocal, Op::kLog}) {
+    CAPTURE(static_cast<int>(op));
+    const auto softly = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t s = b.tensor("positive", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
+      b.node(Op::kSigmoid, {x}, {s});
+      b.node(op, {s}, {y});
+      return y;
+    };
+    check(kStem, softly, {Op::kLookup, Op::kLookup}, 20.0);
+  }
+}
+
+TEST_CASE("rows of unit length; quotients, and the larger and smaller of two") {
+  check(kStem, one(Op::kL2Normalize), {Op::kL2Normalize}, 28.0);
+  for (const Op op : {Op::kDiv, Op::kMaximum, Op::kMinimum}) {
+    CAPTURE(static_cast<int>(op));
+    const auto with = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t s = b.tensor("second", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
+      NodeOptions& line = b.node(Op::kHardSigmoid, {x}, {s}).options;  // some way from 0
+      line.alpha = 0.03f;
+      line.beta = 0.5f;
+      b.node(op, {x, s}, {y});
+      return y;
+    };
+    CHECK(round_trip(kStem, with).decibels > 22.0);
+    const auto by_constant = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
+      const int32_t y = b.tensor("middle", DType::kF32, dims), c = constant(b, "c", {12}, 0.5f, 2.0f, 5);
+      b.node(op, {x, c}, {y});
+      return y;
+    };
+    CHECK(round_trip(kStem, by_constant).decibels > 25.0);
   }
 }
 

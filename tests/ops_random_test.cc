@@ -15,9 +15,10 @@ using test::ModelBuilder;
 using test::Random;
 using test::RunningModel;
 
-constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,    Op::kConcat,   Op::kPad,
-                       Op::kStridedSlice, Op::kGather,  Op::kResize, Op::kLookup,   Op::kPRelu,
-                       Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,   Op::kTranspose};
+constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,        Op::kConcat,    Op::kPad,
+                       Op::kStridedSlice, Op::kGather,  Op::kResize,     Op::kLookup,    Op::kPRelu,
+                       Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,       Op::kTranspose, Op::kDiv,
+                       Op::kMaximum,      Op::kMinimum, Op::kL2Normalize};
 
 // Mostly small and near the truth; now and then anything.
 int32_t any_number(Random& random, int32_t most) {
@@ -56,7 +57,8 @@ Made make(Random& random, Op op) {
   std::vector<int32_t> inputs = {b.tensor("x", dtype, x, scale)};
   b.input(inputs[0]);
   made.input_bytes.push_back(elements(x) * element_bytes(dtype));
-  const bool binary = op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kConcat;
+  const bool binary = op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kConcat ||
+                      op == Op::kDiv || op == Op::kMaximum || op == Op::kMinimum;
   if (binary) {
     inputs.push_back(b.tensor("second", dtype, second, scale));
     b.input(inputs[1]);
@@ -77,7 +79,8 @@ Made make(Random& random, Op op) {
     inputs.push_back(
         b.constant("table", DType::kS8, {tables, 256}, random.codes(256 * static_cast<size_t>(tables))));
   }
-  if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid)
+  if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid ||
+      op == Op::kL2Normalize)
     if (!random.one_in(10)) y = x;
   const int32_t ty = b.tensor("y", dtype, y, scale);
   NodeOptions& o = b.node(op, inputs, {ty}).options;

@@ -28,7 +28,24 @@ TEST_CASE("sigmoid, tanh and the error function within 1e-13") {
   }
 }
 
+TEST_CASE("square root and logarithm, of all magnitudes") {
+  for (int32_t i = -4200; i <= 4000; ++i) {
+    const double x = std::ldexp(1.0 + 0.37 * (i & 1) + 0.11 * (i & 3), i / 4);
+    const long double root = std::sqrt(static_cast<long double>(x));
+    REQUIRE(distance(sqrt_real(x), root) <= 3e-16 * static_cast<double>(root));
+    REQUIRE(distance(log_real(x), std::log(static_cast<long double>(x))) <=
+            1e-13 * std::fabs(std::log(x)) + 1e-13);
+  }
+}
+
 TEST_CASE("their ends") {
+  CHECK(sqrt_real(0.0) == 0.0);
+  CHECK(std::isnan(sqrt_real(-1.0)));
+  CHECK(std::isnan(sqrt_real(std::nan(""))));
+  CHECK(std::isinf(sqrt_real(std::numeric_limits<double>::infinity())));
+  CHECK(log_real(1.0) == 0.0);
+  CHECK(log_real(0.0) == -std::numeric_limits<double>::infinity());
+  CHECK(std::isnan(log_real(-1.0)));
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double far : {800.0, infinity}) {
     CHECK(sigmoid_real(far) == 1.0);

@@ -207,7 +207,8 @@ TEST_CASE("resize") {
 
 TEST_CASE("functions of one variable") {
   for (const Op op : {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kHardSigmoid, Op::kSwish,
-                      Op::kGelu, Op::kExp, Op::kAbs}) {
+                      Op::kGelu, Op::kExp, Op::kAbs, Op::kSqrt, Op::kRsqrt, Op::kReciprocal, Op::kLog,
+                      Op::kErf, Op::kElu, Op::kSoftplus, Op::kMish, Op::kGeluTanh}) {
     const auto refuse = [op](Status status, int64_t value, int64_t limit, const Dims& y, float alpha,
                              float beta) {
       OneNode m;

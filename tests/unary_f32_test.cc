@@ -25,7 +25,10 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kAlpha = 0.2f, kBeta = 0.5f;
 constexpr UnaryF32 kFunctions[] = {UnaryF32::kLeakyRelu, UnaryF32::kSigmoid,     UnaryF32::kTanh,
                                    UnaryF32::kHardSwish, UnaryF32::kHardSigmoid, UnaryF32::kSwish,
-                                   UnaryF32::kGelu,      UnaryF32::kExp,         UnaryF32::kAbs};
+                                   UnaryF32::kGelu,      UnaryF32::kExp,         UnaryF32::kAbs,
+                                   UnaryF32::kSqrt,      UnaryF32::kRsqrt,       UnaryF32::kReciprocal,
+                                   UnaryF32::kLog,       UnaryF32::kErf,         UnaryF32::kElu,
+                                   UnaryF32::kSoftplus,  UnaryF32::kMish,        UnaryF32::kGeluTanh};
 
 long double exact(UnaryF32 function, float v) {
   const auto x = static_cast<long double>(v);
@@ -49,8 +52,32 @@ long double exact(UnaryF32 function, float v) {
       return std::exp(x);
     case UnaryF32::kAbs:
       return std::fabs(x);
+    case UnaryF32::kSqrt:
+      return std::sqrt(x);
+    case UnaryF32::kRsqrt:
+      return 1 / std::sqrt(x);
+    case UnaryF32::kReciprocal:
+      return 1 / x;
+    case UnaryF32::kLog:
+      return std::log(x);
+    case UnaryF32::kErf:
+      return std::erf(x);
+    case UnaryF32::kElu:
+      return x > 0 ? x : static_cast<long double>(kAlpha) * std::expm1(x);
+    case UnaryF32::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    case UnaryF32::kMish:
+      return x * std::tanh(x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)));
+    case UnaryF32::kGeluTanh: {
+      const long double u = std::sqrt(8 / std::acos(-1.0L)) * (x + 0.044715L * x * x * x);
+      return x / (1 + std::exp(-u));
+    }
   }
   return 0;
+}
+
+bool is_of_positives(UnaryF32 function) {
+  return function == UnaryF32::kSqrt || function == UnaryF32::kRsqrt || function == UnaryF32::kLog;
 }
 
 std::vector<float> run(UnaryF32 function, const std::vector<float>& x, int32_t kernel) {
@@ -79,13 +106,15 @@ TEST_CASE("near the exact functions") {
     double worst = 0.0;
     for (size_t i = 0; i < x.size(); ++i) {
       if (function == UnaryF32::kExp && x[i] > 88.0f) continue;
+      if (is_of_positives(function) && x[i] <= 0.0f) continue;
+      if (function == UnaryF32::kReciprocal && std::fabs(x[i]) < 1e-38f) continue;
       const long double e = exact(function, x[i]);
       // Relative where the result is not near 0; absolute there: a code of int8 is 1/256.
       const long double error = std::fabs(static_cast<long double>(y[i]) - e) / (std::fabs(e) + 1e-4L);
       worst = std::max(worst, static_cast<double>(error));
     }
     MESSAGE("largest error: " << worst);
-    CHECK(worst < (function == UnaryF32::kGelu ? 2e-6 : 1e-6));
+    CHECK(worst < (function == UnaryF32::kGelu || function == UnaryF32::kGeluTanh ? 2e-6 : 1e-6));
   }
 }
 
@@ -118,11 +147,32 @@ TEST_CASE("every kernel gives the scalar kernel's bits, at every length, in plac
   }
 }
 
+TEST_CASE("the square root is the rounded one: every mantissa, and every exponent") {
+  const auto check = [](const std::vector<float>& x) {
+    const std::vector<float> y = run(UnaryF32::kSqrt, x, unary_f32_select(cpu_isa() & kCompiledIsa));
+    for (size_t i = 0; i < x.size(); ++i) {
+      CAPTURE(x[i]);
+      if (bits_of(y[i]) != bits_of(std::sqrt(x[i]))) FAIL("not the rounded root");
+    }
+  };
+  std::vector<float> x;
+  for (uint32_t bits = 0x3f800000u; bits < 0x40800000u; ++bits) {  // 1 to 4: the pattern repeats
+    x.push_back(f32_from_bits(bits));
+    if (x.size() == 65536 || bits + 1 == 0x40800000u) {
+      check(x);
+      x.clear();
+    }
+  }
+  for (uint32_t bits = 0; bits <= 0x7f800000u; bits += 3989) x.push_back(f32_from_bits(bits));
+  check(x);
+}
+
 TEST_CASE("one NaN, no negative zero; infinities") {
   for (const UnaryF32 function : kFunctions) {
     CAPTURE(static_cast<int>(function));
     for (const uint32_t nan : {0x7fc00000u, 0xffc00001u})
       CHECK(bits_of(run(function, {f32_from_bits(nan)}, scalar())[0]) == 0x7fc00000u);
+    if (function == UnaryF32::kReciprocal || function == UnaryF32::kRsqrt) continue;
     const std::vector<float> zeros = run(function, {-0.0f, 0.0f}, scalar());
     CHECK(bits_of(zeros[0]) == bits_of(zeros[1]));
     for (const float v : run(function, arguments(), scalar())) REQUIRE(bits_of(v) != 0x80000000u);
@@ -134,6 +184,17 @@ TEST_CASE("one NaN, no negative zero; infinities") {
   CHECK(run(UnaryF32::kExp, ends, scalar()) == std::vector<float>{0, 0, kInf, kInf});
   CHECK(run(UnaryF32::kGelu, {-200.0f, 200.0f}, scalar()) == std::vector<float>{0, 200});
   CHECK(run(UnaryF32::kSwish, {-200.0f, 200.0f}, scalar()) == std::vector<float>{0, 200});
+  CHECK(run(UnaryF32::kGeluTanh, {-200.0f, 200.0f}, scalar()) == std::vector<float>{0, 200});
+  CHECK(run(UnaryF32::kMish, {-200.0f, 200.0f, kInf}, scalar()) == std::vector<float>{0, 200, kInf});
+  CHECK(run(UnaryF32::kSoftplus, ends, scalar()) == std::vector<float>{0, 0, 200, kInf});
+  CHECK(run(UnaryF32::kElu, ends, scalar()) == std::vector<float>{-kAlpha, -kAlpha, 200, kInf});
+  CHECK(run(UnaryF32::kErf, ends, scalar()) == std::vector<float>{-1, -1, 1, 1});
+  CHECK(run(UnaryF32::kLog, {0.0f, 1.0f, kInf}, scalar()) == std::vector<float>{-kInf, 0, kInf});
+  CHECK(run(UnaryF32::kRsqrt, {0.0f, 4.0f, kInf}, scalar()) == std::vector<float>{kInf, 0.5f, 0});
+  CHECK(run(UnaryF32::kReciprocal, {-kInf, -4.0f, 0.0f, kInf}, scalar()) ==
+        std::vector<float>{0, -0.25f, kInf, 0});
+  for (const UnaryF32 function : {UnaryF32::kSqrt, UnaryF32::kRsqrt, UnaryF32::kLog})
+    CHECK(bits_of(run(function, {-1e-30f}, scalar())[0]) == 0x7fc00000u);
   CHECK(run(UnaryF32::kHardSwish, {-200.0f, -3.0f, 3.0f}, scalar()) == std::vector<float>{0, 0, 3});
 }
 
@@ -142,7 +203,7 @@ TEST_CASE("these bits, on every machine") {
   for (const UnaryF32 function : kFunctions)
     for (const float v : run(function, arguments(), scalar()))
       for (int32_t i = 0; i < 32; i += 8) digest = (digest ^ (bits_of(v) >> i & 0xffu)) * 16777619u;
-  CHECK(digest == 2052014592u);
+  CHECK(digest == 3977377449u);
 }
 
 }  // namespace

@@ -78,4 +78,20 @@ void for_each_run(const Broadcast& t, const Executor& executor, Body body) {
   });
 }
 
+// The same on a node's own tensors: calls body(large, small, y, rows, n, swapped); one row of n elements of
+// the smaller operand serves every row.
+template <typename T, typename Body>
+void for_each_row_pair(const NodeView& node, const NodeRun& run, Body body) {
+  const auto* const a = run.input<T>(node, 0);
+  const auto* const b = run.input<T>(node, 1);
+  auto* const y = run.output<T>(node);
+  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
+  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
+    const T* const large = (r.swapped ? b : a) + r.large;
+    const T* const small = (r.swapped ? a : b) + r.small;
+    if (r.one) return body(large, small, y + r.y, r.rows * r.n, 1, r.swapped);
+    body(large, small, y + r.y, r.rows, r.n, r.swapped);
+  });
+}
+
 }  // namespace intaglio

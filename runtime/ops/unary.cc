@@ -25,8 +25,16 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   return kNoError;
 }
 
-template <UnaryF32 Function>
+// The operators stand in the kernels' order.
+UnaryF32 function_of(Op op) {
+  constexpr int32_t kFirst = static_cast<int32_t>(Op::kLeakyRelu);
+  static_assert(static_cast<int32_t>(Op::kAbs) - kFirst == static_cast<int32_t>(UnaryF32::kAbs) &&
+                static_cast<int32_t>(Op::kGeluTanh) - kFirst == static_cast<int32_t>(UnaryF32::kGeluTanh));
+  return static_cast<UnaryF32>(static_cast<int32_t>(op) - kFirst);
+}
+
 void run(const NodeView& node, const NodeRun& run) {
+  const UnaryF32 function = function_of(node.info.op);
   const NodeOptions& o = node.info.options;
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<float>(node);
@@ -34,7 +42,7 @@ void run(const NodeView& node, const NodeRun& run) {
   // An element costs some four times an addition.
   for_pieces(*run.executor, node.output().shape.elements(), kPieceWork / 4,
              [&](int32_t first, int32_t count) {
-               kernel({Function, o.alpha, o.beta, x + first, y + first, count});
+               kernel({function, o.alpha, o.beta, x + first, y + first, count});
              });
 }
 
@@ -55,6 +63,22 @@ double swish(const NodeOptions&, double x) { return x * sigmoid_real(x); }
 double gelu(const NodeOptions&, double x) { return 0.5 * x * (1.0 + erf_real(x * 0.70710678118654752)); }
 double exponential(const NodeOptions&, double x) { return exp_real(x); }
 double magnitude(const NodeOptions&, double x) { return x < 0.0 ? -x : x; }
+
+double square_root(const NodeOptions&, double x) { return sqrt_real(x); }
+double reciprocal_square_root(const NodeOptions&, double x) { return 1.0 / sqrt_real(x); }
+double reciprocal(const NodeOptions&, double x) { return 1.0 / x; }
+double logarithm(const NodeOptions&, double x) { return log_real(x); }
+double error_function(const NodeOptions&, double x) { return erf_real(x); }
+double elu(const NodeOptions& o, double x) {
+  return x > 0.0 ? x : static_cast<double>(o.alpha) * (exp_real(x) - 1.0);
+}
+double softplus(const NodeOptions&, double x) {
+  return (x > 0.0 ? x : 0.0) + log_real(1.0 + exp_real(x < 0.0 ? x : -x));
+}
+double mish(const NodeOptions& o, double x) { return x * tanh_real(softplus(o, x)); }
+double gelu_tanh(const NodeOptions&, double x) {
+  return x * sigmoid_real(1.5957691216057308 * (x + 0.044715 * x * x * x));
+}
 
 using Unary = double (*)(const NodeOptions& options, double x);
 
@@ -78,27 +102,32 @@ constexpr QuantRule fixed(Unary function, float scale, int32_t zero_point) {
   return rule;
 }
 
-template <UnaryF32 Function>
 constexpr OpDef define(Op op, const QuantRule& rule) {
-  return {op, DType::kF32, 0, rule, plan, nullptr, run<Function>, kernel_name};
+  return {op, DType::kF32, 0, rule, plan, nullptr, run, kernel_name};
 }
 
 }  // namespace
 
 extern const OpDef kLeakyReluF32, kSigmoidF32, kTanhF32, kHardSwishF32, kHardSigmoidF32, kSwishF32, kGeluF32,
-    kExpF32, kAbsF32;
-const OpDef kLeakyReluF32 =
-    define<UnaryF32::kLeakyRelu>(Op::kLeakyRelu, observed(leaky_relu, SignRule::kKeeps));
-const OpDef kSigmoidF32 =
-    define<UnaryF32::kSigmoid>(Op::kSigmoid, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
-const OpDef kTanhF32 = define<UnaryF32::kTanh>(Op::kTanh, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
-const OpDef kHardSwishF32 =
-    define<UnaryF32::kHardSwish>(Op::kHardSwish, observed(hard_swish, SignRule::kKeeps));
-const OpDef kHardSigmoidF32 =
-    define<UnaryF32::kHardSigmoid>(Op::kHardSigmoid, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
-const OpDef kSwishF32 = define<UnaryF32::kSwish>(Op::kSwish, observed(swish, SignRule::kKeeps));
-const OpDef kGeluF32 = define<UnaryF32::kGelu>(Op::kGelu, observed(gelu, SignRule::kKeeps));
-const OpDef kExpF32 = define<UnaryF32::kExp>(Op::kExp, observed(exponential, SignRule::kNonNegative));
-const OpDef kAbsF32 = define<UnaryF32::kAbs>(Op::kAbs, observed(magnitude, SignRule::kNonNegative));
+    kExpF32, kAbsF32, kSqrtF32, kRsqrtF32, kReciprocalF32, kLogF32, kErfF32, kEluF32, kSoftplusF32, kMishF32,
+    kGeluTanhF32;
+const OpDef kLeakyReluF32 = define(Op::kLeakyRelu, observed(leaky_relu, SignRule::kKeeps));
+const OpDef kSigmoidF32 = define(Op::kSigmoid, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kTanhF32 = define(Op::kTanh, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
+const OpDef kHardSwishF32 = define(Op::kHardSwish, observed(hard_swish, SignRule::kKeeps));
+const OpDef kHardSigmoidF32 = define(Op::kHardSigmoid, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kSwishF32 = define(Op::kSwish, observed(swish, SignRule::kKeeps));
+const OpDef kGeluF32 = define(Op::kGelu, observed(gelu, SignRule::kKeeps));
+const OpDef kExpF32 = define(Op::kExp, observed(exponential, SignRule::kNonNegative));
+const OpDef kAbsF32 = define(Op::kAbs, observed(magnitude, SignRule::kNonNegative));
+const OpDef kSqrtF32 = define(Op::kSqrt, observed(square_root, SignRule::kNonNegative));
+const OpDef kRsqrtF32 = define(Op::kRsqrt, observed(reciprocal_square_root, SignRule::kNonNegative));
+const OpDef kReciprocalF32 = define(Op::kReciprocal, observed(reciprocal, SignRule::kKeeps));
+const OpDef kLogF32 = define(Op::kLog, observed(logarithm, SignRule::kAny));
+const OpDef kErfF32 = define(Op::kErf, fixed(error_function, 1.0f / 128.0f, 0));
+const OpDef kEluF32 = define(Op::kElu, observed(elu, SignRule::kKeeps));
+const OpDef kSoftplusF32 = define(Op::kSoftplus, observed(softplus, SignRule::kNonNegative));
+const OpDef kMishF32 = define(Op::kMish, observed(mish, SignRule::kKeeps));
+const OpDef kGeluTanhF32 = define(Op::kGeluTanh, observed(gelu_tanh, SignRule::kKeeps));
 
 }  // namespace intaglio

@@ -44,8 +44,21 @@ enum class Op : uint16_t {
   kGelu = 29,
   kExp = 30,
   kAbs = 31,
+  kSqrt = 32,
+  kRsqrt = 33,
+  kReciprocal = 34,
+  kLog = 35,
+  kErf = 36,
+  kElu = 37,
+  kSoftplus = 38,
+  kMish = 39,
+  kGeluTanh = 40,
+  kDiv = 41,
+  kMaximum = 42,
+  kMinimum = 43,
+  kL2Normalize = 44,
 };
-inline constexpr int32_t kOpCount = 32;
+inline constexpr int32_t kOpCount = 45;
 
 inline constexpr uint16_t kFormatVersion = 0;   // of files that this library writes, and the newest it reads
 inline constexpr size_t kModelAlignment = 16;   // of the first byte of a model
@@ -97,7 +110,8 @@ struct NodeOptions {
   Span<const int32_t> begin;        // of each axis. Pad: elements put before; StridedSlice: first index
   Span<const int32_t> strides;      // StridedSlice: step of each axis, not 0; below 0 it walks back
   Resample resample;                // Resize
-  float alpha = 0.0f;               // LeakyRelu: slope below 0; HardSigmoid: alpha * x + beta
+  float alpha =
+      0.0f;  // LeakyRelu, Elu: slope below 0; HardSigmoid: alpha * x + beta; L2Normalize: least norm
   float beta = 0.0f;
   float pad_value = 0.0f;  // Pad: the real number that it writes
   int32_t add_bits = 15;   // int8 Add, Sub: bits of the larger multiplier, 15 to 20

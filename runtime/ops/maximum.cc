@@ -1,0 +1,67 @@
+// The larger, and the smaller, of two tensors' elements, each tensor repeated where it is smaller. In int8
+// all three tensors have one scale and zero point, so that codes compare as their values do.
+#include "kernels/eltwise_f32.h"
+#include "kernels/eltwise_s8.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/checks.h"
+
+namespace intaglio {
+namespace {
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_output_s8(node));
+  const Quantization out = node.output().quantization;
+  for (const int32_t i : {0, 1}) {
+    ITG_TRY(check_input_s8(node, i));
+    const Quantization in = node.input(i).quantization;
+    if (in.scales[0] != out.scales[0] || in.zero_point != out.zero_point)
+      return node.input_error(Status::kQuantizationMismatch, i, in.zero_point, out.zero_point);
+  }
+  ITG_TRY(check_clamp_codes(node));
+  return check_broadcast(node);
+}
+
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_clamp_reals(node));
+  return check_broadcast(node);
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  const auto lo = static_cast<int8_t>(node.info.options.clamp_lo);
+  const auto hi = static_cast<int8_t>(node.info.options.clamp_hi);
+  const auto choose = node.info.op == Op::kMaximum ? max_rows_s8 : min_rows_s8;
+  for_each_row_pair<int8_t>(
+      node, run, [&](const int8_t* large, const int8_t* small, int8_t* y, int32_t rows, int32_t n, bool) {
+        choose(large, small, y, rows, n, lo, hi);
+      });
+}
+
+void run_f32(const NodeView& node, const NodeRun& run) {
+  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const auto choose = node.info.op == Op::kMaximum ? max_rows_f32 : min_rows_f32;
+  for_each_row_pair<float>(
+      node, run, [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool) {
+        choose(large, small, y, rows, n, clamp);
+      });
+}
+
+constexpr QuantRule quant_rule() {
+  QuantRule rule;
+  rule.inputs_as_output = true;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpDef kMaximumS8, kMaximumF32, kMinimumS8, kMinimumF32;
+const OpDef kMaximumS8 = {Op::kMaximum, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kMaximumF32 = {Op::kMaximum, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMinimumS8 = {Op::kMinimum, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kMinimumF32 = {Op::kMinimum, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+
+}  // namespace intaglio
