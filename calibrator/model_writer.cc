@@ -51,7 +51,9 @@ class Writer {
     model.add_plan(plan);
     if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
     if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
-    schema::FinishModelBuffer(builder_, model.Finish());
+    const auto root = model.Finish();
+    builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
+    schema::FinishModelBuffer(builder_, root);
 
     uint8_t* const bytes = builder_.GetBufferPointer();
     const size_t size = builder_.GetSize();

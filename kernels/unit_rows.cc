@@ -1,4 +1,4 @@
-#include "kernels/l2_normalize.h"
+#include "kernels/unit_rows.h"
 
 #include "kernels/sqrt_f32.h"
 
