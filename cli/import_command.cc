@@ -1,5 +1,6 @@
 // intaglio import: a network of another format to a model file.
 #include <charconv>
+#include <filesystem>
 
 #include "calibrator/model_writer.h"
 #include "cli/command.h"
@@ -17,6 +18,7 @@ struct ImportArguments {
   std::string mean, norm, color, resize;
   int32_t batch = 1;
   std::vector<std::string> shapes;
+  bool external_data = false;
 };
 
 constexpr const char* kFooter =
@@ -126,6 +128,10 @@ void print_tensors(const char* title, const Model& model, Span<const int32_t> te
 Outcome<Done> run_import(const ImportArguments& arguments) {
   ImportOptions options;
   options.batch = arguments.batch;
+  if (arguments.external_data) {
+    const auto folder = std::filesystem::path(arguments.network).parent_path();
+    options.external_data_folder = folder.empty() ? "." : folder.string();
+  }
   if (auto step = read_preprocessing(arguments, options); !step) return step.failure();
   if (auto step = read_shapes(arguments, options); !step) return step.failure();
   if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
@@ -192,6 +198,8 @@ Command add_import_command(CLI::App& parent) {
                   "dimensions of an input, in the network's own layout; may be repeated")
       ->type_name("NAME=1,3,224,224")
       ->allow_extra_args(false);
+  app->add_flag("--external-data", arguments->external_data,
+                "read weights that an ONNX network keeps in files of its own folder");
   return make_command(app, arguments, run_import);
 }
 

@@ -9,6 +9,8 @@ namespace intaglio::importers {
 const char* draft_op_name(Op op) {
   if (op == kBatchNorm) return "BatchNormalization";
   if (op == kPad) return "Pad";
+  if (op == kSpaceToBatch) return "SpaceToBatch";
+  if (op == kBatchToSpace) return "BatchToSpace";
   return op_name(op);
 }
 

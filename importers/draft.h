@@ -18,6 +18,11 @@ using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Tr
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
 inline constexpr Op kPad{0x8001};  // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
 
+// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: `strides` are the block's sides,
+// `pads_before` and `pads_after` what is padded first, or cropped last.
+inline constexpr Op kSpaceToBatch{0x8002};
+inline constexpr Op kBatchToSpace{0x8003};
+
 const char* draft_op_name(Op op);
 
 struct DraftTensor {
@@ -133,6 +138,24 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
 // What `begin` on and each step from it, as many as `shape` has, gives of x.
 int32_t add_slice(Draft& draft, std::string name, std::string source, int32_t x, std::vector<int32_t> begin,
                   std::vector<int32_t> strides, const Shape& shape);
+
+// Elements of one axis by their indices: a Gather with a constant.
+int32_t add_gather(Draft& draft, std::string name, std::string source, int32_t x, int32_t axis,
+                   const std::vector<int32_t>& indices);
+// Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated)
+// or edge (nothing else is repeated).
+enum class Mirror { kReflect, kSymmetric, kEdge };
+int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                       const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror);
+// The maximum over axes that lie side by side (those of size 1 aside): a MaxPool. `shape` is the result's.
+int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                         const std::vector<int32_t>& axes, const Shape& shape);
+// Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,
+// column, channel), or (channel, row, column) with `channel_first`.
+int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block, bool channel_first);
+int32_t add_space_to_depth(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block);
 
 // --- changing ---------------------------------------------------------------------------------------
 

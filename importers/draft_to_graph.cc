@@ -55,7 +55,8 @@ void check_constants(const Draft& draft, Problems& problems) {
 // A constant operand comes second: a node that stands in place of its input takes the first.
 void put_constants_second(Draft& draft) {
   for (DraftNode& node : draft.nodes)
-    if ((node.op == Op::kAdd || node.op == Op::kMul) && draft.tensor(node.inputs[0]).constant)
+    if ((node.op == Op::kAdd || node.op == Op::kMul || node.op == Op::kMaximum || node.op == Op::kMinimum) &&
+        draft.tensor(node.inputs[0]).constant)
       std::swap(node.inputs[0], node.inputs[1]);
 }
 

@@ -30,6 +30,9 @@ struct ImportOptions {
   int32_t batch = 1;  // of inputs whose first dimension is open, and of those where it is 1
   std::vector<InputShape> shapes;
   std::optional<ImagePreprocessing> image;
+  // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
+  // refused.
+  std::string external_data_folder;
 };
 
 struct ImportReport {

@@ -53,9 +53,15 @@ void import_onnx_unary(OnnxOp& op) {
     const char* source;
     Op op;
   } kFunctions[] = {{"Abs", Op::kAbs},
+                    {"Erf", Op::kErf},
                     {"Exp", Op::kExp},
                     {"HardSwish", Op::kHardSwish},
+                    {"Log", Op::kLog},
+                    {"Mish", Op::kMish},
+                    {"Reciprocal", Op::kReciprocal},
                     {"Sigmoid", Op::kSigmoid},
+                    {"Softplus", Op::kSoftplus},
+                    {"Sqrt", Op::kSqrt},
                     {"Tanh", Op::kTanh}};
   for (const auto& function : kFunctions)
     if (op.source() == function.source) add_unary(op, function.op);
@@ -66,6 +72,32 @@ void import_onnx_hard_sigmoid(OnnxOp& op) {
   DraftNode& node = add_unary(op, Op::kHardSigmoid);
   node.alpha = alpha;
   node.beta = beta;
+}
+
+void import_onnx_elu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 1.0f);
+  add_unary(op, Op::kElu).alpha = alpha;
+}
+
+// Of opset 20, and onnxruntime's own: Gelu by the error function, FastGelu by tanh.
+void import_onnx_gelu(OnnxOp& op) {
+  if (op.has_input(1)) fail("a bias is not supported");
+  const std::string kind = op.string("approximate", "none");
+  if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
+  const bool by_tanh = kind == "tanh" || op.source() == "FastGelu";
+  const int32_t x = op.activation(0);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(by_tanh ? Op::kGeluTanh : Op::kGelu, {x}, y);
+  op.set_output(y);
+}
+
+// Between reals only: results are float throughout.
+void import_onnx_cast(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int64_t to = op.integer("to", 0);
+  op.ignore("saturate");
+  if (!is_onnx_real(to)) fail("it casts an activation to element type ", to, "; only float (1) is supported");
+  op.set_output(op.activation(0));
 }
 
 void import_onnx_leaky_relu(OnnxOp& op) {
@@ -104,7 +136,9 @@ void import_onnx_identity(OnnxOp& op) {
   op.ignore("seed");
   op.ignore("is_test");
   if (op.is_constant(0)) fail("it copies a constant");
-  op.set_output(op.activation(0));
+  if (op.has_input(2) && op.integers(2).values != std::vector<int64_t>{0})
+    fail("it is in training mode; export the model for inference");
+  op.set_output(op.activation_or_codes(0));
 }
 
 void import_onnx_softmax(OnnxOp& op) {
@@ -126,12 +160,7 @@ void import_onnx_softmax(OnnxOp& op) {
     const int32_t input = same ? x : add_reshape(op.draft(), op.name() + "/flat", op.source(), x, flat);
     return op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), softmax(input), shape));
   }
-  Permutation to_last;  // `axis` behind all others
-  for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
-    if (i != axis) to_last.push_back(i);
-  to_last.push_back(axis);
-  const int32_t input = add_transpose(op.draft(), op.name() + "/last", op.source(), x, to_last);
-  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), softmax(input), inverse(to_last)));
+  op.set_output(op.along_last_axis(x, axis, softmax));
 }
 
 }  // namespace intaglio::importers

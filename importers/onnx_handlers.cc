@@ -13,40 +13,66 @@ constexpr Entry kHandlers[] = {
     {"Add", import_onnx_add},
     {"AveragePool", import_onnx_average_pool},
     {"BatchNormalization", import_onnx_batch_normalization},
+    {"Cast", import_onnx_cast},
     {"Clip", import_onnx_clip},
     {"Concat", import_onnx_concat},
     {"Constant", import_onnx_constant},
     {"Conv", import_onnx_conv},
+    {"DepthToSpace", import_onnx_depth_to_space},
     {"DequantizeLinear", import_onnx_dequantize_linear},
     {"Div", import_onnx_div},
     {"Dropout", import_onnx_identity},
+    {"Elu", import_onnx_elu},
+    {"Erf", import_onnx_unary},
     {"Exp", import_onnx_unary},
+    {"Expand", import_onnx_expand},
     {"Flatten", import_onnx_flatten},
     {"Gather", import_onnx_gather},
+    {"Gelu", import_onnx_gelu},
     {"Gemm", import_onnx_gemm},
     {"GlobalAveragePool", import_onnx_global_average_pool},
+    {"GlobalMaxPool", import_onnx_global_max_pool},
     {"HardSigmoid", import_onnx_hard_sigmoid},
     {"HardSwish", import_onnx_unary},
     {"Identity", import_onnx_identity},
     {"LeakyRelu", import_onnx_leaky_relu},
+    {"Log", import_onnx_unary},
+    {"LpNormalization", import_onnx_lp_normalization},
     {"MatMul", import_onnx_mat_mul},
+    {"Max", import_onnx_max},
     {"MaxPool", import_onnx_max_pool},
+    {"Min", import_onnx_min},
+    {"Mish", import_onnx_unary},
     {"Mul", import_onnx_mul},
-    {"Pad", import_onnx_pad},
+    {"Neg", import_onnx_neg},
     {"PRelu", import_onnx_prelu},
+    {"Pad", import_onnx_pad},
+    {"Pow", import_onnx_pow},
     {"QuantizeLinear", import_onnx_quantize_linear},
+    {"Reciprocal", import_onnx_unary},
+    {"ReduceL1", import_onnx_reduce_norm},
+    {"ReduceL2", import_onnx_reduce_norm},
+    {"ReduceMax", import_onnx_reduce_max},
     {"ReduceMean", import_onnx_reduce_mean},
+    {"ReduceSum", import_onnx_reduce_sum},
+    {"ReduceSumSquare", import_onnx_reduce_norm},
     {"Relu", import_onnx_relu},
     {"Reshape", import_onnx_reshape},
     {"Resize", import_onnx_resize},
     {"Shape", import_onnx_shape},
     {"Sigmoid", import_onnx_unary},
+    {"Size", import_onnx_size},
     {"Slice", import_onnx_slice},
     {"Softmax", import_onnx_softmax},
+    {"Softplus", import_onnx_unary},
+    {"SpaceToDepth", import_onnx_space_to_depth},
     {"Split", import_onnx_split},
+    {"Sqrt", import_onnx_unary},
     {"Squeeze", import_onnx_squeeze},
     {"Sub", import_onnx_sub},
+    {"Sum", import_onnx_sum},
     {"Tanh", import_onnx_unary},
+    {"Tile", import_onnx_tile},
     {"Transpose", import_onnx_transpose},
     {"Unsqueeze", import_onnx_unsqueeze},
     {"Upsample", import_onnx_upsample},
@@ -54,7 +80,14 @@ constexpr Entry kHandlers[] = {
 
 }  // namespace
 
-OnnxHandler find_onnx_handler(const std::string& op_type) {
+OnnxHandler find_onnx_handler(const std::string& domain, const std::string& op_type) {
+  if (domain == "org.openvinotoolkit") return op_type == "FakeQuantize" ? import_onnx_fake_quantize : nullptr;
+  if (domain == "com.microsoft") {
+    if (op_type == "Gelu" || op_type == "FastGelu") return import_onnx_gelu;
+    if (op_type != "QuantizeLinear" && op_type != "DequantizeLinear") return nullptr;
+  } else if (!domain.empty() && domain != "ai.onnx") {
+    return nullptr;
+  }
   for (const Entry& entry : kHandlers)
     if (op_type == entry.op_type) return entry.handler;
   return nullptr;

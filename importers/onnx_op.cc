@@ -1,5 +1,7 @@
 #include "importers/onnx_op.h"
 
+#include "importers/half.h"
+
 namespace intaglio::importers {
 namespace {
 
@@ -21,7 +23,9 @@ Shape dims_of(const TensorProto& tensor) {
 
 void check_stored(const TensorProto& tensor) {
   if (tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0)
-    fail("its data stands in another file (external data); save the model as one file");
+    fail(
+        "its data stands in another file (external data); read it with --external-data, or save the model as "
+        "one file");
   if (tensor.has_segment()) fail("segmented tensors are not supported");
 }
 
@@ -42,6 +46,13 @@ std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint
   return values;
 }
 
+// Constants are decoded where they are used: a file may use one often, or make many from little.
+void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
+  file.constant_bytes += bytes;
+  if (file.constant_bytes > kMaxModelBytes)
+    fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
+}
+
 std::string type_name(int32_t type) {
   const char* const names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
                                "int32",     "int64",  "string",    "bool",       "float16", "double",
@@ -50,6 +61,13 @@ std::string type_name(int32_t type) {
 }
 
 }  // namespace
+
+bool is_onnx_real(int64_t type) {
+  return type == TensorProto::FLOAT || type == TensorProto::DOUBLE || type == TensorProto::FLOAT16 ||
+         type == TensorProto::BFLOAT16;
+}
+
+bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
   if (node.output_size() == 0 || node.output(0).empty()) fail("it has no output");
@@ -84,6 +102,14 @@ bool OnnxOp::all_constant() const {
 }
 
 int32_t OnnxOp::activation(int i) {
+  const int32_t tensor = activation_or_codes(i);
+  if (file_.draft->tensor(tensor).dtype != DType::kF32)
+    fail("input ", i, " (", quoted(node_.input(i)),
+         ") holds int8 codes; a DequantizeLinear must stand between");
+  return tensor;
+}
+
+int32_t OnnxOp::activation_or_codes(int i) {
   if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
   return value(i).tensor;
 }
@@ -95,47 +121,82 @@ static auto read_constant(OnnxFile& file, const std::string& name, const TensorP
     check_stored(*tensor);
     const Shape shape = dims_of(*tensor);
     const auto count = static_cast<uint64_t>(elements(shape));
-    file.constant_bytes += count * 4;
-    if (file.constant_bytes > kMaxModelBytes)
-      fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
+    count_constant_bytes(file, count * 4);
     return read(shape, count);
   } catch (const ImportError& error) {
     fail("constant ", quoted(name), ": ", error.what());
   }
 }
 
+static OnnxConstant<float> read_floats(const TensorProto& tensor, const Shape& shape, uint64_t count) {
+  OnnxConstant<float> constant{shape, {}};
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+      constant.values = stored_values<float>(tensor, tensor.float_data(), count);
+      break;
+    case TensorProto::DOUBLE:
+      for (const double v : stored_values<double>(tensor, tensor.double_data(), count))
+        constant.values.push_back(static_cast<float>(v));
+      break;
+    case TensorProto::FLOAT16:
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+        constant.values.push_back(real_of_half(v));
+      break;
+    case TensorProto::BFLOAT16:
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+        constant.values.push_back(real_of_bfloat(v));
+      break;
+    default:
+      fail("it holds ", type_name(tensor.data_type()), "; float is expected");
+  }
+  return constant;
+}
+
+static OnnxConstant<int64_t> read_integers(const TensorProto& tensor, const Shape& shape, uint64_t count) {
+  OnnxConstant<int64_t> constant{shape, {}};
+  const auto widen = [&](const auto& values) { constant.values.assign(values.begin(), values.end()); };
+  switch (tensor.data_type()) {
+    case TensorProto::INT64:
+      constant.values = stored_values<int64_t>(tensor, tensor.int64_data(), count);
+      break;
+    case TensorProto::INT32:
+      widen(stored_values<int32_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::INT8:
+      widen(stored_values<int8_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::BOOL:
+    case TensorProto::UINT8:
+      widen(stored_values<uint8_t>(tensor, tensor.int32_data(), count));
+      break;
+    default:
+      fail("it holds ", type_name(tensor.data_type()), "; int64 is expected");
+  }
+  return constant;
+}
+
 OnnxConstant<float> OnnxOp::floats(int i) {
   const TensorProto* tensor = value(i).constant;
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
-    if (tensor->data_type() == TensorProto::DOUBLE) {
-      const auto wide = stored_values<double>(*tensor, tensor->double_data(), count);
-      OnnxConstant<float> narrowed{shape, {}};
-      for (const double v : wide) narrowed.values.push_back(static_cast<float>(v));
-      return narrowed;
-    }
-    if (tensor->data_type() != TensorProto::FLOAT)
-      fail("it holds ", type_name(tensor->data_type()), "; float is expected");
-    return OnnxConstant<float>{shape, stored_values<float>(*tensor, tensor->float_data(), count)};
+    return read_floats(*tensor, shape, count);
   });
 }
 
 OnnxConstant<int64_t> OnnxOp::integers(int i) {
   const TensorProto* tensor = value(i).constant;
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
-    if (tensor->data_type() == TensorProto::INT64)
-      return OnnxConstant<int64_t>{shape, stored_values<int64_t>(*tensor, tensor->int64_data(), count)};
-    if (tensor->data_type() == TensorProto::INT8) {
-      const auto codes = stored_values<int8_t>(*tensor, tensor->int32_data(), count);
-      return OnnxConstant<int64_t>{shape, std::vector<int64_t>(codes.begin(), codes.end())};
-    }
-    if (tensor->data_type() == TensorProto::BOOL || tensor->data_type() == TensorProto::UINT8) {
-      const auto bits = stored_values<uint8_t>(*tensor, tensor->int32_data(), count);
-      return OnnxConstant<int64_t>{shape, std::vector<int64_t>(bits.begin(), bits.end())};
-    }
-    if (tensor->data_type() != TensorProto::INT32)
-      fail("it holds ", type_name(tensor->data_type()), "; int64 is expected");
-    const auto small = stored_values<int32_t>(*tensor, tensor->int32_data(), count);
-    return OnnxConstant<int64_t>{shape, std::vector<int64_t>(small.begin(), small.end())};
+    return read_integers(*tensor, shape, count);
+  });
+}
+
+OnnxConstant<float> OnnxOp::floats_of(const TensorProto& tensor) {
+  return read_constant(file_, output_name(), &tensor,
+                       [&](const Shape& shape, uint64_t count) { return read_floats(tensor, shape, count); });
+}
+
+OnnxConstant<int64_t> OnnxOp::integers_of(const TensorProto& tensor) {
+  return read_constant(file_, output_name(), &tensor, [&](const Shape& shape, uint64_t count) {
+    return read_integers(tensor, shape, count);
   });
 }
 
@@ -219,10 +280,10 @@ void OnnxOp::set_nhwc_output(int32_t tensor) {
   set_output(add_transpose(draft(), output_name(), source(), tensor, kToNchw));
 }
 
-void OnnxOp::set_constant(const TensorProto* constant) { set_value({-1, constant, false}); }
+void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false}, i); }
 
-void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant) {
-  set_constant(constant.get());
+void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant, int i) {
+  set_constant(constant.get(), i);
   file_.own_constants.push_back(std::move(constant));
 }
 
@@ -236,12 +297,14 @@ static std::unique_ptr<TensorProto> made_constant(const OnnxConstant<T>& constan
   return made;
 }
 
-void OnnxOp::set_floats(const OnnxConstant<float>& constant) {
-  set_own_constant(made_constant(constant, TensorProto::FLOAT));
+void OnnxOp::set_floats(const OnnxConstant<float>& constant, int i) {
+  count_constant_bytes(file_, constant.values.size() * sizeof(float));
+  set_own_constant(made_constant(constant, TensorProto::FLOAT), i);
 }
 
-void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant) {
-  set_own_constant(made_constant(constant, TensorProto::INT64));
+void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant, int i) {
+  count_constant_bytes(file_, constant.values.size() * sizeof(int64_t));
+  set_own_constant(made_constant(constant, TensorProto::INT64), i);
 }
 
 DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
@@ -250,6 +313,10 @@ DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
 
 int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
   return add_activation(draft(), output_name(i), DType::kF32, shape);
+}
+
+int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {
+  return add_activation_like(draft(), output_name(), x, shape);
 }
 
 }  // namespace intaglio::importers

@@ -39,6 +39,9 @@ struct OnnxConstant {
   std::vector<T> values;
 };
 
+// Whether an element type of ONNX is one of reals.
+bool is_onnx_real(int64_t type);
+
 class OnnxOp {
  public:
   OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node);
@@ -55,11 +58,16 @@ class OnnxOp {
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
   bool is_constant(int i) const;
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
+  bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
   int input_count() const { return node_.input_size(); }
-  int32_t activation(int i);  // draft tensor, in the file's own layout
+  int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
+  int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
   OnnxConstant<float> floats(int i);
   OnnxConstant<int64_t> integers(int i);
+  OnnxConstant<float> floats_of(const onnx_file::TensorProto& tensor);  // of an attribute
+  OnnxConstant<int64_t> integers_of(const onnx_file::TensorProto& tensor);
+  static bool is_real(const onnx_file::TensorProto& tensor);
   // Notes on the draft's constant the grid of input i, whose channels' axis is `axis` there and `draft_axis`
   // here.
   void take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis);
@@ -81,13 +89,26 @@ class OnnxOp {
   int32_t nhwc(int32_t tensor);
   void set_output(int32_t tensor, int i = 0);
   void set_nhwc_output(int32_t tensor);
-  void set_constant(const onnx_file::TensorProto* constant);
-  void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant);
-  void set_floats(const OnnxConstant<float>& constant);
+  void set_constant(const onnx_file::TensorProto* constant, int i = 0);
+  void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant, int i = 0);
+  void set_floats(const OnnxConstant<float>& constant, int i = 0);
   void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
-  void set_integers(const OnnxConstant<int64_t>& constant);
+  void set_integers(const OnnxConstant<int64_t>& constant, int i = 0);
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name
+  int32_t new_tensor_like(int32_t x, const Shape& shape);
+  // Calls make(rows), which gives a tensor of the rows' shape, with `axis` behind all others.
+  template <typename Make>
+  int32_t along_last_axis(int32_t x, int64_t axis, Make make) {
+    const Shape shape = draft().tensor(x).shape;
+    const int32_t last = normal_axis(axis, shape.size());
+    Permutation to_last;
+    for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
+      if (i != last) to_last.push_back(i);
+    to_last.push_back(last);
+    const int32_t rows = add_transpose(draft(), name() + "/last", source(), x, to_last);
+    return add_transpose(draft(), output_name(), source(), make(rows), inverse(to_last));
+  }
 
  private:
   const OnnxValue& value(int i) const;

@@ -69,7 +69,7 @@ OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from) {
 }
 
 void import_onnx_slice(OnnxOp& op) {
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const OnnxSlice slice = read_onnx_slice(op, from);
   if (std::count(slice.shape.begin(), slice.shape.end(), 0) != 0)
@@ -79,28 +79,37 @@ void import_onnx_slice(OnnxOp& op) {
       add_slice(op.draft(), op.output_name(), op.source(), x, slice.begin, slice.strides, slice.shape));
 }
 
-void import_onnx_split(OnnxOp& op) {
+OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from) {
   op.check_inputs(1, op.opset() >= 13 ? 2 : 1);
-  const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
-  const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), shape.size()));
-  const int64_t dim = shape[axis], outputs = op.output_count();
+  OnnxParts parts;
+  parts.axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
+  const int64_t dim = from[parts.axis], outputs = op.output_count();
   std::vector<int64_t> sizes = op.has_input(1) ? op.integers(1).values : op.integers("split");
   if (op.integer("num_outputs", outputs) != outputs) fail("its num_outputs is not ", outputs);
   const int64_t equal = (dim + outputs - 1) / outputs;
   if (sizes.empty())
     for (int64_t i = 0; i < outputs; ++i) sizes.push_back(std::min(equal, dim - i * equal));
   if (static_cast<int64_t>(sizes.size()) != outputs)
-    fail("it has ", sizes.size(), " parts for ", outputs, " outputs");
-  int64_t first = 0;
+    fail("it has ", sizes.size(), " sizes for ", outputs, " outputs");
+  int64_t rest = dim;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > rest) fail("its parts do not add up to ", dim);
+    parts.sizes.push_back(static_cast<int32_t>(size));
+    rest -= size;
+  }
+  if (rest != 0) fail("its parts do not add up to ", dim);
+  return parts;
+}
+
+void import_onnx_split(OnnxOp& op) {
+  const int32_t x = op.activation_or_codes(0);
+  const OnnxParts parts = read_onnx_parts(op, op.draft().tensor(x).shape);
+  int32_t first = 0;
   for (int i = 0; i < op.output_count(); ++i) {
-    const int64_t count = sizes[static_cast<size_t>(i)];
-    if (count < 1 || count > dim - first) fail("its parts do not add up to ", dim);
-    if (!op.output_name(i).empty())
-      op.set_output(piece(op, x, axis, static_cast<int32_t>(first), static_cast<int32_t>(count), 1, i), i);
+    const int32_t count = parts.sizes[static_cast<size_t>(i)];
+    if (!op.output_name(i).empty()) op.set_output(piece(op, x, parts.axis, first, count, 1, i), i);
     first += count;
   }
-  if (first != dim) fail("its parts do not add up to ", dim);
 }
 
 void import_onnx_concat(OnnxOp& op) {
@@ -112,7 +121,7 @@ void import_onnx_concat(OnnxOp& op) {
       inputs.push_back(
           add_constant(op.draft(), op.input_name(i), DType::kF32, constant.shape, constant.values));
     } else {
-      inputs.push_back(op.activation(i));
+      inputs.push_back(op.activation_or_codes(i));
     }
   }
   Shape shape = op.draft().tensor(inputs[0]).shape;
@@ -127,16 +136,20 @@ void import_onnx_concat(OnnxOp& op) {
       fail("its inputs have the shapes ", shape_text(shape), " and ",
            shape_text(op.draft().tensor(inputs[i]).shape), ", which do not fit along axis ", axis);
     shape[at] = narrow(sum, "dimension");
+    const DraftTensor& first = op.draft().tensor(inputs[0]);
+    const DraftTensor& next = op.draft().tensor(inputs[i]);
+    if (next.dtype != first.dtype || (first.dtype == DType::kS8 && !next.same_quantization(first)))
+      fail("its inputs are not all float, or codes of one scale");
   }
   if (inputs.size() == 1) return op.set_output(inputs[0]);
-  const int32_t y = op.new_tensor(shape);
+  const int32_t y = op.new_tensor_like(inputs[0], shape);
   op.add(Op::kConcat, inputs, y).axis = axis;
   op.set_output(y);
 }
 
 void import_onnx_gather(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
   if (!op.is_constant(1)) fail("its indices must be constant");
@@ -153,11 +166,7 @@ void import_onnx_gather(OnnxOp& op) {
   if (is_progression(indices)) {
     y = piece(op, x, axis, indices[0], count, count > 1 ? indices[1] - indices[0] : 1, 0);
   } else {
-    Shape shape = from;
-    shape[axis] = count;
-    const int32_t list = add_constant(op.draft(), op.input_name(1), DType::kS32, {count}, indices);
-    y = op.new_tensor(shape);
-    op.add(Op::kGather, {x, list}, y).axis = static_cast<int32_t>(axis);
+    y = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(axis), indices);
   }
   Shape out(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis));
   out.insert(out.end(), given.shape.begin(), given.shape.end());

@@ -151,7 +151,7 @@ void import_onnx_quantize_linear(OnnxOp& op) {
 
 void import_onnx_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
-    const int32_t x = op.activation(0);
+    const int32_t x = op.activation_or_codes(0);
     const Shape shape = op.draft().tensor(x).shape;
     const Parameters p = read_parameters(op, shape);
     const DraftTensor info = op.draft().tensor(x);

@@ -30,6 +30,8 @@ class Reader {
 
   Draft read() {
     const onnx_file::GraphProto& graph = model_.graph();
+    if (!options_.external_data_folder.empty())
+      load_external_data(*model_.mutable_graph(), options_.external_data_folder);
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     check_count(static_cast<size_t>(graph.node_size()), "nodes", kMaxFileNodes);
     check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
@@ -71,9 +73,13 @@ class Reader {
 
   void read_input(const onnx_file::ValueInfoProto& input) {
     const auto& type = input.type().tensor_type();
-    if (!input.type().has_tensor_type() || type.elem_type() != onnx_file::TensorProto::FLOAT)
+    if (!input.type().has_tensor_type() || !is_onnx_real(type.elem_type()))
       fail("input ", quoted(input.name()), " has the element type ", type.elem_type(),
-           "; only float (1) is supported");
+           "; only float (1) is supported, and others of reals, which are taken as float");
+    if (type.elem_type() != onnx_file::TensorProto::FLOAT)
+      draft_.notes.push_back(text("input ", quoted(input.name()),
+                                  " is not float in the file; here it is, and so are "
+                                  "all results"));
     Shape in_file;
     std::vector<std::string> open_names;
     for (const auto& dim : type.shape().dim()) {
@@ -100,19 +106,22 @@ class Reader {
     draft_.inputs.push_back(tensor);
   }
 
+  void read_operator(const onnx_file::NodeProto& node) {
+    const bool standard = is_standard(node.domain());
+    OnnxOp op(file_, node);
+    if (standard && fold_onnx_constants(op)) return;
+    const OnnxHandler handler = find_onnx_handler(node.domain(), node.op_type());
+    if (handler == nullptr)
+      fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")");
+    handler(op);
+    op.check_all_read();
+  }
+
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      const bool standard = is_standard(node.domain());
-      const bool fake = node.domain() == "org.openvinotoolkit" && node.op_type() == "FakeQuantize";
-      const OnnxHandler handler = standard ? find_onnx_handler(node.op_type())
-                                  : fake   ? import_onnx_fake_quantize
-                                           : nullptr;
-      OnnxOp op(file_, node);
-      if (standard && fold_onnx_constants(op)) return;
-      if (handler == nullptr)
-        fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")");
-      handler(op);
-      op.check_all_read();
+      const auto parts = spell_out_quantized(node);
+      for (const auto& part : parts) read_operator(part);
+      if (parts.empty()) read_operator(node);
       return;
     } catch (const ImportError& error) {
       const std::string name = !node.name().empty()     ? node.name()

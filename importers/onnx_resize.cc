@@ -30,20 +30,20 @@ Shape sizes_from(const std::vector<float>& scales, const Shape& from, const Resa
 }
 
 void add_resize(OnnxOp& op, const Shape& to, const Resample& resample) {
-  const int32_t input = op.activation(0);
+  const int32_t input = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(input).shape;
   if (to[0] != from[0] || to[1] != from[1])
     fail("it resizes ", shape_text(from), " to ", shape_text(to),
          "; only height and width (the last two axes) may change");
   if (to == from) return op.set_output(input);
   const int32_t x = op.nhwc(input);
-  const int32_t y = op.new_tensor(permuted(to, kToNhwc));
+  const int32_t y = op.new_tensor_like(x, permuted(to, kToNhwc));
   op.add(Op::kResize, {x}, y).resample = resample;
   op.set_nhwc_output(y);
 }
 
 Shape picture_shape(OnnxOp& op) {
-  const Shape shape = op.draft().tensor(op.activation(0)).shape;
+  const Shape shape = op.draft().tensor(op.activation_or_codes(0)).shape;
   if (shape.size() != 4)
     fail("its input has the shape ", shape_text(shape),
          "; only pictures [batch, channels, height, width] are supported");

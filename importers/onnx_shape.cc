@@ -54,7 +54,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
 
 void import_onnx_flatten(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape shape = op.draft().tensor(x).shape;
   const int64_t axis = op.integer("axis", 1);
   const bool all = axis == static_cast<int64_t>(shape.size());
@@ -67,7 +67,7 @@ void import_onnx_flatten(OnnxOp& op) {
 
 void import_onnx_reshape(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const bool zero_copies = op.integer("allowzero", 0) == 0;
   Shape shape;
@@ -99,7 +99,7 @@ void import_onnx_reshape(OnnxOp& op) {
 }
 
 void import_onnx_squeeze(OnnxOp& op) {
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
   const std::vector<int32_t> axes = normal_axes(given, from.size());
@@ -113,7 +113,7 @@ void import_onnx_squeeze(OnnxOp& op) {
 }
 
 void import_onnx_unsqueeze(OnnxOp& op) {
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
   if (given.size() > static_cast<size_t>(kMaxRank)) fail("it has ", given.size(), " axes");
@@ -129,7 +129,7 @@ void import_onnx_unsqueeze(OnnxOp& op) {
 
 void import_onnx_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.activation(0);
+  const int32_t x = op.activation_or_codes(0);
   const size_t rank = op.draft().tensor(x).shape.size();
   Permutation permutation;
   for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
@@ -142,7 +142,8 @@ void import_onnx_transpose(OnnxOp& op) {
 void import_onnx_pad(OnnxOp& op) {
   op.check_inputs(op.opset() < 11 ? 1 : 2, op.opset() < 11 ? 1 : 4);
   const std::string mode = op.string("mode", "constant");
-  if (mode != "constant") fail("mode ", quoted(mode), " is not supported; only constant is");
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    fail("mode ", quoted(mode), " is not supported; constant, reflect and edge are");
   const int32_t x = op.activation(0);
   Shape shape = op.draft().tensor(x).shape;
   const size_t rank = shape.size();
@@ -159,6 +160,10 @@ void import_onnx_pad(OnnxOp& op) {
     shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
   }
   if (shape == op.draft().tensor(x).shape) return op.set_output(x);
+  if (mode != "constant")
+    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, pad.pads_before,
+                                        pad.pads_after,
+                                        mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
   const int32_t y = op.new_tensor(shape);
   DraftNode& node = op.add(kPad, {x}, y);
   node.pads_before = pad.pads_before;

@@ -2,22 +2,14 @@
 
 #include <cmath>
 
+#include "importers/half.h"
 #include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
 namespace {
 
-constexpr int8_t kFloat16 = 1, kUint8 = 3;
-
-// From half precision: exact.
-float real_of_half(uint16_t half) {
-  const int exponent = half >> 10 & 31;
-  const auto fraction = static_cast<float>(half & 1023);
-  float value = exponent == 0    ? std::ldexp(fraction, -24)
-                : exponent == 31 ? (fraction != 0.0f ? NAN : INFINITY)
-                                 : std::ldexp(fraction + 1024.0f, exponent - 25);
-  return (half & 0x8000) != 0 ? -value : value;
-}
+constexpr int8_t kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4;
+constexpr size_t kMaxIntegers = size_t{1} << 20;  // of one constant
 
 DType dtype_of(int8_t type) {
   switch (type) {
@@ -146,7 +138,7 @@ TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string sou
   };
   take(op.inputs(), -1, inputs_);
   take(op.outputs(), 0, outputs_);
-  if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
+  if (outputs_.empty()) fail("it has no output");
 }
 
 void TfliteOp::check_inputs(size_t least, size_t most) const {
@@ -185,7 +177,12 @@ int32_t TfliteOp::activation_or_constant(size_t i) {
 DraftTensor TfliteOp::constant(size_t i) const {
   const tflite::Tensor& source = tensor(i);
   const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
-  if (known >= 0 && file_.draft->tensor(known).constant) return file_.draft->tensor(known);
+  if (known >= 0 && file_.draft->tensor(known).constant) {
+    DraftTensor folded = file_.draft->tensor(known);
+    if (folded.shape.empty()) folded.shape = {1};
+    check_shape(folded.shape, folded.dtype);
+    return folded;
+  }
   DraftTensor made = tflite_tensor(file_, inputs_[i]);
   with_name(file_, inputs_[i], [&] {
     if (!has_data(file_, source)) fail("input ", i, " must be a constant");
@@ -207,7 +204,7 @@ DraftTensor TfliteOp::constant(size_t i) const {
     if (half) {
       std::vector<float> reals;
       for (const uint16_t bits : values_of<uint16_t>(made)) reals.push_back(real_of_half(bits));
-      set_values(made, reals);
+      importers::set_values(made, reals);
     }
   });
   return made;
@@ -215,13 +212,19 @@ DraftTensor TfliteOp::constant(size_t i) const {
 
 std::vector<int64_t> TfliteOp::integers(size_t i) const {
   const tflite::Tensor& source = tensor(i);
-  const size_t size = source.type() == 4 ? 8 : 4;  // int64, int32
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  const size_t size = source.type() == kInt64 ? 8 : 4;
   std::vector<int64_t> values;
   with_name(file_, inputs_[i], [&] {
-    if (source.type() != 2 && source.type() != 4) fail("it must hold int32 or int64");
+    if (source.type() != kInt32 && source.type() != kInt64) fail("it must hold int32 or int64");
+    if (known >= 0 && file_.draft->tensor(known).constant) {
+      for (const int32_t value : values_of<int32_t>(file_.draft->tensor(known))) values.push_back(value);
+      return;
+    }
     if (!has_data(file_, source)) fail("it must be a constant");
     const auto* data = buffer_of(file_, source)->data();
-    if (data->size() % size != 0 || data->size() / size > 64) fail("it holds ", data->size(), " bytes");
+    if (data->size() % size != 0 || data->size() / size > kMaxIntegers)
+      fail("it holds ", data->size(), " bytes");
     for (size_t at = 0; at < data->size(); at += size) {
       int64_t wide = 0;
       int32_t small = 0;
@@ -232,12 +235,70 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
   return values;
 }
 
+int32_t TfliteOp::integer(size_t i) const {
+  const std::vector<int64_t> values = integers(i);
+  if (values.size() != 1) fail("input ", i, " must be one number, it has ", values.size());
+  return narrow(values[0], "input");
+}
+
+bool TfliteOp::holds_numbers() const {
+  const auto is_number = [](int8_t type) {
+    return type == kFloat32 || type == kFloat16 || type == kInt32 || type == kInt64;
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (has_input(i) && (!is_number(tensor(i).type()) || !is_constant(i))) return false;
+  return is_number(file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type());
+}
+
+bool TfliteOp::output_is_real() const {
+  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type() == kFloat32;
+}
+
+Shape TfliteOp::shape_in_file(size_t i) const { return shape_of(tensor(i)); }
+
+Values TfliteOp::values(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  Values values;
+  values.shape = known >= 0 ? file_.draft->tensor(known).shape : shape_of(source);
+  values.is_real = source.type() == kFloat32 || source.type() == kFloat16;
+  if (values.is_real)
+    values.reals = values_of<float>(constant(i));
+  else
+    values.integers = integers(i);
+  with_name(file_, inputs_[i], [&] {
+    check_folded_size(values.shape);
+    const auto count = static_cast<size_t>(elements(values.shape));
+    if (count != values.reals.size() + values.integers.size())
+      fail("its shape ", shape_text(values.shape), " does not fit what it holds");
+  });
+  return values;
+}
+
+void TfliteOp::set_values(const Values& values) {
+  DraftTensor constant;
+  constant.name = name_;
+  constant.constant = true;
+  constant.shape = values.shape;
+  constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
+  std::vector<int32_t> narrowed;
+  for (const int64_t value : values.integers) narrowed.push_back(narrow(value, "number"));
+  file_.constant_bytes += 4 * (values.reals.size() + values.integers.size());
+  if (file_.constant_bytes > kMaxModelBytes)
+    fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
+         " bytes together");
+  values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
+  set_constant(std::move(constant));
+}
+
 Shape TfliteOp::output_shape_in_file() const {
   return shape_of(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0])));
 }
 
-int32_t TfliteOp::output(const Shape& shape) {
-  DraftTensor made = tflite_tensor(file_, outputs_[0]);
+int32_t TfliteOp::output(const Shape& shape, size_t i) {
+  if (outputs_.size() != 1 && !many_outputs_)
+    fail("it has ", outputs_.size(), " outputs where 1 is expected");
+  DraftTensor made = tflite_tensor(file_, outputs_[i]);
   if (made.dtype == DType::kS32) fail("int32 activations are not supported");
   if (made.dtype == DType::kS8 && made.scales.size() != 1)
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
@@ -245,19 +306,20 @@ int32_t TfliteOp::output(const Shape& shape) {
   if (made.shape != shape && !file_.shapes_changed)
     fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
   made.shape = shape;
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
-  if (has_data(file_, *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))))
+  if (has_data(file_, *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]))))
     fail("tensor ", quoted(made.name), " is a constant and must not be written");
   draft().tensors.push_back(std::move(made));
   index = static_cast<int32_t>(draft().tensors.size()) - 1;
   return index;
 }
 
-int32_t TfliteOp::output_same(int32_t x, const Shape& shape) {
-  const int32_t made = output(shape);
+int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
+  const int32_t made = output(shape, i);
   const DraftTensor& to = draft().tensor(made);
   if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
+  same_to_ = -1;
   if (to.same_quantization(draft().tensor(x))) return made;
   same_to_ = made;
   same_from_ = add_activation_like(draft(), name_, x, shape);
@@ -269,6 +331,7 @@ void TfliteOp::finish_same() {
 }
 
 void TfliteOp::set_constant(DraftTensor constant) {
+  if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
   int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
   if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
   draft().tensors.push_back(std::move(constant));

@@ -1,6 +1,7 @@
 // One operator of a TFLite file, as its handler sees it. Every access is checked; what is wrong is thrown.
 #pragma once
 
+#include "importers/constant_values.h"
 #include "importers/draft.h"
 #include "importers/geometry.h"
 #include "importers/tflite_generated.h"
@@ -38,14 +39,22 @@ class TfliteOp {
   int32_t activation_or_constant(size_t i);
   DraftTensor constant(size_t i) const;           // bytes checked against type and shape
   std::vector<int64_t> integers(size_t i) const;  // of a constant
+  int32_t integer(size_t i) const;                // of a constant that is one
+  bool holds_numbers() const;  // inputs are constants, and all are FP32, float16, int32 or int64
+  bool output_is_real() const;
+  Values values(size_t i) const;          // of such a constant
+  void set_values(const Values& values);  // the output is such a constant
+  Shape shape_in_file(size_t i) const;
 
-  // The one output, of the file's type and quantization; `shape` must be the file's, unless input shapes were
-  // changed.
-  int32_t output(const Shape& shape);
+  // An output, the only one where no more were allowed, of the file's type and quantization; `shape` must be
+  // the file's, unless input shapes were changed.
+  int32_t output(const Shape& shape, size_t i = 0);
+  size_t output_count() const { return outputs_.size(); }
+  void allow_outputs() { many_outputs_ = true; }  // more than one
   Shape output_shape_in_file() const;
   // For operators whose int8 output has the input's scale: where the file has another, the returned tensor
   // has the input's, and a requantization to the output is added by finish_same().
-  int32_t output_same(int32_t x, const Shape& shape);
+  int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
   void set_constant(DraftTensor constant);  // the output is one
 
@@ -71,6 +80,7 @@ class TfliteOp {
   std::string source_, name_;
   std::vector<int32_t> inputs_, outputs_;
   int32_t same_from_ = -1, same_to_ = -1;
+  bool many_outputs_ = false;
 };
 
 // A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.

@@ -1,4 +1,4 @@
-// TFLite operators that take tensors apart, put them together or resize them.
+// TFLite operators that take tensors apart and put them together.
 #include <algorithm>
 
 #include "importers/quantized_tables.h"
@@ -7,36 +7,42 @@
 namespace intaglio::importers {
 namespace {
 
-void import_resize(TfliteOp& op, Resample resample, bool align_corners, bool half_pixel) {
-  op.check_inputs(2, 2);
-  const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const std::vector<int64_t> size = op.integers(1);  // height, width
-  if (from.size() != 4 || size.size() != 2)
-    fail("its input ", shape_text(from), " is no picture, or its size is not two numbers");
-  if (align_corners && half_pixel) fail("align_corners with half_pixel_centers is not supported");
-  resample.coordinates = align_corners ? Coordinates::kAlignCorners
-                         : half_pixel  ? Coordinates::kHalfPixel
-                                       : Coordinates::kAsymmetric;
-  if (resample.interpolation == Interpolation::kNearest && (align_corners || half_pixel))
-    resample.rounding = NearestRounding::kHalfUp;
-  const Shape to{from[0], narrow(size[0], "height"), narrow(size[1], "width"), from[3]};
-  const int32_t y = op.output_same(x, to);
-  op.add(Op::kResize, {x}, y).resample = resample;
+// Elements [first, first + count) of one axis into output `output`, of `shape`.
+void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count, const Shape& shape,
+              size_t output) {
+  Shape part = op.draft().tensor(x).shape;
+  std::vector<int32_t> begin(part.size(), 0);
+  const std::vector<int32_t> strides(part.size(), 1);
+  part[axis] = count;
+  begin[axis] = first;
+  const int32_t y = op.output_same(x, shape, output);
+  if (part == shape) {
+    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
+    node.begin = begin;
+    node.strides = strides;
+  } else {
+    const int32_t piece = add_slice(op.draft(), op.name() + "/piece", op.source(), x, begin, strides, part);
+    op.add(Op::kReshape, {piece}, y);
+  }
   op.finish_same();
 }
 
+void split(TfliteOp& op, int32_t x, int32_t given_axis, const std::vector<int64_t>& sizes) {
+  op.allow_outputs();
+  const Shape from = op.draft().tensor(x).shape;
+  const auto axis = static_cast<size_t>(normal_axis(given_axis, from.size()));
+  int64_t first = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 1 || sizes[i] > from[axis] - first) fail("its parts do not add up to ", from[axis]);
+    Shape shape = from;
+    shape[axis] = static_cast<int32_t>(sizes[i]);
+    add_part(op, x, axis, static_cast<int32_t>(first), shape[axis], shape, i);
+    first += sizes[i];
+  }
+  if (first != from[axis]) fail("its parts do not add up to ", from[axis]);
+}
+
 }  // namespace
-
-void import_tflite_resize_bilinear(TfliteOp& op) {
-  const auto& options = op.options<tflite::ResizeBilinearOptions>();
-  import_resize(op, {Interpolation::kBilinear}, options.align_corners(), options.half_pixel_centers());
-}
-
-void import_tflite_resize_nearest_neighbor(TfliteOp& op) {
-  const auto& options = op.options<tflite::ResizeNearestNeighborOptions>();
-  import_resize(op, {Interpolation::kNearest}, options.align_corners(), options.half_pixel_centers());
-}
 
 void import_tflite_concatenation(TfliteOp& op) {
   op.check_inputs(1, 64);
@@ -69,18 +75,17 @@ void import_tflite_concatenation(TfliteOp& op) {
   op.add(Op::kConcat, inputs, y).axis = axis;
 }
 
-void import_tflite_strided_slice(TfliteOp& op) {
-  op.check_inputs(4, 4);
+TfliteSlice read_tflite_strided_slice(TfliteOp& op, const Shape& from) {
   const auto& options = op.options<tflite::StridedSliceOptions>();
-  const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
   const auto first = op.integers(1), end = op.integers(2), step = op.integers(3);
   if (options.ellipsis_mask() != 0 || options.new_axis_mask() != 0 || options.offset())
     fail("ellipsis, new axes and offsets are not supported");
   if (first.size() > from.size() || end.size() != first.size() || step.size() != first.size())
     fail("its begin, end and strides do not fit ", shape_text(from));
-  std::vector<int32_t> begin(from.size(), 0), strides(from.size(), 1);
-  Shape shape = from, out;
+  TfliteSlice slice;
+  slice.begin.assign(from.size(), 0);
+  slice.strides.assign(from.size(), 1);
+  slice.shape = from;
   for (size_t i = 0; i < from.size(); ++i) {
     const int64_t dim = from[i], bit = int64_t{1} << i;
     const bool given = i < first.size(), shrink = given && (options.shrink_axis_mask() & bit) != 0;
@@ -100,22 +105,149 @@ void import_tflite_strided_slice(TfliteOp& op) {
       const int64_t stride = shrink ? 1 : step[i], length = stride < 0 ? -stride : stride;
       const int64_t distance = stride < 0 ? from_index - to_index : to_index - from_index;
       if (distance <= 0) fail("it takes nothing of axis ", i, " of ", shape_text(from));
-      begin[i] = static_cast<int32_t>(from_index);
-      strides[i] = static_cast<int32_t>(stride);
-      shape[i] = static_cast<int32_t>((distance + length - 1) / length);
+      slice.begin[i] = static_cast<int32_t>(from_index);
+      slice.strides[i] = static_cast<int32_t>(stride);
+      slice.shape[i] = static_cast<int32_t>((distance + length - 1) / length);
     }
-    if (!shrink) out.push_back(shape[i]);
+    if (!shrink) slice.kept.push_back(slice.shape[i]);
   }
-  if (out.empty()) out.push_back(1);
+  return slice;
+}
+
+void import_tflite_strided_slice(TfliteOp& op) {
+  op.check_inputs(4, 4);
+  const int32_t x = op.activation(0);
+  const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
+  const Shape out = slice.kept.empty() ? Shape{1} : slice.kept;
   const int32_t y = op.output_same(x, out);
-  if (out == shape) {
+  if (out == slice.shape) {
     DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.begin = begin;
-    node.strides = strides;
+    node.begin = slice.begin;
+    node.strides = slice.strides;
   } else {
-    const int32_t piece = add_slice(op.draft(), op.name() + "/piece", op.source(), x, begin, strides, shape);
+    const int32_t piece =
+        add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
     op.add(Op::kReshape, {piece}, y);
   }
+  op.finish_same();
+}
+
+void import_tflite_split(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(1), axis = op.integer(0);
+  const Shape& from = op.draft().tensor(x).shape;
+  const int32_t dim = from[static_cast<size_t>(normal_axis(axis, from.size()))];
+  const auto parts = static_cast<int64_t>(op.output_count());
+  if (dim % parts != 0) fail("an axis of ", dim, " does not divide into ", parts, " parts");
+  split(op, x, axis, std::vector<int64_t>(op.output_count(), dim / parts));
+}
+
+void import_tflite_split_v(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t x = op.activation(0), axis = op.integer(2);
+  std::vector<int64_t> sizes = op.integers(1);
+  if (sizes.size() != op.output_count())
+    fail("it has ", sizes.size(), " sizes for ", op.output_count(), " outputs");
+  const Shape& from = op.draft().tensor(x).shape;
+  int64_t rest = from[static_cast<size_t>(normal_axis(axis, from.size()))];
+  for (const int64_t size : sizes)
+    if (size > 0) rest -= std::min(size, rest);
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);  // at most one takes what is left
+  if (open != sizes.end()) *open = rest;
+  split(op, x, axis, sizes);
+}
+
+void import_tflite_slice(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const TfliteSlice slice = read_tflite_slice(op, from);
+  const int32_t y = op.output_same(x, slice.shape);
+  DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
+  node.begin = slice.begin;
+  node.strides = slice.strides;
+  op.finish_same();
+}
+
+TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
+  const std::vector<int64_t> begin = op.integers(1), size = op.integers(2);
+  if (begin.size() != from.size() || size.size() != from.size())
+    fail("its begin and size do not fit ", shape_text(from));
+  TfliteSlice slice;
+  slice.strides.assign(from.size(), 1);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (begin[i] < 0 || begin[i] >= from[i])
+      fail("its begin ", begin[i], " lies outside axis ", i, " of ", shape_text(from));
+    const int64_t count = size[i] == -1 ? from[i] - begin[i] : size[i];
+    if (count < 1 || count > from[i] - begin[i])
+      fail("its size ", size[i], " does not fit axis ", i, " of ", shape_text(from));
+    slice.begin.push_back(static_cast<int32_t>(begin[i]));
+    slice.shape.push_back(static_cast<int32_t>(count));
+  }
+  return slice;
+}
+
+void import_tflite_pack(TfliteOp& op) {
+  op.check_inputs(1, 64);
+  const int32_t first = op.activation_or_constant(0);
+  Shape shape = op.draft().tensor(first).shape;
+  const Shape one = shape;
+  const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), shape.size() + 1);
+  shape.insert(shape.begin() + axis, static_cast<int32_t>(op.input_count()));
+  Shape part = shape;
+  part[static_cast<size_t>(axis)] = 1;
+  const int32_t y = op.output(shape);
+  std::vector<int32_t> inputs;
+  for (size_t i = 0; i < op.input_count(); ++i) {
+    const int32_t input = i == 0 ? first : op.activation_or_constant(i);
+    const DraftTensor info = op.draft().tensor(input);
+    if (info.shape != one)
+      fail("its inputs have the shapes ", shape_text(one), " and ", shape_text(info.shape));
+    if (info.dtype != op.draft().tensor(y).dtype || !info.same_quantization(op.draft().tensor(y)))
+      fail("its inputs and output have different element types or scales");
+    if (info.constant) op.draft().tensor(input).shape = part;
+    inputs.push_back(
+        info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
+  }
+  op.add(Op::kConcat, inputs, y).axis = axis;
+}
+
+void import_tflite_unpack(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  op.allow_outputs();
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const auto axis = static_cast<size_t>(normal_axis(op.options<tflite::UnpackOptions>().axis(), from.size()));
+  if (static_cast<size_t>(from[axis]) != op.output_count())
+    fail("it has ", op.output_count(), " outputs for an axis of ", from[axis]);
+  Shape shape = from;
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (shape.empty()) shape.push_back(1);
+  for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
+}
+
+void import_tflite_gather(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const auto& options = op.options<tflite::GatherOptions>();
+  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const int32_t axis = normal_axis(options.axis(), from.size());
+  const int32_t dim = from[static_cast<size_t>(axis)];
+  if (!op.is_constant(1)) fail("its indices must be constant");
+  std::vector<int32_t> indices;
+  for (const int64_t index : op.integers(1)) {
+    if (index < 0 || index >= dim)
+      fail("its index ", index, " does not exist in axis ", axis, " of ", shape_text(from));
+    indices.push_back(static_cast<int32_t>(index));
+  }
+  if (indices.empty()) fail("it takes nothing of its input");
+  Shape shape(from.begin(), from.begin() + axis);
+  for (const int32_t d : op.shape_in_file(1)) shape.push_back(d);
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  if (shape.empty()) shape.push_back(1);
+  const int32_t y = op.output_same(x, shape);
+  op.add(Op::kReshape, {add_gather(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices)}, y);
   op.finish_same();
 }
 

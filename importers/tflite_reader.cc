@@ -105,9 +105,9 @@ class Reader {
       source = operator_name(op, code);
       name = node_name(op, number);
       const TfliteHandler handler = find_tflite_handler(code);
-      if (handler == nullptr) fail("this operator is not supported");
+      if (handler == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
       TfliteOp view(file_, op, source, name);
-      handler(view);
+      if (!fold_tflite_constants(view, code)) handler(view);
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));

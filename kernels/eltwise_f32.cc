@@ -26,6 +26,14 @@ inline void for_rows(const float* a, const float* b, float* y, int32_t rows, int
   }
 }
 
+// Of operators that are rare: short code before speed.
+template <typename Function>
+inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                          Function function) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = function(a[i], b[i]);
+}
+
 }  // namespace
 
 void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
@@ -65,24 +73,22 @@ void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32&
 }
 
 void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
-  const ClampF32 c = clamp;
-  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p / q, c); });
+  for_rare_rows(a, b, y, rows, n, [&](float p, float q) { return finish_f32(p / q, clamp); });
 }
 
 void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
-  const ClampF32 c = clamp;
-  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(q / p, c); });
+  for_rare_rows(a, b, y, rows, n, [&](float p, float q) { return finish_f32(q / p, clamp); });
 }
 
 void max_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
-  const ClampF32 c = clamp;
-  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p > q || p != p ? p : q, c); });
+  for_rare_rows(a, b, y, rows, n,
+                [&](float p, float q) { return finish_f32(p > q || p != p ? p : q, clamp); });
 }
 
 void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
-  const ClampF32 c = clamp;
-  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p < q || p != p ? p : q, c); });
+  for_rare_rows(a, b, y, rows, n,
+                [&](float p, float q) { return finish_f32(p < q || p != p ? p : q, clamp); });
 }
 
 void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n) {

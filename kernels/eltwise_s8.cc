@@ -1,7 +1,6 @@
 #include "kernels/eltwise_s8.h"
 
 #include "kernels/compiled_isa.h"
-#include "kernels/eltwise_s8_rows.h"
 
 namespace intaglio {
 
@@ -60,12 +59,12 @@ void div_from_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows,
 
 void max_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
   for (int32_t r = 0; r < rows; ++r, a += n, y += n)
-    map_s8(a, y, n, [b, lo, hi](int8_t v, int32_t i) { return clamp_code(v > b[i] ? v : b[i], lo, hi); });
+    for (int32_t i = 0; i < n; ++i) y[i] = clamp_code(a[i] > b[i] ? a[i] : b[i], lo, hi);
 }
 
 void min_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
   for (int32_t r = 0; r < rows; ++r, a += n, y += n)
-    map_s8(a, y, n, [b, lo, hi](int8_t v, int32_t i) { return clamp_code(v < b[i] ? v : b[i], lo, hi); });
+    for (int32_t i = 0; i < n; ++i) y[i] = clamp_code(a[i] < b[i] ? a[i] : b[i], lo, hi);
 }
 
 void lookup_rows_s8(const int8_t* x, const int8_t* tables, int8_t* y, int32_t rows, int32_t n) {

@@ -15,6 +15,9 @@ bool can_clamp(Op op) {
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaximum:
+    case Op::kMinimum:
     case Op::kAvgPool2d:
     case Op::kMaxPool2d:
     case Op::kMean:

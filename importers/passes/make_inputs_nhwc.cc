@@ -12,6 +12,9 @@ bool minds_no_layout(Op op) {
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaximum:
+    case Op::kMinimum:
     case Op::kStridedSlice:
     case Op::kConcat:
     case Op::kClamp:

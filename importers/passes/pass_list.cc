@@ -6,6 +6,9 @@ namespace {
 using Pass = bool (*)(Draft&);
 
 constexpr Pass kPasses[] = {
+    drop_repeats,             // an operand repeated by hand goes in as it is
+    fold_dilation,            // a convolution between SpaceToBatch and BatchToSpace is a dilated one
+    spell_out_batches,        // what is left of these two becomes Pad, Reshape, Transpose and slices
     slice_shuffled_channels,  // a channel shuffle that is taken apart at once becomes slices
     make_inputs_nhwc,         // pictures come in as NHWC
     push_transposes,          // Transpose sinks through everything that minds no layout, inverse pairs vanish
@@ -15,7 +18,9 @@ constexpr Pass kPasses[] = {
     fold_bias,                // a constant added to each channel goes into the bias before it
     fold_batch_norm,          // BatchNormalization goes into weights and bias before it
     fuse_clamp,               // Relu, Relu6, Clip go into the node before them
-    fuse_swish,               // Swish, HardSigmoid, HardSwish spelled out become one node
+    fuse_swish,               // Swish, HardSigmoid, HardSwish, Mish spelled out become one node
+    fuse_gelu,                // GELU too, by Erf and by Tanh
+    fuse_l2_normalize,        // x divided by its norm is one node
     quantize_nodes,           // what stands between Dequantize and Quantize becomes int8
     replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
     tabulate_clamp,           // an int8 Clamp, Sigmoid, PRelu, ... is a table

@@ -127,17 +127,30 @@ class Sweep {
       case Op::kGelu:
       case Op::kExp:
       case Op::kAbs:
+      case Op::kSqrt:
+      case Op::kRsqrt:
+      case Op::kReciprocal:
+      case Op::kLog:
+      case Op::kErf:
+      case Op::kElu:
+      case Op::kSoftplus:
+      case Op::kMish:
+      case Op::kGeluTanh:
       case Op::kStridedSlice:
       case Op::kGather:
         return Kind::kElementwise;
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:
+      case Op::kDiv:
+      case Op::kMaximum:
+      case Op::kMinimum:
       case Op::kConcat:
         return Kind::kJoin;
       case Op::kMean:
         return Kind::kMean;
       case Op::kSoftmax:
+      case Op::kL2Normalize:
         return Kind::kLastAxis;
       case Op::kReshape:
         return Kind::kReshape;

@@ -126,9 +126,12 @@ class Sweep {
         quantize_constants(node);
         break;
       case Op::kMul:
+      case Op::kDiv:
         quantize_constants(node);
         break;
       case Op::kConcat:
+      case Op::kMaximum:
+      case Op::kMinimum:
         for (int32_t& input : node.inputs) {
           if (is_constant(input)) return false;
         }
@@ -147,6 +150,16 @@ class Sweep {
       case Op::kGelu:
       case Op::kExp:
       case Op::kAbs:
+      case Op::kSqrt:
+      case Op::kRsqrt:
+      case Op::kReciprocal:
+      case Op::kLog:
+      case Op::kErf:
+      case Op::kElu:
+      case Op::kSoftplus:
+      case Op::kMish:
+      case Op::kGeluTanh:
+      case Op::kL2Normalize:
         break;
       default:
         return false;

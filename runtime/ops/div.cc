@@ -50,7 +50,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }  // namespace
 
 extern const OpDef kDivS8, kDivF32;
-const OpDef kDivS8 = {Op::kDiv, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, nullptr};
-const OpDef kDivF32 = {Op::kDiv, DType::kF32, 0, {}, plan_f32, nullptr, run_f32, nullptr};
+const OpDef kDivS8 = {Op::kDiv, DType::kS8, 0, sign_keeping_rule(), plan_s8, nullptr, run_s8, nullptr};
+const OpDef kDivF32 = {Op::kDiv, DType::kF32, 0, sign_keeping_rule(), plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

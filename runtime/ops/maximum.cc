@@ -51,7 +51,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }
 
 constexpr QuantRule quant_rule() {
-  QuantRule rule;
+  QuantRule rule = sign_keeping_rule();
   rule.inputs_as_output = true;
   return rule;
 }

@@ -1,0 +1,42 @@
+// Looks for small operators that spell one out.
+#pragma once
+
+#include "importers/draft.h"
+
+namespace intaglio::importers {
+
+class Matcher {
+ public:
+  explicit Matcher(const Draft& draft) : draft_(draft), links_(draft) {}
+
+  // Who writes a tensor that only one node reads; nullptr for others.
+  const DraftNode* only(int32_t tensor, Op op) const;
+  // Who writes a tensor, whoever reads it.
+  const DraftNode* writer(int32_t tensor, Op op) const;
+  // Whether it is a constant of this one number.
+  bool is_value(int32_t tensor, float value) const;
+  // The other operand of a node of two, one of which is this value; -1: no.
+  int32_t beside(const DraftNode& node, float value) const;
+
+  // A product taken apart: Muls that nobody else reads, whichever way they are nested.
+  struct Product {
+    std::vector<int32_t> factors;  // tensors
+    double constant = 1.0;         // of all factors that are one number
+
+    // Takes out one factor; false where it is none.
+    bool take(int32_t tensor);
+  };
+  Product product(int32_t tensor) const;  // of a tensor; itself, where it is no product
+  Product product_of(const DraftNode& mul) const;
+
+ private:
+  void multiply(int32_t tensor, Product& product, int depth) const;
+
+  const Draft& draft_;
+  const Links links_;
+};
+
+// Equal but for the rounding of constants in files.
+bool near(double a, double b);
+
+}  // namespace intaglio::importers
