@@ -133,3 +133,64 @@ TEST_CASE("what cannot become int8 is said") {
   file.output("y");
   CHECK(Import(file.bytes()).says("activations with a scale for each channel are not supported"));
 }
+
+TEST_CASE(
+    "operators on codes become the same int8 nodes as those between QuantizeLinear and DequantizeLinear") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 1, 2, 2});
+  scale(file, "s", 0.5f, Type::UINT8, 128);
+  scale(file, "t", 1.0f, Type::UINT8, 100);
+  file.floats("ws", {2}, {0.5f, 0.25f});
+  codes(file, "ws0", {2}, Type::INT8, {0, 0});
+  codes(file, "w", {2, 1, 1, 1}, Type::INT8, {2, -4});
+  codes(file, "b", {2}, Type::INT32, {4, 16});  // 0.5 * 0.5 * 4 = 1, 0.5 * 0.25 * 16 = 2
+  file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+  file.node("QLinearConv", {"q", "s", "s0", "w", "ws", "ws0", "t", "t0", "b"}, "c");  // x + 1, 2 - x
+  const auto microsoft = [&](const char* op, const std::vector<std::string>& inputs, const char* output) {
+    auto& node = file.node(op, inputs, output);
+    node.set_domain("com.microsoft");
+    return &node;
+  };
+  auto& pool = file.node("MaxPool", {"c"}, "m");  // on codes as they are
+  set(pool, "kernel_shape", std::vector<int64_t>{1, 2});
+  microsoft("QLinearAdd", {"m", "t", "t0", "m", "t", "t0", "t", "t0"}, "a");
+  microsoft("QLinearGlobalAveragePool", {"a", "t", "t0", "s", "s0"}, "g");
+  set(*microsoft("QLinearConcat", {"s", "s0", "g", "s", "s0", "g", "s", "s0"}, "j"), "axis", int64_t{1});
+  file.node("DequantizeLinear", {"j", "s", "s0"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kQuantize) == 1);
+  CHECK(import.count(Op::kDequantize) == 1);
+  for (const Op op : {Op::kConv2d, Op::kMaxPool2d, Op::kAdd, Op::kMean, Op::kConcat})
+    CHECK(import.count(op) == 1);
+  // Rows 1, 2 and 3, 6: maxima of x + 1 are 3 and 7, of 2 - x 1 and -1; doubled, their means are 10 and 0.
+  CHECK(run_import<float>(import, std::vector<float>{1, 2, 3, 6}) == std::vector<float>{10, 0, 10, 0});
+}
+
+TEST_CASE("a quantized matrix product with a bias, and FP32 behind it") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "ws", 0.25f, Type::INT8, 0);
+  codes(file, "w", {1, 2}, Type::INT8, {4, 8});
+  codes(file, "b", {1}, Type::INT32, {8});
+  file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+  auto& gemm = file.node("QGemm", {"q", "s", "s0", "w", "ws", "ws0", "b"}, "y");
+  gemm.set_domain("com.microsoft");
+  set(gemm, "transB", int64_t{1});
+  file.output("y");
+  CHECK(run_one(file.bytes(), {3, -2}) == std::vector<float>{3 - 4 + 1});
+  OnnxBuilder broken(13);
+  broken.input("x", {1, 2});
+  broken.node("QLinearConv", {"x", "x"}, "y");
+  broken.output("y");
+  CHECK(Import(broken.bytes()).says("'y_node' (QLinearConv): it has 2 inputs where 8 to 9 are expected"));
+  OnnxBuilder codes_as_reals(13);
+  codes_as_reals.input("x", {1, 2});
+  scale(codes_as_reals, "s", 0.5f, Type::INT8, 0);
+  codes_as_reals.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+  codes_as_reals.node("Sigmoid", {"q"}, "y");
+  codes_as_reals.output("y");
+  CHECK(Import(codes_as_reals.bytes()).says("holds int8 codes; a DequantizeLinear must stand between"));
+}

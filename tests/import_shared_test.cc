@@ -1,4 +1,6 @@
 // Real models, from both formats, against outputs of independent interpreters.
+#include <filesystem>
+
 #include "tests/support/imported.h"
 
 using namespace intaglio;
@@ -105,6 +107,36 @@ TEST_CASE("uint8 weights beyond int8 are counted and named") {
     channels += std::atoi(note.c_str() + note.rfind(' ', at - 1) + 1);
   }
   CHECK(channels == 56);
+}
+
+TEST_CASE("no Transpose is left between the nodes of any model; a detector may have one for its output") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  size_t models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/models")) {
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    const auto file = read_file(entry.path().string(), kMaxModelBytes);
+    REQUIRE_MESSAGE(file, file.message());
+    Import import(file->span(), ImportOptions(), name);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    for (const GraphNode& node : import.graph().nodes) {
+      if (node.op != Op::kTranspose) continue;
+      // What it gives is read by no convolution, however far behind.
+      std::vector<bool> reached(import.graph().tensors.size(), false);
+      reached[static_cast<size_t>(node.outputs[0])] = true;
+      for (const GraphNode& reader : import.graph().nodes) {
+        bool reads = false;
+        for (const int32_t input : reader.inputs) reads |= input >= 0 && reached[static_cast<size_t>(input)];
+        if (!reads) continue;
+        CHECK(reader.op != Op::kConv2d);
+        CHECK(reader.op != Op::kDepthwiseConv2d);
+        reached[static_cast<size_t>(reader.outputs[0])] = true;
+      }
+    }
+    ++models;
+  }
+  CHECK(models >= 23);
 }
 
 TEST_CASE("detectors: no picture is transposed but for an output") {

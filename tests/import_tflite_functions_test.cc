@@ -109,3 +109,118 @@ TEST_CASE("STRIDED_SLICE with masks, SUB, RESIZE_NEAREST_NEIGHBOR") {
   for (size_t i = 0; i < 12; ++i) input[i] = static_cast<float>(i);
   CHECK(run_import<float>(import, input) == std::vector<float>{2, 4, -1, 1});
 }
+
+TEST_CASE("SPLIT_V, UNPACK and PACK take apart and put together") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3});
+  const int32_t sizes = file.constant("sizes", kTfliteInt32, {2}, std::vector<int32_t>{1, -1});
+  const int32_t axis = file.constant("axis", kTfliteInt32, {}, std::vector<int32_t>{-1});
+  const int32_t first = file.tensor("first", kTfliteFloat, {2, 1});
+  const int32_t rest = file.tensor("rest", kTfliteFloat, {2, 2});
+  file.op(102, {x, sizes, axis}, {first, rest});
+  const int32_t left = file.tensor("left", kTfliteFloat, {2}),
+                right = file.tensor("right", kTfliteFloat, {2});
+  file.op(88, {rest}, {left, right}, Options::UnpackOptions,
+          tflite::CreateUnpackOptions(file.fbb(), 2, 1).Union());
+  const int32_t y = file.tensor("y", kTfliteFloat, {2, 2});
+  file.op(83, {right, left}, {y}, Options::PackOptions, tflite::CreatePackOptions(file.fbb(), 2, 0).Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, std::vector<float>{1, 2, 3, 4, 5, 6}) == std::vector<float>{3, 6, 2, 5});
+}
+
+TEST_CASE("a convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND is a dilated one") {
+  for (const bool alone : {false, true}) {  // without a convolution they are Reshape, Transpose and a slice
+    CAPTURE(alone);
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kTfliteFloat, {1, 5, 1, 1});
+    const int32_t block = file.constant("block", kTfliteInt32, {2}, std::vector<int32_t>{2, 1});
+    const int32_t pads = file.constant("pads", kTfliteInt32, {2, 2}, std::vector<int32_t>{2, 3, 0, 0});
+    const int32_t crops =
+        file.constant("crops", kTfliteInt32, {2, 2},
+                      alone ? std::vector<int32_t>{2, 3, 0, 0} : std::vector<int32_t>{0, 1, 0, 0});
+    const int32_t apart = file.tensor("apart", kTfliteFloat, {2, 5, 1, 1});
+    file.op(38, {x, block, pads}, {apart});
+    int32_t result = apart;
+    if (!alone) {
+      const int32_t w = file.constant("w", kTfliteFloat, {1, 3, 1, 1}, std::vector<float>{1, 10, 100});
+      result = file.tensor("conv", kTfliteFloat, {2, 3, 1, 1});
+      file.op(kTfliteConv, {apart, w}, {result}, Options::Conv2DOptions,
+              tflite::CreateConv2DOptions(file.fbb(), tflite::Padding::Valid, 1, 1).Union());
+    }
+    const int32_t y = file.tensor("y", kTfliteFloat, {1, 5, 1, 1});
+    file.op(37, {result, block, crops}, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const std::vector<float> input{1, 2, 3, 4, 5};
+    if (alone) {
+      CHECK(run_import<float>(import, input) == input);
+      continue;
+    }
+    CHECK(import.ops() == std::vector<Op>{Op::kConv2d});
+    CHECK(import.node(Op::kConv2d).options.window.dilation_h == 2);
+    CHECK(import.node(Op::kConv2d).options.window.pad_top == 2);
+    CHECK(run_import<float>(import, input) == std::vector<float>{310, 420, 531, 42, 53});
+  }
+}
+
+TEST_CASE("arithmetic on shapes leaves no node, and CAST none on constants") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3, 4});
+  const int32_t zero = file.constant("zero", kTfliteInt32, {1}, std::vector<int32_t>{0});
+  const int32_t one = file.constant("one", kTfliteInt32, {1}, std::vector<int32_t>{1});
+  const int32_t twelve = file.constant("twelve", kTfliteFloat, {}, std::vector<float>{12});
+  const int32_t shape = file.tensor("shape", kTfliteInt32, {3}),
+                batch = file.tensor("batch", kTfliteInt32, {});
+  const int32_t columns = file.tensor("columns", kTfliteInt32, {}), to = file.tensor("to", kTfliteInt32, {2});
+  const int32_t y = file.tensor("y", kTfliteFloat, {2, 12});
+  file.op(77, {x}, {shape});
+  file.op(45, {shape, zero, one, one}, {batch}, Options::StridedSliceOptions,
+          tflite::CreateStridedSliceOptions(file.fbb(), 0, 0, 0, 0, 1).Union());
+  file.op(53, {twelve}, {columns});
+  file.op(83, {batch, columns}, {to}, Options::PackOptions,
+          tflite::CreatePackOptions(file.fbb(), 2, 0).Union());
+  file.op(kTfliteReshape, {x, to}, {y});
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kReshape});
+}
+
+TEST_CASE("int8: SUM has the scale of its output, MAXIMUM compares codes of one scale") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteInt8, {1, 4}, {{0.02f}, 3});
+  const int32_t axis = file.constant("axis", kTfliteInt32, {1}, std::vector<int32_t>{1});
+  const int32_t s = file.tensor("s", kTfliteInt8, {1, 1}, {{0.1f}, -5});
+  const int32_t c = file.constant("c", kTfliteInt8, {1, 2}, std::vector<int8_t>{-9, 4}, {{0.1f}, -5});
+  const int32_t y = file.tensor("y", kTfliteInt8, {1, 2}, {{0.1f}, -5});
+  file.op(74, {x, axis}, {s}, Options::ReducerOptions,
+          tflite::CreateReducerOptions(file.fbb(), true).Union());
+  file.op(55, {s, c}, {y});
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  // (7 + 17 + 27 - 43) * 0.02 = 0.16 = 0.1 * 2, rounded
+  CHECK(run_import<int8_t>(import, std::vector<int8_t>{10, 20, 30, -40}) == std::vector<int8_t>{-3, 4});
+}
+
+TEST_CASE("functions, GATHER, TILE, MIRROR_PAD, L2_NORMALIZATION") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 3});
+  const int32_t order = file.constant("order", kTfliteInt32, {2}, std::vector<int32_t>{2, 0});
+  const int32_t pads = file.constant("pads", kTfliteInt32, {2, 2}, std::vector<int32_t>{0, 0, 2, 0});
+  const int32_t twice = file.constant("twice", kTfliteInt32, {2}, std::vector<int32_t>{2, 1});
+  const int32_t r = file.tensor("r", kTfliteFloat, {1, 3}), g = file.tensor("g", kTfliteFloat, {1, 2});
+  const int32_t p = file.tensor("p", kTfliteFloat, {1, 4}), l = file.tensor("l", kTfliteFloat, {1, 4});
+  const int32_t y = file.tensor("y", kTfliteFloat, {2, 4});
+  file.op(75, {x}, {r});  // SQRT
+  file.op(36, {r, order}, {g}, Options::GatherOptions, tflite::CreateGatherOptions(file.fbb(), 1).Union());
+  file.op(100, {g, pads}, {p}, Options::MirrorPadOptions,
+          tflite::CreateMirrorPadOptions(file.fbb(), 1).Union());
+  file.op(11, {p}, {l});
+  file.op(69, {l, twice}, {y});
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  // Roots 3, 4, 5 to 5, 3 to 3, 5, 5, 3, whose squares add up to 68.
+  const std::vector<float> got = run_import<float>(import, std::vector<float>{9, 16, 25});
+  const double norm = std::sqrt(68.0), expected[] = {3, 5, 5, 3, 3, 5, 5, 3};
+  for (size_t i = 0; i < 8; ++i) CHECK(std::fabs(got[i] - expected[i] / norm) < 1e-6);
+}
