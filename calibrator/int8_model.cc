@@ -3,12 +3,13 @@
 #include "calibrator/model_writer.h"
 #include "calibrator/passes/fuse_residual.h"
 #include "calibrator/recover/recovery.h"
+#include "intaglio/version.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
 
-constexpr const char* kLibraryVersion = "0.1.0";
+constexpr const char* kLibraryVersion = ITG_VERSION;
 constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse", "kl", "aciq"};
 
 // Short texts one behind the other.

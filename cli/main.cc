@@ -10,6 +10,7 @@
 #include "cli/help_format.h"
 #include "cli/output.h"
 #include "intaglio/model.h"
+#include "intaglio/version.h"
 
 namespace intaglio::cli {
 namespace {

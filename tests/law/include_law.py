@@ -52,6 +52,8 @@ RULES = [
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
+    Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
+    Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
     Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
@@ -73,7 +75,7 @@ def exists(root, name):
     """Quoted names start at the root; public headers stand in an include folder each."""
     if any(fnmatch.fnmatchcase(name, p) for p in GENERATED):
         return True
-    places = [root / name] + [root / f / "include" / name for f in ("kernels", "platforms", "runtime", "calibrator")]
+    places = [root / name] + [root / f / "include" / name for f in ("kernels", "platforms", "runtime", "calibrator", "c_api")]
     return any(place.is_file() for place in places)
 
 
@@ -134,6 +136,10 @@ PLANTED = [
     ("calibrator/bake.cc", "<iostream>", True),
     ("calibrator/host/files.cc", "<vector>", False),
     ("calibrator/host/files.cc", '"importers/import.h"', True),
+    ("c_api/c_session.cc", '"intaglio/session.h"', False),
+    ("c_api/c_session.cc", '"runtime/op.h"', True),
+    ("c_api/include/intaglio/c_api.h", '"intaglio/session.h"', True),
+    ("c_api/include/intaglio/c_api.h", "<stdint.h>", False),
     ("importers/onnx.cc", '"calibrator/graph.h"', False),
     ("importers/onnx.cc", '"cli/command.h"', True),
     ("cli/command.cc", '"importers/import.h"', False),

@@ -6,6 +6,9 @@
   symbol_law.py isa --isas avx2,... ARCHIVE...  objects named *_<isa> hold no weak symbols (the linker might keep
                                                 their copy for everyone); the others hold no instructions that
                                                 not every CPU of the machine has
+  symbol_law.py exports ARCHIVE...              global symbols are in namespace intaglio, our FlatBuffers' namespace, or
+                                                start with itg_; weak ones of the C++ library, which host parts
+                                                instantiate, are everyone's
   symbol_law.py --self-test COMPILER            plants violations, and expects each to be found
 
 NM and OBJDUMP in the environment name the tools.
@@ -100,6 +103,23 @@ def check_imports(archive, providers):
     return found, len(own)
 
 
+OURS = re.compile(r"itg_\w+|_Z(T[A-Za-z]|GV)?Z?(L|N)?[KVO]*(8intaglio|15itg_flatbuffers).*")
+STANDARD = re.compile(r"_Z(T[A-Z]|GV)?Z?N?[VK]*(St|S[a-z]|9__gnu_cxx).*|DW\.ref\.__gxx_personality_v0")
+
+
+def check_exports(archives):
+    found, count = [], 0
+    for archive in archives:
+        for member, kind, name in symbols(archive):
+            if kind == "U" or kind in "wv" or not (kind.isupper() or kind == "u"):
+                continue
+            count += 1
+            if not OURS.fullmatch(name) and not (kind in "WVu" and STANDARD.fullmatch(name)):
+                found.append(f"{member}: exports {name}")
+    print(f"{count} global symbols")
+    return found, count
+
+
 def check_isa(archives, isas):
     found, special, portable = [], set(), set()
     is_special = lambda member: any(stem(member).endswith("_" + isa) for isa in isas)
@@ -143,6 +163,13 @@ PLANTED = {
     "rtti": ("struct A { virtual void f(); };\nvoid A::f() {}", [], "imports", "_ZTV"),
     "starts": ("int g();\nint f = g();", [], "imports", "static constructor"),
     "state": ("int f = 1;", [], "imports", "writable data"),
+    "foreign": ("int helper(int x) { return x; }", [], "exports", "helper"),
+    "other_flatbuffers": ("namespace flatbuffers { int verify(int x) { return x; } }", [], "exports", "verify"),
+    "foreign_c": ("extern \"C\" int stbi_load(int x) { return x; }", [], "exports", "stbi_load"),
+    "ours": ("namespace intaglio { int f(int x) { return x; } }\nextern \"C\" int itg_f(int x) { return x; }", [],
+             "exports", None),
+    "private": ("static int g(int x) { return x; }\nnamespace itg_flatbuffers { int f(int x) { return g(x); } }", [],
+                "exports", None),
     "copies": ("#include <string.h>\nvoid f(char* a, const char* b) { memcpy(a, b, strlen(b)); }", [], "imports", None),
     "weak_avx2": ("inline int g(int x) { return x * x; }\nint f(int x) { return g(x); }", ["-O0"], "isa", "weak symbol"),
     "wide_avx2": ("void f(float* x) { for (int i = 0; i < 64; ++i) x[i] += 1; }", ["-mavx2"], "isa", None),
@@ -173,7 +200,9 @@ def self_test(compiler):
             source, target = pathlib.Path(folder, name + ".cc"), pathlib.Path(folder, name + ".o")
             source.write_text(text + "\n", encoding="utf-8")
             subprocess.run([compiler, "-O2", "-ftree-vectorize", *flags, "-c", source, "-o", target], check=True)
-            found = (check_imports(str(target), []) if check == "imports" else check_isa([str(target)], ["avx2", "neon", "neondot"]))[0]
+            checks = {"imports": lambda: check_imports(str(target), []), "exports": lambda: check_exports([str(target)]),
+                      "isa": lambda: check_isa([str(target)], ["avx2", "neon", "neondot"])}
+            found = checks[check]()[0]
             good = not found if expected is None else any(expected in text for text in found)
             if not good:
                 failures += 1
@@ -187,6 +216,8 @@ def main(arguments):
         return self_test(arguments[1])
     if arguments[0] == "imports":
         found, count = check_imports(arguments[1], arguments[2:])
+    elif arguments[0] == "exports":
+        found, count = check_exports(arguments[1:])
     else:
         found, count = check_isa(arguments[3:], [isa for isa in arguments[2].split(",") if isa])
     for text in found:

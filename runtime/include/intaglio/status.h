@@ -1,11 +1,12 @@
 // Errors as values: what went wrong, at which node and tensor, with which value, against which limit.
 // Their texts live in describe.h, in an object of its own that a linker can drop.
+// C takes the list of statuses from here; the rest is C++.
 #pragma once
 
+#ifdef __cplusplus
 #include <cstdint>
 #include <utility>
-
-namespace intaglio {
+#endif
 
 // X(enumerator, number, text). Numbers are kept for ever. In a text, {node}, {tensor}, {value} and {limit}
 // stand for the error's fields.
@@ -133,6 +134,9 @@ namespace intaglio {
     "rounding {rounding} for {tensor}: the runtime rounds half to even; take half-even, keep the node in "  \
     "float, or simulate it")
 
+#ifdef __cplusplus
+namespace intaglio {
+
 enum class Status : uint16_t {
 #define ITG_STATUS_ENUMERATOR(name, number, text) name = (number),
   ITG_STATUS_LIST(ITG_STATUS_ENUMERATOR)
@@ -180,3 +184,4 @@ class [[nodiscard]] Result {
   } while (false)
 
 }  // namespace intaglio
+#endif

@@ -1,0 +1,133 @@
+#include "c_api/c_handles.h"
+#include "intaglio/calibrator.h"
+
+using namespace intaglio;
+
+static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault && ITG_RECOVER_ALL == recovery::kAll &&
+              ITG_RECOVERY_TOO_FEW_SAMPLES == static_cast<int>(RecoveryVerdict::kTooFewSamples));
+static_assert(ITG_RANGE_MSE == static_cast<int>(RangeMethod::kMse));
+// Lists of spans are handed through as they are.
+static_assert(sizeof(itg_bytes) == sizeof(Span<const uint8_t>) && sizeof(itg_span) == sizeof(Span<uint8_t>) &&
+              offsetof(itg_bytes, size) == offsetof(Span<const uint8_t>, size) &&
+              offsetof(itg_span, size) == offsetof(Span<uint8_t>, size));
+
+namespace {
+
+CalibratorOptions from_c(const itg_calibrator_options& options) {
+  CalibratorOptions result;
+  // What is no method becomes one that is refused with its number.
+  result.method =
+      static_cast<RangeMethod>(options.method < 0 || options.method > 0xff ? 0xff : options.method);
+  result.percentile = options.percentile;
+  result.symmetric = options.symmetric;
+  result.weight_bits = options.weight_bits;
+  result.recover = options.recover;
+  result.layer_report = options.layer_report;
+  result.float_nodes = {options.float_nodes, options.float_node_count};
+  result.replay_bytes = options.replay_bytes;
+  result.isa = options.isa;
+  result.executor = intaglio::from_c(options.executor);
+  result.progress = {options.progress.step, options.progress.context};
+  return result;
+}
+
+const Calibrator& in(const itg_calibrator* handle) { return object_in<Calibrator>(handle); }
+Calibrator& in(itg_calibrator* handle) { return object_in<Calibrator>(handle); }
+
+bool write_to_sink(void* context, Span<const uint8_t> bytes) {
+  const auto& sink = *static_cast<const itg_model_sink*>(context);
+  return sink.write(sink.context, bytes.data, bytes.size);
+}
+
+bool load_from_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+  const auto& source = *static_cast<const itg_sample_source*>(context);
+  return source.load(source.context, i, reinterpret_cast<const itg_span*>(inputs.data), inputs.size);
+}
+
+}  // namespace
+
+void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size) {
+  const CalibratorOptions original;
+  itg_calibrator_options defaults{};
+  defaults.method = static_cast<int32_t>(original.method);
+  defaults.percentile = original.percentile;
+  defaults.symmetric = original.symmetric;
+  defaults.weight_bits = original.weight_bits;
+  defaults.recover = original.recover;
+  defaults.layer_report = original.layer_report;
+  defaults.isa = original.isa;
+  defaults.executor.width = original.executor.width;
+  options->struct_size = struct_size;
+  give(options, defaults);
+}
+
+itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_options* options,
+                                 itg_calibrator_needs* needs) {
+  const Result<CalibratorNeeds> found =
+      Calibrator::measure(model_in(model), from_c(take(options, itg_calibrator_options_init)));
+  *needs = {found->session_bytes, found->observer_bytes, found->replay_bytes, found->output_bytes,
+            found->total()};
+  return to_c(found.error());
+}
+
+itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples, size_t* replay_bytes) {
+  const Result<size_t> bytes = Calibrator::replay_bytes(model_in(model), samples);
+  *replay_bytes = *bytes;
+  return to_c(bytes.error());
+}
+
+itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* model, itg_span memory,
+                                const itg_calibrator_options* options) {
+  const Result<Calibrator> created = Calibrator::create(model_in(model), intaglio::from_c(memory),
+                                                        from_c(take(options, itg_calibrator_options_init)));
+  put_object(calibrator, *created);
+  return to_c(created.error());
+}
+
+itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs, size_t input_count) {
+  return to_c(in(calibrator).add({reinterpret_cast<const Span<const uint8_t>*>(inputs), input_count}));
+}
+
+size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator) { return in(calibrator).state_bytes(); }
+itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state) {
+  return to_c(in(calibrator).save(intaglio::from_c(state)));
+}
+itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state) {
+  return to_c(in(calibrator).load(intaglio::from_c(state)));
+}
+itg_error itg_calibrator_merge(itg_calibrator* calibrator, itg_bytes state) {
+  return to_c(in(calibrator).merge(intaglio::from_c(state)));
+}
+
+itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink* sink,
+                                const itg_sample_source* source) {
+  const ModelSink to = {write_to_sink, const_cast<itg_model_sink*>(sink)};
+  if (source == nullptr) return to_c(in(calibrator).finish(to));
+  const SampleSource from = {load_from_source, const_cast<itg_sample_source*>(source), source->count};
+  return to_c(in(calibrator).finish(to, &from));
+}
+
+void itg_calibrator_report(const itg_calibrator* calibrator, itg_calibration_report* report) {
+  const CalibrationReport& made = in(calibrator).report();
+  itg_calibration_report result{};
+  result.layer_count = static_cast<int32_t>(made.layers.size);
+  result.samples = made.samples;
+  result.recovery_count = static_cast<int32_t>(made.recoveries.size);
+  result.signal = made.signal;
+  result.noise = made.noise;
+  result.noise_without_recovery = made.noise_without_recovery;
+  result.bytes = to_c(made.bytes);
+  give(report, result);
+}
+
+itg_recovery_record itg_calibrator_recovery(const itg_calibrator* calibrator, int32_t i) {
+  const RecoveryRecord& record = in(calibrator).report().recoveries[static_cast<size_t>(i)];
+  return {record.recovery, record.first_node, record.last_node,
+          record.before,   record.after,      static_cast<int32_t>(record.verdict)};
+}
+
+itg_layer_report itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i) {
+  const LayerReport& layer = in(calibrator).report().layers[static_cast<size_t>(i)];
+  return {layer.node, layer.tensor, layer.signal,      layer.noise,
+          layer.dot,  layer.norm,   layer.noise_alone, layer.clipped};
+}

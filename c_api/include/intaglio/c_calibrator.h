@@ -1,0 +1,116 @@
+/* Calibration for C: FP32 model and samples in, int8 model out. A part of intaglio/c_api.h, which says how
+ * memory, versions and errors are meant. */
+#pragma once
+
+#include "intaglio/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ITG_RECOVER_NONE UINT32_C(0)
+#define ITG_RECOVER_BIAS_CORRECTION UINT32_C(1)
+#define ITG_RECOVER_DEFAULT ITG_RECOVER_BIAS_CORRECTION
+#define ITG_RECOVER_ALL UINT32_C(0xffffffff)
+enum { ITG_RECOVERY_KEPT = 0, ITG_RECOVERY_NETWORK_WORSE = 1, ITG_RECOVERY_TOO_FEW_SAMPLES = 2 };
+enum { ITG_RANGE_AUTO = 0, ITG_RANGE_MIN_MAX = 1, ITG_RANGE_PERCENTILE = 2, ITG_RANGE_MSE = 3 };
+
+/* Called between steps; false cancels, and the call that was going on gives ITG_kCancelled. */
+typedef struct itg_progress {
+  bool (*step)(void* context, const char* stage, int32_t done, int32_t total);
+  void* context;
+} itg_progress;
+
+typedef struct itg_calibrator_options {
+  size_t struct_size;
+  int32_t method;             /* ITG_RANGE_AUTO */
+  double percentile;          /* (0.5, 1]; 0.9999 */
+  bool symmetric;             /* false */
+  int32_t weight_bits;        /* 8, or 7 */
+  uint32_t recover;           /* bits: ITG_RECOVER_DEFAULT */
+  bool layer_report;          /* true: finish() compares every layer */
+  const int32_t* float_nodes; /* [float_node_count] nodes that stay in FP32 */
+  size_t float_node_count;
+  size_t replay_bytes; /* 0; memory that saves finish() time: itg_calibrator_replay_bytes() */
+  uint32_t isa;
+  itg_executor executor;
+  itg_progress progress;
+} itg_calibrator_options;
+
+/* Bytes of one block; finish() needs no more. */
+typedef struct itg_calibrator_needs {
+  size_t session_bytes, observer_bytes, replay_bytes, output_bytes;
+  size_t total_bytes;
+} itg_calibrator_needs;
+
+/* Takes the finished model. False where it cannot be stored: finish() then gives ITG_kSinkFailed. */
+typedef struct itg_model_sink {
+  bool (*write)(void* context, const uint8_t* bytes, size_t size);
+  void* context;
+} itg_model_sink;
+
+/* Gives the samples once more, in any order. False where it cannot: finish() gives ITG_kSamplesDiffer. */
+typedef struct itg_sample_source {
+  bool (*load)(void* context, int32_t i, const itg_span* inputs, size_t input_count);
+  void* context;
+  int32_t count;
+} itg_sample_source;
+
+typedef struct itg_layer_report {
+  int32_t node, tensor; /* of the int8 model */
+  double signal, noise; /* sums of squares of the FP32 values, and of the differences */
+  double dot, norm;     /* cosine = dot / sqrt(signal * norm) */
+  double noise_alone;   /* as `noise`, with exact inputs to this layer */
+  double clipped;       /* share of the values beyond an end of the range */
+} itg_layer_report;
+
+/* One attempt to lessen the error: noise over signal of the model's outputs before and after it. */
+typedef struct itg_recovery_record {
+  uint32_t recovery;
+  int32_t first_node, last_node; /* of the int8 model; -1: all of it */
+  double before, after;
+  int32_t verdict;
+} itg_recovery_record;
+
+typedef struct itg_calibration_report {
+  size_t struct_size;
+  int32_t layer_count;
+  int32_t samples;
+  int32_t recovery_count;
+  double signal, noise; /* of the output, before a final softmax or sigmoid */
+  double noise_without_recovery;
+  itg_bytes bytes; /* the int8 model, in the calibrator's memory */
+} itg_calibration_report;
+
+typedef union itg_calibrator {
+  unsigned char opaque[4 * sizeof(void*)];
+  void* pointer; /* for alignment alone */
+  uint64_t number;
+} itg_calibrator;
+
+void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size);
+itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_options* options,
+                                 itg_calibrator_needs* needs);
+/* For replay_bytes: with so many nothing is computed twice for `samples` samples. */
+itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples, size_t* replay_bytes);
+itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* model, itg_span memory,
+                                const itg_calibrator_options* options);
+/* One sample: the bytes of each model input, in their order. */
+itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs, size_t input_count);
+/* What has been seen: kept, loaded, merged across devices. */
+size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
+itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);
+itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state);
+itg_error itg_calibrator_merge(itg_calibrator* calibrator, itg_bytes state);
+/* `source` may be NULL. */
+itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink* sink,
+                                const itg_sample_source* source);
+/* After finish(). */
+void itg_calibrator_report(const itg_calibrator* calibrator, itg_calibration_report* report);
+itg_recovery_record itg_calibrator_recovery(const itg_calibrator* calibrator,
+                                            int32_t i);                             /* i < recovery_count */
+itg_layer_report itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i); /* i < layer_count */
+
+#ifdef __cplusplus
+}
+#endif

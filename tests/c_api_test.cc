@@ -1,0 +1,256 @@
+// A consumer in plain C (c_consumer/, compiled as C99) against the C++ interface.
+#include <doctest/doctest.h>
+
+#include "intaglio/calibrator.h"
+#include "intaglio/describe.h"
+#include "intaglio/version.h"
+#include "tests/c_consumer/c_consumer.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+const std::vector<std::vector<float>>& samples() {
+  static const std::vector<std::vector<float>> made = small_cnn_samples(8);
+  return made;
+}
+
+std::vector<float> flat(const std::vector<std::vector<float>>& list) {
+  std::vector<float> values;
+  for (const auto& sample : list) values.insert(values.end(), sample.begin(), sample.end());
+  return values;
+}
+
+struct Calibrated {
+  std::vector<uint8_t> bytes;
+  CalibrationReport report;
+  LayerReport first_layer;
+};
+
+// One calibrator over all samples, through C++.
+Calibrated calibrate() {
+  const AlignedBytes file = small_cnn();
+  const Model model = *Model::open(file.view());
+  AlignedBytes memory(Calibrator::measure(model)->total());
+  Calibrator calibrator = *Calibrator::create(model, memory.span());
+  for (const auto& sample : samples()) {
+    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
+                                       sample.size() * sizeof(float)};
+    REQUIRE(calibrator.add({&input, 1}).ok());
+  }
+  Calibrated made;
+  const ModelSink sink = {[](void* context, Span<const uint8_t> bytes) {
+                            static_cast<std::vector<uint8_t>*>(context)->assign(bytes.begin(), bytes.end());
+                            return true;
+                          },
+                          &made.bytes};
+  const SampleSource source = {[](void*, int32_t i, Span<const Span<uint8_t>> inputs) {
+                                 memcpy(inputs[0].data, samples()[static_cast<size_t>(i)].data(),
+                                        inputs[0].size);
+                                 return true;
+                               },
+                               nullptr, static_cast<int32_t>(samples().size())};
+  const Error error = calibrator.finish(sink, &source);
+  REQUIRE_MESSAGE(error.ok(), text_of(error));
+  made.report = calibrator.report();
+  made.first_layer = made.report.layers[0];
+  return made;
+}
+
+struct ConsumerResult {
+  itg_error error{};
+  std::vector<uint8_t> bytes;
+  itg_calibration_report report{};
+  itg_layer_report first_layer{};
+  consumer_samples given{};
+  consumer_trace trace{};
+};
+
+ConsumerResult consumer_calibrated(itg_executor executor, int32_t cancel_at = 0, size_t room = 1 << 20) {
+  const AlignedBytes file = small_cnn();
+  const std::vector<float> values = flat(samples());
+  ConsumerResult result;
+  result.given = {values.data(), static_cast<int32_t>(samples().size()), samples()[0].size(), 0};
+  result.trace.cancel_at = cancel_at;
+  result.bytes.resize(room);
+  size_t size = 0;
+  result.error = consumer_calibrate(file.view().data, file.size(), &result.given, executor, &result.trace,
+                                    result.bytes.data(), result.bytes.size(), &size, &result.report,
+                                    &result.first_layer);
+  result.bytes.resize(size);
+  return result;
+}
+
+// Two halves of the work, the second first.
+void backwards(void*, int32_t count, void (*task)(void* argument, int32_t i), void* argument) {
+  for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
+}
+
+}  // namespace
+
+TEST_CASE("C runs a model to the bytes that C++ gives, on every instruction set") {
+  const AlignedBytes file = small_cnn();
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(samples()[0]);
+  for (int32_t i = 0; i < itg_isa_count(); ++i) {
+    std::vector<float> output(expected.size());
+    consumer_trace trace{};
+    const itg_error error = consumer_run(file.view().data, file.size(), itg_isa_bit(i), false,
+                                         samples()[0].data(), output.data(), &trace);
+    CHECK(error.status == ITG_kOk);
+    CHECK(output == expected);
+    CHECK(trace.inputs == 1);
+    CHECK(trace.outputs == running.model().node_count());
+    int64_t bytes = 0;
+    for (int32_t t = 0; t < running.model().tensor_count(); ++t)
+      if (!running.model().tensor(t).is_constant())
+        bytes += static_cast<int64_t>(running.model().tensor(t).bytes());
+    CHECK(trace.bytes == bytes);
+  }
+}
+
+TEST_CASE("options of an older header leave the rest at its default") {
+  const AlignedBytes file = small_cnn();
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(samples()[1]);
+  std::vector<float> output(expected.size());
+  consumer_trace trace{};
+  const itg_error error = consumer_run(file.view().data, file.size(), ITG_ISA_ALL, true, samples()[1].data(),
+                                       output.data(), &trace);
+  CHECK(error.status == ITG_kOk);
+  CHECK(output == expected);
+  CHECK(trace.inputs == 0);
+}
+
+TEST_CASE(
+    "results for an older and a newer header: nothing past struct_size is written, the unknown is zero") {
+  const AlignedBytes file = small_cnn();
+  itg_model model;
+  REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  struct Newer {
+    itg_tensor tensor;
+    int64_t added;
+  } newer;
+  newer.added = -1;
+  newer.tensor.struct_size = sizeof newer;
+  itg_model_tensor(&model, 0, &newer.tensor);
+  CHECK(newer.added == 0);
+  CHECK(newer.tensor.struct_size == sizeof newer);
+  itg_tensor older;
+  memset(&older, 0x77, sizeof older);
+  older.struct_size = offsetof(itg_tensor, dims);
+  itg_model_tensor(&model, 0, &older);
+  CHECK(older.rank == newer.tensor.rank);
+  const void* untouched;
+  memset(&untouched, 0x77, sizeof untouched);
+  CHECK(static_cast<const void*>(older.dims) == untouched);
+  CHECK(older.bytes != newer.tensor.bytes);
+}
+
+TEST_CASE("C calibrates in parts, saved, loaded and merged, to the bytes of one C++ calibration") {
+  const Calibrated expected = calibrate();
+  const ConsumerResult serial = consumer_calibrated({nullptr, 1, nullptr});
+  REQUIRE(serial.error.status == ITG_kOk);
+  CHECK(serial.bytes == expected.bytes);
+  CHECK(serial.trace.steps > 0);
+  CHECK(serial.given.loads > 0);
+  CHECK(serial.report.samples == expected.report.samples);
+  CHECK(serial.report.layer_count == static_cast<int32_t>(expected.report.layers.size));
+  CHECK(serial.report.recovery_count == static_cast<int32_t>(expected.report.recoveries.size));
+  CHECK(serial.report.signal == expected.report.signal);
+  CHECK(serial.report.noise == expected.report.noise);
+  CHECK(serial.report.noise_without_recovery == expected.report.noise_without_recovery);
+  CHECK(serial.report.bytes.size == expected.bytes.size());
+  CHECK(serial.first_layer.node == expected.first_layer.node);
+  CHECK(serial.first_layer.tensor == expected.first_layer.tensor);
+  CHECK(serial.first_layer.noise == expected.first_layer.noise);
+  CHECK(serial.first_layer.dot == expected.first_layer.dot);
+  CHECK(serial.first_layer.clipped == expected.first_layer.clipped);
+  CHECK(consumer_calibrated({nullptr, 2, backwards}).bytes == expected.bytes);
+}
+
+TEST_CASE("a callback in C cancels, and a sink in C refuses") {
+  CHECK(consumer_calibrated({nullptr, 1, nullptr}, 1).error.status == ITG_kCancelled);
+  CHECK(consumer_calibrated({nullptr, 1, nullptr}, 0, 16).error.status == ITG_kSinkFailed);
+}
+
+TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole") {
+  const std::vector<uint8_t> bytes = calibrate().bytes;
+  const AlignedBytes file(Span<const uint8_t>(bytes.data(), bytes.size()));
+  const Model model = *Model::open(file.view());
+  uint32_t sum = 0;
+  const auto mix = [&](const void* data, size_t size) {
+    for (size_t i = 0; i < size; ++i) sum = sum * 31u + static_cast<const uint8_t*>(data)[i];
+  };
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    const uint32_t offset = model.activation_offset(t);
+    mix(info.name, strlen(info.name));
+    mix(info.shape.dims, static_cast<size_t>(info.shape.rank) * 4);
+    mix(info.quantization.scales.data, info.quantization.scales.size * 4);
+    mix(info.constant.data, info.constant.size);
+    mix(&info.quantization.zero_point, 4);
+    mix(&offset, 4);
+  }
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    mix(op_name(node.op), strlen(op_name(node.op)));
+    mix(node.inputs.data, node.inputs.size * 4);
+    mix(node.outputs.data, node.outputs.size * 4);
+    mix(&node.options.window.kernel_h, 4);
+    mix(&node.options.window.pad_bottom, 4);
+    mix(&node.options.clamp_lo, 4);
+    mix(node.options.multiplier.data, node.options.multiplier.size * 4);
+  }
+  CHECK(consumer_walk(file.view().data, file.size()) == sum);
+
+  std::vector<uint8_t> pixels(31 * 17 * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
+  std::vector<int8_t> codes(model.tensor(model.inputs()[0]).bytes()), expected(codes.size());
+  CHECK(consumer_picture(file.view().data, file.size(), pixels.data(), {31, 17, ITG_PIXELS_RGB},
+                         codes.data()) == 1);
+  const ImageInput recipe = model.image(0);
+  TensorView target;
+  target.info = model.tensor(model.inputs()[0]);
+  target.data = expected.data();
+  const PictureInfo picture = {31, 17, PixelOrder::kRgb};
+  AlignedBytes scratch(*ImageWriter::measure(recipe, target.info, picture));
+  REQUIRE(write_image(recipe, target, picture, {pixels.data(), pixels.size()}, 31 * 3, scratch.span()).ok());
+  CHECK(codes == expected);
+
+  itg_model opened;
+  REQUIRE(itg_model_open(&opened, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  const itg_picture bad = {31, 17, 99};
+  size_t scratch_bytes;
+  CHECK(itg_image_measure(&opened, 0, &bad, &scratch_bytes).status == ITG_kBadEnum);
+  itg_calibration_info info;
+  info.struct_size = sizeof info;
+  itg_model_calibration(&opened, &info);
+  CHECK(std::string(info.library_version) == itg_version());
+  CHECK(info.samples == samples().size());
+  CHECK(itg_model_activation_lower_bound(&opened) == model.activation_lower_bound());
+}
+
+TEST_CASE("errors in C: the same numbers and sentences") {
+#define ITG_CHECK_STATUS(name, number, text) \
+  CHECK(ITG_##name == number);               \
+  CHECK(std::string(itg_status_name(number)) == #name);
+  ITG_STATUS_LIST(ITG_CHECK_STATUS)
+#undef ITG_CHECK_STATUS
+  CHECK(std::string(itg_status_name(-1)) == "");
+  CHECK(std::string(itg_op_name(1)) == "Conv2D");
+  CHECK(std::string(itg_op_name(-1)) == "unknown");
+  CHECK(std::string(itg_dtype_name(ITG_F32)) == "f32");
+  CHECK(std::string(itg_version()) == ITG_VERSION);
+
+  const AlignedBytes file = small_cnn();
+  itg_model model;
+  const itg_error error = itg_model_open(&model, file.view().data + 1, file.size() - 1, nullptr);
+  CHECK(error.status == ITG_kMisaligned);
+  char text[200];
+  const size_t length = itg_describe(&error, nullptr, text, sizeof text);
+  CHECK(length == strlen(text));
+  CHECK(std::string(text) == text_of({Status::kMisaligned, -1, -1, 1, kModelAlignment}));
+}
