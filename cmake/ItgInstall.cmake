@@ -1,0 +1,49 @@
+# cmake --install: archives, public headers, the CMake package with its components, pkg-config files, the command.
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/intaglio)
+
+# itg_install(TARGET COMPONENT HEADERS...): as intaglio::COMPONENT; the content of each headers folder.
+function(itg_install target component)
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${component})
+  install(TARGETS ${target} EXPORT intaglio ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  foreach(folder IN LISTS ARGN)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/intaglio DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endforeach()
+endfunction()
+itg_install(intaglio intaglio kernels platforms runtime)
+itg_install(intaglio_calibrator calibrator calibrator)
+itg_install(intaglio_c c c_api)
+itg_install(intaglio_openmp openmp)
+itg_install(intaglio_host host)
+if(TARGET intaglio_host)  # its headers are named from the repository's root, as in the sources
+  file(GLOB headers ${PROJECT_SOURCE_DIR}/calibrator/host/*.h)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator/host)
+  install(FILES ${PROJECT_SOURCE_DIR}/calibrator/arena.h ${PROJECT_SOURCE_DIR}/calibrator/digest.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator)
+endif()
+if(TARGET intaglio_cli)
+  install(TARGETS intaglio_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(EXPORT intaglio NAMESPACE intaglio:: FILE intaglioTargets.cmake DESTINATION ${package})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/intaglioConfig.cmake.in intaglioConfig.cmake
+                              INSTALL_DESTINATION ${package})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(intaglioConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/intaglioConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/intaglioConfigVersion.cmake
+        DESTINATION ${package})
+
+# itg_pkg_config(NAME LIBRARIES DESCRIPTION): finds its own place, so that a tree can be moved.
+function(itg_pkg_config name libraries description)
+  file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/intaglio.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+itg_pkg_config(intaglio "-lintaglio" "int8 inference")
+itg_pkg_config(intaglio-calibrator "-lintaglio_calibrator -lintaglio" "int8 inference and calibration")
+# The calibrator's writer of models has a virtual destructor, which names operator delete.
+itg_pkg_config(intaglio-c "-lintaglio_c -lintaglio_calibrator -lintaglio -lstdc++" "int8 inference and calibration, for C")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

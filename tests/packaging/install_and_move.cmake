@@ -1,0 +1,13 @@
+# Installs BUILD to TREE, then moves it to MOVED: nothing in it may know where it was.
+file(REMOVE_RECURSE ${TREE} ${MOVED})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${TREE} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+file(RENAME ${TREE} ${MOVED})
+file(GLOB_RECURSE texts ${MOVED}/*.cmake ${MOVED}/*.pc ${MOVED}/*.h)
+foreach(file IN LISTS texts)
+  file(STRINGS ${file} lines)
+  foreach(path ${TREE} ${BUILD})
+    if(lines MATCHES "${path}/")
+      message(FATAL_ERROR "${file} names a place of this machine: ${path}")
+    endif()
+  endforeach()
+endforeach()
