@@ -3,7 +3,8 @@
 
 using namespace intaglio;
 
-static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault && ITG_RECOVER_ALL == recovery::kAll &&
+static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
+              ITG_RECOVER_ADAPTIVE_ROUNDING == recovery::kAdaptiveRounding &&
               ITG_RECOVERY_TOO_FEW_SAMPLES == static_cast<int>(RecoveryVerdict::kTooFewSamples));
 static_assert(ITG_RANGE_MSE == static_cast<int>(RangeMethod::kMse));
 // Lists of spans are handed through as they are.
@@ -70,8 +71,10 @@ itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_op
   return to_c(found.error());
 }
 
-itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples, size_t* replay_bytes) {
-  const Result<size_t> bytes = Calibrator::replay_bytes(model_in(model), samples);
+itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples,
+                                      const itg_calibrator_options* options, size_t* replay_bytes) {
+  const Result<size_t> bytes =
+      Calibrator::replay_bytes(model_in(model), samples, from_c(take(options, itg_calibrator_options_init)));
   *replay_bytes = *bytes;
   return to_c(bytes.error());
 }

@@ -8,11 +8,19 @@
 extern "C" {
 #endif
 
+/* Bits of itg_calibrator_options.recover. */
 #define ITG_RECOVER_NONE UINT32_C(0)
 #define ITG_RECOVER_BIAS_CORRECTION UINT32_C(1)
+#define ITG_RECOVER_WEIGHT_SCALES UINT32_C(2)
+#define ITG_RECOVER_LEARNED_SCALES UINT32_C(4)
+#define ITG_RECOVER_ADAPTIVE_ROUNDING UINT32_C(8)
 #define ITG_RECOVER_DEFAULT ITG_RECOVER_BIAS_CORRECTION
-#define ITG_RECOVER_ALL UINT32_C(0xffffffff)
-enum { ITG_RECOVERY_KEPT = 0, ITG_RECOVERY_NETWORK_WORSE = 1, ITG_RECOVERY_TOO_FEW_SAMPLES = 2 };
+enum {
+  ITG_RECOVERY_KEPT = 0,
+  ITG_RECOVERY_NETWORK_WORSE = 1,
+  ITG_RECOVERY_BLOCK_WORSE = 2,
+  ITG_RECOVERY_TOO_FEW_SAMPLES = 3
+};
 enum { ITG_RANGE_AUTO = 0, ITG_RANGE_MIN_MAX = 1, ITG_RANGE_PERCENTILE = 2, ITG_RANGE_MSE = 3 };
 
 /* Called between steps; false cancels, and the call that was going on gives ITG_kCancelled. */
@@ -92,7 +100,8 @@ void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_
 itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_options* options,
                                  itg_calibrator_needs* needs);
 /* For replay_bytes: with so many nothing is computed twice for `samples` samples. */
-itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples, size_t* replay_bytes);
+itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples,
+                                      const itg_calibrator_options* options, size_t* replay_bytes);
 itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* model, itg_span memory,
                                 const itg_calibrator_options* options);
 /* One sample: the bytes of each model input, in their order. */
