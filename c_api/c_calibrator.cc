@@ -6,7 +6,14 @@ using namespace intaglio;
 static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_ADAPTIVE_ROUNDING == recovery::kAdaptiveRounding &&
               ITG_RECOVERY_TOO_FEW_SAMPLES == static_cast<int>(RecoveryVerdict::kTooFewSamples));
-static_assert(ITG_RANGE_MSE == static_cast<int>(RangeMethod::kMse));
+static_assert(ITG_RANGE_ACIQ == static_cast<int>(RangeMethod::kAciq) &&
+              ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
+              ITG_SLOT_OUTPUT == static_cast<int>(SlotRole::kOutput));
+// Settings are handed through as they are.
+static_assert(sizeof(itg_slot_setting) == sizeof(SlotSetting) &&
+              offsetof(itg_slot_setting, role) == offsetof(SlotSetting, role) &&
+              offsetof(itg_slot_setting, rounding) == offsetof(SlotSetting, rounding) &&
+              offsetof(itg_slot_setting, policy) == offsetof(SlotSetting, policy));
 // Lists of spans are handed through as they are.
 static_assert(sizeof(itg_bytes) == sizeof(Span<const uint8_t>) && sizeof(itg_span) == sizeof(Span<uint8_t>) &&
               offsetof(itg_bytes, size) == offsetof(Span<const uint8_t>, size) &&
@@ -22,6 +29,9 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.percentile = options.percentile;
   result.symmetric = options.symmetric;
   result.weight_bits = options.weight_bits;
+  result.power_of_two = options.power_of_two;
+  result.compat = static_cast<Compat>(options.compat < 0 || options.compat > 0xff ? 0xff : options.compat);
+  result.slots = {reinterpret_cast<const SlotSetting*>(options.slots), options.slot_count};
   result.recover = options.recover;
   result.layer_report = options.layer_report;
   result.float_nodes = {options.float_nodes, options.float_node_count};
@@ -54,6 +64,8 @@ void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_
   defaults.percentile = original.percentile;
   defaults.symmetric = original.symmetric;
   defaults.weight_bits = original.weight_bits;
+  defaults.power_of_two = original.power_of_two;
+  defaults.compat = static_cast<int32_t>(original.compat);
   defaults.recover = original.recover;
   defaults.layer_report = original.layer_report;
   defaults.isa = original.isa;

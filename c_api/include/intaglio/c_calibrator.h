@@ -21,7 +21,32 @@ enum {
   ITG_RECOVERY_BLOCK_WORSE = 2,
   ITG_RECOVERY_TOO_FEW_SAMPLES = 3
 };
-enum { ITG_RANGE_AUTO = 0, ITG_RANGE_MIN_MAX = 1, ITG_RANGE_PERCENTILE = 2, ITG_RANGE_MSE = 3 };
+enum {
+  ITG_RANGE_AUTO = 0,
+  ITG_RANGE_MIN_MAX = 1,
+  ITG_RANGE_PERCENTILE = 2,
+  ITG_RANGE_MSE = 3,
+  ITG_RANGE_KL = 4,
+  ITG_RANGE_ACIQ = 5
+};
+enum { ITG_COMPAT_NONE = 0, ITG_COMPAT_TENGINE = 1, ITG_COMPAT_PPQ = 2 };
+enum {
+  ITG_SLOT_EVERY = 0,
+  ITG_SLOT_ACTIVATIONS = 1,
+  ITG_SLOT_WEIGHTS = 2,
+  ITG_SLOT_INPUT = 3,
+  ITG_SLOT_OUTPUT = 4
+};
+
+/* What slots have instead of the default; of several that apply to a slot the last one holds. */
+typedef struct itg_slot_setting {
+  int32_t node;     /* of the FP32 model; -1: every node, and the model's inputs */
+  uint8_t role;     /* ITG_SLOT_... */
+  int32_t input;    /* ITG_SLOT_INPUT: which; -1: every one that is no weight */
+  int32_t bits;     /* 2 to 32; 0: as it was */
+  int32_t rounding; /* a Rounding of quant_config.h; -1: as it was */
+  uint8_t policy;   /* one of the legal masks there; 0: as it was */
+} itg_slot_setting;
 
 /* Called between steps; false cancels, and the call that was going on gives ITG_kCancelled. */
 typedef struct itg_progress {
@@ -31,10 +56,14 @@ typedef struct itg_progress {
 
 typedef struct itg_calibrator_options {
   size_t struct_size;
-  int32_t method;             /* ITG_RANGE_AUTO */
-  double percentile;          /* (0.5, 1]; 0.9999 */
-  bool symmetric;             /* false */
-  int32_t weight_bits;        /* 8, or 7 */
+  int32_t method;                /* ITG_RANGE_AUTO */
+  double percentile;             /* (0.5, 1]; 0.9999 */
+  bool symmetric;                /* false */
+  int32_t weight_bits;           /* 8; 2 to 32 */
+  bool power_of_two;             /* false; every scale */
+  int32_t compat;                /* ITG_COMPAT_NONE */
+  const itg_slot_setting* slots; /* [slot_count] */
+  size_t slot_count;
   uint32_t recover;           /* bits: ITG_RECOVER_DEFAULT */
   bool layer_report;          /* true: finish() compares every layer */
   const int32_t* float_nodes; /* [float_node_count] nodes that stay in FP32 */
