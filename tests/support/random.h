@@ -29,7 +29,10 @@ class Random {
   }
   std::vector<int8_t> codes(size_t count) {
     std::vector<int8_t> v(count);
-    for (int8_t& x : v) x = static_cast<int8_t>(between(-128, 127));
+    for (size_t i = 0; i < count; i += 4) {
+      const uint32_t four = bits();
+      memcpy(v.data() + i, &four, count - i < 4 ? count - i : 4);
+    }
     return v;
   }
   std::vector<float> reals(size_t count, float lo, float hi) {
