@@ -110,12 +110,14 @@ void print_layers(const Session& session, const std::vector<double>& times) {
 }
 
 Outcome<Done> run_bench(const BenchArguments& arguments) {
+  const double opened = now_ms();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto loaded = LoadedSession::create(*file, *options);
   if (!loaded) return loaded.failure();
+  const double load_ms = now_ms() - opened;
   Session& session = **loaded;
   const std::vector<double> times = time_runs(session, arguments.repeats);
   std::vector<double> layers;
@@ -125,6 +127,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
                 {"threads", arguments.execution.threads},
                 {"min_ms", times.front()},
                 {"median_ms", median_of(times)},
+                {"load_ms", load_ms},
                 {"layers", json_of_layers(session, layers)}});
     return Done{};
   }
@@ -158,7 +161,7 @@ Command add_bench_command(CLI::App& parent) {
   app->add_flag("--per-layer", arguments->per_layer, "a table of the layers");
   app->add_flag(
       "--json", arguments->json,
-      "one JSON object on stdout: {isa, threads, min_ms, median_ms, layers: [{name, op, kernel, ms, macs}]}");
+      "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, layers: [{name, op, kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }
 

@@ -124,9 +124,13 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
       for (int32_t i = 0; i < k; i += kr)
         for (int32_t p = 0; p < width; ++p) {
           const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
-          for (int32_t j = i; j < i + kr; ++j)
-            *out++ =
-                c < n && j < k ? weights[c * column_stride + static_cast<ptrdiff_t>(t) * k + j] : int8_t{0};
+          const int8_t* const from = weights + c * column_stride + static_cast<ptrdiff_t>(t) * k + i;
+          if (kr == 4 && c < n && i + kr <= k) {  // the usual case, without a loop
+            memcpy(out, from, 4);
+            out += 4;
+            continue;
+          }
+          for (int32_t j = 0; j < kr; ++j) *out++ = c < n && i + j < k ? from[j] : int8_t{0};
         }
   }
 }

@@ -3,27 +3,42 @@
 namespace intaglio {
 namespace {
 
-// Weights of up to sixteen depths, [depth][column], and which depths may be summed with which.
+// A part of a code for each of eight columns: what every machine with vectors has in one.
+typedef int16_t Eight __attribute__((vector_size(16)));
+constexpr int32_t kVectors = kPairsColumns / 8;
+
+// Weights of up to sixteen depths, their positive and negative parts, and which depths may be summed with
+// which.
 struct Block {
   int32_t size;
   int16_t weights[kPairsBlock][kPairsColumns];
+  Eight positive[kPairsBlock][kVectors], negative[kPairsBlock][kVectors];
   uint32_t partners[kPairsBlock];  // bit j: j is safe beside it
 };
 
-bool is_safe(const int16_t* a, const int16_t* b) {
-  int32_t most = 0, least = 0;
-  for (int32_t c = 0; c < kPairsColumns; ++c) {
-    const int32_t positive = (a[c] > 0 ? a[c] : 0) + (b[c] > 0 ? b[c] : 0);
-    const int32_t negative = (a[c] < 0 ? a[c] : 0) + (b[c] < 0 ? b[c] : 0);
-    most = positive > most ? positive : most;
-    least = negative < least ? negative : least;
-  }
-  return most <= 128 && least >= -128;
+void split_signs(Block* block) {
+  for (int32_t i = 0; i < block->size; ++i)
+    for (int32_t v = 0; v < kVectors; ++v) {
+      Eight w;
+      memcpy(&w, block->weights[i] + 8 * v, sizeof w);
+      block->positive[i][v] = w & (w > 0);
+      block->negative[i][v] = -(w & (w < 0));
+    }
+}
+
+bool is_safe(const Block& block, int32_t a, int32_t b) {
+  Eight over = {};
+  for (int32_t v = 0; v < kVectors; ++v)
+    over |= (block.positive[a][v] + block.positive[b][v] > 128) |
+            (block.negative[a][v] + block.negative[b][v] > 128);
+  uint64_t words[2];
+  memcpy(words, &over, sizeof over);
+  return (words[0] | words[1]) == 0;
 }
 
 bool is_natural(const Block& block) {
   for (int32_t i = 0; i < block.size; i += 2)
-    if (!is_safe(block.weights[i], block.weights[i + 1])) return false;
+    if (!is_safe(block, i, i + 1)) return false;
   return true;
 }
 
@@ -31,7 +46,7 @@ void find_partners(Block* block) {
   for (uint32_t& mask : block->partners) mask = 0;
   for (int32_t i = 0; i < block->size; ++i)
     for (int32_t j = i + 1; j < block->size; ++j)
-      if (is_safe(block->weights[i], block->weights[j])) {
+      if (is_safe(*block, i, j)) {
         block->partners[i] |= uint32_t{1} << j;
         block->partners[j] |= uint32_t{1} << i;
       }
@@ -90,9 +105,11 @@ int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t fi
   auto* out = reinterpret_cast<int8_t*>(panel + layout.weights);
   int32_t natural = 1, unsafe = 0, fast = 0;
   const int8_t* columns[kPairsColumns];
+  bool all = true;
   for (int32_t p = 0; p < kPairsColumns; ++p) {
     const int32_t c = first + gemm_s8_panel_column(kernel, kPairsColumns, p);
     columns[p] = c < n ? weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
+    all = all && c < n;
   }
   for (int32_t start = 0; start < layout.depth; start += kPairsBlock, order += kPairsBlock) {
     Block block;
@@ -100,9 +117,15 @@ int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t fi
     for (int32_t i = 0; i < block.size; ++i) {
       const int32_t tap = (start + i) / tap_depth, depth = (start + i) % tap_depth;
       const ptrdiff_t at = static_cast<ptrdiff_t>(tap) * k + depth;
-      for (int32_t p = 0; p < kPairsColumns; ++p)
-        block.weights[i][p] = columns[p] != nullptr && depth < k ? columns[p][at] : int16_t{0};
+      int16_t* const row = block.weights[i];
+      if (all && depth < k) {
+        for (int32_t p = 0; p < kPairsColumns; ++p) row[p] = columns[p][at];
+      } else {
+        for (int32_t p = 0; p < kPairsColumns; ++p)
+          row[p] = columns[p] != nullptr && depth < k ? columns[p][at] : int16_t{0};
+      }
     }
+    split_signs(&block);
     for (int32_t i = 0; i < kPairsBlock; ++i) order[i] = static_cast<uint8_t>(i);
     int32_t safe = block.size / 2;
     if (!is_natural(block)) {
@@ -111,8 +134,10 @@ int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t fi
       safe = match(block, order);
     }
     for (int32_t q = 0; q < block.size / 4; ++q) {
-      for (int32_t p = 0; p < kPairsColumns; ++p)
-        for (int32_t j = 0; j < 4; ++j) *out++ = static_cast<int8_t>(block.weights[order[4 * q + j]][p]);
+      const int16_t* rows[4];
+      for (int32_t j = 0; j < 4; ++j) rows[j] = block.weights[order[4 * q + j]];
+      for (int32_t p = 0; p < kPairsColumns; ++p, out += 4)
+        for (int32_t j = 0; j < 4; ++j) out[j] = static_cast<int8_t>(rows[j][p]);
       if (2 * q + 2 > safe) {
         *run++ = static_cast<uint8_t>(fast);
         fast = 0;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/weight_sums.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/checks.h"
 #include "runtime/quantization_range.h"
@@ -55,10 +56,9 @@ Error check_sums(const NodeView& node, const ChannelView& view) {
     int64_t sum = 0, magnitude = 0;
     for (int64_t o = 0; o < view.outer; ++o) {
       const int8_t* const run = w + (o * view.channels + c) * view.inner;
-      for (int64_t i = 0; i < view.inner; ++i) {
-        sum += run[i];
-        magnitude += run[i] < 0 ? -run[i] : run[i];
-      }
+      const WeightSums sums = sum_weights(run, view.inner);
+      sum += sums.sum;
+      magnitude += sums.magnitude;
     }
     const int64_t b = bias != nullptr ? bias[c] : 0;
     if ((b < 0 ? -b : b) + 255 * magnitude > INT32_MAX)
