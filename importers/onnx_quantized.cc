@@ -10,7 +10,11 @@ namespace {
 
 using Type = onnx_file::TensorProto;
 
-void check_scale(float scale) {
+// `least` exponent: weights of dead channels may have a scale far below that of any tensor.
+constexpr int kLeastScale = -40, kLeastWeightScale = -120;
+
+void check_scale(float scale, int least = kLeastScale) {
+  if (scale > 0.0f && scale < std::ldexp(1.0f, kLeastScale) && scale >= std::ldexp(1.0f, least)) return;
   if (!(scale >= std::ldexp(1.0f, -40) && scale <= std::ldexp(1.0f, 40)))
     fail("the scale ", scale, " is not within 2^-40 to 2^40");
 }
@@ -23,12 +27,12 @@ struct Parameters {
   int32_t axis = -1;  // -1: one for all
 };
 
-Parameters read_parameters(OnnxOp& op, const Shape& shape) {
+Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLeastScale) {
   op.check_inputs(2, 3);
   Parameters p;
   p.scales = op.floats(1).values;
   if (p.scales.empty()) fail("it has no scale");
-  for (const float scale : p.scales) check_scale(scale);
+  for (const float scale : p.scales) check_scale(scale, least_scale);
   if (op.integer("block_size", 0) != 0) fail("blocked quantization is not supported");
   const int64_t given_axis = op.integer("axis", 1);
   op.ignore("saturate");
@@ -171,7 +175,7 @@ void import_onnx_dequantize_linear(OnnxOp& op) {
     return op.set_output(y);
   }
   const OnnxConstant<int64_t> x = op.integers(0);
-  const Parameters p = read_parameters(op, x.shape);
+  const Parameters p = read_parameters(op, x.shape, kLeastWeightScale);
   OnnxConstant<float> y{x.shape, {}};
   for (size_t i = 0; i < x.values.size(); ++i) {
     const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();

@@ -194,3 +194,24 @@ TEST_CASE("a quantized matrix product with a bias, and FP32 behind it") {
   codes_as_reals.output("y");
   CHECK(Import(codes_as_reals.bytes()).says("holds int8 codes; a DequantizeLinear must stand between"));
 }
+
+TEST_CASE("a dead channel, whose scale no file of ours can hold, keeps its bias") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  file.floats("ws", {2}, {0.25f, 1e-20f});
+  codes(file, "ws0", {2}, Type::INT8, {0, 0});
+  codes(file, "w", {2, 2}, Type::INT8, {4, 8, 100, -100});
+  set(file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf"), "axis", int64_t{0});
+  file.floats("b", {2}, {1, -3});
+  quantize(file, "x", "s", "a");
+  set(file.node("Gemm", {"a", "wf", "b"}, "g"), "transB", int64_t{1});
+  quantize(file, "g", "s", "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kFullyConnected) == 1);
+  REQUIRE(import.outcome->report.notes.size() == 1);
+  CHECK(import.outcome->report.notes[0].find("1 of 2 channels have a scale too small") != std::string::npos);
+  CHECK(run_import<float>(import, std::vector<float>{3, -2}) == std::vector<float>{3 - 4 + 1, -3});
+}

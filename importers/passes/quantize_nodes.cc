@@ -205,6 +205,24 @@ class Sweep {
     }
   }
 
+  // Scales that the format cannot hold, or with which the bias would leave its 32 bits, as channels without
+  // weights have them, are raised; the number of these.
+  static int32_t raise_scales(DraftTensor& weights, const std::vector<float>& bias, double in, int32_t axis) {
+    std::vector<float> scales;
+    int32_t raised = 0;
+    for (size_t c = 0; c < bias.size(); ++c) {
+      const float own = weights.scales[weights.scales.size() == 1 ? 0 : c];
+      const double least =
+          std::max(std::fabs(static_cast<double>(bias[c])) / (in * (1 << 30)), std::ldexp(1.0, -40));
+      scales.push_back(std::max(own, static_cast<float>(least)));
+      raised += scales.back() != own;
+    }
+    if (raised == 0) return 0;
+    weights.scales = scales;
+    weights.axis = scales.size() > 1 ? axis : -1;
+    return raised;
+  }
+
   // False where the weights lie on no grid.
   bool quantize_weights(DraftNode& node) {
     if (!has_float_weights(draft_, node)) return false;
@@ -219,6 +237,7 @@ class Sweep {
     if (!std::all_of(w.begin(), w.end(), is_finite) || !std::all_of(b.begin(), b.end(), is_finite))
       return false;  // named when the graph is made
     const double in = draft_.tensor(codes(node.input())).scales[0];
+    const int32_t coarser = raise_scales(weights, b, in, axis);
     std::vector<int32_t> weight_codes(w.size()), sums;
     for (int32_t c = 0; c < channels; ++c) {
       const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
@@ -230,6 +249,9 @@ class Sweep {
       const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
       sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
     }
+    if (coarser > 0)
+      draft_.notes.push_back(text(label(node), ": ", coarser, " of ", channels,
+                                  " channels have a scale too small for their bias; they got a coarser one"));
     const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
     if (moved > 0)
       draft_.notes.push_back(
