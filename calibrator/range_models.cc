@@ -30,7 +30,9 @@ void fold(const TensorObserver& o, Folded& folded) {
 // - sum P ln Q, times the number of values, for the first `kept` of the bins on `codes` codes; the part of
 // the divergence that depends on Q.
 double cross_entropy(const Folded& folded, int32_t kept, int32_t codes) {
-  constexpr double kUnseen = 0.5;  // counts that Q has where nothing can land
+  // Counts that Q has where nothing can land. Half a count, as in other smoothings, clips so hard that a
+  // network loses 5 to 15 dB.
+  constexpr double kUnseen = 0x1p-40;
   double tail = folded.total, entropy = 0.0;
   for (int32_t i = 0; i < kept; ++i) tail -= folded.counts[i];
   int32_t i = 0;

@@ -12,8 +12,8 @@ Range seen_range(const TensorObserver& observer);
 // The end t of least Kullback-Leibler divergence sum P ln(P / Q), P the distribution of |x| over the bins
 // that are not at zero (zero has a code of its own, however many values there are), Q that of the quantized
 // values over the same bins: each code's share spread over its bins that are not empty, everything past t on
-// the last code, and half a count for a bin past t. Ends up to the largest value are tried; of equal ones the
-// widest is taken.
+// the last code, and a sliver of a count for a bin past t. Ends up to the largest value are tried; of equal
+// ones the widest is taken.
 Range kl_range(const TensorObserver& observer, const QuantConfig& form);
 
 // Least expected squared error of rounding and clipping for a Gaussian or a Laplacian, whichever has the
