@@ -31,6 +31,12 @@ class Suspects {
   std::string names_;
 };
 
+// Index of the first value that is NaN or infinite, or the values' number.
+size_t first_non_finite(Span<const float> values) {
+  return static_cast<size_t>(
+      std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); }) - values.begin());
+}
+
 bool is_constant(Span<const float> values) {
   return std::all_of(values.begin(), values.end(), [&](float x) { return x == values[0]; });
 }
@@ -73,14 +79,18 @@ Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSessi
     const TensorView input = session->input();
     if (auto loaded = samples.load(i, input); !loaded) return loaded.failure();
     const Span<const float> values = input.as<float>();
+    if (const size_t bad = first_non_finite(values); bad < values.size) {
+      return Failure{"sample " + name + ": element " + std::to_string(bad) +
+                     (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
+                     "; leave the sample out, or mend the array"};
+    }
     if (is_constant(values)) constants.add(name);
     if (samples.recipe() != nullptr && is_beyond(values, *samples.recipe())) beyond.add(name);
     if (!classes) continue;
     session->run();
     const std::vector<float> scores = real_values(session->output());
     const auto best = best_class(scores);
-    if (!best) return Failure{file.path() + ": gives a score that is no number for sample " + name};
-    found.push_back(*best);
+    found.push_back(best.value_or(-1));  // no number: the calibrator will refuse it and name the tensor
     if (is_near_uniform(scores)) uniform.add(name);
   }
   progress.clear();

@@ -17,6 +17,8 @@ void add_sample_options(CLI::App& app, SampleArguments& arguments) {
                  "take only N pictures: those with the smallest SHA-256, so that no order matters")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->type_name("N");
+  app.add_flag("--skip-bad", arguments.skip_bad,
+               "leave out pictures that cannot be read, naming each; without it the first one is an error");
 }
 
 Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedModel& file) {
@@ -31,12 +33,17 @@ Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedMod
   if (!folder) return folder.failure();
   Samples samples;
   samples.folder_ = std::move(*folder);
-  for (const std::string& note : samples.folder_.notes()) print_note(note);
   for (int32_t i = 0; i < model.image_count(); ++i) {
     if (model.image(i).input != 0) continue;
     samples.recipe_ = model.image(i);
     samples.has_recipe_ = true;
   }
+  if (arguments.skip_bad) {
+    SampleBuffer buffer(model.tensor(model.inputs()[0]));
+    if (auto step = samples.folder_.leave_out_bad(buffer.view(), samples.recipe()); !step)
+      return step.failure();
+  }
+  for (const std::string& note : samples.folder_.notes()) print_note(note);
   return samples;
 }
 

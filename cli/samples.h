@@ -13,8 +13,9 @@ struct SampleArguments {
   std::string images;
   std::string only;
   int64_t limit = 0;
+  bool skip_bad = false;
 };
-// --images, --only, --limit
+// --images, --only, --limit, --skip-bad
 void add_sample_options(CLI::App& app, SampleArguments& arguments);
 
 class Samples {

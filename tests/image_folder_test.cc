@@ -122,7 +122,7 @@ TEST_CASE("a bad picture is named, with what is wrong") {
   REQUIRE(found);
   Input input({1, 2, 2, 3}, DType::kF32);
   CHECK(found->load(0, input.view, nullptr));
-  CHECK(refused(found->load(1, input.view, nullptr), "bad.png: cannot be decoded"));
+  CHECK(refused(found->load(1, input.view, nullptr), "bad.png: is cut off"));
   CHECK(refused(found->load(2, input.view, nullptr), "text.jpg: is no PNG, JPEG or BMP"));
   CHECK(refused(found->load(3, input.view, nullptr), "zero.png: is empty"));
 }

@@ -274,10 +274,9 @@ TEST_CASE("64-bit numbers that are not aligned") {
     const auto scale = fbb.CreateVector(std::vector<float>{0.5f});
     if (filled)
       fbb.CreateVector(std::vector<int32_t>{1, 2});  // 12 bytes: moves what follows by half a number
-    fbb.StartVector(2, sizeof(int32_t));
-    fbb.PushElement<int32_t>(0);
-    fbb.PushElement<int32_t>(7);
-    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> zero_point(fbb.EndVector(1));
+    // The vector of one 64-bit 7 inside one of 32-bit numbers: its length, 1, stands before it.
+    const auto numbers = fbb.CreateVector(std::vector<int32_t>{1, 7, 0});
+    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> zero_point(numbers.o - 4);
     const auto quantization = tflite::CreateQuantization(fbb, scale, zero_point);
     const int32_t x = file.tensor("x", kTfliteInt8, {1, 2}, quantization);
     const int32_t y = file.tensor("y", kTfliteFloat, {1, 2});

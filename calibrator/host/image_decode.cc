@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/crc32.h"
+
 #if ITG_STB
 namespace {
 
@@ -85,6 +87,37 @@ Format format_of(Span<const uint8_t> file) {
   if (file.size >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff) return Format::kJpeg;
   if (file.size >= 2 && file[0] == 'B' && file[1] == 'M') return Format::kBmp;
   return Format::kUnknown;
+}
+
+constexpr const char* kCutOff = "is cut off: the picture's end is missing";
+
+uint32_t big_endian(Span<const uint8_t> file, size_t at) {
+  return static_cast<uint32_t>(file[at]) << 24 | static_cast<uint32_t>(file[at + 1]) << 16 |
+         static_cast<uint32_t>(file[at + 2]) << 8 | file[at + 3];
+}
+
+// What stb_image does not look at: whether all chunks are there, and the checksums of those that make pixels.
+// It copies to a null pointer where the first IDAT is empty. The text is empty where all is well.
+std::string png_fault(Span<const uint8_t> file, bool check_sums) {
+  constexpr size_t kFrame = 12;  // length, type and checksum
+  bool has_pixels = false;
+  for (size_t at = 8; file.size - at >= kFrame;) {
+    const size_t length = big_endian(file, at);
+    if (length > file.size - at - kFrame) break;
+    const uint8_t* const type = file.data + at + 4;
+    const bool makes_pixels = (type[0] & 0x20) == 0;
+    if (check_sums && makes_pixels && crc32(0, type, length + 4) != big_endian(file, at + 8 + length)) {
+      return "is damaged: the checksum of a part of it does not fit (chunk at byte " + std::to_string(at) +
+             ")";
+    }
+    if (std::memcmp(type, "IEND", 4) == 0) return {};
+    if (std::memcmp(type, "IDAT", 4) == 0) {
+      if (length == 0 && !has_pixels) return "cannot be decoded: its first IDAT chunk is empty";
+      has_pixels = true;
+    }
+    at += kFrame + length;
+  }
+  return check_sums ? kCutOff : "";
 }
 
 // stb_image reads zeros past the end of a JPEG or BMP and calls the gray rest a picture: these two tell.
@@ -173,7 +206,10 @@ Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& li
   }
   if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
   if ((format == Format::kJpeg && !jpeg_is_whole(file)) || (format == Format::kBmp && !bmp_is_whole(file))) {
-    return Failure{"is cut off: the picture's end is missing"};
+    return Failure{kCutOff};
+  }
+  if (format == Format::kPng) {
+    if (const std::string fault = png_fault(file, limits.check_sums); !fault.empty()) return Failure{fault};
   }
   return decode_with_stb(file, limits);
 }

@@ -13,6 +13,7 @@ inline constexpr int32_t kMaxDecodedSide = 8192;
 
 struct DecodeLimits {
   size_t max_bytes = size_t{512} << 20;  // of memory at any time while decoding
+  bool check_sums = true;  // of a PNG's chunks, and that its end is there; a fuzzer does without
 };
 
 // 8 bits a channel, rows without gaps. Alpha is dropped, 16 bits become 8, palettes become colours.
@@ -25,7 +26,9 @@ struct Picture {
 };
 
 // The message says what is wrong with the bytes; the caller adds whose they are. The kind of picture is read
-// from the bytes. Orientation tags are not applied: pixels come in the file's own order.
+// from the bytes. A PNG whose pixels do not fit their checksum is refused; JPEG and BMP have none.
+// Orientation tags (EXIF) are not applied: pixels come in the file's own order, as a camera on a board gives
+// them.
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits = {});
 
 }  // namespace intaglio

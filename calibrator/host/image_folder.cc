@@ -229,6 +229,23 @@ Outcome<Done> ImageFolder::take_smallest(size_t limit) {
   return Done{};
 }
 
+Outcome<Done> ImageFolder::leave_out_bad(const TensorView& input, const ImageInput* recipe) {
+  std::vector<Sample> kept;
+  std::string first;
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    const auto loaded = load(i, input, recipe);
+    if (!loaded) {
+      if (first.empty()) first = loaded.message();
+      notes_.push_back("left out: " + loaded.message());
+    } else {
+      kept.push_back(samples_[i]);
+    }
+  }
+  if (kept.empty()) return Failure{path_ + ": none of its samples can be read; the first one: " + first};
+  samples_ = std::move(kept);
+  return Done{};
+}
+
 std::string ImageFolder::where(size_t i) const {
   if (is_array_) return path_ + ", sample " + samples_[i].name;
   return is_folder_ ? (fs::path(path_) / samples_[i].name).string() : path_;

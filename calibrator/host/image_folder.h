@@ -33,6 +33,10 @@ class ImageFolder {
   // What the user should know, e.g. which files of the folder are no samples.
   const std::vector<std::string>& notes() const { return notes_; }
 
+  // Leaves out the samples that load() refuses, each with a note that says why. That none is left is a
+  // failure.
+  Outcome<Done> leave_out_bad(const TensorView& input, const ImageInput* recipe);
+
   // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
   Outcome<Digest> digest(size_t i) const;
 

@@ -1,6 +1,7 @@
 // Text files by lines, for lists that people write.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

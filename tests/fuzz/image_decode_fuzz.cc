@@ -2,7 +2,7 @@
 #include "calibrator/host/image_decode.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto picture = intaglio::decode_picture({data, size}, {size_t{64} << 20});
+  const auto picture = intaglio::decode_picture({data, size}, {size_t{64} << 20, false});
   if (!picture) return 0;
   const auto expected = static_cast<size_t>(picture->width) * static_cast<size_t>(picture->height) *
                         static_cast<size_t>(picture->channels);

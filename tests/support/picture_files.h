@@ -65,6 +65,38 @@ inline std::vector<uint8_t> png_file(uint32_t width, uint32_t height, int channe
   return file;
 }
 
+// An 8 x 8 JPEG of one gray, with 1 (gray), 3 (YCbCr) or 4 (CMYK) components and Huffman tables of one code
+// each. `frame`: 0xc0 baseline, 0xc2 progressive, 0xc9 arithmetic.
+inline std::vector<uint8_t> jpeg_file(int components, uint8_t frame = 0xc0) {
+  std::vector<uint8_t> file = {0xff, 0xd8};
+  const auto segment = [&file](uint8_t marker, const std::vector<uint8_t>& data) {
+    file.insert(file.end(), {0xff, marker});
+    put_number(file, static_cast<uint32_t>(data.size() + 2), 2, true);
+    file.insert(file.end(), data.begin(), data.end());
+  };
+  const auto count = static_cast<uint8_t>(components);
+  std::vector<uint8_t> quantization(65, 1), header = {8, 0, 8, 0, 8, count}, table(18, 0), scan = {count};
+  quantization[0] = 0;
+  table[1] = 1;  // one code, of one bit, for 0
+  for (uint8_t c = 1; c <= count; ++c) {
+    header.insert(header.end(), {c, 0x11, 0});
+    scan.insert(scan.end(), {c, 0});
+  }
+  const bool progressive = frame == 0xc2;
+  scan.insert(scan.end(), {0, static_cast<uint8_t>(progressive ? 0 : 63), 0});
+  segment(0xdb, quantization);
+  segment(frame, header);
+  segment(0xc4, table);
+  table[0] = 0x10;
+  segment(0xc4, table);
+  segment(0xda, scan);
+  // A block is a bit for its mean and, but in a progressive file's first scan, one for its end; ones fill up.
+  file.push_back(static_cast<uint8_t>(0xff >> (progressive ? count : 2 * count)));
+  if (file.back() == 0xff) file.push_back(0);
+  file.insert(file.end(), {0xff, 0xd9});
+  return file;
+}
+
 // From RGB rows, top to bottom.
 inline std::vector<uint8_t> bmp_file(uint32_t width, uint32_t height, const std::vector<uint8_t>& rgb) {
   const uint32_t row_bytes = (width * 3 + 3) / 4 * 4;
