@@ -1,7 +1,7 @@
 // Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/evaluate.h"
-#include "calibrator/recover/recovery.h"
+#include "calibrator/recover/range_recovery.h"
 #include "calibrator/slot_params.h"
 #include "runtime/crc32.h"
 
@@ -15,6 +15,7 @@ class Finish {
         replay_(memory, source),
         arena_(memory.output),
         meter_(memory, arena_),
+        lasting_(arena_.make<uint8_t>(range_recovery_bytes(memory.model, memory.options))),
         int8_(memory, arena_),
         kept_(memory.references.rest()) {}
 
@@ -83,10 +84,11 @@ class Finish {
   Replay replay_;
   Arena arena_;
   NetworkErrorMeter meter_;
+  Arena lasting_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{replay_, memory_.session, int8_.session(), kept_};
-  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, {}};
+  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, lasting_, {}};
 };
 
 }  // namespace

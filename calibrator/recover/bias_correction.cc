@@ -43,32 +43,6 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
-Error correct_layer(RecoveryContext& context, int32_t n) {
-  CalibratorMemory& memory = context.memory;
-  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const size_t count = memory.means_of(source).size;
-  Arena scratch = context.int8.arena();
-  const Span<double> exact = scratch.make<double>(count), means = scratch.make<double>(count);
-  const Span<int64_t> sums = scratch.make<int64_t>(count);
-  if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  for (size_t i = 0; i < count; ++i)
-    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[static_cast<size_t>(source)] + i],
-                       memory.seen.sample_count);
-  if (!context.samples.has_source()) {
-    correct_bias(context.int8.graph(), n, memory.model, exact, exact);
-    return context.int8.update_layer(n);
-  }
-  for (int32_t i = 0; i < context.samples.count(); ++i) {
-    ITG_TRY(context.walk.bring(i, n));
-    patch_means(context.int8.session(), n, means);
-    for (size_t c = 0; c < count; ++c) add_mean(sums[c], means[c]);
-  }
-  for (size_t i = 0; i < count; ++i)
-    means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
-  correct_bias(context.int8.graph(), n, memory.model, exact, means);
-  return context.int8.update_layer(n);
-}
-
 }  // namespace
 
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
@@ -103,6 +77,33 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   }
 }
 
+Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),
+                    void* caller) {
+  CalibratorMemory& memory = context.memory;
+  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
+  const size_t count = memory.means_of(source).size;
+  Arena scratch = context.int8.arena();
+  const Span<double> exact = scratch.make<double>(count), means = scratch.make<double>(count);
+  const Span<int64_t> sums = scratch.make<int64_t>(count);
+  if (scratch.exhausted()) return {Status::kOutOfMemory, n};
+  for (size_t i = 0; i < count; ++i)
+    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[static_cast<size_t>(source)] + i],
+                       memory.seen.sample_count);
+  if (!context.samples.has_source()) {
+    correct_bias(context.int8.graph(), n, memory.model, exact, exact);
+    return context.int8.update_layer(n);
+  }
+  for (int32_t i = 0; i < context.samples.count(); ++i) {
+    ITG_TRY(bring(caller, i));
+    patch_means(context.int8.session(), n, means);
+    for (size_t c = 0; c < count; ++c) add_mean(sums[c], means[c]);
+  }
+  for (size_t i = 0; i < count; ++i)
+    means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
+  correct_bias(context.int8.graph(), n, memory.model, exact, means);
+  return context.int8.update_layer(n);
+}
+
 Error correct_biases(RecoveryContext& context) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
@@ -116,7 +117,7 @@ Error correct_biases(RecoveryContext& context) {
   for (int32_t n = 0; n < nodes; ++n) {
     if (weight_rule(graph, n) == nullptr) continue;
     ITG_TRY(context.step("bias correction", n, nodes));
-    ITG_TRY(correct_layer(context, n));
+    ITG_TRY(correct_layer(context, n, [&context, n](int32_t i) { return context.walk.bring(i, n); }));
   }
   ITG_TRY(context.measure("after bias correction", after));
   const bool keep = !after.worse_than(before);

@@ -10,6 +10,17 @@ namespace intaglio {
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
                   Span<const double> int8_means);
 
+// The same over all samples; bring(i) makes the int8 session hold what it holds for sample `i` before node
+// `n`. `bring` gives kNoError or why it cannot.
+Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),
+                    void* caller);
+
+template <typename Bring>
+Error correct_layer(RecoveryContext& context, int32_t n, Bring&& bring) {
+  return correct_layer(
+      context, n, [](void* caller, int32_t i) { return (*static_cast<Bring*>(caller))(i); }, &bring);
+}
+
 // All layers in order, each with its predecessors quantized and corrected where the samples can be had again,
 // from the FP32 means alone where they cannot. Undone where the network's error grows.
 Error correct_biases(RecoveryContext& context);

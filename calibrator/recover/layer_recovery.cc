@@ -2,16 +2,21 @@
 
 #include "calibrator/evaluate.h"
 #include "calibrator/recover/adaptive_rounding.h"
+#include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/learned_scales.h"
+#include "calibrator/recover/range_recovery.h"
 #include "calibrator/recover/weight_scale_search.h"
 #include "runtime/liveness.h"
 #include "runtime/op_search.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
-constexpr double kDamping = 0.01;
-constexpr int32_t kSweeps = 20, kSteps = 40;
+// Variance that is added to each input's, of their mean (finish_moments()), and how much more of it for each
+// input that a position has to tell apart.
+constexpr double kDamping = 0.02, kDampingPerInput = 0.5;
+constexpr int32_t kSweeps = 20, kSteps = 20;
 
 struct LayerChange {
   RecoveryMask recovery;
@@ -49,6 +54,8 @@ class BlockRecovery {
     ITG_TRY(context_.measure(what_.stage, held_out_, true));
     const int32_t nodes = int8_.session().model().node_count();
     bool changed = false;
+    ITG_TRY(attempt_whole({0, nodes, -1}, &changed));
+    if (changed) return kNoError;
     for (Block block = next_block(0); block.first < nodes; block = next_block(block.end)) {
       if (!has_weights(block)) continue;
       ITG_TRY(context_.step(what_.stage, block.first, nodes));
@@ -95,6 +102,59 @@ class BlockRecovery {
     return false;
   }
 
+  bool is_whole(const Block& block) const { return block.first == 0 && block.end == model().node_count(); }
+
+  // ---- all blocks at once
+
+  // Few samples held out say little of the model's outputs, but much of the many values between its blocks:
+  // it is those that have to come nearer to FP32, and the outputs over all samples.
+  Error attempt_whole(const Block& whole, bool* changed) {
+    Arena& arena = int8_.arena();
+    const Arena before_copies = arena;
+    const Span<LayerWeights> copies = copy_weights(whole);
+    const Span<double> before = arena.make<double>(static_cast<size_t>(whole.end)),
+                       after = arena.make<double>(static_cast<size_t>(whole.end));
+    if (arena.exhausted()) return {Status::kOutOfMemory, whole.first};
+    ITG_TRY(measure_cuts(before));
+    for (int32_t n = 0; n < whole.end; ++n)
+      if (weight_rule(int8_.graph(), n) != nullptr) ITG_TRY(change_layer(whole, n));
+    ITG_TRY(measure_cuts(after));
+    NetworkError now;
+    ITG_TRY(context_.measure(what_.stage, now));
+    double growth = 0.0;  // in octaves
+    for (size_t i = 0; i < before.size; ++i)
+      if (before[i] > 0.0 && after[i] > 0.0) growth += log2_real(after[i]) - log2_real(before[i]);
+    const RecoveryVerdict verdict = now.worse_than(context_.error) ? RecoveryVerdict::kNetworkWorse
+                                    : growth < 0.0                 ? RecoveryVerdict::kKept
+                                                                   : RecoveryVerdict::kBlockWorse;
+    context_.record({what_.recovery, -1, -1, context_.error.ratio(), now.ratio(), verdict});
+    *changed = verdict == RecoveryVerdict::kKept;
+    if (*changed)
+      context_.error = now;
+    else
+      ITG_TRY(put_back(whole, copies));
+    restart_walks();
+    arena = before_copies;
+    return kNoError;
+  }
+
+  // Of each block's output over the samples held out, at the block's first node; 0 where it has none.
+  Error measure_cuts(Span<double> noises) {
+    restart_walks();
+    for (Block block = next_block(0); block.first < model().node_count(); block = next_block(block.end)) {
+      BlockError error;
+      ITG_TRY(add_block_error(block, error));
+      noises[static_cast<size_t>(block.first)] = error.noise.value();
+    }
+    restart_walks();
+    return kNoError;
+  }
+
+  void restart_walks() {
+    context_.walk.start();
+    exact_walk_.start((context_.samples.count() + 3) / 4);
+  }
+
   // ---- one attempt
 
   Error attempt(const Block& block, bool* changed) {
@@ -127,8 +187,10 @@ class BlockRecovery {
     return record.verdict == RecoveryVerdict::kKept ? kNoError : put_back(block, copies);
   }
 
-  // Every sample stands before the block; what runs within it is not kept.
+  // Every sample stands before the block; what runs within it is not kept. Through all of the model each goes
+  // once.
   Error enter(const Block& block, int32_t i, int32_t node) {
+    if (is_whole(block)) return context_.walk.bring(i, node);
     ITG_TRY(context_.walk.bring(i, block.first));
     int8_.session().run_nodes(block.first, node);
     return kNoError;
@@ -165,6 +227,7 @@ class BlockRecovery {
   }
 
   Error change_layer(const Block& block, int32_t n) {
+    if (what_.recovery != recovery::kAdaptiveRounding && !has_free_scales(n)) return kNoError;
     if (!may_change(n)) return kNoError;
     LayerWeights weights = weights_of(n);
     const Executor& executor = context_.memory.options.executor;
@@ -179,12 +242,28 @@ class BlockRecovery {
       ITG_TRY(enter(block, i, n));
       add_moments(moments, int8_.session(), n, executor, columns);
     }
-    finish_moments(moments, kDamping);
+    finish_moments(moments, kDamping + kDampingPerInput * weights.matrix.depth() / moments.positions);
     what_.change(weights, work);
-    return int8_.update_layer(n);
+    ITG_TRY(int8_.update_layer(n));
+    const bool corrects = (context_.memory.options.recover & recovery::kBiasCorrection) != 0;
+    return corrects ? correct_layer(context_, n, [this, &block, n](int32_t i) { return enter(block, i, n); })
+                    : kNoError;
   }
 
   // ---- weights
+
+  const QuantConfig& weight_config(int32_t n) const {
+    const Graph& graph = int8_.graph();
+    const SlotMap& map = context_.memory.slots;
+    const int8_t input = weight_rule(graph, n)->weight_input;
+    return map.slots.config(
+        map.input_slot(graph.nodes[static_cast<size_t>(n)].source, static_cast<size_t>(input)));
+  }
+  // Whether each output channel may have a scale that is not a power of two.
+  bool has_free_scales(int32_t n) const {
+    const QuantConfig& config = weight_config(n);
+    return config.has(policy::kPerChannel) && !config.has(policy::kPowerOfTwo);
+  }
 
   LayerWeights weights_of(int32_t n) const {
     const Graph& graph = int8_.graph();
@@ -255,8 +334,9 @@ Error search_scales(RecoveryContext& context) {
 }
 
 Error learn_scales(RecoveryContext& context) {
+  ITG_TRY(learn_ranges(context));
   const LayerChange what{
-      recovery::kLearnedScales, "learned weight scales",
+      recovery::kLearnedScales, "learned scales",
       [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }};
   return BlockRecovery(context, what).run();
 }
@@ -283,7 +363,8 @@ size_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options)
                         weight_scratch_bytes(matrix, options.executor.width) + kSlack;
     largest = work > largest ? work : largest;
   }
-  return copies + static_cast<size_t>(fp32.node_count()) * 2 * sizeof(LayerWeights) + largest;
+  return copies + static_cast<size_t>(fp32.node_count()) * (2 * sizeof(LayerWeights) + 4 * sizeof(double)) +
+         largest;
 }
 
 }  // namespace intaglio

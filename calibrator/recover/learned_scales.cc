@@ -69,7 +69,15 @@ RangeGradient gradient_of(const WeighedValues& values, const FakeQuantizer& quan
   return sum;
 }
 
+FakeQuantizer quantizer_of(const Range& range, bool symmetric) {
+  return {range.lo, range.hi - range.lo, symmetric && range.lo < 0.0 ? 255 : 256};
+}
+
 }  // namespace
+
+double range_error(const WeighedValues& values, const Range& range, bool symmetric) {
+  return range.lo < range.hi ? gradient_of(values, quantizer_of(range, symmetric)).error : 0.0;
+}
 
 LayerError learn_weight_scales(LayerWeights& weights, const WeightWork& work, int32_t steps) {
   return change_rows(weights, work, [steps](WeightRow& row) { learn_row(row, steps); });
@@ -87,8 +95,7 @@ Range learn_range(const WeighedValues& values, const Range& start, bool symmetri
   double least = 0.0;
   for (int32_t step = 0; step <= steps; ++step) {
     const double lo = mirrored ? -above.value() : -below.value(), hi = above.value();
-    const FakeQuantizer quantizer{lo, hi - lo, mirrored ? 255 : 256};
-    const RangeGradient g = gradient_of(values, quantizer);
+    const RangeGradient g = gradient_of(values, quantizer_of({lo, hi}, symmetric));
     if (step == 0 || g.error < least) {
       least = g.error;
       if (step > 0) best = {lo, hi};

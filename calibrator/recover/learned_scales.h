@@ -14,6 +14,9 @@ LayerError learn_weight_scales(LayerWeights& weights, const WeightWork& work, in
 struct WeighedValues {
   Span<const float> values, weights;  // of the same size
 };
+// Weighed squared error of fake quantization over a range.
+double range_error(const WeighedValues& values, const Range& range, bool symmetric);
+
 // The range for 256 codes that the gradient of the weighed squared error leads to from `start`, in `steps`
 // steps; an end at zero stays there. With `symmetric` both ends move together. Never worse than `start` on
 // these values.

@@ -2,15 +2,17 @@
 
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/layer_recovery.h"
+#include "calibrator/recover/range_recovery.h"
 
 namespace intaglio {
 namespace {
 
 constexpr RecoveryRule kRules[] = {
-    {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples, search_scales},
-    {recovery::kLearnedScales, "lsq", "learned weight scales", kGuardedSamples, learn_scales},
-    {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples, round_weights},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
+    {recovery::kRangeSearch, "search", "range search", kGuardedSamples, search_ranges},
+    {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},
+    {recovery::kWeightScales, "eq", "weight scale search", kGuardedSamples, search_scales},
+    {recovery::kAdaptiveRounding, "adaround", "adaptive rounding", kGuardedSamples, round_weights},
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ struct RecoveryContext {
   Replay& samples;
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
-  NetworkError error;  // of the int8 model as it is now, over all samples
+  const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
+  NetworkError error;    // of the int8 model as it is now, over all samples
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;

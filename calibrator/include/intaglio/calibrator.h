@@ -45,10 +45,11 @@ using RecoveryMask = uint32_t;
 namespace recovery {
 inline constexpr RecoveryMask kBiasCorrection = 1 << 0;    // each channel's mean error goes into its bias
 inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that give the least output error
-inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // the same along their gradient
+inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // ranges and weight scales along their gradient
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
+inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or wider, by the model's error
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
-inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = kBiasCorrection | kLayers;
+inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = kBiasCorrection | kLayers | kRangeSearch;
 }  // namespace recovery
 
 struct CalibratorOptions {

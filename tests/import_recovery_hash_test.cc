@@ -1,0 +1,94 @@
+// Learned scales and adaptive rounding on a real network: the same bytes on every instruction set, for any
+// number of threads and any order of the samples.
+#include <algorithm>
+#include <thread>
+
+#include "intaglio/calibrator.h"
+#include "tests/support/imported.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Samples = std::vector<std::vector<float>>;
+
+Executor thread_executor(int32_t width) {
+  Executor executor;
+  executor.width = width;
+  executor.parallel_for = [](void*, int32_t count, void (*task)(void*, int32_t), void* argument) {
+    std::vector<std::thread> threads;
+    for (int32_t i = 0; i < count; ++i) threads.emplace_back(task, argument, i);
+    for (std::thread& thread : threads) thread.join();
+  };
+  return executor;
+}
+
+std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorOptions options) {
+  const Result<size_t> replay =
+      Calibrator::replay_bytes(model, static_cast<int32_t>(samples.size()), options);
+  REQUIRE(static_cast<bool>(replay));
+  options.replay_bytes = *replay;
+  const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
+  REQUIRE(static_cast<bool>(needs));
+  AlignedBytes memory(needs->total());
+  Result<Calibrator> calibrator = Calibrator::create(model, memory.span(), options);
+  REQUIRE_MESSAGE(static_cast<bool>(calibrator), text_of(calibrator.error(), &model));
+  for (const auto& sample : samples) {
+    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
+                                    sample.size() * sizeof(float)};
+    REQUIRE(calibrator->add({&input, 1}).ok());
+  }
+  SampleSource source;
+  source.context = &samples;
+  source.count = static_cast<int32_t>(samples.size());
+  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+    const auto& sample = (*static_cast<Samples*>(context))[static_cast<size_t>(i)];
+    memcpy(inputs[0].data, sample.data(), inputs[0].size);
+    return true;
+  };
+  const Error error = calibrator->finish({}, &source);
+  REQUIRE_MESSAGE(error.ok(), text_of(error, &model));
+  const Span<const uint8_t> bytes = calibrator->report().bytes;
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+TEST_CASE("ResNet-8: learned scales and adaptive rounding give the same bytes everywhere") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  auto file = read_file(folder + "/models/resnet8_fp32.tflite", kMaxModelBytes);
+  REQUIRE_MESSAGE(file, file.message());
+  Import import(file->span(), ImportOptions(), "resnet8");
+  const AlignedBytes bytes = import.write();
+  const Result<Model> model = Model::open(bytes.view());
+  REQUIRE(static_cast<bool>(model));
+  Random random(8);
+  Samples samples(8);
+  for (auto& sample : samples) {
+    const float level = random.real(0.0f, 200.0f);
+    for (int32_t i = 0; i < 32 * 32 * 3; ++i) sample.push_back(level + random.real(0.0f, 55.0f));
+  }
+  CalibratorOptions options;
+  options.layer_report = false;
+  options.recover = recovery::kBiasCorrection | recovery::kLearnedScales | recovery::kAdaptiveRounding;
+  const std::vector<uint8_t> first = calibrate(*model, samples, options);
+  CalibratorOptions plain = options;
+  plain.recover = recovery::kNone;
+  CHECK(calibrate(*model, samples, plain) != first);
+  for (const int32_t width : {2, 8}) {
+    CAPTURE(width);
+    std::rotate(samples.begin(), samples.begin() + 3, samples.end());
+    CalibratorOptions other = options;
+    other.executor = thread_executor(width);
+    CHECK(calibrate(*model, samples, other) == first);
+  }
+  for (const IsaMask isa : {IsaMask{isa::kScalar}, IsaMask{isa::kAvx2}}) {
+    CAPTURE(isa);
+    CalibratorOptions other = options;
+    other.isa = isa;
+    CHECK(calibrate(*model, samples, other) == first);
+  }
+}
