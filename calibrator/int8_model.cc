@@ -27,7 +27,7 @@ class Text {
 
 template <typename T>
 void overwrite(Span<const T> target, const void* source) {
-  memcpy(const_cast<T*>(target.data), source, target.size * sizeof(T));
+  if (!target.empty()) memcpy(const_cast<T*>(target.data), source, target.size * sizeof(T));
 }
 
 }  // namespace
