@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "kernels/gemm_s8_pairs.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
@@ -228,4 +231,27 @@ TEST_CASE("full panels in the order in which packs leave them, last panels narro
   gemm_s8_pack(wide, w.data(), nullptr, nullptr, 16, 1, 1, packed.data());
   const int32_t expected[16] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
   for (size_t i = 0; i < 16; ++i) CHECK(packed[i] == expected[i]);
+}
+
+TEST_CASE("pairs of 7-bit weights are all safe, of 8-bit ones nearly all once matched") {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(gemm_s8_select(isa::kAvx2));
+  REQUIRE(kernel.matches_pairs);
+  constexpr int32_t kColumns = 48, kTaps = 2, kDepth = 100;
+  std::mt19937 generator(1);
+  std::normal_distribution<float> bell(0.0f, 1.0f);
+  for (const int32_t largest : {63, 127}) {
+    std::vector<int8_t> w(kColumns * kTaps * kDepth);
+    for (int8_t& code : w) {
+      const float v = bell(generator) * static_cast<float>(largest) / 3.2f;
+      code = static_cast<int8_t>(std::clamp(static_cast<int32_t>(v), -largest, largest));
+    }
+    const std::vector<int32_t> bias(kColumns);
+    const std::vector<float> multiplier(kColumns, 0.5f);
+    Exact<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, kColumns, kTaps, kDepth)));
+    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kColumns, kTaps, kDepth, packed.data());
+    const PairsProof proof = count_safe_pairs(kernel, packed.data(), kColumns, kTaps, kDepth);
+    CHECK(proof.quads == kColumns / 16 * kTaps * kDepth / 4);
+    CHECK(10 * proof.safe > 9 * proof.quads);
+    if (largest == 63) CHECK(proof.safe == proof.quads);
+  }
 }
