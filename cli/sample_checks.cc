@@ -100,8 +100,8 @@ Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSessi
       "samples with values that no pixel gives by the model's preprocessing; is the array made for it?");
   if (2 * uniform.count() > samples.count())
     uniform.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
-  const bool one_class =
-      found.size() > 1 && std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
+  const bool one_class = found.size() > 1 && found[0] >= 0 &&
+                         std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
   if (one_class)
     print_warning("the FP32 model gives class " + std::to_string(found[0]) +
                   " for every sample; is the preprocessing right, and are the samples of all kinds?");
