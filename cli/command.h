@@ -28,6 +28,7 @@ Command add_run_command(CLI::App& parent);
 Command add_eval_command(CLI::App& parent);
 Command add_compare_command(CLI::App& parent);
 Command add_inspect_command(CLI::App& parent);
+Command add_export_c_command(CLI::App& parent);
 Command add_verify_command(CLI::App& parent);
 Command add_bench_command(CLI::App& parent);
 

@@ -1,9 +1,7 @@
 // intaglio inspect: what a model file holds and what it needs.
-#include <algorithm>
-#include <set>
-
 #include "cli/command.h"
 #include "cli/inspection.h"
+#include "cli/target.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -18,32 +16,6 @@ constexpr const char* kFooter =
     "  intaglio inspect net.int8.itg --target x86-avx2 --threads 4 --json\n"
     "  intaglio inspect net.itg --dot | dot -Tsvg -o net.svg";
 
-// Kernel sets that a session can be sized for on any machine.
-struct Target {
-  std::string name;
-  IsaMask isa = isa::kScalar;
-};
-
-std::vector<Target> targets() {
-  std::vector<Target> list;
-  for (const IsaName& isa : kIsaNames) {
-    const std::string name = isa.name;
-    const std::string family = isa.bit == isa::kScalar      ? ""
-                               : name.rfind("avx", 0) == 0  ? "x86-"
-                               : name.rfind("neon", 0) == 0 ? "arm-"
-                                                            : "cortex-m-";
-    const auto mask = isa_up_to(name);
-    if (mask) list.push_back({family + name, *mask});
-  }
-  return list;
-}
-
-std::string target_names() {
-  std::string names;
-  for (const Target& target : targets()) names += (names.empty() ? "" : ", ") + target.name;
-  return names;
-}
-
 Outcome<SessionReport> measure_session(const InspectArguments& arguments, const Model& model) {
   SessionReport report;
   report.threads = arguments.threads;
@@ -54,11 +26,8 @@ Outcome<SessionReport> measure_session(const InspectArguments& arguments, const 
     options.executor.parallel_for = [](void*, int32_t, void (*)(void*, int32_t), void*) {};
   report.target = arguments.target.empty() ? "this CPU" : arguments.target;
   if (!arguments.target.empty()) {
-    const std::vector<Target> list = targets();
-    const auto found =
-        std::find_if(list.begin(), list.end(), [&](const Target& t) { return t.name == arguments.target; });
-    if (found == list.end())
-      return Failure{"--target " + arguments.target + ": is not known; there are " + target_names()};
+    const auto found = find_target(arguments.target);
+    if (!found) return found.failure();
     options.isa = found->isa;
   }
   const auto needs = Session::measure(model, all_ops(), options, arguments.target.empty());

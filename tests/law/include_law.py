@@ -55,11 +55,11 @@ RULES = [
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
     Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
-    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 

@@ -1,0 +1,120 @@
+// intaglio export-c: a model as sources of a firmware project.
+#include <cctype>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/export_c_files.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+#include "runtime/crc32.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct ExportArguments {
+  std::string model, folder, target = "scalar", prefix = "itg";
+};
+
+constexpr const char* kFooter =
+    "Writes into the folder: the model as an aligned constant array, the list of the operators that it needs "
+    "(no other\n"
+    "is linked), the exact memory of a session on the target, helpers from reals to codes and back, a "
+    "self-test whose\n"
+    "output was computed here, a sample main and a CMakeLists.txt.\n\n"
+    "Example:\n"
+    "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --prefix net";
+
+bool is_identifier(const std::string& name) {
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
+  return true;
+}
+
+// What the self-test must find: the scalar kernels define it.
+Outcome<uint32_t> golden_crc(const LoadedModel& file) {
+  SessionOptions options;
+  options.isa = isa::kScalar;
+  auto session = LoadedSession::create(file, options);
+  if (!session) return session.failure();
+  const Model& model = file.model();
+  SelfTestBytes bytes;
+  for (int32_t i = 0; i < static_cast<int32_t>(model.inputs().size); ++i) {
+    const TensorView input = (*session)->input(i);
+    if (input.info.dtype == DType::kF32) {
+      for (float& value : input.as<float>())
+        value = static_cast<float>(static_cast<int32_t>(bytes.next()) - 128) / 128.0f;
+    } else {
+      auto* const codes = static_cast<uint8_t*>(input.data);
+      for (size_t b = 0; b < input.info.bytes(); ++b) codes[b] = bytes.next();
+    }
+  }
+  (*session)->run();
+  uint32_t crc = 0;
+  for (int32_t i = 0; i < static_cast<int32_t>(model.outputs().size); ++i) {
+    const TensorView output = (*session)->output(i);
+    crc = crc32(crc, static_cast<const uint8_t*>(output.data), output.info.bytes());
+  }
+  return crc;
+}
+
+Outcome<Done> run_export(const ExportArguments& arguments) {
+  if (!is_identifier(arguments.prefix))
+    return Failure{"--prefix " + arguments.prefix + ": is no C identifier; use letters, digits and _"};
+  const auto target = find_target(arguments.target);
+  if (!target) return target.failure();
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  const Model& model = file->model();
+  SessionOptions options;
+  options.isa = target->isa;
+  const auto needs = Session::measure(model, all_ops(), options, false);
+  if (!needs) return file->failure(needs.error());
+  const auto golden = golden_crc(*file);
+  if (!golden) return golden.failure();
+
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(arguments.folder, error);
+  if (!fs::is_directory(arguments.folder, error))
+    return Failure{arguments.folder + ": is no folder and could not be made; name another with -o"};
+  ExportedModel exported;
+  exported.model = &model;
+  exported.target = *target;
+  exported.needs = *needs;
+  exported.prefix = arguments.prefix;
+  exported.source = fs::path(arguments.model).filename().string();
+  exported.golden = *golden;
+  for (const TextFile& part : exported_files(exported)) {
+    const std::string path = (fs::path(arguments.folder) / part.name).string();
+    const auto written =
+        write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
+    if (!written) return written.failure();
+  }
+  print("%s: %s for %s\n", safe(arguments.folder).c_str(), safe(exported.source).c_str(),
+        target->name.c_str());
+  print("  flash   model %s bytes\n", grouped(model.bytes().size).c_str());
+  print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n", grouped(needs->total()).c_str(),
+        grouped(needs->persistent_bytes).c_str(), grouped(needs->activation_bytes).c_str(),
+        grouped(needs->scratch_bytes).c_str());
+  return Done{};
+}
+
+}  // namespace
+
+Command add_export_c_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* app = parent.add_subcommand("export-c", "a model as C and C++ sources for firmware");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  app->add_option("-o,--output", arguments->folder, "the folder to write")->required()->type_name("DIR");
+  app->add_option("--target", arguments->target, "where it will run: " + target_names())
+      ->type_name("NAME")
+      ->capture_default_str();
+  app->add_option("--prefix", arguments->prefix, "of every name, so that several models fit one program")
+      ->type_name("NAME")
+      ->capture_default_str();
+  return make_command(app, arguments, run_export);
+}
+
+}  // namespace intaglio::cli

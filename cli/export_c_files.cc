@@ -1,0 +1,341 @@
+#include "cli/export_c_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdarg>
+#include <cstdio>
+#include <set>
+
+#include "cli/output.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+
+#define ITG_OP(name, kind) extern const OpDef k##name;
+#include "runtime/op_list.inc"
+#undef ITG_OP
+
+namespace cli {
+namespace {
+
+struct OpSymbol {
+  const OpDef* op;
+  const char* name;
+};
+const OpSymbol kOpSymbols[] = {
+#define ITG_OP(name, kind) {&k##name, "k" #name},
+#include "runtime/op_list.inc"
+#undef ITG_OP
+};
+
+// A text that is filled with printf's formats.
+class Text {
+ public:
+  Text& add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    const int length = std::vsnprintf(nullptr, 0, format, list);
+    std::string line(static_cast<size_t>(length) + 1, '\0');
+    std::vsnprintf(line.data(), line.size(), format, again);
+    va_end(again);
+    va_end(list);
+    text_.append(line, 0, static_cast<size_t>(length));
+    return *this;
+  }
+  const std::string& str() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string upper(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// A name from the model inside a comment: nothing that ends it.
+std::string comment(const char* name) {
+  std::string text = safe(name);
+  for (char& c : text)
+    if (c == '*' || c == '/' || c == '\\' || c == '?') c = '_';
+  return text;
+}
+
+// The operators that the model's nodes need, each once, in the order of op_list.inc.
+std::vector<const char*> op_symbols(const Model& model) {
+  std::set<const OpDef*> used;
+  for (int32_t n = 0; n < model.node_count(); ++n) used.insert(find_op(all_ops(), model, model.node(n)));
+  std::vector<const char*> names;
+  for (const OpSymbol& symbol : kOpSymbols)
+    if (used.count(symbol.op) != 0) names.push_back(symbol.name);
+  return names;
+}
+
+const char* c_type(DType dtype) {
+  switch (dtype) {
+    case DType::kS8:
+      return "int8_t";
+    case DType::kU8:
+      return "uint8_t";
+    case DType::kS32:
+      return "int32_t";
+    case DType::kF32:
+      return "float";
+    default:
+      return "uint8_t";
+  }
+}
+
+void add_tensor(Text& h, const ExportedModel& e, const char* kind, int32_t i, const TensorInfo& info) {
+  const std::string macro = upper(e.prefix) + "_" + upper(kind) + "_" + std::to_string(i);
+  const std::string name = e.prefix + "_" + kind + "_" + std::to_string(i);
+  const bool codes = info.dtype == DType::kS8 && info.quantization.scales.size == 1;
+  h.add("\n/* %s %d, '%s': %s [%s]", kind, i, comment(info.name).c_str(), c_type(info.dtype),
+        shape_text(info.shape).c_str());
+  if (codes)
+    h.add(", real = %.9g * (code - %d)", static_cast<double>(info.quantization.scales[0]),
+          info.quantization.zero_point);
+  h.add(" */\n#define %s_ELEMENTS %lld\n#define %s_BYTES %zu\n#define %s_DIMS {", macro.c_str(),
+        static_cast<long long>(info.shape.elements()), macro.c_str(), info.bytes(), macro.c_str());
+  for (int32_t d = 0; d < info.shape.rank; ++d) h.add(d == 0 ? "%d" : ", %d", info.shape[d]);
+  h.add("}\ntypedef %s %s_element;\n", c_type(info.dtype), name.c_str());
+  if (!codes) return;
+  h.add("#define %s_SCALE %.9ef\n#define %s_ZERO_POINT (%d)\n", macro.c_str(),
+        static_cast<double>(info.quantization.scales[0]), macro.c_str(), info.quantization.zero_point);
+  h.add("static inline int8_t %s_quantize(float x) { return %s_to_code(x, %s_SCALE, %s_ZERO_POINT); }\n",
+        name.c_str(), e.prefix.c_str(), macro.c_str(), macro.c_str());
+  h.add(
+      "static inline float %s_dequantize(int8_t code) {\n  return %s_SCALE * (float)(code - "
+      "%s_ZERO_POINT);\n}\n",
+      name.c_str(), macro.c_str(), macro.c_str());
+}
+
+std::string header(const ExportedModel& e) {
+  const Model& model = *e.model;
+  const char* const p = e.prefix.c_str();
+  const std::string macros = upper(e.prefix);
+  const char* const m = macros.c_str();
+  Text h;
+  h.add(
+      "/* Written by intaglio export-c from %s, for %s. */\n#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n"
+      "#include \"intaglio/c_api.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+      comment(e.source.c_str()).c_str(), e.target.name.c_str(), m, m);
+  h.add(
+      "/* The model, used in place: it may stay in flash. */\n#define %s_MODEL_BYTES %zu\n"
+      "extern const uint8_t %s_model_data[%s_MODEL_BYTES];\n\n",
+      m, model.bytes().size, p, m);
+  h.add(
+      "/* Memory of a session on %s with one thread, exact: one byte less is refused. A block of "
+      "_MEMORY_BYTES\n"
+      " * holds all three kinds, at a multiple of ITG_MEMORY_ALIGNMENT. */\n",
+      e.target.name.c_str());
+  h.add(
+      "#define %s_MEMORY_BYTES %zu\n#define %s_PERSISTENT_BYTES %zu\n#define %s_ACTIVATION_BYTES %zu\n"
+      "#define %s_SCRATCH_BYTES %zu\n\n",
+      m, e.needs.total(), m, e.needs.persistent_bytes, m, e.needs.activation_bytes, m, e.needs.scratch_bytes);
+  h.add("/* The operators that the model needs: no other is linked. */\nitg_op_list %s_model_ops(void);\n\n",
+        p);
+  h.add(
+      "/* Opens the model and makes a session in `memory`, %s_MEMORY_BYTES at a multiple of "
+      "ITG_MEMORY_ALIGNMENT. */\n"
+      "itg_error %s_start(itg_model* model, itg_session* session, void* memory);\n\n",
+      m, p);
+  h.add(
+      "/* Runs the model in `memory`, likewise, on an input that this file makes, and compares the output "
+      "with what it\n"
+      " * was when the model was exported. Gives ITG_kOk, or why there is no session (here the needed memory "
+      "would\n"
+      " * differ too: ITG_kOutOfMemory), or ITG_kReplayDiffers. */\n"
+      "itg_error %s_self_test(void* memory);\n\n",
+      p);
+  h.add(
+      "/* clamp(round(x / scale) + zero_point), halves to even; NaN gives the zero point. */\n"
+      "static inline int8_t %s_to_code(float x, float scale, int32_t zero_point) {\n"
+      "  float v = x / scale;\n  int32_t whole;\n  float rest;\n"
+      "  if (!(v == v)) return (int8_t)zero_point;\n"
+      "  if (v < (float)(-128 - zero_point)) return -128;\n"
+      "  if (v > (float)(127 - zero_point)) return 127;\n"
+      "  whole = (int32_t)v;\n  rest = v - (float)whole;\n"
+      "  if (rest > 0.5f || (rest == 0.5f && whole %% 2 != 0)) ++whole;\n"
+      "  if (rest < -0.5f || (rest == -0.5f && whole %% 2 != 0)) --whole;\n"
+      "  return (int8_t)(whole + zero_point);\n}\n",
+      p);
+  for (size_t i = 0; i < model.inputs().size; ++i)
+    add_tensor(h, e, "input", static_cast<int32_t>(i), model.tensor(model.inputs()[i]));
+  for (size_t i = 0; i < model.outputs().size; ++i)
+    add_tensor(h, e, "output", static_cast<int32_t>(i), model.tensor(model.outputs()[i]));
+  h.add("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+  return h.str();
+}
+
+std::string data(const ExportedModel& e) {
+  Text c;
+  c.add(
+      "// Written by intaglio export-c. Used in place, so it starts where a model may.\n#include "
+      "\"%s_model.h\"\n\n"
+      "alignas(ITG_MODEL_ALIGNMENT) const uint8_t %s_model_data[%s_MODEL_BYTES] = {",
+      e.prefix.c_str(), e.prefix.c_str(), upper(e.prefix).c_str());
+  std::string numbers;
+  const Span<const uint8_t> bytes = e.model->bytes();
+  for (size_t i = 0; i < bytes.size; ++i) {
+    if (i % 24 == 0) numbers += "\n    ";
+    numbers += std::to_string(bytes[i]) + ",";
+  }
+  return c.str() + numbers + "\n};\n";
+}
+
+std::string program_parts(const ExportedModel& e) {
+  const char* const p = e.prefix.c_str();
+  const std::string macros = upper(e.prefix);
+  const char* const m = macros.c_str();
+  Text c;
+  c.add(
+      "// Written by intaglio export-c: what the model needs of the library, and its self-test.\n"
+      "#include \"%s_model.h\"\n\nnamespace intaglio {\nstruct OpDef;\n",
+      p);
+  const std::vector<const char*> symbols = op_symbols(*e.model);
+  for (const char* const symbol : symbols) c.add("extern const OpDef %s;\n", symbol);
+  c.add("}  // namespace intaglio\n\nnamespace {\n\nconst void* const kOps[] = {\n");
+  for (const char* const symbol : symbols) c.add("    &intaglio::%s,\n", symbol);
+  c.add(
+      "};\n\n// The kernels that the sizes in the header are for.\nitg_session_options target_options() {\n"
+      "  itg_session_options options;\n  itg_session_options_init(&options, sizeof options);\n"
+      "  options.isa = 0x%xu;\n  return options;\n}\n\n",
+      static_cast<unsigned>(e.target.isa));
+  c.add(
+      "uint32_t crc32(uint32_t crc, const uint8_t* bytes, size_t size) {\n"
+      "  crc = ~crc;\n  for (size_t i = 0; i < size; ++i) {\n    crc ^= bytes[i];\n"
+      "    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1u)));\n  }\n"
+      "  return ~crc;\n}\n\n}  // namespace\n\n");
+  c.add(
+      "itg_op_list %s_model_ops(void) {\n"
+      "  return {reinterpret_cast<const itg_op* const*>(kOps), sizeof kOps / sizeof kOps[0]};\n}\n\n",
+      p);
+  c.add(
+      "itg_error %s_start(itg_model* model, itg_session* session, void* memory) {\n"
+      "  itg_error error = itg_model_open(model, %s_model_data, %s_MODEL_BYTES, nullptr);\n"
+      "  if (error.status != ITG_kOk) return error;\n"
+      "  const itg_session_needs needs = {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, "
+      "%s_MEMORY_BYTES};\n"
+      "  const itg_session_memory parts = itg_session_split({static_cast<uint8_t*>(memory), "
+      "%s_MEMORY_BYTES}, &needs);\n"
+      "  const itg_session_options options = target_options();\n"
+      "  return itg_session_create(session, model, %s_model_ops(), &parts, &options);\n}\n\n",
+      p, p, m, m, m, m, m, m, p);
+  c.add(
+      "itg_error %s_self_test(void* memory) {\n  itg_model model;\n  itg_session session;\n"
+      "  itg_error error = %s_start(&model, &session, memory);\n  if (error.status != ITG_kOk) return "
+      "error;\n",
+      p, p);
+  c.add(
+      "  // The sizes in the header are this machine's own.\n  itg_session_needs needs;\n"
+      "  const itg_session_options options = target_options();\n"
+      "  error = itg_session_measure(&model, %s_model_ops(), &options, true, &needs);\n"
+      "  if (error.status != ITG_kOk) return error;\n"
+      "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES "
+      "||\n"
+      "      needs.scratch_bytes != %s_SCRATCH_BYTES || needs.total_bytes != %s_MEMORY_BYTES)\n"
+      "    return {ITG_kOutOfMemory, -1, -1, 0, %s_MEMORY_BYTES, static_cast<int64_t>(needs.total_bytes)};\n",
+      p, m, m, m, m, m);
+  c.add(
+      "  uint32_t state = 1;\n  itg_tensor tensor;\n"
+      "  for (int32_t i = 0; i < itg_model_input_count(&model); ++i) {\n"
+      "    tensor.struct_size = sizeof tensor;\n    itg_session_input(&session, i, &tensor);\n"
+      "    const bool reals = tensor.dtype == ITG_F32;\n    const size_t elements = reals ? tensor.bytes / 4 "
+      ": tensor.bytes;\n"
+      "    for (size_t e = 0; e < elements; ++e) {\n      state = state * 1664525u + 1013904223u;\n"
+      "      const auto byte = static_cast<uint8_t>(state >> 24);\n"
+      "      if (reals)\n        static_cast<float*>(tensor.data)[e] = "
+      "static_cast<float>(static_cast<int32_t>(byte) - 128) / 128.0f;\n"
+      "      else\n        static_cast<uint8_t*>(tensor.data)[e] = byte;\n    }\n  }\n"
+      "  itg_session_run(&session);\n  uint32_t crc = 0;\n"
+      "  for (int32_t i = 0; i < itg_model_output_count(&model); ++i) {\n"
+      "    tensor.struct_size = sizeof tensor;\n    itg_session_output(&session, i, &tensor);\n"
+      "    crc = crc32(crc, static_cast<const uint8_t*>(tensor.data), tensor.bytes);\n  }\n");
+  c.add(
+      "  if (crc != 0x%08xu) return {ITG_kReplayDiffers, -1, -1, 0, crc, 0x%08x};\n  return {ITG_kOk, -1, "
+      "-1, 0, 0, 0};\n}\n",
+      e.golden, e.golden);
+  return c.str();
+}
+
+std::string sample_main(const ExportedModel& e) {
+  const std::string macros = upper(e.prefix);
+  const char *const p = e.prefix.c_str(), *const m = macros.c_str();
+  Text c;
+  c.add(
+      "/* Written by intaglio export-c: a beginning. Checks the model on this machine, then runs it once. "
+      "*/\n"
+      "#include <stdio.h>\n\n#include \"%s_model.h\"\n\n"
+      "/* Of the board's RAM; the attribute is gcc's and clang's. */\n"
+      "static uint8_t memory[%s_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));\n\n"
+      "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = "
+      "%s_self_test(memory);\n"
+      "  if (error.status != ITG_kOk) {\n    printf(\"self-test: error %%d, node %%d\\n\", "
+      "(int)error.status, (int)error.node);\n"
+      "    return 1;\n  }\n  puts(\"self-test: good\");\n\n"
+      "  error = %s_start(&model, &session, memory);\n  if (error.status != ITG_kOk) return 1;\n",
+      p, m, p, p);
+  const Model& model = *e.model;
+  c.add(
+      "  {\n    %s_input_0_element* input = (%s_input_0_element*)itg_session_input_data(&session, 0);\n"
+      "    for (int i = 0; i < %s_INPUT_0_ELEMENTS; ++i) input[i] = ",
+      p, p, m);
+  const TensorInfo in = model.tensor(model.inputs()[0]), out = model.tensor(model.outputs()[0]);
+  const bool in_codes = in.dtype == DType::kS8 && in.quantization.scales.size == 1;
+  const bool out_codes = out.dtype == DType::kS8 && out.quantization.scales.size == 1;
+  if (in_codes)
+    c.add("%s_input_0_quantize(0.0f); /* your values */\n  }\n", p);
+  else
+    c.add("0; /* your values */\n  }\n");
+  c.add(
+      "  itg_session_run(&session);\n  {\n"
+      "    const %s_output_0_element* output = (const %s_output_0_element*)itg_session_output_data(&session, "
+      "0);\n"
+      "    for (int i = 0; i < %s_OUTPUT_0_ELEMENTS && i < 16; ++i)\n",
+      p, p, m);
+  if (out_codes)
+    c.add("      printf(\"output %%d: %%g\\n\", i, (double)%s_output_0_dequantize(output[i]));\n", p);
+  else
+    c.add("      printf(\"output %%d: %%g\\n\", i, (double)output[i]);\n");
+  c.add("  }\n  return 0;\n}\n");
+  return c.str();
+}
+
+std::string cmake_lists(const ExportedModel& e) {
+  const char* const p = e.prefix.c_str();
+  Text c;
+  c.add(
+      "# Written by intaglio export-c. The library %s_model, and a sample where there is an operating "
+      "system.\n"
+      "# intaglio is the installed package, or its sources: -DINTAGLIO_SOURCES=/path/to/intaglio.\n"
+      "cmake_minimum_required(VERSION 3.22)\nproject(%s_model LANGUAGES C CXX)\n"
+      "if(NOT TARGET intaglio::c)\n  if(INTAGLIO_SOURCES)\n"
+      "    add_subdirectory(${INTAGLIO_SOURCES} intaglio EXCLUDE_FROM_ALL)\n  else()\n"
+      "    find_package(intaglio REQUIRED COMPONENTS c)\n  endif()\nendif()\n",
+      p, p);
+  c.add(
+      "add_library(%s_model STATIC %s_model_data.cc %s_model.cc)\n"
+      "target_compile_features(%s_model PUBLIC cxx_std_17)\n"
+      "target_include_directories(%s_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
+      "target_link_libraries(%s_model PUBLIC intaglio::c)\n"
+      "if(NOT CMAKE_SYSTEM_NAME STREQUAL \"Generic\")\n  add_executable(%s_sample main.c)\n"
+      "  target_link_libraries(%s_sample PRIVATE %s_model)\nendif()\n",
+      p, p, p, p, p, p, p, p, p);
+  return c.str();
+}
+
+}  // namespace
+
+std::vector<TextFile> exported_files(const ExportedModel& e) {
+  const std::string& p = e.prefix;
+  return {{p + "_model.h", header(e)},
+          {p + "_model_data.cc", data(e)},
+          {p + "_model.cc", program_parts(e)},
+          {"main.c", sample_main(e)},
+          {"CMakeLists.txt", cmake_lists(e)}};
+}
+
+}  // namespace cli
+}  // namespace intaglio

@@ -1,0 +1,38 @@
+// The texts that export-c writes: a model as sources of a firmware project.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+#include "cli/target.h"
+#include "intaglio/session.h"
+
+namespace intaglio::cli {
+
+struct ExportedModel {
+  const Model* model = nullptr;
+  Target target;
+  SessionNeeds needs;   // of a session there
+  std::string prefix;   // of every name: a C identifier
+  std::string source;   // the model file's name, for the comments
+  uint32_t golden = 0;  // CRC-32 of the outputs' bytes for the inputs of the self-test
+};
+
+struct TextFile {
+  std::string name, text;
+};
+
+std::vector<TextFile> exported_files(const ExportedModel& exported);
+
+// Input bytes of the self-test, the same on every machine: the high byte of a linear congruence for each
+// element; FP32 inputs get it, as a signed number, in parts of 128.
+class SelfTestBytes {
+ public:
+  uint8_t next() { return static_cast<uint8_t>((state_ = state_ * 1664525u + 1013904223u) >> 24); }
+
+ private:
+  uint32_t state_ = 1;
+};
+
+}  // namespace intaglio::cli

@@ -1,0 +1,61 @@
+// What export-c refuses, and what it writes that nothing else looks at; tests/export_c builds and runs the
+// rest.
+#include <doctest/doctest.h>
+
+#include "calibrator/host/files.h"
+#include "tests/support/run_cli.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+struct Folder : CommandFolder {
+  Folder() {
+    const AlignedBytes model = small_cnn();
+    REQUIRE(write_file_atomically(*this / "net.itg", model.view()));
+  }
+  std::string text(const std::string& name) const {
+    const auto file = read_file(*this / name, 1 << 24);
+    REQUIRE_MESSAGE(file, file.message());
+    return {reinterpret_cast<const char*>(file->data()), file->size()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("only the operators that the model needs are named, each once") {
+  const Folder folder;
+  folder.good("export-c %/net.itg -o %/out --prefix net");
+  const std::string parts = folder.text("out/net_model.cc");
+  for (const char* const name : {"kConv2dF32", "kDepthwiseConv2dF32", "kMaxPool2dF32", "kSoftmaxF32"}) {
+    const std::string entry = std::string("&intaglio::") + name + ",";
+    CHECK(holds(parts, entry));
+    CHECK(parts.find(entry) == parts.rfind(entry));
+  }
+  CHECK(!holds(parts, "S8"));
+  CHECK(!holds(parts, "kTranspose"));
+}
+
+TEST_CASE("sizes are those that inspect gives for the same target") {
+  const Folder folder;
+  for (const std::string target : {"cortex-m55", "cortex-m4", "x86-avx2", "scalar"}) {
+    folder.good("export-c %/net.itg -o %/" + target + " --target " + target);
+    const auto session = folder.json("inspect %/net.itg --json --target " + target)["session"];
+    const std::string header = folder.text(target + "/itg_model.h");
+    CHECK(holds(header, "ITG_MEMORY_BYTES " + std::to_string(session["total_bytes"].get<size_t>()) + "\n"));
+    CHECK(
+        holds(header, "ITG_SCRATCH_BYTES " + std::to_string(session["scratch_bytes"].get<size_t>()) + "\n"));
+  }
+}
+
+TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
+  const Folder folder;
+  folder.bad("export-c %/net.itg -o %/out --target toaster", "--target toaster");
+  folder.bad("export-c %/net.itg -o %/out --prefix 1st", "no C identifier");
+  folder.bad("export-c %/net.itg -o %/out --prefix a-b", "no C identifier");
+  folder.bad("export-c %/absent.itg -o %/out", "absent.itg");
+  folder.bad("export-c %/net.itg -o %/net.itg", "is no folder");
+  CHECK(!read_file(folder / "out/CMakeLists.txt", 1 << 20));
+}
