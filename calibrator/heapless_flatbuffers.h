@@ -1,7 +1,8 @@
-// FlatBuffers' builder without the heap. Its headers name operator new and delete in code that never runs where
-// an allocator is given, but a firmware's linker wants them all the same. What stands here takes the place of
-// flatbuffers/allocator.h and default_allocator.h, and of std::set within FlatBuffers' namespace (the pool of
-// shared strings, which nothing of ours makes). Include it instead of schema/model_generated.h, ahead of it.
+// FlatBuffers' builder without the heap. Its headers name operator new and delete in code that never runs
+// where an allocator is given, but a firmware's linker wants them all the same. What stands here takes the
+// place of flatbuffers/allocator.h and default_allocator.h, and of std::set within FlatBuffers' namespace
+// (the pool of shared strings, which nothing of ours makes). Include it instead of schema/model_generated.h,
+// ahead of it. The namespace is one of its own: a program may hold the usual builder beside this one.
 #pragma once
 
 #if defined(FLATBUFFERS_ALLOCATOR_H_) || defined(FLATBUFFERS_DEFAULT_ALLOCATOR_H_)
@@ -10,6 +11,8 @@
 #define FLATBUFFERS_ALLOCATOR_H_
 #define FLATBUFFERS_DEFAULT_ALLOCATOR_H_
 
+#undef flatbuffers
+#define flatbuffers itg_heapless_flatbuffers
 #include <flatbuffers/base.h>
 
 #include <cstring>
