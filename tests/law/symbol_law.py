@@ -103,7 +103,7 @@ def check_imports(archive, providers):
     return found, len(own)
 
 
-OURS = re.compile(r"itg_\w+|_Z(T[A-Za-z]|GV)?Z?(L|N)?[KVO]*(8intaglio|15itg_flatbuffers).*")
+OURS = re.compile(r"itg_\w+|_Z(T[A-Za-z]|GV)?Z?(L|N)?[KVO]*(8intaglio|15itg_flatbuffers|24itg_heapless_flatbuffers).*")
 STANDARD = re.compile(r"_Z(T[A-Z]|GV)?Z?N?[VK]*(St|S[a-z]|9__gnu_cxx).*|DW\.ref\.__gxx_personality_v0")
 
 
