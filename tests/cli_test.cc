@@ -57,7 +57,7 @@ TEST_CASE("what is not understood exits with 2 and points to the help") {
        {"", "frobnicate", "--frobnicate", "eval", "eval net.itg", "eval net.itg --images x",
         "calibrate net.itg --images x", "import net.onnx", "import net.onnx -o x --color pink",
         "bench net.itg --threads 0", "bench net.itg --repeats x",
-        "calibrate net.itg --images x -o y --weight-bits 5", "calibrate net.itg --images x -o y --method kl",
+        "calibrate net.itg --images x -o y --weight-bits 33", "calibrate net.itg --images x -o y --method best",
         "inspect net.itg --dot --json", "eval net.itg --images x --labels y --limit 0"}) {
     const Ran ran = folder.run(words);
     INFO(words << "\n" << ran.err);

@@ -96,7 +96,7 @@
   X(kNoSamples, 141, "no samples were given: calibration needs at least one")                               \
   X(kSampleCount, 142, "{value} inputs were given, the model takes {limit}")                                \
   X(kSampleSize, 143, "an input holds {value} bytes, the model takes {limit}")                              \
-  X(kNonFiniteActivation, 144, "sample {value} makes tensor {tensor} not finite; first at element {limit}") \
+  X(kNonFiniteActivation, 144, "sample {value} makes {tensor} not finite; first at element {limit}") \
   X(kOtherGraph, 145, "the calibration state belongs to another model")                                     \
   X(kBadCalibrationState, 146, "the calibration state is damaged (offset {value})")                         \
   X(kNotDeployable, 147, "{tensor} has a quantization that int8 cannot hold; keep its node in float")       \
