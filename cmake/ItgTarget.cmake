@@ -18,6 +18,10 @@ function(itg_target name)
                                            -fno-asynchronous-unwind-tables -fno-math-errno
                                            # Nobody reads exception flags: selects of floats may be vectorised.
                                            -fno-trapping-math)
+    # gas takes `vcvtne.f32.s32`, a conversion made conditional, for an instruction of Helium and refuses it.
+    if("helium" IN_LIST ITG_KERNELS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${name} PRIVATE -fno-if-conversion2)
+    endif()
   endif()
   if(arg_LEVEL)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${arg_LEVEL}>)
