@@ -40,10 +40,19 @@ int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t ta
 void gemm_f32_pack(const GemmF32Kernel& kernel, const float* weights, int32_t n, int32_t taps, int32_t k,
                    float* packed) {
   if (!kernel.packs) return;
-  const ptrdiff_t depth = static_cast<ptrdiff_t>(taps) * k;
-  for (int32_t first = 0; first < n; first += kernel.nr)
-    for (ptrdiff_t i = 0; i < depth; ++i)
-      for (int32_t c = first; c < first + kernel.nr; ++c) *packed++ = c < n ? weights[c * depth + i] : 0.0f;
+  // Transposed in squares: a column of weights and a row of the panel are far apart in memory.
+  constexpr ptrdiff_t kSquare = 16;
+  const ptrdiff_t depth = static_cast<ptrdiff_t>(taps) * k, nr = kernel.nr;
+  for (ptrdiff_t first = 0; first < n; first += nr, packed += depth * nr) {
+    const ptrdiff_t columns = n - first < nr ? n - first : nr;
+    for (ptrdiff_t from = 0; from < depth; from += kSquare) {
+      const ptrdiff_t to = from + kSquare < depth ? from + kSquare : depth;
+      for (ptrdiff_t c = 0; c < columns; ++c)
+        for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = weights[(first + c) * depth + i];
+      for (ptrdiff_t c = columns; c < nr; ++c)
+        for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = 0.0f;
+    }
+  }
 }
 
 }  // namespace intaglio
