@@ -164,7 +164,8 @@ int32_t TfliteOp::activation(size_t i) {
   if (made == TfliteFile::kFailed) throw ReadsFailed{};
   if (made == TfliteFile::kNotMade)
     fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])),
-         ") is read before anything writes it");
+         tensor(i).is_variable() ? ") is a variable tensor, which is not supported"
+                                 : ") is read before anything writes it");
   return made;
 }
 

@@ -201,6 +201,22 @@ TEST_CASE("tensors that do not exist, or are absent (CVE-2020-15211)") {
   refused(file.finish({x}, {y}), "input 1 is missing");
 }
 
+TEST_CASE("variable and sparse tensors (CVE-2021-37681, 2021-37688, 2022-23560, 2022-23561)") {
+  TfliteBuilder state;
+  const int32_t x = state.tensor("x", kTfliteFloat, {2});
+  const int32_t kept = state.variable_tensor("kept", kTfliteFloat, {2});
+  const int32_t y = state.tensor("y", kTfliteFloat, {2});
+  state.op(kTfliteAdd, {x, kept}, {y});
+  refused(state.finish({x}, {y}), "input 1 ('kept') is a variable tensor, which is not supported");
+  TfliteBuilder file;
+  const int32_t a = file.tensor("a", kTfliteFloat, {1, 2});
+  const int32_t w = file.sparse_tensor("w", kTfliteFloat, {3, 2}, {0, 0, 128, 63});
+  const int32_t b = file.tensor("b", kTfliteFloat, {1, 3});
+  file.op(kTfliteFullyConnected, {a, w}, {b}, Options::FullyConnectedOptions,
+          tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+  refused(file.finish({a}, {b}), "tensor 'w': sparse tensors are not supported");
+}
+
 TEST_CASE("control flow, and a loop of nodes (CVE-2021-29591)") {
   refused(one(119, {2}, {}, {2}), "(WHILE): this operator is not supported");
   TfliteBuilder file;

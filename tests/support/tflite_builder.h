@@ -60,11 +60,24 @@ class TfliteBuilder {
     tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, buffer, name.c_str(), quantization));
     return static_cast<int32_t>(tensors_.size()) - 1;
   }
+  // A tensor that keeps its value from run to run, or one whose values are stored sparse.
+  int32_t variable_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape) {
+    tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, 0, name.c_str(), 0, true));
+    return static_cast<int32_t>(tensors_.size()) - 1;
+  }
+  int32_t sparse_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
+                        const std::vector<uint8_t>& stored) {
+    buffers_.push_back(tflite::CreateBufferDirect(fbb_, &stored));
+    tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type,
+                                                  static_cast<uint32_t>(buffers_.size()) - 1, name.c_str(), 0,
+                                                  false, tflite::CreateSparsity(fbb_)));
+    return static_cast<int32_t>(tensors_.size()) - 1;
+  }
   template <typename T>
   int32_t constant(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
                    const std::vector<T>& values, const TfliteScales& scales = {}) {
     std::vector<uint8_t> data(values.size() * sizeof(T));
-    std::memcpy(data.data(), values.data(), data.size());
+    if (!data.empty()) std::memcpy(data.data(), values.data(), data.size());
     fbb_.ForceVectorAlignment(data.size(), 1, 16);
     buffers_.push_back(tflite::CreateBufferDirect(fbb_, &data));
     return tensor(name, type, shape, scales, static_cast<uint32_t>(buffers_.size()) - 1);

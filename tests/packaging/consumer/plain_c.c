@@ -9,13 +9,22 @@
 
 enum { kSamples = 4 };
 
-/* Memory that starts where a model or a session may; never freed, as the program ends with it. */
+static void* blocks[16];
+static size_t block_count;
+
+/* Memory that starts where a model or a session may; free_blocks gives all of it back. */
 static itg_span aligned(size_t size) {
   itg_span span;
-  uint8_t* start = malloc(size + ITG_MEMORY_ALIGNMENT);
+  const bool room = block_count < sizeof blocks / sizeof blocks[0];
+  uint8_t* start = room ? malloc(size + ITG_MEMORY_ALIGNMENT) : NULL;
+  if (start != NULL) blocks[block_count++] = start;
   span.data = start == NULL ? NULL : start + (ITG_MEMORY_ALIGNMENT - (uintptr_t)start % ITG_MEMORY_ALIGNMENT);
   span.size = start == NULL ? 0 : size;
   return span;
+}
+
+static void free_blocks(void) {
+  while (block_count > 0) free(blocks[--block_count]);
 }
 
 static itg_span read_file(const char* folder, const char* name) {
@@ -59,8 +68,10 @@ int main(int argc, char** arguments) {
   itg_session_memory memory;
   itg_model_sink sink;
   int i;
+  itg_error error;
 
-  itg_error error = itg_model_open(&model, fp32.data, fp32.size, NULL);
+  atexit(free_blocks);
+  error = itg_model_open(&model, fp32.data, fp32.size, NULL);
   if (error.status != ITG_kOk) return fail("the FP32 model is refused", error);
   error = itg_calibrator_measure(&model, NULL, &calibrator_needs);
   if (error.status != ITG_kOk) return fail("calibration is refused", error);
