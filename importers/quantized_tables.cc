@@ -12,6 +12,12 @@ namespace {
 
 QuantParams params(const DraftTensor& tensor) { return {tensor.scales[0], tensor.zero_point}; }
 
+// Of the FP32 operator; one that only a draft has rules nothing.
+QuantRule quant_rule(Op op) {
+  const int32_t index = find_op_index(all_ops(), op, DType::kF32);
+  return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
+}
+
 }  // namespace
 
 int32_t quantize(float x, const DraftTensor& tensor) { return quantize_value(x, params(tensor)); }
@@ -62,10 +68,10 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
   return moved;
 }
 
+bool is_unary_function(Op op) { return quant_rule(op).table == TableRule::kUnary; }
+
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
-  const int32_t index = find_op_index(all_ops(), node.op, DType::kF32);
-  if (index < 0) return {};
-  const QuantRule& rule = all_ops()[static_cast<size_t>(index)]->quant;
+  const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));
   NodeOptions options;
   options.alpha = node.alpha;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "importers/passes/passes.h"
+#include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
 namespace {
@@ -110,32 +111,12 @@ class Sweep {
   enum class Kind { kElementwise, kJoin, kMean, kLastAxis, kReshape, kOther };
 
   Kind kind(const DraftNode& node) const {
-    if (node.op == kPad) return Kind::kElementwise;
+    if (node.op == kPad || is_unary_function(node.op)) return Kind::kElementwise;
     switch (node.op) {
       case Op::kLookup:  // a table for each channel minds the order of axes
         return draft_.tensor(node.inputs[1]).shape.size() == 1 ? Kind::kElementwise : Kind::kOther;
-      case Op::kClamp:
       case Op::kQuantize:
       case Op::kDequantize:
-        return Kind::kElementwise;
-      case Op::kSigmoid:
-      case Op::kTanh:
-      case Op::kHardSwish:
-      case Op::kHardSigmoid:
-      case Op::kSwish:
-      case Op::kLeakyRelu:
-      case Op::kGelu:
-      case Op::kExp:
-      case Op::kAbs:
-      case Op::kSqrt:
-      case Op::kRsqrt:
-      case Op::kReciprocal:
-      case Op::kLog:
-      case Op::kErf:
-      case Op::kElu:
-      case Op::kSoftplus:
-      case Op::kMish:
-      case Op::kGeluTanh:
       case Op::kStridedSlice:
       case Op::kGather:
         return Kind::kElementwise;

@@ -139,30 +139,11 @@ class Sweep {
         break;
       case Op::kAvgPool2d:
       case Op::kMean:
-      case Op::kClamp:
-      case Op::kSigmoid:
-      case Op::kTanh:
-      case Op::kHardSwish:
-      case Op::kHardSigmoid:
-      case Op::kSwish:
-      case Op::kLeakyRelu:
       case Op::kPRelu:
-      case Op::kGelu:
-      case Op::kExp:
-      case Op::kAbs:
-      case Op::kSqrt:
-      case Op::kRsqrt:
-      case Op::kReciprocal:
-      case Op::kLog:
-      case Op::kErf:
-      case Op::kElu:
-      case Op::kSoftplus:
-      case Op::kMish:
-      case Op::kGeluTanh:
       case Op::kL2Normalize:
         break;
       default:
-        return false;
+        if (!is_unary_function(node.op)) return false;
     }
     for (int32_t& input : node.inputs)
       if (draft_.tensor(input).dtype == DType::kF32 && !is_constant(input)) input = codes(input);

@@ -3,7 +3,6 @@
 #include "kernels/eltwise_s8.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {
@@ -20,12 +19,7 @@ bool make_params(const NodeView& node, AddS8* params) {
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_s8(node, 0));
-  ITG_TRY(check_input_s8(node, 1));
-  ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_clamp_codes(node));
-  ITG_TRY(check_broadcast(node));
+  ITG_TRY(check_operands_s8(node));
   const int32_t bits = node.info.options.add_bits;
   if (bits < kAddBits || bits > kMaxAddBits) return node.error(Status::kBadAddBits, bits, kMaxAddBits);
   AddS8 params = {};
@@ -34,14 +28,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_clamp_reals(node));
-  return check_broadcast(node);
-}
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   AddS8 params = {};
@@ -51,38 +38,30 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   swapped.a_multiplier = params.b_multiplier;
   swapped.b_zero_point = params.a_zero_point;
   swapped.b_multiplier = params.a_multiplier;
-  const auto* const a = run.input<int8_t>(node, 0);
-  const auto* const b = run.input<int8_t>(node, 1);
-  auto* const y = run.output<int8_t>(node);
   const EltwiseS8Kernel& kernel = eltwise_s8_kernel(run.kernel);
-  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
-  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
-    const int8_t* const large = (r.swapped ? b : a) + r.large;
-    const int8_t* const small = (r.swapped ? a : b) + r.small;
-    const AddS8& p = r.swapped ? swapped : params;
-    if (r.one) return kernel.add_code(large, *small, y + r.y, r.rows * r.n, p);
-    kernel.add_rows(large, small, y + r.y, r.rows, r.n, p);
-  });
+  for_each_operands<int8_t>(
+      node, run,
+      [&](const int8_t* large, int8_t small, int8_t* y, int32_t n, bool swap) {
+        kernel.add_code(large, small, y, n, swap ? swapped : params);
+      },
+      [&](const int8_t* large, const int8_t* small, int8_t* y, int32_t rows, int32_t n, bool swap) {
+        kernel.add_rows(large, small, y, rows, n, swap ? swapped : params);
+      });
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
   const bool subtract = node.info.op == Op::kSub;
-  const auto* const a = run.input<float>(node, 0);
-  const auto* const b = run.input<float>(node, 1);
-  auto* const y = run.output<float>(node);
-  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
-  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
-    const float* const large = (r.swapped ? b : a) + r.large;
-    const float* const small = (r.swapped ? a : b) + r.small;
-    float* const out = y + r.y;
-    if (r.one) {
-      if (subtract && r.swapped) return sub_from_value_f32(large, *small, out, r.rows * r.n, clamp);
-      return add_value_f32(large, subtract ? -*small : *small, out, r.rows * r.n, clamp);
-    }
-    const auto rows = !subtract ? add_rows_f32 : r.swapped ? sub_from_rows_f32 : sub_rows_f32;
-    rows(large, small, out, r.rows, r.n, clamp);
-  });
+  for_each_operands<float>(
+      node, run,
+      [&](const float* large, float small, float* y, int32_t n, bool swap) {
+        if (subtract && swap) return sub_from_value_f32(large, small, y, n, clamp);
+        add_value_f32(large, subtract ? -small : small, y, n, clamp);
+      },
+      [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool swap) {
+        const auto combine = !subtract ? add_rows_f32 : swap ? sub_from_rows_f32 : sub_rows_f32;
+        combine(large, small, y, rows, n, clamp);
+      });
 }
 
 const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }

@@ -7,8 +7,9 @@
 
 namespace intaglio {
 
-// The output has the operands' broadcast shape.
-Error check_broadcast(const NodeView& node);
+// Two inputs and an output of the type, with a clamp, and the output has the operands' broadcast shape.
+Error check_operands_s8(const NodeView& node);
+Error check_operands_f32(const NodeView& node);
 
 // The walk over both operands, with neighbouring axes merged. The innermost axis is a row.
 struct Broadcast {
@@ -78,10 +79,10 @@ void for_each_run(const Broadcast& t, const Executor& executor, Body body) {
   });
 }
 
-// The same on a node's own tensors: calls body(large, small, y, rows, n, swapped); one row of n elements of
-// the smaller operand serves every row.
-template <typename T, typename Body>
-void for_each_row_pair(const NodeView& node, const NodeRun& run, Body body) {
+// The same on a node's own tensors: calls one(large, element, y, n, swapped) or
+// rows(large, row, y, rows, n, swapped).
+template <typename T, typename One, typename Rows>
+void for_each_operands(const NodeView& node, const NodeRun& run, One one, Rows rows) {
   const auto* const a = run.input<T>(node, 0);
   const auto* const b = run.input<T>(node, 1);
   auto* const y = run.output<T>(node);
@@ -89,9 +90,18 @@ void for_each_row_pair(const NodeView& node, const NodeRun& run, Body body) {
   for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
     const T* const large = (r.swapped ? b : a) + r.large;
     const T* const small = (r.swapped ? a : b) + r.small;
-    if (r.one) return body(large, small, y + r.y, r.rows * r.n, 1, r.swapped);
-    body(large, small, y + r.y, r.rows, r.n, r.swapped);
+    if (r.one) return one(large, *small, y + r.y, r.rows * r.n, r.swapped);
+    rows(large, small, y + r.y, r.rows, r.n, r.swapped);
   });
+}
+
+// For kernels that know no single element: it is a row of one.
+template <typename T, typename Rows>
+void for_each_operand_rows(const NodeView& node, const NodeRun& run, Rows rows) {
+  for_each_operands<T>(
+      node, run,
+      [&](const T* large, T one, T* y, int32_t n, bool swapped) { rows(large, &one, y, n, 1, swapped); },
+      rows);
 }
 
 }  // namespace intaglio

@@ -2,28 +2,13 @@
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_s8(node, 0));
-  ITG_TRY(check_input_s8(node, 1));
-  ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_clamp_codes(node));
-  return check_broadcast(node);
-}
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_s8(node); }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_clamp_reals(node));
-  return check_broadcast(node);
-}
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
@@ -32,7 +17,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const float product = b.scales[0] * y.scales[0];
   const DivS8 params = {a.zero_point, b.zero_point, a.scales[0] / product,
                         make_output_s8(y.zero_point, o.clamp_lo, o.clamp_hi)};
-  for_each_row_pair<int8_t>(
+  for_each_operand_rows<int8_t>(
       node, run,
       [&](const int8_t* large, const int8_t* small, int8_t* out, int32_t rows, int32_t n, bool swap) {
         (swap ? div_from_rows_s8 : div_rows_s8)(large, small, out, rows, n, params);
@@ -41,7 +26,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
-  for_each_row_pair<float>(
+  for_each_operand_rows<float>(
       node, run, [&](const float* large, const float* small, float* out, int32_t rows, int32_t n, bool swap) {
         (swap ? div_from_rows_f32 : div_rows_f32)(large, small, out, rows, n, clamp);
       });

@@ -3,39 +3,28 @@
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {
 
 Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_output_s8(node));
+  ITG_TRY(check_operands_s8(node));
   const Quantization out = node.output().quantization;
   for (const int32_t i : {0, 1}) {
-    ITG_TRY(check_input_s8(node, i));
     const Quantization in = node.input(i).quantization;
     if (in.scales[0] != out.scales[0] || in.zero_point != out.zero_point)
       return node.input_error(Status::kQuantizationMismatch, i, in.zero_point, out.zero_point);
   }
-  ITG_TRY(check_clamp_codes(node));
-  return check_broadcast(node);
+  return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_clamp_reals(node));
-  return check_broadcast(node);
-}
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const auto lo = static_cast<int8_t>(node.info.options.clamp_lo);
   const auto hi = static_cast<int8_t>(node.info.options.clamp_hi);
   const auto choose = node.info.op == Op::kMaximum ? max_rows_s8 : min_rows_s8;
-  for_each_row_pair<int8_t>(
+  for_each_operand_rows<int8_t>(
       node, run, [&](const int8_t* large, const int8_t* small, int8_t* y, int32_t rows, int32_t n, bool) {
         choose(large, small, y, rows, n, lo, hi);
       });
@@ -44,7 +33,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
   const auto choose = node.info.op == Op::kMaximum ? max_rows_f32 : min_rows_f32;
-  for_each_row_pair<float>(
+  for_each_operand_rows<float>(
       node, run, [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool) {
         choose(large, small, y, rows, n, clamp);
       });

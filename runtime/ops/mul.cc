@@ -2,7 +2,6 @@
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
-#include "runtime/ops/checks.h"
 
 namespace intaglio {
 namespace {
@@ -17,40 +16,12 @@ MulS8 make_params(const NodeView& node) {
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_s8(node, 0));
-  ITG_TRY(check_input_s8(node, 1));
-  ITG_TRY(check_output_s8(node));
-  ITG_TRY(check_clamp_codes(node));
-  ITG_TRY(check_broadcast(node));
+  ITG_TRY(check_operands_s8(node));
   plan->kernel = static_cast<uint16_t>(eltwise_s8_select(context.isa));
   return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_counts(node, 2, 2));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_input_dtype(node, 1, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  ITG_TRY(check_clamp_reals(node));
-  return check_broadcast(node);
-}
-
-// Calls mul_one(large, element, y, n) or mul_rows(large, row, y, rows, n, swapped) until everything is
-// covered.
-template <typename T, typename MulOne, typename MulRows>
-void for_each(const NodeView& node, const NodeRun& run, MulOne mul_one, MulRows mul_rows) {
-  const auto* const a = run.input<T>(node, 0);
-  const auto* const b = run.input<T>(node, 1);
-  auto* const y = run.output<T>(node);
-  const Broadcast walk = make_broadcast(node.input(0).shape, node.input(1).shape, node.output().shape);
-  for_each_run(walk, *run.executor, [&](const BroadcastRun& r) {
-    const T* const large = (r.swapped ? b : a) + r.large;
-    const T* const small = (r.swapped ? a : b) + r.small;
-    if (r.one) return mul_one(large, *small, y + r.y, r.rows * r.n, r.swapped);
-    mul_rows(large, small, y + r.y, r.rows, r.n, r.swapped);
-  });
-}
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const EltwiseS8Kernel& kernel = eltwise_s8_kernel(run.kernel);
@@ -58,7 +29,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   MulS8 swapped = params;
   swapped.a_zero_point = params.b_zero_point;
   swapped.b_zero_point = params.a_zero_point;
-  for_each<int8_t>(
+  for_each_operands<int8_t>(
       node, run,
       [&](const int8_t* x, int8_t factor, int8_t* y, int32_t n, bool swap) {
         kernel.mul_code(x, factor, y, n, swap ? swapped : params);
@@ -70,7 +41,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
-  for_each<float>(
+  for_each_operands<float>(
       node, run,
       [&](const float* x, float factor, float* y, int32_t n, bool) { mul_value_f32(x, factor, y, n, clamp); },
       [&](const float* x, const float* row, float* y, int32_t rows, int32_t n, bool) {
