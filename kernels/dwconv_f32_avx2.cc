@@ -2,23 +2,10 @@
 #include <immintrin.h>
 
 #include "kernels/dwconv_f32.h"
+#include "kernels/output_f32_avx2.h"
 
 namespace intaglio {
 namespace {
-
-// The first `count` of eight lanes.
-inline __m256i lanes(int32_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or
-// less.
-inline __m256 finish(__m256 v, const ClampF32& clamp) {
-  const __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
-  __m256 y = _mm256_max_ps(_mm256_add_ps(v, _mm256_setzero_ps()), _mm256_set1_ps(clamp.lo));
-  y = _mm256_add_ps(_mm256_min_ps(y, _mm256_set1_ps(clamp.hi)), _mm256_setzero_ps());
-  return _mm256_blendv_ps(y, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), nan);
-}
 
 inline __m256 load(const float* p, bool full, __m256i mask) {
   return full ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, mask);
@@ -26,7 +13,7 @@ inline __m256 load(const float* p, bool full, __m256i mask) {
 
 template <int32_t Pixels>
 void block(const DwconvF32Args& args, int32_t pixel, int32_t first, bool full) {
-  const __m256i mask = lanes(args.channels - first);
+  const __m256i mask = first_lanes(args.channels - first);
   const float* const* const rows = args.rows + static_cast<ptrdiff_t>(pixel) * args.taps;
   __m256 acc[Pixels];
   acc[0] = args.bias != nullptr ? load(args.bias + first, full, mask) : _mm256_setzero_ps();
@@ -43,7 +30,7 @@ void block(const DwconvF32Args& args, int32_t pixel, int32_t first, bool full) {
 #pragma GCC unroll 4
   for (int32_t p = 0; p < Pixels; ++p) {
     float* const y = args.output + static_cast<size_t>(pixel + p) * args.output_stride + first;
-    const __m256 v = finish(acc[p], args.clamp);
+    const __m256 v = FinishF32(args.clamp)(acc[p]);
     if (full) {
       _mm256_storeu_ps(y, v);
     } else {

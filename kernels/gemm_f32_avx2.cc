@@ -1,34 +1,21 @@
 #include <immintrin.h>
 
 #include "kernels/gemm_f32.h"
+#include "kernels/output_f32_avx2.h"
 
 namespace intaglio {
 namespace {
 
 constexpr int32_t kMr = 6, kNr = 16;
 
-// The first `count` of eight lanes.
-inline __m256i lanes(int32_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-// finish_f32 on eight lanes: maxps and minps give their second operand where the first is not greater or
-// less.
-inline __m256 finish(__m256 v, const ClampF32& clamp) {
-  const __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
-  __m256 y = _mm256_max_ps(v, _mm256_set1_ps(clamp.lo));
-  y = _mm256_add_ps(_mm256_min_ps(y, _mm256_set1_ps(clamp.hi)), _mm256_setzero_ps());
-  return _mm256_blendv_ps(y, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), nan);
-}
-
 // Columns [first, first + count) of a tile, count <= 8; what lies past is neither read nor written.
 inline void store_half(const GemmF32Args& args, int32_t row, int32_t first, int32_t count, __m256 v) {
-  const __m256i mask = lanes(count);
+  const __m256i mask = first_lanes(count);
   v = _mm256_add_ps(v, _mm256_setzero_ps());
   if (args.residual != nullptr)
     v = _mm256_add_ps(
         v, _mm256_maskload_ps(args.residual + static_cast<size_t>(row) * args.residual_stride + first, mask));
-  v = finish(v, args.clamp);
+  v = FinishF32(args.clamp)(v);
   float* const to = args.output + static_cast<size_t>(row) * args.output_stride + first;
   if (count >= 8) {
     _mm256_storeu_ps(to, v);
@@ -55,8 +42,8 @@ void tile(const GemmF32Args& args) {
     __m256 acc[M][2];
     acc[0][0] = acc[0][1] = _mm256_setzero_ps();
     if (args.bias != nullptr) {
-      acc[0][0] = _mm256_maskload_ps(args.bias + first, lanes(columns));
-      if (columns > 8) acc[0][1] = _mm256_maskload_ps(args.bias + first + 8, lanes(columns - 8));
+      acc[0][0] = _mm256_maskload_ps(args.bias + first, first_lanes(columns));
+      if (columns > 8) acc[0][1] = _mm256_maskload_ps(args.bias + first + 8, first_lanes(columns - 8));
     }
 #pragma GCC unroll 8
     for (int32_t r = 1; r < M; ++r) {

@@ -9,9 +9,17 @@ ConvScratch scratch_of(const ConvGeometry& g, const GemmF32Kernel& kernel) {
   return gemm_scratch(g, kernel.mr, sizeof(float), 0);
 }
 
+// Kernels take one depth after the other, however short a run is.
+ConvGeometry in_lines(ConvGeometry g) {
+  g.gathers = false;
+  return g;
+}
+
 }  // namespace
 
-Error plan_gemm_f32(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
+Error plan_gemm_f32(const NodeView& node, const ConvGeometry& whole, const PlanContext& context,
+                    NodePlan* plan) {
+  const ConvGeometry g = in_lines(whole);
   const int32_t index = gemm_f32_select(context.isa);
   const GemmF32Kernel& kernel = gemm_f32_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
@@ -19,8 +27,9 @@ Error plan_gemm_f32(const NodeView& node, const ConvGeometry& g, const PlanConte
   return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
 }
 
-void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
+void prepare_gemm_f32(const NodeView& node, const ConvGeometry& whole, uint16_t kernel_index,
                       uint8_t* persistent) {
+  const ConvGeometry g = in_lines(whole);
   const GemmF32Kernel& kernel = gemm_f32_kernel(kernel_index);
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const float*>(node.input(kWeightInput).constant.data);
@@ -30,7 +39,8 @@ void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kern
                   reinterpret_cast<float*>(persistent + group * packed));
 }
 
-void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run) {
+void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun& run) {
+  const ConvGeometry g = in_lines(whole);
   const GemmF32Kernel& kernel = gemm_f32_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
@@ -57,9 +67,7 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& ru
     auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (g.gathered()) {
-        gather_rows<float>(g, x, padding, item.pixel, item.pixels, patches, rows);
-      } else if (g.merged()) {
+      if (g.merged()) {
         fill_merged_rows<float>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
       } else {
         fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,

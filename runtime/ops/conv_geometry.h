@@ -14,6 +14,7 @@ struct ConvGeometry {
   int32_t oh = 1, ow = 1, oc = 0;
   int32_t groups = 1;
   Window2d window;
+  bool gathers = true;  // windows of next to no channels are copied
 
   int32_t taps() const { return window.kernel_h * window.kernel_w; }
   int32_t pixels() const { return images * oh * ow; }
@@ -26,12 +27,12 @@ struct ConvGeometry {
 
   // With few channels (a first layer) taps are put together: the same products in the same order, in longer
   // runs. Those of a window's line lie side by side already; with next to no channels the whole window is
-  // copied.
+  // copied where a kernel takes several depths at once.
   bool merged() const {
     constexpr int32_t kFewChannels = 16;
     return groups == 1 && window.kernel_w > 1 && window.dilation_w == 1 && ic <= kFewChannels;
   }
-  bool gathered() const { return merged() && ic <= 4; }
+  bool gathered() const { return gathers && merged() && ic <= 4; }
   int32_t gemm_taps() const { return gathered() ? 1 : merged() ? window.kernel_h : taps(); }
   int32_t gemm_k() const { return gathered() ? taps() * ic : merged() ? window.kernel_w * ic : ic / groups; }
   // From one gathered row to the next: what completes any kernel's depth interleave may be read, too.

@@ -203,8 +203,6 @@ template void fill_rows(const ConvGeometry&, const float*, const float*, int32_t
                         const float**);
 template void gather_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int8_t*,
                           const int8_t**);
-template void gather_rows(const ConvGeometry&, const float*, const float*, int32_t, int32_t, float*,
-                          const float**);
 template void fill_merged_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int32_t,
                                int8_t*, const int8_t**);
 template void fill_merged_rows(const ConvGeometry&, const float*, const float*, int32_t, int32_t, int32_t,

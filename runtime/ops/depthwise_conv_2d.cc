@@ -1,4 +1,5 @@
 // Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
+#include "kernels/dwconv_3x3_f32.h"
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
@@ -50,18 +51,25 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
   return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0, 0);
 }
 
-// Numbers of int8 kernels: those of dwconv_s8, then those of dwconv_3x3_s8.
+// Numbers of kernels: those of dwconv_s8 or dwconv_f32, then those of dwconv_3x3_s8 or dwconv_3x3_f32.
 constexpr int32_t kFirst3x3 = 256;
 
-bool is_3x3(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirst3x3; }
+bool is_3x3_s8(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirst3x3; }
+bool is_3x3_f32(uint16_t kernel) { return kListsDwconv3x3F32 && kernel >= kFirst3x3; }
+
+bool fits_3x3(const ConvGeometry& g) {
+  const Window2d& w = g.window;
+  return w.kernel_h == 3 && w.kernel_w == 3 && w.dilation_h == 1 && w.dilation_w == 1 &&
+         w.stride_h == w.stride_w && w.stride_h <= 2 && g.oc == g.ic;
+}
+
+int64_t padding_bytes_3x3(const ConvGeometry& g, int64_t element_bytes) {
+  return g.padded() ? (g.ic * element_bytes + 63) / 64 * 64 : 0;
+}
 
 // -1: none fits.
-int32_t select_3x3(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
-  if (!kListsDwconv3x3S8) return -1;
-  const Window2d& w = g.window;
-  if (w.kernel_h != 3 || w.kernel_w != 3 || w.dilation_h != 1 || w.dilation_w != 1 ||
-      w.stride_h != w.stride_w || w.stride_h > 2 || g.oc != g.ic || g.ic < kDwconv3x3MinChannels)
-    return -1;
+int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  if (!kListsDwconv3x3S8 || !fits_3x3(g) || g.ic < kDwconv3x3MinChannels) return -1;
   for (const float multiplier : node.info.options.multiplier)
     if (!(multiplier < 1.0f)) return -1;
   return dwconv_3x3_s8_select(isa);
@@ -72,11 +80,11 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_s8(node, kChannelAxis));
   const ConvGeometry g = geometry(node);
-  const int32_t of_3x3 = select_3x3(node, g, context.isa);
+  const int32_t of_3x3 = select_3x3_s8(node, g, context.isa);
   if (of_3x3 >= 0) {
     plan->kernel = static_cast<uint16_t>(kFirst3x3 + of_3x3);
     return set_sizes(node, dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(of_3x3), g.ic),
-                     g.padded() ? (int64_t{g.ic} + 63) / 64 * 64 : 0, plan);
+                     padding_bytes_3x3(g, 1), plan);
   }
   const int32_t kernel = dwconv_s8_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
@@ -88,6 +96,11 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_f32(node, kChannelAxis, false));
   const ConvGeometry g = geometry(node);
+  const int32_t of_3x3 = kListsDwconv3x3F32 && fits_3x3(g) ? dwconv_3x3_f32_select(context.isa) : -1;
+  if (of_3x3 >= 0) {
+    plan->kernel = static_cast<uint16_t>(kFirst3x3 + of_3x3);
+    return set_sizes(node, 0, padding_bytes_3x3(g, sizeof(float)), plan);
+  }
   const int32_t kernel = dwconv_f32_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
   return set_sizes(node, 0, scratch_of(g, dwconv_f32_kernel(kernel)).total(context.width), plan);
@@ -113,35 +126,29 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
 }
 
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
-  if (!is_3x3(kernel)) return;
+  if (!is_3x3_s8(kernel)) return;
   const NodeOptions& options = node.info.options;
   dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirst3x3),
                      reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
                      options.folded_bias.data, options.multiplier.data, geometry(node).ic, persistent);
 }
 
-void run_3x3_s8(const NodeView& node, const NodeRun& run) {
-  const ConvGeometry g = geometry(node);
-  const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirst3x3);
-  const NodeOptions& options = node.info.options;
-  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
-  if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
-  const auto* const x = run.input<int8_t>(node, 0);
-  auto* const y = run.output<int8_t>(node);
-  Dwconv3x3S8Args shared{};
-  shared.padding = padding;
-  shared.packed = run.persistent;
-  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+// Calls `kernel` for the output lines that it takes at once: two at stride 1. `shared` has all that is not
+// geometry.
+template <typename T, typename Args>
+void for_each_lines_3x3(const ConvGeometry& g, const NodeRun& run, const T* x, T* y, Args shared,
+                        void (*kernel)(const Args& args)) {
   shared.w = g.w;
   shared.ow = g.ow;
   shared.channels = g.ic;
   shared.pad_left = g.window.pad_left;
   shared.stride = g.window.stride_w;
+  const auto* const padding = shared.padding;
   const int32_t lines = shared.stride == 1 ? 2 : 1, items = (g.oh + lines - 1) / lines;
   const ptrdiff_t in_line = static_cast<ptrdiff_t>(g.w) * g.ic,
                   out_line = static_cast<ptrdiff_t>(g.ow) * g.ic;
   for_ranges(*run.executor, int64_t{g.images} * items, [&](int32_t, int32_t first, int32_t last) {
-    Dwconv3x3S8Args args = shared;
+    Args args = shared;
     for (int32_t i = first; i < last; ++i) {
       const int32_t image = i / items, out_y = i % items * lines;
       for (int32_t j = 0; j < 4; ++j) {
@@ -157,13 +164,40 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
       }
       args.output[0] = y + (static_cast<ptrdiff_t>(image) * g.oh + out_y) * out_line;
       args.output[1] = lines == 2 && out_y + 1 < g.oh ? args.output[0] + out_line : nullptr;
-      kernel.function(args);
+      kernel(args);
     }
   });
 }
 
+void run_3x3_s8(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirst3x3);
+  const NodeOptions& options = node.info.options;
+  auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
+  if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
+  Dwconv3x3S8Args args{};
+  args.padding = padding;
+  args.packed = run.persistent;
+  args.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  for_each_lines_3x3(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
+}
+
+void run_3x3_f32(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const NodeOptions& options = node.info.options;
+  auto* const padding = reinterpret_cast<float*>(run.scratch);
+  if (g.padded()) memset(padding, 0, static_cast<size_t>(g.ic) * sizeof(float));
+  Dwconv3x3F32Args args{};
+  args.padding = padding;
+  args.weights = run.input<float>(node, kWeightInput);
+  args.bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
+  args.clamp = {options.clamp_min, options.clamp_max};
+  for_each_lines_3x3(g, run, run.input<float>(node, 0), run.output<float>(node), args,
+                     dwconv_3x3_f32_kernel(run.kernel - kFirst3x3).function);
+}
+
 void run_s8(const NodeView& node, const NodeRun& run) {
-  if (is_3x3(run.kernel)) return run_3x3_s8(node, run);
+  if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
@@ -191,6 +225,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
+  if (is_3x3_f32(run.kernel)) return run_3x3_f32(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvF32Kernel& kernel = dwconv_f32_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
@@ -215,9 +250,11 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }
 
 const char* name_s8(uint16_t kernel) {
-  return is_3x3(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirst3x3).name : dwconv_s8_kernel(kernel).name;
+  return is_3x3_s8(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirst3x3).name : dwconv_s8_kernel(kernel).name;
 }
-const char* name_f32(uint16_t kernel) { return dwconv_f32_kernel(kernel).name; }
+const char* name_f32(uint16_t kernel) {
+  return is_3x3_f32(kernel) ? dwconv_3x3_f32_kernel(kernel - kFirst3x3).name : dwconv_f32_kernel(kernel).name;
+}
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;

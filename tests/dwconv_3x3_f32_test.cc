@@ -1,0 +1,128 @@
+// Every 3 x 3 FP32 depthwise kernel that this CPU can run against a plain chain of libm's fmaf, to the bit.
+#include "kernels/dwconv_3x3_f32.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using intaglio::test::Exact;
+using intaglio::test::Random;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Case {
+  int32_t channels, w, ow, stride, pad_left, lines;
+  bool any_bits;  // of the input: NaN, infinities and subnormals, too
+};
+
+uint32_t bits_of(float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
+uint32_t expected_bits(float v, const ClampF32& clamp) {
+  if (std::isnan(v)) return 0x7fc00000u;
+  v = v > clamp.lo ? v : clamp.lo;
+  v = v < clamp.hi ? v : clamp.hi;
+  return v == 0.0f ? 0 : bits_of(v);
+}
+
+void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
+  CAPTURE(kernel.name);
+  CAPTURE(c.channels);
+  CAPTURE(c.w);
+  CAPTURE(c.ow);
+  CAPTURE(c.stride);
+  CAPTURE(c.pad_left);
+  CAPTURE(c.lines);
+  const auto channels = static_cast<size_t>(c.channels), w = static_cast<size_t>(c.w);
+  const Exact<float> padding(std::vector<float>(channels, 0.0f));
+  std::vector<std::unique_ptr<Exact<float>>> lines;
+  Dwconv3x3F32Args args{};
+  // What is unused must not be read: nullptr.
+  for (int32_t i = 0; i < (c.stride == 1 ? 4 : 3); ++i) {
+    std::vector<float> values = random.reals(w * channels, -2.0f, 2.0f);
+    if (c.any_bits)
+      for (float& v : values) v = random.any_float();
+    lines.push_back(std::make_unique<Exact<float>>(values));
+    const bool outside = random.one_in(5);
+    args.lines[i] = outside ? padding.data() : lines.back()->data();
+    args.steps[i] = outside ? 0 : c.channels;
+  }
+  const Exact<float> weights(random.reals(9 * channels, -2.0f, 2.0f)),
+      bias(random.reals(channels, -2.0f, 2.0f));
+  const bool has_bias = !random.one_in(5);
+  const size_t used = static_cast<size_t>(c.ow) * channels;
+  Exact<float> first(used), second(used);
+  args.padding = padding.data();
+  args.weights = weights.data();
+  args.bias = has_bias ? bias.data() : nullptr;
+  args.output[0] = first.data();
+  args.output[1] = c.lines == 2 ? second.data() : nullptr;
+  args.clamp = {-kInfinity, kInfinity};
+  if (random.one_in(2)) args.clamp = {random.one_in(2) ? 0.0f : -0.5f, random.one_in(2) ? 6.0f : kInfinity};
+  args.w = c.w;
+  args.ow = c.ow;
+  args.channels = c.channels;
+  args.pad_left = c.pad_left;
+  args.stride = c.stride;
+  kernel.function(args);
+
+  for (int32_t j = 0; j < c.lines; ++j)
+    for (int32_t x = 0; x < c.ow; ++x)
+      for (int32_t i = 0; i < c.channels; ++i) {
+        float v = has_bias ? bias[static_cast<size_t>(i)] : 0.0f;
+        for (int32_t ky = 0; ky < 3; ++ky)
+          for (int32_t kx = 0; kx < 3; ++kx) {
+            const int32_t column = x * c.stride - c.pad_left + kx, line = j + ky;
+            const float in =
+                column < 0 || column >= c.w ? 0.0f : args.lines[line][column * args.steps[line] + i];
+            v = std::fma(in, weights[static_cast<size_t>((ky * 3 + kx) * c.channels + i)], v);
+          }
+        CAPTURE(j);
+        CAPTURE(x);
+        CAPTURE(i);
+        REQUIRE(bits_of(args.output[j][x * c.channels + i]) == expected_bits(v + 0.0f, args.clamp));
+      }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel, random shapes") {
+  for (int32_t index = 0; index < dwconv_3x3_f32_count(); ++index) {
+    const Dwconv3x3F32Kernel& kernel = dwconv_3x3_f32_kernel(index);
+    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    Random random(static_cast<uint32_t>(index) + 1);
+    const int32_t cases = test::shape_count(3000);
+    for (int32_t i = 0; i < cases; ++i) {
+      Case c;
+      c.channels = random.one_in(4) ? random.between(1, 120) : random.between(1, 40);
+      c.w = random.between(1, 18);
+      c.ow = random.between(1, 18);
+      c.stride = random.between(1, 2);
+      c.pad_left = random.between(0, 2);
+      c.lines = c.stride == 1 ? random.between(1, 2) : 1;
+      c.any_bits = random.one_in(4);
+      run_case(kernel, c, random);
+    }
+  }
+}
+
+TEST_CASE("selection by mask") {
+  CHECK(dwconv_3x3_f32_select(isa::kScalar) == -1);
+  for (int32_t i = 0; i < dwconv_3x3_f32_count(); ++i) {
+    const Dwconv3x3F32Kernel& kernel = dwconv_3x3_f32_kernel(i);
+    CHECK(dwconv_3x3_f32_select(kernel.isa) == i);
+    if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
+  }
+}
