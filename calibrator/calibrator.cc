@@ -114,10 +114,14 @@ Error observe_sample(CalibratorMemory& state, const Digest& digest) {
   float* const outputs = state.references.next(digest);
   const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
     const Span<float> values = state.session.tensor(tensor).as<float>();
-    const int64_t bad = first_non_finite(values);
-    if (bad >= 0) return Error{Status::kNonFiniteActivation, node, tensor, state.seen.sample_count, bad};
+    const Extremes extremes = extremes_of(values);
+    if (!extremes.finite)
+      return Error{Status::kNonFiniteActivation, node, tensor, state.seen.sample_count,
+                   first_non_finite(values)};
     const int32_t observer = state.observer_of[static_cast<size_t>(tensor)];
-    if (observer >= 0) observe(state.seen.observers[static_cast<size_t>(observer)], values, half);
+    if (observer >= 0)
+      observe(state.seen.observers[static_cast<size_t>(observer)], values, extremes, half,
+              state.spare[0].halves[0]);
     return kNoError;
   };
   for (const int32_t input : model.inputs()) ITG_TRY(observe_tensor(input, -1));

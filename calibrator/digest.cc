@@ -17,6 +17,15 @@ constexpr uint32_t kRound[64] = {
 
 uint32_t rotate_right(uint32_t x, int bits) { return (x >> bits) | (x << (32 - bits)); }
 
+inline void round(uint32_t a, uint32_t b, uint32_t c, uint32_t& d, uint32_t e, uint32_t f, uint32_t g,
+                  uint32_t& h, uint32_t word) {
+  const uint32_t sum1 = rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
+  const uint32_t t = h + sum1 + (g ^ (e & (f ^ g))) + word;
+  const uint32_t sum0 = rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
+  d += t;
+  h = t + sum0 + ((a & b) | (c & (a | b)));
+}
+
 }  // namespace
 
 bool operator==(const Digest& a, const Digest& b) { return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0; }
@@ -32,17 +41,20 @@ void Sha256::block(const uint8_t* bytes) {
     const uint32_t s1 = rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ (w[i - 2] >> 10);
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
-  uint32_t s[8];
-  memcpy(s, state_, sizeof s);
-  for (int i = 0; i < 64; ++i) {
-    const uint32_t sum1 = rotate_right(s[4], 6) ^ rotate_right(s[4], 11) ^ rotate_right(s[4], 25);
-    const uint32_t t1 = s[7] + sum1 + ((s[4] & s[5]) ^ (~s[4] & s[6])) + kRound[i] + w[i];
-    const uint32_t sum0 = rotate_right(s[0], 2) ^ rotate_right(s[0], 13) ^ rotate_right(s[0], 22);
-    const uint32_t t2 = sum0 + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-    memmove(s + 1, s, 7 * sizeof s[0]);
-    s[4] += t1;
-    s[0] = t1 + t2;
+  uint32_t a = state_[0], b = state_[1], c = state_[2], d = state_[3], e = state_[4], f = state_[5],
+           g = state_[6], h = state_[7];
+  // Eight rounds turn the names once around, so that no word moves.
+  for (int i = 0; i < 64; i += 8) {
+    round(a, b, c, d, e, f, g, h, kRound[i] + w[i]);
+    round(h, a, b, c, d, e, f, g, kRound[i + 1] + w[i + 1]);
+    round(g, h, a, b, c, d, e, f, kRound[i + 2] + w[i + 2]);
+    round(f, g, h, a, b, c, d, e, kRound[i + 3] + w[i + 3]);
+    round(e, f, g, h, a, b, c, d, kRound[i + 4] + w[i + 4]);
+    round(d, e, f, g, h, a, b, c, kRound[i + 5] + w[i + 5]);
+    round(c, d, e, f, g, h, a, b, kRound[i + 6] + w[i + 6]);
+    round(b, c, d, e, f, g, h, a, kRound[i + 7] + w[i + 7]);
   }
+  const uint32_t s[8] = {a, b, c, d, e, f, g, h};
   for (int i = 0; i < 8; ++i) state_[i] += s[i];
 }
 
@@ -50,6 +62,13 @@ void Sha256::update(const void* data, size_t size) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   while (size > 0) {
     const size_t held = length_ % sizeof pending_;
+    if (held == 0 && size >= sizeof pending_) {
+      block(bytes);
+      length_ += sizeof pending_;
+      bytes += sizeof pending_;
+      size -= sizeof pending_;
+      continue;
+    }
     const size_t take = size < sizeof pending_ - held ? size : sizeof pending_ - held;
     memcpy(pending_ + held, bytes, take);
     length_ += take;

@@ -67,27 +67,63 @@ double TensorObserver::bin_start(int32_t bin) const {
 
 void reset(TensorObserver& observer) { observer = TensorObserver{}; }
 
-void observe(TensorObserver& o, Span<const float> values, int32_t half) {
-  float min = 0.0f, max = 0.0f;
-  for (const float value : values) {
-    min = value < min ? value : min;
-    max = value > max ? value : max;
+Extremes extremes_of(Span<const float> values) {
+  constexpr size_t kLanes = 32;  // enough that compilers make vectors of them
+  float min[kLanes] = {}, max[kLanes] = {}, zero[kLanes] = {};
+  const auto look = [&](const float* at, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      min[i] = at[i] < min[i] ? at[i] : min[i];
+      max[i] = at[i] > max[i] ? at[i] : max[i];
+      zero[i] += at[i] * 0.0f;  // NaN for NaN and infinities, and from then on
+    }
+  };
+  size_t i = 0;
+  for (; i + kLanes <= values.size; i += kLanes) look(values.data + i, kLanes);
+  look(values.data + i, values.size - i);
+  Extremes found;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    found.min = min[lane] < found.min ? min[lane] : found.min;
+    found.max = max[lane] > found.max ? max[lane] : found.max;
+    found.finite = found.finite && zero[lane] == 0.0f;
   }
-  make_room(o, static_cast<double>(min), static_cast<double>(max));
-  o.min[half] = min < o.min[half] ? min : o.min[half];
-  o.max[half] = max > o.max[half] ? max : o.max[half];
+  return found;
+}
+
+void observe(TensorObserver& o, Span<const float> values, const Extremes& extremes, int32_t half,
+             Histogram& scratch) {
+  make_room(o, static_cast<double>(extremes.min), static_cast<double>(extremes.max));
+  o.min[half] = extremes.min < o.min[half] ? extremes.min : o.min[half];
+  o.max[half] = extremes.max > o.max[half] ? extremes.max : o.max[half];
   ++o.samples[half];
 
-  // Scaling by a power of two is exact, and the floor is taken before anything is added.
-  const double per_bin = power_of_two(-o.exponent);
+  constexpr size_t kBlock = 64;
+  float block[kBlock];
+  int32_t bins[kBlock];
+  const float per_bin = static_cast<float>(power_of_two(-o.exponent));
   const int32_t zero = o.two_sided != 0 ? kHalf : 0;
   uint32_t* const counts = o.halves[half].counts;
-  const size_t stride = stride_of(values.size);
-  for (size_t i = 0; i < values.size; i += stride) {
-    const double position = static_cast<double>(values[i]) * per_bin;
-    const auto whole = static_cast<int32_t>(position);
-    ++counts[zero + (position < whole ? whole - 1 : whole)];
+  memset(&scratch, 0, sizeof scratch);
+  const size_t stride = stride_of(values.size), sampled = (values.size + stride - 1) / stride;
+  for (size_t first = 0; first < sampled; first += kBlock) {
+    const size_t count = sampled - first < kBlock ? sampled - first : kBlock;
+    for (size_t i = 0; i < count; ++i) block[i] = values[(first + i) * stride];
+    for (size_t i = 0; i < count; ++i) {
+      // Scaling by a power of two is exact, but for what falls below all floats: zero's bin, or the one below
+      // it.
+      const float position = block[i] * per_bin;
+      const auto whole = static_cast<int32_t>(position);
+      const int32_t above = position < static_cast<float>(whole) ? 1 : 0;
+      const int32_t vanished = block[i] < 0.0f && position == 0.0f ? 1 : 0;
+      bins[i] = zero + whole - (above | vanished);
+    }
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      ++counts[bins[i]];
+      ++scratch.counts[bins[i + 1]];
+    }
+    for (; i < count; ++i) ++counts[bins[i]];
   }
+  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += scratch.counts[bin];
 }
 
 void fit_bins(TensorObserver& o) {

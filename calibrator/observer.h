@@ -30,8 +30,18 @@ struct TensorObserver {
 };
 
 void reset(TensorObserver& observer);
+
+// Least and greatest of values, zero included, and whether all are finite; where not, the two mean nothing.
+struct Extremes {
+  float min = 0.0f, max = 0.0f;
+  bool finite = true;
+};
+Extremes extremes_of(Span<const float> values);
+
 // Values of one sample's tensor, all finite. Min and max see all; the histogram of `half` every stride-th.
-void observe(TensorObserver& observer, Span<const float> values, int32_t half);
+// `scratch` is overwritten: neighbours count into two histograms, which do not wait for each other.
+void observe(TensorObserver& observer, Span<const float> values, const Extremes& extremes, int32_t half,
+             Histogram& scratch);
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);

@@ -22,8 +22,11 @@ using Sample = std::vector<float>;
 
 std::unique_ptr<TensorObserver> observed(const std::vector<Sample>& samples) {
   auto observer = std::make_unique<TensorObserver>();
-  for (size_t i = 0; i < samples.size(); ++i)
-    observe(*observer, {samples[i].data(), samples[i].size()}, samples[i].size() % 2 == 0 ? 0 : 1);
+  const auto scratch = std::make_unique<Histogram>();
+  for (const Sample& sample : samples) {
+    const Span<const float> values = {sample.data(), sample.size()};
+    observe(*observer, values, extremes_of(values), sample.size() % 2 == 0 ? 0 : 1, *scratch);
+  }
   return observer;
 }
 

@@ -20,8 +20,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::unique_ptr<TensorObserver> observed(const Values& values) {
   auto observer = std::make_unique<TensorObserver>();
   const size_t half = values.size() / 2;
-  observe(*observer, {values.data(), half}, 0);
-  observe(*observer, {values.data() + half, values.size() - half}, 1);
+  Histogram scratch;
+  const Span<const float> first = {values.data(), half},
+                          second = {values.data() + half, values.size() - half};
+  observe(*observer, first, extremes_of(first), 0, scratch);
+  observe(*observer, second, extremes_of(second), 1, scratch);
   return observer;
 }
 
