@@ -101,17 +101,22 @@ size_t record_count(const Model& model) {
   return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 1);
 }
 
-Digest digest_of(Span<const Span<const uint8_t>> inputs) {
+SampleName name_of(Span<const Span<const uint8_t>> inputs) {
   Sha256 sha;
-  for (const Span<const uint8_t> input : inputs) sha.update(input.data, input.size);
-  return sha.finish();
+  SampleName name;
+  for (const Span<const uint8_t> input : inputs) {
+    sha.update(input.data, input.size);
+    name.fingerprint = fingerprint(name.fingerprint, input.data, input.size);
+  }
+  name.digest = sha.finish();
+  return name;
 }
 
 // Runs the sample that stands in the session's inputs and looks at every tensor.
-Error observe_sample(CalibratorMemory& state, const Digest& digest) {
+Error observe_sample(CalibratorMemory& state, const SampleName& sample) {
   const Model& model = state.model;
-  const int32_t half = digest.bytes[31] & 1;
-  float* const outputs = state.references.next(digest);
+  const int32_t half = sample.digest.bytes[31] & 1;
+  float* const outputs = state.references.next(sample);
   const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
     const Span<float> values = state.session.tensor(tensor).as<float>();
     const Extremes extremes = extremes_of(values);
@@ -178,7 +183,7 @@ Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
   size_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
   // Those held out go through the FP32 model, too.
   if ((options.recover & recovery::kLayers) != 0) activations += model.activation_bytes() / 3;
-  const size_t outputs = elements * sizeof(float) + 3 * sizeof(Digest) + 2 * kMemoryAlignment;
+  const size_t outputs = elements * sizeof(float) + 3 * sizeof(SampleName) + 2 * kMemoryAlignment;
   const size_t tensors = 32 * static_cast<size_t>(model.tensor_count() + 2 * model.node_count());
   return align_memory((activations + outputs) * static_cast<size_t>(samples) + tensors);
 }
@@ -238,14 +243,6 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};
-  Sha256 sha;
-  sha.update(model.bytes().data, model.bytes().size);
-  // Options may have other tensors observed.
-  for (const int32_t observer : state.observer_of) {
-    const uint8_t observed = observer >= 0 ? 1 : 0;
-    sha.update(&observed, 1);
-  }
-  seen.graph = sha.finish();
   Calibrator calibrator;
   calibrator.memory_ = &state;
   return calibrator;
@@ -290,9 +287,10 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
               static_cast<int64_t>(bytes)};
     memcpy(state.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
   }
-  const Digest digest = digest_of(inputs);
+  const SampleName sample = name_of(inputs);
+  const Digest& digest = sample.digest;
   // What one bad sample has left in the observers cannot be taken back: the fault stays.
-  state.fault = observe_sample(state, digest);
+  state.fault = observe_sample(state, sample);
   if (!state.fault.ok()) return state.fault;
   if (seen.sample_count == 0 || digest < seen.golden) {
     seen.golden = digest;
@@ -307,8 +305,24 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   return kNoError;
 }
 
+TensorView Calibrator::output(int32_t i) const { return memory_->session.output(i); }
+
 Span<double> CalibratorMemory::means_of(int32_t node) {
   return {means.data, mean_count(model, node, options)};
+}
+
+// Only states that are kept or merged name their graph.
+void CalibratorMemory::name_graph() {
+  if (graph_is_named) return;
+  Sha256 sha;
+  sha.update(model.bytes().data, model.bytes().size);
+  // Options may have other tensors observed.
+  for (const int32_t observer : observer_of) {
+    const uint8_t observed = observer >= 0 ? 1 : 0;
+    sha.update(&observed, 1);
+  }
+  seen.graph = sha.finish();
+  graph_is_named = true;
 }
 
 size_t Calibrator::state_bytes() const { return intaglio::state_bytes(memory_->seen); }
@@ -318,6 +332,7 @@ Error Calibrator::save(Span<uint8_t> bytes) const {
   if (bytes.size != state_bytes())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size),
             static_cast<int64_t>(state_bytes())};
+  memory_->name_graph();
   save_state(memory_->seen, bytes);
   return kNoError;
 }
@@ -330,6 +345,7 @@ Error Calibrator::load(Span<const uint8_t> bytes) {
 
 Error Calibrator::merge(Span<const uint8_t> bytes) {
   if (!memory_->fault.ok()) return memory_->fault;
+  memory_->name_graph();
   return merge_state(memory_->seen, bytes, memory_->spare[0]);
 }
 

@@ -21,7 +21,8 @@ struct CalibratorMemory {
   Span<double> means;         // of one layer, while it is worked on
   Span<TensorObserver> spare;
   CalibrationState seen;
-  Error fault;  // of a sample that cannot be taken back
+  bool graph_is_named = false;  // whether seen.graph is known yet
+  Error fault;                  // of a sample that cannot be taken back
   Span<const OutputTensor> outputs;
   Span<float> exact_outputs;  // of one sample
   ReferenceOutputs references;
@@ -30,6 +31,7 @@ struct CalibratorMemory {
   CalibrationReport report;
 
   Span<double> means_of(int32_t node);  // room for a node's patch means; empty for a node without weights
+  void name_graph();
 };
 
 constexpr size_t align_memory(size_t bytes) {

@@ -91,6 +91,31 @@ Digest Sha256::finish() {
   return digest;
 }
 
+uint64_t fingerprint(uint64_t so_far, const void* data, size_t size) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;  // odd: no step loses anything
+  constexpr size_t kLanes = 4, kBlock = kLanes * sizeof(uint64_t);
+  uint64_t lanes[kLanes] = {so_far ^ size, so_far + 1, so_far + 2, so_far + 3};
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  const auto mix = [&lanes](const uint8_t* at) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      uint64_t word;
+      memcpy(&word, at + lane * sizeof word, sizeof word);
+      const uint64_t mixed = (lanes[lane] ^ word) * kFactor;
+      lanes[lane] = mixed ^ (mixed >> 32);
+    }
+  };
+  for (; size >= kBlock; bytes += kBlock, size -= kBlock) mix(bytes);
+  uint8_t last[kBlock] = {};
+  if (size > 0) memcpy(last, bytes, size);
+  mix(last);
+  uint64_t all = 0;
+  for (const uint64_t lane : lanes) {
+    const uint64_t mixed = (all ^ lane) * kFactor;
+    all = mixed ^ (mixed >> 32);
+  }
+  return all;
+}
+
 void add_to_set(Digest& set, const Digest& member) {
   uint32_t carry = 0;
   for (int i = 31; i >= 0; --i) {

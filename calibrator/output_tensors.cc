@@ -49,19 +49,24 @@ ReferenceOutputs::ReferenceOutputs(Span<const OutputTensor> outputs, Span<uint8_
     : memory_(memory), stride_(bytes_per_sample(outputs)) {}
 
 size_t ReferenceOutputs::bytes_per_sample(Span<const OutputTensor> outputs) {
-  return align_memory(sizeof(Digest) + output_elements(outputs) * sizeof(float));
+  return align_memory(sizeof(SampleName) + output_elements(outputs) * sizeof(float));
 }
 
-float* ReferenceOutputs::next(const Digest& sample) {
-  if (find(sample) != nullptr || memory_.size / stride_ <= count_) return nullptr;
-  memcpy(entry(count_), sample.bytes, sizeof sample.bytes);
-  return reinterpret_cast<float*>(entry(count_) + sizeof(Digest));
+float* ReferenceOutputs::next(const SampleName& sample) {
+  if (find(sample.digest) != nullptr || memory_.size / stride_ <= count_) return nullptr;
+  memcpy(entry(count_), &sample, sizeof sample);
+  return reinterpret_cast<float*>(entry(count_) + sizeof sample);
 }
 
 const float* ReferenceOutputs::find(const Digest& sample) const {
   for (size_t i = 0; i < count_; ++i)
-    if (memcmp(entry(i), sample.bytes, sizeof sample.bytes) == 0)
-      return reinterpret_cast<const float*>(entry(i) + sizeof(Digest));
+    if (name(i).digest == sample) return reinterpret_cast<const float*>(entry(i) + sizeof(SampleName));
+  return nullptr;
+}
+
+const Digest* ReferenceOutputs::find_digest(uint64_t fingerprint) const {
+  for (size_t i = 0; i < count_; ++i)
+    if (name(i).fingerprint == fingerprint) return &name(i).digest;
   return nullptr;
 }
 

@@ -23,6 +23,12 @@ Span<const OutputTensor> output_tensors(const Model& model, Arena& arena);
 // Values of all of them.
 size_t output_elements(Span<const OutputTensor> outputs);
 
+// A sample by its content: the fingerprint finds its digest again.
+struct SampleName {
+  Digest digest;
+  uint64_t fingerprint = 0;
+};
+
 class ReferenceOutputs {
  public:
   ReferenceOutputs() = default;
@@ -32,15 +38,17 @@ class ReferenceOutputs {
 
   // Room for a sample's values; nullptr where there is none, or where they are known. It counts from keep()
   // on.
-  float* next(const Digest& sample);
+  float* next(const SampleName& sample);
   void keep() { ++count_; }
   // nullptr where they were not kept.
   const float* find(const Digest& sample) const;
+  const Digest* find_digest(uint64_t fingerprint) const;
   // Memory that no sample's values take.
   Span<uint8_t> rest() const;
 
  private:
   uint8_t* entry(size_t i) const { return memory_.data + i * stride_; }
+  const SampleName& name(size_t i) const { return *reinterpret_cast<const SampleName*>(entry(i)); }
 
   Span<uint8_t> memory_;
   size_t stride_ = 1, count_ = 0;

@@ -24,8 +24,14 @@ Error Replay::load(int32_t i) {
 }
 
 Digest Replay::digest_of_inputs() const {
-  Sha256 sha;
   const Session& fp32 = memory_->session;
+  uint64_t print = 0;
+  for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
+    const TensorView view = fp32.input(static_cast<int32_t>(k));
+    print = fingerprint(print, view.data, view.info.bytes());
+  }
+  if (const Digest* const known = memory_->references.find_digest(print)) return *known;
+  Sha256 sha;
   for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
     const TensorView view = fp32.input(static_cast<int32_t>(k));
     sha.update(view.data, view.info.bytes());

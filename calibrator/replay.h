@@ -24,7 +24,7 @@ class Replay {
   bool knows_digests() const { return !digests_.empty(); }
 
  private:
-  Digest digest_of_inputs() const;
+  Digest digest_of_inputs() const;  // which stand in the FP32 session
 
   CalibratorMemory* memory_;
   const SampleSource* source_;

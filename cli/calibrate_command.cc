@@ -131,7 +131,10 @@ Outcome<Done> save_state(const Job& job, const Calibrator& calibrator) {
   return write_file_atomically(job.arguments.state, state.span());
 }
 
-Outcome<Done> add_samples(const Job& job, Calibrator& calibrator) {
+// Gives the classes that the FP32 model finds; none where its output is not classes.
+Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator) {
+  const bool gives = gives_classes(job.file.model());
+  SampleClasses classes;
   for (size_t i = 0; i < job.samples.count(); ++i) {
     job.progress.show("calibrating", i, job.samples.count());
     const auto bytes = job.samples.get(i);
@@ -139,8 +142,11 @@ Outcome<Done> add_samples(const Job& job, Calibrator& calibrator) {
     const Error error = calibrator.add({&*bytes, 1});
     if (!error.ok())
       return Failure{"sample " + job.samples.name(i) + ": " + error_text(error, &job.file.model())};
+    if (gives) classes.add(job.samples.name(i), calibrator.output());
   }
-  return Done{};
+  job.progress.clear();
+  classes.warn();
+  return classes.found();
 }
 
 Outcome<Done> finish(const Job& job, Calibrator& calibrator, bool from_state) {
@@ -172,8 +178,7 @@ Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
   return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
-Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32,
-                        const std::vector<int32_t>& fp32_classes) {
+Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32) {
   const CalibrateArguments& arguments = job.arguments;
   const Model& model = job.file.model();
   std::error_code ignored;
@@ -203,7 +208,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (auto step = load_state(job, *calibrator); !step) return step.failure();
     print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
   }
-  if (auto step = add_samples(job, *calibrator); !step) return step.failure();
+  const auto fp32_classes = add_samples(job, *calibrator);
+  if (!fp32_classes) return fp32_classes.failure();
   if (auto step = finish(job, *calibrator, from_state); !step) return step.failure();
   if (!arguments.state.empty()) {
     if (auto step = save_state(job, *calibrator); !step)
@@ -229,10 +235,10 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     layers = {comparison.layers.data(), comparison.layers.size()};
     if (comparison.output >= 0) figures.sqnr = sqnr_db(layers[static_cast<size_t>(comparison.output)]);
   }
-  if (!fp32_classes.empty()) {
+  if (!fp32_classes->empty()) {
     const auto classes = classes_of(job, fp32, *int8);
     if (!classes) return classes.failure();
-    figures.agreement = agreement_of(fp32_classes, *classes);
+    figures.agreement = agreement_of(*fp32_classes, *classes);
   }
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (!arguments.report.empty()) {
@@ -284,10 +290,9 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   auto fp32 = LoadedSession::create(*file, *execution);
   if (!fp32) return fp32.failure();
   ProgressLine progress;
-  const auto classes = check_samples(*file, *fp32, *samples, progress);
-  if (!classes) return classes.failure();
   CalibrationSamples kept(*samples, file->model());
-  return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32, *classes);
+  if (auto step = check_samples(kept, progress); !step) return step.failure();
+  return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32);
 }
 
 // The options and arguments of this command line, words of a new one.

@@ -12,25 +12,6 @@ namespace {
 
 constexpr size_t kNamesInWarning = 3;
 
-// Warnings of one kind, told as one: how many, and the first names.
-class Suspects {
- public:
-  void add(const std::string& name) {
-    if (++count_ > kNamesInWarning) return;
-    names_ += (names_.empty() ? "" : ", ") + name;
-  }
-  size_t count() const { return count_; }
-  void warn(const std::string& what) const {
-    if (count_ == 0) return;
-    print_warning(what + " (" + std::to_string(count_) + "): " + names_ +
-                  (count_ > kNamesInWarning ? ", ..." : ""));
-  }
-
- private:
-  size_t count_ = 0;
-  std::string names_;
-};
-
 // Index of the first value that is NaN or infinite, or the values' number.
 size_t first_non_finite(Span<const float> values) {
   return static_cast<size_t>(
@@ -64,48 +45,61 @@ bool is_near_uniform(const std::vector<float>& scores) {
 
 }  // namespace
 
-Outcome<std::vector<int32_t>> check_samples(const LoadedModel& file, LoadedSession& session,
-                                            const Samples& samples, ProgressLine& progress) {
-  const bool classes = gives_classes(file.model());
-  std::vector<int32_t> found;
+void Suspects::add(const std::string& name) {
+  if (++count_ > kNamesInWarning) return;
+  names_ += (names_.empty() ? "" : ", ") + name;
+}
+
+void Suspects::warn(const std::string& what) const {
+  if (count_ == 0) return;
+  print_warning(what + " (" + std::to_string(count_) + "): " + names_ +
+                (count_ > kNamesInWarning ? ", ..." : ""));
+}
+
+Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress) {
+  const ImageInput* const recipe = samples.samples().recipe();
   std::map<Digest, std::string> seen;
-  Suspects duplicates, constants, beyond, uniform;
+  Suspects duplicates, constants, beyond;
   for (size_t i = 0; i < samples.count(); ++i) {
     progress.show("looking at samples", i, samples.count());
     const std::string& name = samples.name(i);
-    const auto digest = samples.digest(i);
+    const auto digest = samples.samples().digest(i);
     if (!digest) return digest.failure();
     if (!seen.emplace(*digest, name).second) duplicates.add(name);
-    const TensorView input = session->input();
-    if (auto loaded = samples.load(i, input); !loaded) return loaded.failure();
-    const Span<const float> values = input.as<float>();
+    const auto bytes = samples.get(i);
+    if (!bytes) return bytes.failure();
+    const Span<const float> values = {reinterpret_cast<const float*>(bytes->data),
+                                      bytes->size / sizeof(float)};
     if (const size_t bad = first_non_finite(values); bad < values.size) {
       return Failure{"sample " + name + ": element " + std::to_string(bad) +
                      (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
                      "; leave the sample out, or mend the array"};
     }
     if (is_constant(values)) constants.add(name);
-    if (samples.recipe() != nullptr && is_beyond(values, *samples.recipe())) beyond.add(name);
-    if (!classes) continue;
-    session->run();
-    const std::vector<float> scores = real_values(session->output());
-    const auto best = best_class(scores);
-    found.push_back(best.value_or(-1));  // no number: the calibrator will refuse it and name the tensor
-    if (is_near_uniform(scores)) uniform.add(name);
+    if (recipe != nullptr && is_beyond(values, *recipe)) beyond.add(name);
   }
   progress.clear();
   duplicates.warn("samples with the same content as another; each counts");
   constants.warn("samples with one value everywhere");
   beyond.warn(
       "samples with values that no pixel gives by the model's preprocessing; is the array made for it?");
-  if (2 * uniform.count() > samples.count())
-    uniform.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
-  const bool one_class = found.size() > 1 && found[0] >= 0 &&
-                         std::all_of(found.begin(), found.end(), [&](int32_t c) { return c == found[0]; });
+  return Done{};
+}
+
+void SampleClasses::add(const std::string& sample, const TensorView& output) {
+  const std::vector<float> scores = real_values(output);
+  found_.push_back(best_class(scores).value_or(-1));
+  if (is_near_uniform(scores)) uniform_.add(sample);
+}
+
+void SampleClasses::warn() const {
+  if (2 * uniform_.count() > found_.size())
+    uniform_.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
+  const bool one_class = found_.size() > 1 && found_[0] >= 0 &&
+                         std::all_of(found_.begin(), found_.end(), [&](int32_t c) { return c == found_[0]; });
   if (one_class)
-    print_warning("the FP32 model gives class " + std::to_string(found[0]) +
+    print_warning("the FP32 model gives class " + std::to_string(found_[0]) +
                   " for every sample; is the preprocessing right, and are the samples of all kinds?");
-  return found;
 }
 
 }  // namespace intaglio::cli

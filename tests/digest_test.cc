@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 using namespace intaglio;
 
@@ -59,4 +61,20 @@ TEST_CASE("digests compare first byte first") {
   CHECK(a < b);
   CHECK_FALSE(b < a);
   CHECK_FALSE(a == b);
+}
+
+TEST_CASE("a fingerprint sees every byte, its place, and where pieces end") {
+  std::vector<uint8_t> bytes(100);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37);
+  std::set<uint64_t> seen;
+  for (size_t size = 0; size <= bytes.size(); ++size) seen.insert(fingerprint(0, bytes.data(), size));
+  for (size_t i = 0; i < bytes.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      bytes[i] = static_cast<uint8_t>(bytes[i] ^ (1 << bit));
+      seen.insert(fingerprint(0, bytes.data(), bytes.size()));
+      bytes[i] = static_cast<uint8_t>(bytes[i] ^ (1 << bit));
+    }
+  CHECK(seen.size() == 101 + 800);
+  CHECK(fingerprint(fingerprint(0, bytes.data(), 40), bytes.data() + 40, 60) !=
+        fingerprint(0, bytes.data(), 100));
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -93,6 +94,41 @@ TEST_CASE("bins cover their values") {
     auto fitted = std::make_unique<TensorObserver>(*o);
     fit_bins(*fitted);
     CHECK(same(*fitted, *o));
+  }
+}
+
+TEST_CASE("each value counts in the bin that holds it, also where scaling it leaves nothing") {
+  Random random(6);
+  for (int round = 0; round < 300; ++round) {
+    const Sample sample = wild_samples(random)[0];
+    const auto o = observed({sample});
+    std::vector<uint32_t> expected(kBins);
+    for (const float x : sample) {
+      const long double bin =
+          std::floor(static_cast<long double>(x) / static_cast<long double>(o->bin_width()));
+      ++expected[static_cast<size_t>(static_cast<int32_t>(bin) + (o->two_sided != 0 ? kBins / 2 : 0))];
+    }
+    const Histogram& seen = o->halves[sample.size() % 2];
+    CHECK(std::vector<uint32_t>(seen.counts, seen.counts + kBins) == expected);
+  }
+}
+
+TEST_CASE("extremes see every value and every fault") {
+  Random random(7);
+  const float infinity = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  for (int round = 0; round < 200; ++round) {
+    Sample sample = random.reals(static_cast<size_t>(random.between(1, 100)), -2.0f, 3.0f);
+    const auto look = [&sample] { return extremes_of({sample.data(), sample.size()}); };
+    const Extremes found = look();
+    CHECK(found.finite);
+    CHECK(found.min == std::min(0.0f, *std::min_element(sample.begin(), sample.end())));
+    CHECK(found.max == std::max(0.0f, *std::max_element(sample.begin(), sample.end())));
+    float& any = sample[random.bits() % sample.size()];
+    for (const float bad : {infinity, -infinity, nan}) {
+      any = bad;
+      CHECK(!look().finite);
+    }
   }
 }
 

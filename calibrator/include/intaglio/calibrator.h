@@ -160,6 +160,8 @@ class Calibrator {
   // One sample: the bytes of each model input, in the order of inputs(). The samples are a set: one that is
   // given twice counts twice.
   Error add(Span<const Span<const uint8_t>> inputs);
+  // What the FP32 model gave for the last of them, until the next call.
+  TensorView output(int32_t i = 0) const;
 
   // What has been seen so far, to be kept, loaded later, or merged on another device. States of the same
   // model and the same library give, merged in any order, the bytes of one calibration over all samples.
