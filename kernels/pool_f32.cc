@@ -1,59 +1,36 @@
 #include "kernels/pool_f32.h"
 
-#include "kernels/output_f32.h"
+#include "kernels/compiled_isa.h"
 
 namespace intaglio {
+
+#define ITG_POOL_F32(suffix, isa)  \
+  AverageF32 average_f32_##suffix; \
+  MaxF32 max_f32_##suffix;
+#include "kernels/pool_f32_kernels.inc"
+#undef ITG_POOL_F32
+
 namespace {
 
-constexpr int32_t kBlock = 16;
+#define ITG_POOL_F32(suffix, isa)                                                                   \
+  ITG_LISTED_##isa({"pool_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(average_f32_##suffix), \
+                    ITG_COMPILED_##isa(max_f32_##suffix)}, )
+const PoolF32Kernel kKernels[] = {
+#include "kernels/pool_f32_kernels.inc"
+};
+#undef ITG_POOL_F32
 
-// `Channels` is kBlock where the loops are to be unrolled, 0 where `some` says how many there are.
-template <int32_t Channels>
-inline void average_block(const float* x, const Taps& taps, float n, const ClampF32& clamp, float* y,
-                          int32_t some) {
-  const int32_t channels = Channels > 0 ? Channels : some;
-  float sum[kBlock];
-  for (int32_t c = 0; c < channels; ++c) sum[c] = 0.0f;
-  for_each_tap(taps, [&](ptrdiff_t offset) {
-    const float* const tap = x + offset;
-    for (int32_t c = 0; c < channels; ++c) sum[c] += tap[c];
-  });
-  for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(sum[c] / n, clamp);
-}
-
-template <int32_t Channels>
-inline void max_block(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t some) {
-  const int32_t channels = Channels > 0 ? Channels : some;
-  float best[kBlock];
-  // The first tap stands at x itself; meeting it again changes nothing: max(a, a) is a.
-  for (int32_t c = 0; c < channels; ++c) best[c] = x[c];
-  for_each_tap(taps, [&](ptrdiff_t offset) {
-    const float* const tap = x + offset;
-    for (int32_t c = 0; c < channels; ++c) best[c] = best[c] > tap[c] ? best[c] : tap[c];
-  });
-  for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(best[c], clamp);
-}
-
-void fill(float v, float* y, int32_t channels) {
-  for (int32_t c = 0; c < channels; ++c) y[c] = v;
-}
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 }  // namespace
 
-void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                 int32_t channels) {
-  if (taps_count(taps) == 0) return fill(finish_f32(0.0f, clamp), y, channels);
-  int32_t c = 0;
-  for (; c + kBlock <= channels; c += kBlock)
-    average_block<kBlock>(x + c, taps, static_cast<float>(n), clamp, y + c, 0);
-  if (c < channels) average_block<0>(x + c, taps, static_cast<float>(n), clamp, y + c, channels - c);
-}
+int32_t pool_f32_count() { return kCount; }
+const PoolF32Kernel& pool_f32_kernel(int32_t index) { return kKernels[index]; }
 
-void max_f32(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
-  if (taps_count(taps) == 0) return fill(finish_f32(0.0f, clamp), y, channels);
-  int32_t c = 0;
-  for (; c + kBlock <= channels; c += kBlock) max_block<kBlock>(x + c, taps, clamp, y + c, 0);
-  if (c < channels) max_block<0>(x + c, taps, clamp, y + c, channels - c);
+int32_t pool_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
 }
 
 }  // namespace intaglio

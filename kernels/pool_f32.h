@@ -7,14 +7,28 @@
 // Without a valid tap the result is finish(0). finish() is that of output_f32.h. y overlaps nothing.
 #pragma once
 
+#include "intaglio/isa.h"
 #include "kernels/canonical_f32.h"
 #include "kernels/taps.h"
 
 namespace intaglio {
 
-void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
-                 int32_t channels);
+using AverageF32 = void(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
+                        int32_t channels);
+using MaxF32 = void(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels);
 
-void max_f32(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels);
+// A function is nullptr where this build has not compiled it.
+struct PoolF32Kernel {
+  const char* name;
+  IsaMask isa;
+  AverageF32* average;
+  MaxF32* max;
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t pool_f32_count();
+const PoolF32Kernel& pool_f32_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t pool_f32_select(IsaMask isa);
 
 }  // namespace intaglio

@@ -21,33 +21,45 @@ constexpr ClampF32 kNoClamp{-kInf, kInf};
 const int32_t kChannels[] = {1, 3, 15, 16, 17, 31, 32, 33, 70};
 
 // The same call to every kernel that this machine runs, into room of its exact size: one result.
-template <typename Call>
-void call_every(int8_t* y, int32_t channels, Call call) {
-  std::vector<int8_t> first;
-  for (int32_t i = 0; i < pool_s8_count(); ++i) {
-    const PoolS8Kernel& kernel = pool_s8_kernel(i);
+template <typename Kernel, typename T, typename Call>
+void call_every(int32_t kernels, const Kernel& (*kernel_at)(int32_t index), T* y, int32_t channels,
+                Call call) {
+  const size_t bytes = static_cast<size_t>(channels) * sizeof(T);
+  bool is_first = true;
+  for (int32_t i = 0; i < kernels; ++i) {
+    const Kernel& kernel = kernel_at(i);
     CAPTURE(kernel.name);
     if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
-    test::Exact<int8_t> out(static_cast<size_t>(channels));
+    test::Exact<T> out(static_cast<size_t>(channels));
     call(kernel, out.data());
-    const std::vector<int8_t> found(out.data(), out.data() + channels);
-    if (first.empty()) first = found;
-    REQUIRE(first == found);
+    if (is_first) memcpy(y, out.data(), bytes);
+    is_first = false;
+    REQUIRE(memcmp(y, out.data(), bytes) == 0);
   }
-  memcpy(y, first.data(), first.size());
 }
 
 void average_s8(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
                 const OutputS8& output, int8_t* y, int32_t channels) {
-  call_every(y, channels, [&](const PoolS8Kernel& k, int8_t* out) {
+  call_every(pool_s8_count(), pool_s8_kernel, y, channels, [&](const PoolS8Kernel& k, int8_t* out) {
     k.average(x, taps, x_zero_point, multiplier, output, out, channels);
   });
 }
 
 void max_s8(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, int32_t hi, int8_t* y,
             int32_t channels) {
-  call_every(y, channels,
+  call_every(pool_s8_count(), pool_s8_kernel, y, channels,
              [&](const PoolS8Kernel& k, int8_t* out) { k.max(x, taps, zero_point, lo, hi, out, channels); });
+}
+
+void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
+                 int32_t channels) {
+  call_every(pool_f32_count(), pool_f32_kernel, y, channels,
+             [&](const PoolF32Kernel& k, float* out) { k.average(x, taps, n, clamp, out, channels); });
+}
+
+void max_f32(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
+  call_every(pool_f32_count(), pool_f32_kernel, y, channels,
+             [&](const PoolF32Kernel& k, float* out) { k.max(x, taps, clamp, out, channels); });
 }
 
 // Taps somewhere in a tensor, and the offsets they stand for.

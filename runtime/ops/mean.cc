@@ -78,11 +78,12 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return check_sum_s8(node, in / static_cast<int32_t>(node.output().shape.elements()));
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
+  plan->kernel = static_cast<uint16_t>(pool_f32_select(context.isa));
   return check_geometry(node);
 }
 
@@ -123,8 +124,9 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  AverageF32* const average = pool_f32_kernel(run.kernel).average;
   for_each_output<float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
-    average_f32(x, taps, taps_count(taps), clamp, y, channels);
+    average(x, taps, taps_count(taps), clamp, y, channels);
   });
 }
 

@@ -37,11 +37,12 @@ Error plan_max_s8(const NodeView& node, const PlanContext& context, NodePlan* pl
   return check_same_quantization(node);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
+  plan->kernel = static_cast<uint16_t>(pool_f32_select(context.isa));
   return check_geometry(node);
 }
 
@@ -107,8 +108,9 @@ void run_average_f32(const NodeView& node, const NodeRun& run) {
   const NodeOptions& o = node.info.options;
   const ClampF32 clamp{o.clamp_min, o.clamp_max};
   const int32_t channels = node.output().shape[3];
+  AverageF32* const average = pool_f32_kernel(run.kernel).average;
   for_each_window<float>(node, run, [&](const float* x, const Taps& taps, float* y) {
-    average_f32(x, taps, divisor(o.window, taps), clamp, y, channels);
+    average(x, taps, divisor(o.window, taps), clamp, y, channels);
   });
 }
 
@@ -125,11 +127,13 @@ void run_max_s8(const NodeView& node, const NodeRun& run) {
 void run_max_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
   const int32_t channels = node.output().shape[3];
+  MaxF32* const max = pool_f32_kernel(run.kernel).max;
   for_each_window<float>(
-      node, run, [&](const float* x, const Taps& taps, float* y) { max_f32(x, taps, clamp, y, channels); });
+      node, run, [&](const float* x, const Taps& taps, float* y) { max(x, taps, clamp, y, channels); });
 }
 
 const char* name_s8(uint16_t kernel) { return pool_s8_kernel(kernel).name; }
+const char* name_f32(uint16_t kernel) { return pool_f32_kernel(kernel).name; }
 
 constexpr QuantRule same_as_input() {
   QuantRule rule;
@@ -143,11 +147,11 @@ constexpr QuantRule same_as_input() {
 extern const OpDef kAvgPool2dS8, kAvgPool2dF32, kMaxPool2dS8, kMaxPool2dF32;
 const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,     -1,     {}, plan_average_s8,
                             nullptr,        run_average_s8, name_s8};
-const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,     sign_keeping_rule(), plan_f32,
-                             nullptr,        run_average_f32, nullptr};
+const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,      sign_keeping_rule(), plan_f32,
+                             nullptr,        run_average_f32, name_f32};
 const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8, -1,         same_as_input(),
                             plan_max_s8,    nullptr,    run_max_s8, name_s8};
 const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32, -1,          same_as_input(),
-                             plan_f32,       nullptr,     run_max_f32, nullptr};
+                             plan_f32,       nullptr,     run_max_f32, name_f32};
 
 }  // namespace intaglio
