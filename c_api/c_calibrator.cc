@@ -5,7 +5,9 @@ using namespace intaglio;
 
 static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_ADAPTIVE_ROUNDING == recovery::kAdaptiveRounding &&
-              ITG_RECOVERY_TOO_FEW_SAMPLES == static_cast<int>(RecoveryVerdict::kTooFewSamples));
+              ITG_RECOVER_RANGE_SEARCH == recovery::kRangeSearch &&
+              ITG_RECOVER_RANGE_METHOD == recovery::kRangeMethod &&
+              ITG_RECOVERY_NO_SOURCE == static_cast<int>(RecoveryVerdict::kNoSource));
 static_assert(ITG_RANGE_ACIQ == static_cast<int>(RangeMethod::kAciq) &&
               ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
               ITG_SLOT_OUTPUT == static_cast<int>(SlotRole::kOutput));

@@ -115,7 +115,7 @@ SampleName name_of(Span<const Span<const uint8_t>> inputs) {
 // Runs the sample that stands in the session's inputs and looks at every tensor.
 Error observe_sample(CalibratorMemory& state, const SampleName& sample) {
   const Model& model = state.model;
-  const int32_t half = sample.digest.bytes[31] & 1;
+  const int32_t half = half_of(sample.digest);
   float* const outputs = state.references.next(sample);
   const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
     const Span<float> values = state.session.tensor(tensor).as<float>();

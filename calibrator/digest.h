@@ -12,6 +12,8 @@ struct Digest {
 
 bool operator==(const Digest& a, const Digest& b);
 bool operator<(const Digest& a, const Digest& b);  // as big-endian numbers
+// Half of the samples that the sample of this digest belongs to: 0 even, 1 odd.
+constexpr int32_t half_of(const Digest& digest) { return digest.bytes[31] & 1; }
 
 class Sha256 {
  public:

@@ -94,7 +94,10 @@ class Finish {
 }  // namespace
 
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source) {
-  return Finish(memory, source).run(sink);
+  const RangeMethod method = memory.options.method;
+  const Error error = Finish(memory, source).run(sink);
+  memory.options.method = method;  // a recovery may have taken another
+  return error;
 }
 
 }  // namespace intaglio

@@ -17,8 +17,10 @@ struct Bounds {
 
 // The range for a config: by its observer's method, scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
+// For one half of the samples `observer` holds that half alone and `whole` both: the room that
+// RangeMethod::kAuto adds comes from there.
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
-                   double percentile);
+                   double percentile, const TensorObserver* whole = nullptr);
 
 // Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
 double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,

@@ -69,6 +69,16 @@ Error Replay::check(Arena& arena) {
   return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
 }
 
+Error Replay::belongs(int32_t i, Part part, bool* is_one) {
+  *is_one = true;
+  if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
+  if (part != Part::kEvenHalf && part != Part::kOddHalf) return kNoError;
+  if (!knows_digests()) ITG_TRY(load(i));
+  const Digest digest = knows_digests() ? digests_[static_cast<size_t>(i)] : digest_of_inputs();
+  *is_one = half_of(digest) == (part == Part::kOddHalf ? 1 : 0);
+  return kNoError;
+}
+
 const float* Replay::reference(int32_t i) const {
   return references_.empty() ? nullptr : references_[static_cast<size_t>(i)];
 }

@@ -5,6 +5,15 @@
 
 namespace intaglio {
 
+// Some of the samples. By their digests, so that it does not depend on their order.
+enum class Part : uint8_t {
+  kAll,
+  kHeldOut,   // every fourth in the order of the digests: what judges, and is not learned from
+  kLearners,  // the others
+  kEvenHalf,  // as observers tell them apart
+  kOddHalf,
+};
+
 class Replay {
  public:
   Replay(CalibratorMemory& memory, const SampleSource* source) : memory_(&memory), source_(source) {}
@@ -21,6 +30,8 @@ class Replay {
   // Every fourth sample in the order of their digests: what judges, and is not learned from. None where
   // check() had no room.
   bool held_out(int32_t i) const { return !rank_.empty() && rank_[static_cast<size_t>(i)] % 4 == 3; }
+  // Whether sample `i` is one of these. Halves are known without check()'s list, too; that loads the sample.
+  Error belongs(int32_t i, Part part, bool* is_one);
   bool knows_digests() const { return !digests_.empty(); }
 
  private:

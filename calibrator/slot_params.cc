@@ -14,8 +14,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class SlotParams {
  public:
-  SlotParams(const CalibratorMemory& memory, SlotMap& map, Arena& arena)
+  SlotParams(const CalibratorMemory& memory, int32_t half, SlotMap& map, Arena& arena)
       : memory_(memory),
+        half_(half),
         model_(memory.model),
         map_(map),
         writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
@@ -132,10 +133,21 @@ class SlotParams {
       bounds.hi = hi;
     }
     set_image_bounds(tensor, bounds);
-    const auto observer = static_cast<size_t>(memory_.observer_of[t]);
     const Range range =
-        choose_range(memory_.seen.observers[observer], bounds, form, memory_.options.percentile);
+        observed_range(memory_.seen.observers[static_cast<size_t>(memory_.observer_of[t])], bounds, form);
     return params_of(range, form, is_non_negative(t) && range.lo >= 0.0);
+  }
+
+  Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
+    const double percentile = memory_.options.percentile;
+    if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile);
+    TensorObserver& part = memory_.spare[0];
+    part = seen;
+    const int32_t other = 1 - half_;
+    part.min[other] = part.max[other] = 0.0f;
+    part.samples[other] = 0;
+    memset(&part.halves[other], 0, sizeof part.halves[other]);
+    return choose_range(part, bounds, form, percentile, &seen);
   }
 
   static Range range_of_constant(const TensorInfo& info) {
@@ -178,6 +190,7 @@ class SlotParams {
   }
 
   const CalibratorMemory& memory_;
+  int32_t half_;
   const Model& model_;
   SlotMap& map_;
   Span<int32_t> writers_;  // node of each tensor, or -1
@@ -186,12 +199,12 @@ class SlotParams {
 
 }  // namespace
 
-Error choose_params(CalibratorMemory& memory) {
+Error choose_params(CalibratorMemory& memory, int32_t half) {
   Arena arena = memory.slot_memory;
   const Result<SlotMap> map = make_slots(memory.model, memory.options, arena);
   if (!map) return map.error();
   memory.slots = *map;
-  SlotParams params(memory, memory.slots, arena);
+  SlotParams params(memory, half, memory.slots, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
   return params.choose();
 }

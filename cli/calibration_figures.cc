@@ -34,6 +34,8 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records) {
       summary.after = kept || !summary.in_blocks ? record.after : record.before;
       if (record.verdict == RecoveryVerdict::kTooFewSamples)
         summary.outcome = "not tried with fewer than " + std::to_string(rule.least_samples) + " samples";
+      if (record.verdict == RecoveryVerdict::kNoSource)
+        summary.outcome = "not tried, since the samples cannot be read again";
     }
     if (summary.attempts == 0) continue;
     summary.tried = summary.outcome.empty();
@@ -63,6 +65,8 @@ const char* verdict_text(RecoveryVerdict verdict) {
       return "undone: the block's own error did not fall";
     case RecoveryVerdict::kTooFewSamples:
       return "not tried: too few samples";
+    case RecoveryVerdict::kNoSource:
+      return "not tried: the samples cannot be read again";
   }
   return "";
 }

@@ -18,7 +18,7 @@ using namespace intaglio::test;
 namespace {
 
 constexpr uint32_t kFloatOutputs = 3853261016u;
-const std::string kInt8File = "eb869604992c5fd4fd523966734c82e826d818bec6d18b25e0d5ff256bc0fecd";
+const std::string kInt8File = "84ef8cd4280bddd07d839cda9f4a7c47cf484136bb66d3365e03c7c1f0cf11cf";
 constexpr uint32_t kInt8Outputs = 784406996u;
 
 using Samples = std::vector<std::vector<float>>;

@@ -43,6 +43,16 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
+// Mean inputs of the FP32 layer.
+Span<double> exact_means(RecoveryContext& context, int32_t n, Arena& arena) {
+  CalibratorMemory& memory = context.memory;
+  const auto source = static_cast<size_t>(context.int8.graph().nodes[static_cast<size_t>(n)].source);
+  const Span<double> exact = arena.make<double>(memory.means_of(static_cast<int32_t>(source)).size);
+  for (size_t i = 0; i < exact.size; ++i)
+    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[source] + i], memory.seen.sample_count);
+  return exact;
+}
+
 }  // namespace
 
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
@@ -77,28 +87,29 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   }
 }
 
+Error correct_layer_alone(RecoveryContext& context, int32_t n) {
+  CalibratorMemory& memory = context.memory;
+  Arena scratch = context.int8.arena();
+  const Span<double> exact = exact_means(context, n, scratch);
+  if (scratch.exhausted()) return {Status::kOutOfMemory, n};
+  correct_bias(context.int8.graph(), n, memory.model, exact, exact);
+  return context.int8.update_layer(n);
+}
+
 Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),
                     void* caller) {
+  if (!context.samples.has_source()) return correct_layer_alone(context, n);
   CalibratorMemory& memory = context.memory;
-  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const size_t count = memory.means_of(source).size;
   Arena scratch = context.int8.arena();
-  const Span<double> exact = scratch.make<double>(count), means = scratch.make<double>(count);
-  const Span<int64_t> sums = scratch.make<int64_t>(count);
+  const Span<double> exact = exact_means(context, n, scratch), means = scratch.make<double>(exact.size);
+  const Span<int64_t> sums = scratch.make<int64_t>(exact.size);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  for (size_t i = 0; i < count; ++i)
-    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[static_cast<size_t>(source)] + i],
-                       memory.seen.sample_count);
-  if (!context.samples.has_source()) {
-    correct_bias(context.int8.graph(), n, memory.model, exact, exact);
-    return context.int8.update_layer(n);
-  }
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(bring(caller, i));
     patch_means(context.int8.session(), n, means);
-    for (size_t c = 0; c < count; ++c) add_mean(sums[c], means[c]);
+    for (size_t c = 0; c < means.size; ++c) add_mean(sums[c], means[c]);
   }
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < means.size; ++i)
     means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
   correct_bias(context.int8.graph(), n, memory.model, exact, means);
   return context.int8.update_layer(n);

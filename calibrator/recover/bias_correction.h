@@ -10,6 +10,9 @@ namespace intaglio {
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
                   Span<const double> int8_means);
 
+// From the FP32 means alone: what the rounding of the weights adds.
+Error correct_layer_alone(RecoveryContext& context, int32_t n);
+
 // The same over all samples; bring(i) makes the int8 session hold what it holds for sample `i` before node
 // `n`. `bring` gives kNoError or why it cannot.
 Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),

@@ -51,7 +51,7 @@ class BlockRecovery {
     context_.walk.start();
     exact_walk_ = SampleWalk(context_.samples, fp32, fp32, context_.walk.rest());
     exact_walk_.start((context_.samples.count() + 3) / 4);
-    ITG_TRY(context_.measure(what_.stage, held_out_, true));
+    ITG_TRY(context_.measure(what_.stage, held_out_, Part::kHeldOut));
     const int32_t nodes = int8_.session().model().node_count();
     bool changed = false;
     ITG_TRY(attempt_whole({0, nodes, -1}, &changed));
@@ -177,7 +177,7 @@ class BlockRecovery {
                           held_out_.ratio(), held_out_.ratio(), RecoveryVerdict::kBlockWorse};
     if (after.noise < before.noise) {
       NetworkError now;
-      ITG_TRY(context_.measure(what_.stage, now, true));
+      ITG_TRY(context_.measure(what_.stage, now, Part::kHeldOut));
       record.after = now.ratio();
       record.verdict = now.worse_than(held_out_) ? RecoveryVerdict::kNetworkWorse : RecoveryVerdict::kKept;
       if (record.verdict == RecoveryVerdict::kKept) held_out_ = now;

@@ -25,10 +25,10 @@ class RangeRecovery {
   Error attempt(Choose&& choose) {
     ITG_TRY(keep());
     NetworkError before, after;
-    ITG_TRY(context_.measure(stage_, before, true));
+    ITG_TRY(context_.measure(stage_, before, Part::kHeldOut));
     ITG_TRY(choose(*this));
     ITG_TRY(rebuild());
-    ITG_TRY(context_.measure(stage_, after, true));
+    ITG_TRY(context_.measure(stage_, after, Part::kHeldOut));
     const bool helps = !after.worse_than(before);
     context_.record({bit_, -1, -1, before.ratio(), after.ratio(),
                      helps ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
@@ -42,7 +42,7 @@ class RangeRecovery {
 
   Error search_each() {
     NetworkError least;
-    ITG_TRY(measure_learners(least));
+    ITG_TRY(context_.measure(stage_, least, Part::kLearners));
     for (int32_t slot = 0; slot < static_cast<int32_t>(kept_.size); ++slot) {
       if (!is_free(slot) || slots_.own(slot).has(policy::kPowerOfTwo)) continue;
       ITG_TRY(context_.step(stage_, slot, static_cast<int32_t>(kept_.size)));
@@ -179,17 +179,6 @@ class RangeRecovery {
     return biases;
   }
 
-  Error measure_learners(NetworkError& error) {
-    context_.meter.start(context_.int8);
-    for (int32_t i = 0; i < context_.samples.count(); ++i) {
-      if (context_.samples.held_out(i)) continue;
-      ITG_TRY(context_.step(stage_, i, context_.samples.count()));
-      ITG_TRY(context_.meter.add(context_.samples, i));
-    }
-    error = context_.meter.total();
-    return kNoError;
-  }
-
   // One range times `factor` again and again, as long as the error falls.
   Error follow(int32_t slot, float factor, NetworkError& least, bool& improved) {
     for (int32_t step = 0; step < kSearchSteps; ++step) {
@@ -200,7 +189,7 @@ class RangeRecovery {
       NetworkError error;
       ITG_TRY(slots_.set_params(slot, other));
       ITG_TRY(rebuild());
-      ITG_TRY(measure_learners(error));
+      ITG_TRY(context_.measure(stage_, error, Part::kLearners));
       if (!least.worse_than(error)) return slots_.set_params(slot, now);
       least = error;
       improved = true;

@@ -2,12 +2,14 @@
 
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/layer_recovery.h"
+#include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
 
 namespace intaglio {
 namespace {
 
 constexpr RecoveryRule kRules[] = {
+    {recovery::kRangeMethod, "method", "range method", 4, choose_method},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
     {recovery::kRangeSearch, "search", "range search", kGuardedSamples, search_ranges},
     {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},
@@ -25,10 +27,12 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
   return go_on ? kNoError : Error{Status::kCancelled};
 }
 
-Error RecoveryContext::measure(const char* stage, NetworkError& result, bool held_out_alone) {
+Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
   for (int32_t i = 0; i < samples.count(); ++i) {
-    if (held_out_alone && !samples.held_out(i)) continue;
+    bool is_one = false;
+    ITG_TRY(samples.belongs(i, part, &is_one));
+    if (!is_one) continue;
     ITG_TRY(step(stage, i, samples.count()));
     ITG_TRY(meter.add(samples, i));
   }
@@ -49,8 +53,9 @@ Error recover(RecoveryContext& context) {
     // A recovery that needs several needs them again.
     const auto samples = static_cast<uint32_t>(context.samples.count());
     if (rule.least_samples > 1 && samples < rule.least_samples) {
-      context.record(
-          {rule.bit, -1, -1, context.error.ratio(), context.error.ratio(), RecoveryVerdict::kTooFewSamples});
+      const RecoveryVerdict verdict =
+          context.samples.has_source() ? RecoveryVerdict::kTooFewSamples : RecoveryVerdict::kNoSource;
+      context.record({rule.bit, -1, -1, context.error.ratio(), context.error.ratio(), verdict});
       continue;
     }
     ITG_TRY(rule.run(context));

@@ -19,8 +19,8 @@ struct RecoveryContext {
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
-  // Over all samples, or those held out alone, with the int8 model as it is now.
-  Error measure(const char* stage, NetworkError& error, bool held_out_alone = false);
+  // Over these samples, with the int8 model as it is now.
+  Error measure(const char* stage, NetworkError& error, Part part = Part::kAll);
   void record(const RecoveryRecord& record);
 };
 

@@ -48,8 +48,10 @@ inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that
 inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // ranges and weight scales along their gradient
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
 inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or wider, by the model's error
+inline constexpr RecoveryMask kRangeMethod = 1 << 6;  // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
-inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection, kAll = kBiasCorrection | kLayers | kRangeSearch;
+inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
+                              kAll = kDefault | kLayers | kRangeSearch;
 }  // namespace recovery
 
 struct CalibratorOptions {
@@ -112,10 +114,12 @@ enum class RecoveryVerdict : uint8_t {
   kNetworkWorse = 1,   // undone: the error of the model's outputs grew
   kBlockWorse = 2,     // undone: the error of the block's own output did not fall
   kTooFewSamples = 3,  // not tried
+  kNoSource = 4,       // not tried: the samples cannot be had once more
 };
 
-// One attempt of a recovery. Errors are noise over signal: of the model's outputs over all samples, or, for a
-// block, of the model's outputs over those held out.
+// One attempt of a recovery. Errors are noise over signal of the model's outputs: over all samples; for a
+// block, over those held out; for a range method, over each half of the samples with ranges of the other
+// half.
 struct RecoveryRecord {
   RecoveryMask recovery = recovery::kNone;
   int32_t first_node = -1, last_node = -1;  // of the int8 model; -1: all of it
@@ -138,7 +142,8 @@ struct CalibrationReport {
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;  // zero included
   double start = 0.0, width = 0.0;
-  // Of samples with an even and with an odd digest, in the calibrator's memory; empty where nothing was observed.
+  // Of samples with an even and with an odd digest, in the calibrator's memory; empty where nothing was
+  // observed.
   Span<const uint32_t> counts[2];
 };
 
