@@ -86,7 +86,7 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
     for (size_t first = 0; first < m; first += mr) {
       const size_t count = m - first < mr ? m - first : mr;
       for (size_t t = 0; t < taps; ++t)
-        for (size_t r = 0; r < count; ++r) rows[t * mr + r] = x.data() + (first + r) * k;
+        for (size_t r = 0; r < mr; ++r) rows[t * mr + r] = x.data() + (first + (r < count ? r : 0)) * k;
       args.m = static_cast<int32_t>(count);
       args.output = y.data() + first * n;
       kernel.function(args);
@@ -164,10 +164,10 @@ void dwconv_3x3_s8(benchmark::State& state, const Dwconv3x3S8Kernel& kernel, con
   report(state, 9.0 * out * out * p.channels, peak_s8(kernel.isa));
 }
 
-constexpr Product kProducts[] = {{3136, 64, 9, 64},  {3136, 64, 1, 64},  {784, 192, 1, 32},
-                                 {784, 512, 1, 128}, {196, 96, 1, 576},  {196, 576, 1, 96},
-                                 {49, 512, 9, 512},  {49, 1280, 1, 320}, {784, 128, 1, 512},
-                                 {12544, 16, 1, 32}, {1, 1000, 1, 1280}};
+constexpr Product kProducts[] = {
+    {3136, 64, 9, 64}, {3136, 64, 1, 64}, {784, 192, 1, 32},  {784, 512, 1, 128}, {196, 96, 1, 576},
+    {196, 576, 1, 96}, {49, 512, 9, 512}, {49, 1280, 1, 320}, {784, 128, 1, 512}, {12544, 16, 1, 32},
+    {1024, 16, 3, 48}, {256, 32, 9, 32},  {1, 1000, 1, 1280}};
 constexpr Plane kPlanes[] = {{112, 32, 1}, {112, 64, 2}, {56, 128, 1}, {56, 144, 1},
                              {28, 256, 1}, {14, 512, 1}, {7, 960, 1}};
 

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "kernels/eltwise_s8_rows.h"
+#include "kernels/requant_avx2.h"
 
 namespace intaglio {
 
@@ -12,19 +13,48 @@ void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows,
 void mul_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
 void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 
+namespace {
+
+// y = function(a, b) on sixteen codes at a time.
+template <typename Function>
+inline void map_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
+                     Function function) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; i += 16) {
+      const int32_t count = n - i < 16 ? n - i : 16;
+      avx2_store_some(y + i, function(avx2_load_some(a + i, count), avx2_load_some(b + i, count)), count);
+    }
+}
+
+// The same code b for every element, by the function for rows.
+template <typename Rows, typename Params>
+inline void map_code(Rows* map, const int8_t* a, int8_t b, int8_t* y, int32_t n, const Params& params) {
+  int8_t row[16];
+  memset(row, b, sizeof row);
+  const int32_t whole = n / 16 * 16;
+  map(a, row, y, whole / 16, 16, params);
+  map(a + whole, row, y + whole, 1, n - whole, params);
+}
+
+}  // namespace
+
 void add_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const AddS8& params) {
-  map_add_rows_s8(a, b, y, rows, n, params);
+  const AddS8 p = params;
+  map_rows(a, b, y, rows, n, [p](__m128i x, __m128i z) { return avx2_add(x, z, p); });
 }
 void add_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
-  map_add_code_s8(a, b, y, n, params);
+  map_code(add_rows_s8_avx2, a, b, y, n, params);
 }
 void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const MulS8& params) {
-  map_mul_rows_s8(a, b, y, rows, n, params);
+  const MulS8 p = params;
+  map_rows(a, b, y, rows, n, [p](__m128i x, __m128i z) {
+    return avx2_mul(x, z, p.a_zero_point, p.b_zero_point, p.multiplier, p.output);
+  });
 }
 void mul_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params) {
-  map_mul_code_s8(a, b, y, n, params);
+  map_code(mul_rows_s8_avx2, a, b, y, n, params);
 }
 
 // vpshufb looks sixteen entries up, by the low four bits of a byte, and gives 0 where its top bit is set.

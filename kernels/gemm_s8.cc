@@ -42,7 +42,9 @@ bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, i
 
 // Columns of the panel whose first is n - left.
 int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
-  return left < kernel.nr && kernel.last_nr > 0 ? round_up(left, kernel.last_nr) : kernel.nr;
+  const int32_t quarter = kernel.nr / 4;
+  if (!kernel.narrows || left > 3 * quarter) return kernel.nr;
+  return left > quarter ? 2 * quarter : quarter;
 }
 
 }  // namespace
@@ -75,8 +77,9 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacks || !kernel.packs) return 0;
   if (kernel.matches_pairs) return (int64_t{n} + kernel.nr - 1) / kernel.nr * pairs_layout(taps, k).bytes;
-  const int32_t full = n / kernel.nr * kernel.nr;
-  const int64_t columns = full < n ? int64_t{full} + panel_columns(kernel, n - full) : full;
+  int64_t columns = n / kernel.nr * kernel.nr;
+  for (int32_t left = n % kernel.nr; left > 0; left -= panel_columns(kernel, left))
+    columns += panel_columns(kernel, left);
   const int32_t head = (kernel.lhs_offset != 0 ? 8 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
   return columns * (head + int64_t{taps} * round_up(k, kernel.kr));
 }
@@ -87,8 +90,9 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
   const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;
-  for (int32_t first = 0; first < n; first += kernel.nr) {
-    const int32_t width = panel_columns(kernel, n - first), end = first + width;
+  for (int32_t first = 0, width; first < n; first += width) {
+    width = panel_columns(kernel, n - first);
+    const int32_t end = first + width;
     if (kernel.lhs_offset != 0) {
       for (int32_t p = 0; p < width; ++p) {
         const int32_t c = first + gemm_s8_panel_column(kernel, width, p);

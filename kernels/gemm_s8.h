@@ -8,16 +8,16 @@
 // w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader
 // proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
 //
-// Layouts: rows [taps][mr] pointers, those past m unread, each to k bytes. Plain weights [n][taps][k], used
-// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero; the last
-// one may be narrower (last_nr). Where a kernel reads its rows as x + lhs_offset, a panel starts with
-// int32[nr], folded_bias - lhs_offset * sum w, and float[nr], multiplier; the kernel takes them from there.
-// Where vectors of `lanes` sums are packed two by two, 128 bits at a time, a full panel's columns stand so
-// that they leave in order. Where a kernel sums the products of depths i and i + pair_gap in int16, a panel
-// starts with int32[nr], 1 for a column where no such pair of weights is -128 twice: 2 * 128 * 128 is the one
-// sum that does not fit.
-// Kernels that multiply unsigned by signed bytes in a saturating int16 have panels of their own:
-// gemm_s8_pairs.h. output may be residual itself (same stride); else it overlaps nothing.
+// Layouts: rows [taps][mr] pointers, those past m too, each to k bytes. Plain weights [n][taps][k], used
+// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a
+// kernel narrows, the columns left stand in panels of nr / 2 and nr / 4. Where a kernel reads its rows as x +
+// lhs_offset, a panel starts with int32[nr], folded_bias - lhs_offset * sum w, and float[nr], multiplier; the
+// kernel takes them from there. Where vectors of `lanes` sums are packed two by two, 128 bits at a time, a
+// full panel's columns stand so that they leave in order. Where a kernel sums the products of depths i and i
+// + pair_gap in int16, a panel starts with int32[nr], 1 for a column where no such pair of weights is -128
+// twice: 2 * 128 * 128 is the one sum that does not fit. Kernels that multiply unsigned by signed bytes in a
+// saturating int16 have panels of their own: gemm_s8_pairs.h. output may be residual itself (same stride);
+// else it overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ struct GemmS8Kernel {
   bool packs;
   int32_t lhs_bytes;  // of each element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
-  int32_t last_nr = 0;         // a last panel of fewer than nr columns has a multiple of this many; 0: nr
-  int32_t pair_gap = 0;        // 0: no sums in int16
+  bool narrows = false;                      // last panels of nr / 2 and nr / 4 columns
+  int32_t pair_gap = 0;                      // 0: no sums in int16
   int32_t lanes = 0;           // of the vectors that order a full panel's columns; 0: natural order
   bool matches_pairs = false;  // panels of gemm_s8_pairs.h
 };

@@ -1,6 +1,7 @@
 // vpdpbusd multiplies unsigned by signed bytes: rows are read as x + 128, their top bits flipped where four
 // bytes are spread over a vector. That is one instruction either way, and costs half a percent; a copy of the
-// rows, or sums of them, cost more. A tile holds up to 7 x 64 sums in registers.
+// rows, or sums of them, cost more. A tile holds up to 7 x 64, 14 x 32 or 14 x 16 sums in registers: with
+// fewer than 12 rows, one vector of weights a row does not keep the multipliers busy.
 #include <immintrin.h>
 
 #include "kernels/gemm_s8.h"
@@ -8,7 +9,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 28, kNr = 64, kLanes = 16, kMaxRows = 7;
+constexpr int32_t kMr = 28, kNr = 64, kLanes = 16;
 
 // How codes leave a tile, see requant.h.
 struct Output {
@@ -25,7 +26,6 @@ struct Tile {
   int8_t* output;
   size_t output_stride;
   int32_t taps, k;
-  int32_t index[kMaxRows];  // of each row; past the last one it repeats
 };
 
 // gcc would copy every sum around the intrinsic.
@@ -45,22 +45,6 @@ inline __m512i spread(const int8_t* x) {
 
 inline __mmask64 first_bytes(int32_t count) { return ~uint64_t{0} >> (64 - count); }
 
-// The last k % 4 bytes of each row, zeros after them.
-__attribute__((noipa)) void last_bytes(const int8_t* const* rows, const int32_t* index, int32_t m, int32_t k,
-                                       uint32_t* last) {
-  for (int32_t r = 0; r < m; ++r) {
-    const int8_t* const x = rows[index[r]];
-    uint32_t quad = 0;
-    if (k >= 4) {
-      memcpy(&quad, x + k - 4, sizeof quad);
-      quad >>= 8 * (4 - k % 4);
-    } else {
-      for (int32_t i = k - 1; i >= 0; --i) quad = quad << 8 | static_cast<uint8_t>(x[i]);
-    }
-    last[r] = quad;
-  }
-}
-
 inline Output make_output(const OutputS8& requant) {
   const auto lo = static_cast<int32_t>(requant.lo_minus_zero_point) + requant.zero_point;
   const auto hi = static_cast<int32_t>(requant.hi_minus_zero_point) + requant.zero_point;
@@ -74,7 +58,8 @@ inline Output make_output(const OutputS8& requant) {
   return out;
 }
 
-// V times sixteen codes a row, in order. Clamping follows rounding here: both keep order, so nothing differs.
+// Sixteen codes a vector of sums, in order. Clamping follows rounding here: both keep order, so nothing
+// differs.
 template <int32_t V>
 inline __m512i narrow(const __m512i* q, const Output& out) {
   const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(q[0], q[1]), out.zero_point);
@@ -90,8 +75,6 @@ template <int32_t V>
 inline void store(int8_t* y, int32_t i, __m512i codes) {
   if (V == 4) {
     _mm512_storeu_si512(y, codes);
-  } else if (V == 3) {
-    _mm512_mask_storeu_epi8(y, 0xffffffffffffu, codes);
   } else if (V == 2) {
     const __m256i half = i == 0 ? _mm512_castsi512_si256(codes) : _mm512_extracti64x4_epi64(codes, 1);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), half);
@@ -104,35 +87,42 @@ inline void store(int8_t* y, int32_t i, __m512i codes) {
   }
 }
 
+// By itself: gcc would collect addresses in vectors.
+inline const int8_t* address(const int8_t* const* x) {
+  return *static_cast<const int8_t* const volatile*>(x);
+}
+
 // M rows of 16 V columns. `Steep`: products may pass what int32 holds.
 template <int32_t M, int32_t V, bool Steep>
 void tile(const Tile& t, const Output& out) {
   __m512i acc[M][V];
 #pragma GCC unroll 4
   for (int32_t v = 0; v < V; ++v) acc[0][v] = _mm512_loadu_si512(t.panel + 64 * v);
-#pragma GCC unroll 7
+#pragma GCC unroll 14
   for (int32_t r = 1; r < M; ++r)
 #pragma GCC unroll 4
     for (int32_t v = 0; v < V; ++v) acc[r][v] = acc[0][v];
 
   const int8_t* w = t.panel + 2 * 64 * V;
   const int8_t* const* rows = t.rows;
-  uint32_t last[M];
+  int32_t last[M];
+  const int32_t rest = t.k & 3;
+  const auto rest_bytes = static_cast<__mmask16>((1 << rest) - 1);
   for (int32_t taps = t.taps; taps > 0; --taps) {
     const int8_t* x[M];
-#pragma GCC unroll 7
-    for (int32_t r = 0; r < M; ++r) x[r] = rows[t.index[r]];
-    ptrdiff_t depth = t.k & ~3;
-    for (bool rest = (t.k & 3) != 0;; rest = false) {
+#pragma GCC unroll 14
+    for (int32_t r = 0; r < M; ++r) x[r] = address(rows + r);
+    ptrdiff_t depth = t.k - rest;
+    for (bool more = rest != 0;; more = false) {
       for (ptrdiff_t i = 0; i < depth; i += 4) {
         // With all four vectors of weights 7 rows would not fit the registers.
         constexpr int32_t kHeld = M * V + V + 2 <= 32 ? V : V - 2;
         __m512i columns[V];
 #pragma GCC unroll 4
         for (int32_t v = 0; v < kHeld; ++v) columns[v] = _mm512_loadu_si512(w + 64 * v);
-#pragma GCC unroll 7
+#pragma GCC unroll 14
         for (int32_t r = 0; r < M; ++r) {
-          const __m512i row = spread(x[r] + i);
+          const __m512i row = spread((M > 7 ? address(x + r) : x[r]) + i);
 #pragma GCC unroll 4
           for (int32_t v = 0; v < V; ++v) {
             if (v < kHeld) {
@@ -144,26 +134,33 @@ void tile(const Tile& t, const Output& out) {
         }
         w += 64 * V;
       }
-      if (!rest) break;
+      if (!more) break;
       // What is left of each row, as a row of four.
-      last_bytes(rows, t.index, M, t.k, last);
-#pragma GCC unroll 7
-      for (int32_t r = 0; r < M; ++r) x[r] = reinterpret_cast<const int8_t*>(last + r);
+      const int8_t* row = reinterpret_cast<const int8_t*>(last);
+      __asm__("" : "+r"(row) : : "memory");  // gcc would keep all their addresses ready
+#pragma GCC unroll 14
+      for (int32_t r = 0; r < M; ++r) {
+        last[r] = _mm_cvtsi128_si32(_mm_maskz_loadu_epi8(rest_bytes, x[r] + depth));
+        x[r] = row + 4 * r;
+      }
       depth = 4;
     }
     rows += kMr;
   }
 
-  constexpr int32_t kShare = V >= 3 ? 1 : 4 / V;  // rows that leave in one vector
+  constexpr int32_t kShare = 4 / V;  // rows that leave in one vector
   const int8_t* const multiplier = t.panel + 64 * V;
   int8_t* y = t.output;
-#pragma GCC unroll 7
+#pragma GCC unroll 14
   for (int32_t r = 0; r < M; r += kShare) {
     __m512i q[4];
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 4; ++i) {
-      const int32_t v = V == 3 && i == 3 ? 2 : i % V;
-      const int32_t row = V == 3 ? r : r + i / V < M ? r + i / V : M - 1;
+      const int32_t v = i % V, row = r + i / V;
+      if (row >= M) {
+        q[i] = q[i - V];
+        continue;
+      }
       __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[row][v]), _mm512_loadu_ps(multiplier + 64 * v));
       // Too small for int32 becomes its least value of itself.
       if (Steep) product = _mm512_min_ps(product, _mm512_set1_ps(out.highest_product));
@@ -181,14 +178,16 @@ void tile(const Tile& t, const Output& out) {
 
 using TileFunction = void (*)(const Tile& t, const Output& out);
 
-// [vectors - 1], for 7, 4 and 1 rows, and one row of steep columns. Any other count takes the next larger
-// tile, and leaves by way of the stack: few tiles are odd, and each is text.
-constexpr TileFunction kTiles[4][4] = {
-    {tile<7, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>},
-    {tile<7, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>},
-    {tile<7, 3, false>, tile<4, 3, false>, tile<1, 3, false>, tile<1, 3, true>},
-    {tile<7, 4, false>, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}};
-constexpr int32_t kTileRows[4] = {7, 4, 1, 1};
+// For 64, 32 and 16 columns: many, 4 and 1 rows, and one row of steep columns. Any other count takes the next
+// larger tile, and leaves by way of the stack: few tiles are odd, and each is text.
+struct Tiles {
+  int32_t rows[4];
+  TileFunction tiles[4];
+};
+constexpr Tiles kTiles[3] = {
+    {{7, 4, 1, 1}, {tile<7, 4, false>, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}},
+    {{14, 4, 1, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>}},
+    {{14, 4, 1, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>}}};
 
 // codes = add_s8(codes, residual), up to 64 columns of each row. Not into the output, which may be the
 // residual: a row would wait for the masked store before it.
@@ -252,23 +251,23 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   const ptrdiff_t column_bytes = 8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3);
   const bool adds = args.residual != nullptr;
   alignas(64) int8_t codes[kMr * kNr];
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
-    const int32_t vectors = (columns + kLanes - 1) / kLanes;
+  for (int32_t first = 0, width; first < args.n; first += width) {
+    const int32_t left = args.n - first, shape = left > 48 ? 0 : left > 16 ? 1 : 2;
+    width = kNr >> shape;
+    const int32_t columns = left < width ? left : width, vectors = width / kLanes;
     t.panel = panel;
-    panel += column_bytes * kLanes * vectors;
+    panel += column_bytes * width;
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
-    const TileFunction* const tiles = kTiles[vectors - 1];
+    const Tiles& tiles = kTiles[shape];
     int8_t* const y = args.output + first;
-    const bool aligned = !adds && columns % kLanes == 0;
-    const int32_t usual = steep ? 1 : kMaxRows;
+    const bool aligned = !adds && columns == width;
+    const int32_t usual = steep ? 1 : tiles.rows[0];
     int32_t direct = 0;  // rows that need no more
     for (int32_t r = 0; r < args.m; r += usual) {
       const int32_t rows = args.m - r < usual ? args.m - r : usual;
       const int32_t kind = steep ? 3 : rows > 4 ? 0 : rows > 1 ? 1 : 2;
-      for (int32_t i = 0; i < kMaxRows; ++i) t.index[i] = i < rows ? i : rows - 1;
       t.rows = args.rows + r;
-      if (aligned && rows == kTileRows[kind]) {
+      if (aligned && rows == tiles.rows[kind]) {
         t.output = y + static_cast<size_t>(r) * args.output_stride;
         t.output_stride = args.output_stride;
         direct = r + rows;
@@ -276,7 +275,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
         t.output = codes + r * kNr;
         t.output_stride = kNr;
       }
-      tiles[kind](t, out);
+      tiles.tiles[kind](t, out);
     }
     if (adds) add_rows(codes, args.residual + first, args.residual_stride, args.m, columns, *args.add);
     if (direct < args.m)

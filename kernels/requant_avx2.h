@@ -25,7 +25,8 @@ static inline __m256i avx2_requantize(__m256i acc, __m256 multiplier, const Outp
 static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
   // Multipliers cut in two, since vpmaddwd takes 16 bits.
   const __m256i low_factors = _mm256_set1_epi32((p.b_multiplier & 255) * 65536 + (p.a_multiplier & 255));
-  const __m256i high_factors = _mm256_set1_epi32((p.b_multiplier >> 8) * 65536 + (p.a_multiplier >> 8));
+  const __m256i high_factors =
+      _mm256_set1_epi32((p.b_multiplier >> 8) * 65536 + ((p.a_multiplier >> 8) & 65535));
   const auto products = [&](__m256i pairs) {
     const __m256i high = _mm256_slli_epi32(_mm256_madd_epi16(pairs, high_factors), 8);
     return _mm256_add_epi32(high, _mm256_madd_epi16(pairs, low_factors));
@@ -42,6 +43,23 @@ static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
   const __m128i q = _mm_packs_epi16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
   return _mm_min_epi8(_mm_max_epi8(q, _mm_set1_epi8(static_cast<int8_t>(p.lo))),
                       _mm_set1_epi8(static_cast<int8_t>(p.hi)));
+}
+
+// requantize_s8 of the products of sixteen differences, in [-255, 255].
+static inline __m128i avx2_mul(__m128i codes, __m128i others, int32_t zero_point, int32_t other_zero_point,
+                               float multiplier, const OutputS8& output) {
+  const __m256i a =
+      _mm256_sub_epi16(_mm256_cvtepi8_epi16(codes), _mm256_set1_epi16(static_cast<int16_t>(zero_point)));
+  const __m256i b = _mm256_sub_epi16(_mm256_cvtepi8_epi16(others),
+                                     _mm256_set1_epi16(static_cast<int16_t>(other_zero_point)));
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256 factor = _mm256_set1_ps(multiplier);
+  const auto half = [&](__m256i x, __m256i y) {
+    return avx2_requantize(_mm256_madd_epi16(x, y), factor, output);
+  };
+  const __m256i q = _mm256_packs_epi32(half(_mm256_unpacklo_epi16(a, zero), _mm256_unpacklo_epi16(b, zero)),
+                                       half(_mm256_unpackhi_epi16(a, zero), _mm256_unpackhi_epi16(b, zero)));
+  return _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
 }
 
 // Sixteen codes, of which `count` are read or written.

@@ -47,8 +47,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const auto kr = static_cast<size_t>(kernel.kr), row_bytes = c.rows_padded ? (k + kr - 1) / kr * kr : k;
   for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
   Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
-  for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = static_cast<int32_t>(i) % kernel.mr < c.m ? pool[random.bits() % 8]->data() : nullptr;
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = pool[random.bits() % 8]->data();
 
   const Exact<int8_t> weights(filled(n * taps * k, c.codes == 2 ? 127 : -128));
   std::vector<int32_t> bias(n);
@@ -216,21 +215,26 @@ TEST_CASE("one packer serves every layout") {
   }
 }
 
-TEST_CASE("full panels in the order in which packs leave them, last panels narrower") {
-  const GemmS8Kernel kernel = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, 8, 0, 4};
-  std::vector<int8_t> w(20);
+TEST_CASE("full panels in the order in which packs leave them") {
+  const GemmS8Kernel kernel = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, false, 0, 8};
+  std::vector<int8_t> w(16), packed(16);
   for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i);
-  std::vector<int8_t> packed(24, int8_t{-1});
-  REQUIRE(gemm_s8_packed_bytes(kernel, 20, 1, 1) == 24);
-  REQUIRE(gemm_s8_packed_bytes(kernel, 16, 1, 1) == 16);
-  gemm_s8_pack(kernel, w.data(), nullptr, nullptr, 20, 1, 1, packed.data());
-  for (int32_t i = 0; i < 16; ++i) CHECK(packed[static_cast<size_t>(i)] == i);
-  for (int32_t i = 16; i < 24; ++i) CHECK(packed[static_cast<size_t>(i)] == (i < 20 ? i : 0));
+  gemm_s8_pack(kernel, w.data(), nullptr, nullptr, 16, 1, 1, packed.data());
   // Two vectors of eight: the packs take 0-3 and 4-7 from the lower halves, 8-11 and 12-15 from the upper.
-  const GemmS8Kernel wide = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, 0, 0, 8};
-  gemm_s8_pack(wide, w.data(), nullptr, nullptr, 16, 1, 1, packed.data());
   const int32_t expected[16] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
   for (size_t i = 0; i < 16; ++i) CHECK(packed[i] == expected[i]);
+}
+
+TEST_CASE("what is left of the columns in panels of a half and a quarter") {
+  const GemmS8Kernel kernel = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, true, 0, 4};
+  const int32_t counts[][2] = {{3, 4}, {4, 4}, {5, 8}, {9, 12}, {12, 12}, {13, 16}, {20, 20}, {28, 28}};
+  for (const auto& [n, columns] : counts) {
+    std::vector<int8_t> w(static_cast<size_t>(n)), packed(static_cast<size_t>(columns), int8_t{-1});
+    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i);
+    REQUIRE(gemm_s8_packed_bytes(kernel, n, 1, 1) == columns);
+    gemm_s8_pack(kernel, w.data(), nullptr, nullptr, n, 1, 1, packed.data());
+    for (int32_t i = 0; i < columns; ++i) CHECK(packed[static_cast<size_t>(i)] == (i < n ? i : 0));
+  }
 }
 
 TEST_CASE("pairs of 7-bit weights are all safe, of 8-bit ones nearly all once matched") {

@@ -76,6 +76,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
       form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
                 patches, rows);
+      for (int32_t p = item.pixels; p < kernel.mr; ++p)
+        for (int32_t t = 0; t < taps; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
       const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
       const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
       GemmS8Args args;

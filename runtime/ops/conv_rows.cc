@@ -13,138 +13,62 @@ inline void copy_ends(uint8_t* to, const uint8_t* from, size_t bytes) {
   memcpy(to + bytes - sizeof last, &last, sizeof last);
 }
 
-}  // namespace
+struct Sixteen {
+  uint8_t bytes[16];
+};
 
-template <typename T>
-void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-               int32_t pixel_step, int32_t tap_step, const T** rows) {
-  if (g.pointwise()) {
-    const T* row = x + static_cast<ptrdiff_t>(first) * g.ic;
-    for (int32_t p = 0; p < count; ++p, row += g.ic) rows[static_cast<ptrdiff_t>(p) * pixel_step] = row;
-    return;
-  }
-  const Window2d& window = g.window;
-  const int32_t taps = g.taps();
-  const ptrdiff_t moved = static_cast<ptrdiff_t>(window.stride_w) * g.ic;   // from pixel to pixel,
-  const ptrdiff_t step = static_cast<ptrdiff_t>(window.dilation_w) * g.ic;  // from tap to tap,
-  const ptrdiff_t line_step =
-      static_cast<ptrdiff_t>(window.dilation_h) * g.w * g.ic;  // from line to line of taps
-  // Divisions cost more than a pixel's products do: one set a call.
-  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  bool repeats = false;  // the pixel before stands in the same line, all columns of its window inside
-  for (int32_t p = 0; p < count; ++p, ++out_x) {
-    if (out_x == g.ow) {
-      out_x = 0;
-      repeats = false;
-      if (++out_y == g.oh) {
-        out_y = 0;
-        ++image;
-      }
-    }
-    const T** row = rows + static_cast<ptrdiff_t>(p) * pixel_step;
-    const int32_t start = input_x(window, out_x, 0);
-    const int32_t past = input_x(window, out_x, window.kernel_w);
-    const bool inside = start >= 0 && past - window.dilation_w < g.w;
-    if (repeats && inside) {
-      for (int32_t t = 0; t < taps; ++t, row += tap_step) {
-        const T* const before = row[-pixel_step];
-        *row = before == padding ? padding : before + moved;
-      }
-      continue;
-    }
-    repeats = inside;
-    int32_t y = input_y(window, out_y, 0);
-    ptrdiff_t line = ((static_cast<ptrdiff_t>(image) * g.h + y) * g.w + start) * g.ic;
-    for (int32_t ky = 0; ky < window.kernel_h; ++ky, y += window.dilation_h, line += line_step) {
-      const bool y_inside = y >= 0 && y < g.h;
-      ptrdiff_t at = line;
-      for (int32_t column = start; column < past; column += window.dilation_w, at += step, row += tap_step)
-        *row = y_inside && column >= 0 && column < g.w ? x + at : padding;
-    }
-  }
-}
-
-namespace {
-
-// Lines of `bytes` each, of `count` pixels.
-template <typename T>
-void copy_lines(T* to, ptrdiff_t to_step, const T* from, ptrdiff_t from_step, size_t bytes, int32_t count) {
-  const auto lines = [&](auto copy) {
-    for (int32_t i = 0; i < count; ++i, to += to_step, from += from_step)
-      copy(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
-  };
-  if (bytes > 16) {
-    lines([](uint8_t* y, const uint8_t* x, size_t n) { memcpy(y, x, n); });
+// Calls body(copy) with what copies this many bytes best.
+template <typename Body>
+inline void with_copy(size_t bytes, Body body) {
+  if (bytes > 32) {
+    body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
+  } else if (bytes >= 16) {
+    body(copy_ends<Sixteen>);
   } else if (bytes >= 8) {
-    lines(copy_ends<uint64_t>);
+    body(copy_ends<uint64_t>);
   } else if (bytes >= 4) {
-    lines(copy_ends<uint32_t>);
+    body(copy_ends<uint32_t>);
   } else {
-    lines([](uint8_t* y, const uint8_t* x, size_t n) {
-      for (size_t i = 0; i < n; ++i) y[i] = x[i];
+    body([](uint8_t* to, const uint8_t* from, size_t n) {
+      for (size_t i = 0; i < n; ++i) to[i] = from[i];
     });
   }
 }
 
-// Where a window's line lies inside the input: output columns [first, last).
-struct InsideColumns {
-  int32_t first, last;
-};
-
-InsideColumns inside_columns(const ConvGeometry& g) {
-  const Window2d& w = g.window;
-  const int32_t room = g.w + w.pad_left - w.kernel_w;
-  return {(w.pad_left + w.stride_w - 1) / w.stride_w, room < 0 ? 0 : room / w.stride_w + 1};
+// Lines of `bytes` each, of `count` pixels.
+template <typename T>
+void copy_lines(T* to, ptrdiff_t to_step, const T* from, ptrdiff_t from_step, size_t bytes, int32_t count) {
+  with_copy(bytes, [&](auto copy) {
+    for (int32_t i = 0; i < count; ++i, to += to_step, from += from_step)
+      copy(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
+  });
 }
 
 // One line of a window that is partly outside, at input column `start` of the input line `from`.
 template <typename T>
 void patch_line(const ConvGeometry& g, const T* from, const T* padding, int32_t start, T* to) {
-  for (int32_t column = start; column < start + g.window.kernel_w; ++column, to += g.ic) {
-    const bool inside = column >= 0 && column < g.w;
-    memcpy(to, inside ? from + static_cast<ptrdiff_t>(column) * g.ic : padding,
-           static_cast<size_t>(g.ic) * sizeof(T));
-  }
+  const int32_t before = -start < 0 ? 0 : -start < g.window.kernel_w ? -start : g.window.kernel_w;
+  const int32_t room = g.w - start, end = room < before              ? before
+                                          : room < g.window.kernel_w ? room
+                                                                     : g.window.kernel_w;
+  const auto piece = [&](int32_t first, int32_t past, const T* source) {
+    copy_lines(to + static_cast<ptrdiff_t>(first) * g.ic, 0, source, 0,
+               static_cast<size_t>(past - first) * static_cast<size_t>(g.ic) * sizeof(T), 1);
+  };
+  piece(0, before, padding);
+  piece(before, end, from + static_cast<ptrdiff_t>(start + before) * g.ic);
+  piece(end, g.window.kernel_w, padding);
 }
 
-}  // namespace
-
-template <typename T>
-void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-                 T* patches, const T** rows) {
-  const ptrdiff_t line = static_cast<ptrdiff_t>(g.window.kernel_w) * g.ic,
-                  input_line = static_cast<ptrdiff_t>(g.w) * g.ic, step = g.gathered_step(),
-                  from_step = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
-  const size_t bytes = static_cast<size_t>(line) * sizeof(T);
-  const InsideColumns inside = inside_columns(g);
-  for (int32_t p = 0; p < count; ++p) rows[p] = patches + p * step;
-  // Runs of pixels of one output line.
+// Calls body(p, run, y, start) for each run of output pixels in one line: how many came before and how many
+// they are, the input line and column, perhaps outside, where the first one's window starts, and the image.
+template <typename Body>
+inline void for_each_run(const ConvGeometry& g, int32_t first, int32_t count, Body body) {
+  // Divisions cost more than a pixel's products do: one set a call.
   int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  while (count > 0) {
-    const int32_t run = g.ow - out_x < count ? g.ow - out_x : count, end = out_x + run;
-    int32_t lo = inside.first < out_x ? out_x : inside.first, hi = inside.last < end ? inside.last : end;
-    lo = lo < end ? lo : end;
-    hi = hi > lo ? hi : lo;
-    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky) {
-      const int32_t y = input_y(g.window, out_y, ky);
-      T* const to = patches + ky * line;
-      if (y < 0 || y >= g.h) {
-        copy_lines<T>(to, step, padding, 0, bytes, run);
-        continue;
-      }
-      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * input_line;
-      const auto patch = [&](int32_t column) {
-        patch_line(g, from, padding, input_x(g.window, column, 0), to + (column - out_x) * step);
-      };
-      for (int32_t column = out_x; column < lo; ++column) patch(column);
-      for (int32_t column = hi; column < end; ++column) patch(column);
-      if (lo < hi)
-        copy_lines<T>(to + (lo - out_x) * step, step,
-                      from + static_cast<ptrdiff_t>(input_x(g.window, lo, 0)) * g.ic, from_step, bytes,
-                      hi - lo);
-    }
-    patches += run * step;
-    count -= run;
+  for (int32_t p = 0, run; p < count; p += run) {
+    run = g.ow - out_x < count - p ? g.ow - out_x : count - p;
+    body(p, run, input_y(g.window, out_y, 0), input_x(g.window, out_x, 0), image);
     out_x = 0;
     if (++out_y == g.oh) {
       out_y = 0;
@@ -153,48 +77,109 @@ void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t fi
   }
 }
 
+// Which p of [0, run) have column + p * stride in [0, room].
+struct InsideRun {
+  int32_t first, past;
+};
+
+inline InsideRun inside_run(int32_t column, int32_t stride, int32_t room, int32_t run) {
+  const auto steps = [&](int32_t distance) { return stride == 1 ? distance : distance / stride; };
+  const int32_t first = column < 0 ? steps(stride - 1 - column) : 0;
+  const int32_t past = column > room ? 0 : steps(room - column) + 1;
+  if (first >= run || past <= first) return {run, run};
+  return {first, past < run ? past : run};
+}
+
+// By value, since rows might alias what a closure refers to.
+template <typename T>
+inline void fill_pointers(const T** rows, int32_t step, int32_t first, int32_t past, const T* from,
+                          ptrdiff_t moved) {
+  rows += static_cast<ptrdiff_t>(first) * step;
+  for (int32_t p = first; p < past; ++p, rows += step, from += moved) *rows = from;
+}
+
+}  // namespace
+
+template <typename T>
+void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+               int32_t pixel_step, int32_t tap_step, const T** rows) {
+  if (g.pointwise()) {
+    const T* const from = x + static_cast<ptrdiff_t>(first) * g.ic;
+    return fill_pointers(rows, pixel_step, 0, count, from, g.ic);
+  }
+  const Window2d& window = g.window;
+  const ptrdiff_t moved = static_cast<ptrdiff_t>(window.stride_w) * g.ic;
+  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
+    const T** row = rows + static_cast<ptrdiff_t>(before) * pixel_step;
+    for (int32_t ky = 0; ky < window.kernel_h; ++ky, y += window.dilation_h) {
+      const int32_t room = y >= 0 && y < g.h ? g.w - 1 : -1;
+      const T* const line = x + (static_cast<ptrdiff_t>(image) * g.h + y) * g.w * g.ic;
+      int32_t column = start;
+      for (int32_t kx = 0; kx < window.kernel_w; ++kx, column += window.dilation_w, row += tap_step) {
+        const InsideRun in = inside_run(column, window.stride_w, room, run);
+        const ptrdiff_t at = static_cast<ptrdiff_t>(column + in.first * window.stride_w) * g.ic;
+        fill_pointers<T>(row, pixel_step, 0, in.first, padding, 0);
+        fill_pointers<T>(row, pixel_step, in.first, in.past, line + at, moved);
+        fill_pointers<T>(row, pixel_step, in.past, run, padding, 0);
+      }
+    }
+  });
+}
+
+template <typename T>
+void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+                 T* patches, const T** rows) {
+  const ptrdiff_t line = static_cast<ptrdiff_t>(g.window.kernel_w) * g.ic, step = g.gathered_step(),
+                  moved = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
+  const size_t bytes = static_cast<size_t>(line) * sizeof(T);
+  fill_pointers<T>(rows, 1, 0, count, patches, step);
+  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
+    T* to = patches + before * step;
+    const InsideRun in = inside_run(start, g.window.stride_w, g.w - g.window.kernel_w, run);
+    for (int32_t ky = 0; ky < g.window.kernel_h; ++ky, y += g.window.dilation_h, to += line) {
+      if (y < 0 || y >= g.h) {
+        copy_lines<T>(to, step, padding, 0, bytes, run);
+        continue;
+      }
+      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * g.w * g.ic;
+      const auto patch = [&](int32_t p) {
+        patch_line(g, from, padding, start + p * g.window.stride_w, to + p * step);
+      };
+      for (int32_t p = 0; p < in.first; ++p) patch(p);
+      copy_lines<T>(to + in.first * step, step,
+                    from + static_cast<ptrdiff_t>(start) * g.ic + in.first * moved, moved, bytes,
+                    in.past - in.first);
+      for (int32_t p = in.past; p < run; ++p) patch(p);
+    }
+  });
+}
+
 template <typename T>
 void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
                       int32_t tap_step, T* patches, const T** rows) {
-  const int32_t kernel_h = g.window.kernel_h, kernel_w = g.window.kernel_w;
-  const ptrdiff_t line = static_cast<ptrdiff_t>(kernel_w) * g.ic,
-                  input_line = static_cast<ptrdiff_t>(g.w) * g.ic;
-  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  bool repeats = false;  // as in fill_rows
-  for (int32_t p = 0; p < count; ++p, ++out_x) {
-    if (out_x == g.ow) {
-      out_x = 0;
-      repeats = false;
-      if (++out_y == g.oh) {
-        out_y = 0;
-        ++image;
-      }
-    }
-    const int32_t start = input_x(g.window, out_x, 0);
-    const bool inside = start >= 0 && start + kernel_w <= g.w;
-    if (repeats && inside) {
-      const T** row = rows + p;
-      const ptrdiff_t moved = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
-      for (int32_t ky = 0; ky < kernel_h; ++ky, row += tap_step)
-        *row = row[-1] == padding ? padding : row[-1] + moved;
-      continue;
-    }
-    repeats = inside;
-    for (int32_t ky = 0; ky < kernel_h; ++ky) {
-      const int32_t y = input_y(g.window, out_y, ky);
-      const T*& row = rows[static_cast<ptrdiff_t>(ky) * tap_step + p];
-      row = padding;
-      if (y < 0 || y >= g.h) continue;
-      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * input_line;
-      if (inside) {
-        row = from + static_cast<ptrdiff_t>(start) * g.ic;
+  const int32_t kernel_h = g.window.kernel_h;
+  const ptrdiff_t line = static_cast<ptrdiff_t>(g.window.kernel_w) * g.ic,
+                  moved = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
+  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
+    const InsideRun in = inside_run(start, g.window.stride_w, g.w - g.window.kernel_w, run);
+    for (int32_t ky = 0; ky < kernel_h; ++ky, y += g.window.dilation_h) {
+      const T** const row = rows + static_cast<ptrdiff_t>(ky) * tap_step + before;
+      if (y < 0 || y >= g.h) {
+        fill_pointers<T>(row, 1, 0, run, padding, 0);
         continue;
       }
-      T* const patch = patches + (static_cast<ptrdiff_t>(p) * kernel_h + ky) * line;
-      patch_line(g, from, padding, start, patch);
-      row = patch;
+      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * g.w * g.ic;
+      const auto patch = [&](int32_t p) {
+        T* const to = patches + (static_cast<ptrdiff_t>(before + p) * kernel_h + ky) * line;
+        patch_line(g, from, padding, start + p * g.window.stride_w, to);
+        row[p] = to;
+      };
+      for (int32_t p = 0; p < in.first; ++p) patch(p);
+      fill_pointers<T>(row, 1, in.first, in.past,
+                       from + static_cast<ptrdiff_t>(start) * g.ic + in.first * moved, moved);
+      for (int32_t p = in.past; p < run; ++p) patch(p);
     }
-  }
+  });
 }
 
 template void fill_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int32_t, int32_t,
