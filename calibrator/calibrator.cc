@@ -112,41 +112,64 @@ SampleName name_of(Span<const Span<const uint8_t>> inputs) {
   return name;
 }
 
-// Runs the sample that stands in the session's inputs and looks at every tensor.
-Error observe_sample(CalibratorMemory& state, const SampleName& sample) {
-  const Model& model = state.model;
-  const int32_t half = half_of(sample.digest);
-  float* const outputs = state.references.next(sample);
-  const auto observe_tensor = [&state, half](int32_t tensor, int32_t node) {
-    const Span<float> values = state.session.tensor(tensor).as<float>();
-    const Extremes extremes = extremes_of(values);
-    if (!extremes.finite)
-      return Error{Status::kNonFiniteActivation, node, tensor, state.seen.sample_count,
-                   first_non_finite(values)};
-    const int32_t observer = state.observer_of[static_cast<size_t>(tensor)];
-    if (observer >= 0)
-      observe(state.seen.observers[static_cast<size_t>(observer)], values, extremes, half,
-              state.spare[0].halves[0]);
-    return kNoError;
-  };
-  for (const int32_t input : model.inputs()) ITG_TRY(observe_tensor(input, -1));
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const Span<double> means = state.means_of(n);
-    if (!means.empty()) {
-      patch_means(state.session, n, means);
-      for (size_t i = 0; i < means.size; ++i)
-        add_mean(state.seen.mean_sums[state.first_mean[static_cast<size_t>(n)] + i], means[i]);
+// One sample, which stands in the session's inputs: runs it and looks at every tensor.
+class SampleObservation {
+ public:
+  SampleObservation(CalibratorMemory& state, const SampleName& sample)
+      : state_(state), half_(half_of(sample.digest)), outputs_(state.references.next(sample)) {}
+
+  Error run() {
+    const Model& model = state_.model;
+    for (int32_t n = -1; n < model.node_count(); ++n) {
+      if (n >= 0) state_.session.run_nodes(n, n + 1);
+      ITG_TRY(look_behind(n));
+      for (const OutputTensor& output : state_.outputs)
+        if (output.node == n && outputs_ != nullptr)
+          memcpy(outputs_ + output.first, state_.session.tensor(output.tensor).data,
+                 output.elements * sizeof(float));
     }
-    state.session.run_nodes(n, n + 1);
-    for (const int32_t output : model.node(n).outputs) ITG_TRY(observe_tensor(output, n));
-    for (const OutputTensor& output : state.outputs)
-      if (output.node == n && outputs != nullptr)
-        memcpy(outputs + output.first, state.session.tensor(output.tensor).data,
-               output.elements * sizeof(float));
+    if (outputs_ != nullptr) state_.references.keep();
+    return kNoError;
   }
-  if (outputs != nullptr) state.references.keep();
-  return kNoError;
-}
+
+ private:
+  // What node `n` has written, or the model's inputs, and what the node behind it will read: side by side.
+  Error look_behind(int32_t n) {
+    const Model& model = state_.model;
+    const Span<double> means = n + 1 < model.node_count() ? state_.means_of(n + 1) : Span<double>();
+    Error error;
+    parallel_for(state_.options.executor, means.empty() ? 1 : 2, [&](int32_t task) {
+      if (task == 0) {
+        error = observe_all(n < 0 ? model.inputs() : model.node(n).outputs, n);
+      } else {
+        patch_means(state_.session, n + 1, means);
+      }
+    });
+    if (!error.ok() || means.empty()) return error;
+    int64_t* const sums = state_.seen.mean_sums.data + state_.first_mean[static_cast<size_t>(n + 1)];
+    for (size_t i = 0; i < means.size; ++i) add_mean(sums[i], means[i]);
+    return kNoError;
+  }
+
+  Error observe_all(Span<const int32_t> tensors, int32_t node) {
+    for (const int32_t tensor : tensors) {
+      const Span<float> values = state_.session.tensor(tensor).as<float>();
+      const Extremes extremes = extremes_of(values);
+      if (!extremes.finite)
+        return {Status::kNonFiniteActivation, node, tensor, state_.seen.sample_count,
+                first_non_finite(values)};
+      const int32_t observer = state_.observer_of[static_cast<size_t>(tensor)];
+      if (observer < 0) continue;
+      observe(state_.seen.observers[static_cast<size_t>(observer)], values, extremes, half_,
+              state_.spare[0].halves[0]);
+    }
+    return kNoError;
+  }
+
+  CalibratorMemory& state_;
+  int32_t half_;
+  float* outputs_;  // room for the outputs' values; nullptr: they are not kept
+};
 
 }  // namespace
 
@@ -203,11 +226,13 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
   state.model = model;
   state.options = options;
+  state.threads.set(options.executor);
+  state.options.executor = state.threads.executor();
   uint8_t* const replay = memory.data + needs->session_bytes + needs->observer_bytes;
   state.output = {replay + needs->replay_bytes, needs->output_bytes};
   SessionOptions session_options;
   session_options.isa = options.isa;
-  session_options.executor = options.executor;
+  session_options.executor = state.options.executor;
   const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
   const Result<Session> session =
       Session::create(model, float_ops(), Session::split({memory.data, needs->session_bytes}, *session_needs),
@@ -290,7 +315,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   const SampleName sample = name_of(inputs);
   const Digest& digest = sample.digest;
   // What one bad sample has left in the observers cannot be taken back: the fault stays.
-  state.fault = observe_sample(state, sample);
+  state.threads.hold([&] { state.fault = SampleObservation(state, sample).run(); });
   if (!state.fault.ok()) return state.fault;
   if (seen.sample_count == 0 || digest < seen.golden) {
     seen.golden = digest;

@@ -6,13 +6,15 @@
 #include "calibrator/graph.h"
 #include "calibrator/output_tensors.h"
 #include "calibrator/slot_map.h"
+#include "calibrator/thread_region.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
 
 struct CalibratorMemory {
-  Model model;  // FP32
-  CalibratorOptions options;
+  Model model;                // FP32
+  CalibratorOptions options;  // its executor: that of `threads`
+  ThreadRegion threads;
   Session session;
   Arena slot_memory;          // all of it, whatever has been made there
   SlotMap slots;              // of the last choose_params()

@@ -68,6 +68,8 @@ void convert(const TensorView& from, const TensorView& to) {
     for (int64_t i = 0; i < count; ++i) static_cast<float*>(to.data)[i] = static_cast<float>(values[i]);
   } else if (to.info.dtype == DType::kS8) {
     const QuantParams params{to.info.quantization.scales[0], to.info.quantization.zero_point};
+    if (from.info.dtype == DType::kF32)
+      return quantize_values(from.as<float>(), params, to.as<int8_t>().data);
     for (int64_t i = 0; i < count; ++i)
       static_cast<int8_t*>(to.data)[i] =
           static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));

@@ -102,6 +102,18 @@ int32_t quantize_value(float x, const QuantParams& params) {
   return static_cast<int32_t>(round_even(static_cast<double>(clamped))) + params.zero_point;
 }
 
+void quantize_values(Span<const float> values, const QuantParams& params, int8_t* codes) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: the sum has no fraction bits left
+  const auto lo = static_cast<float>(params.lo - params.zero_point),
+             hi = static_cast<float>(params.hi - params.zero_point);
+  for (size_t i = 0; i < values.size; ++i) {
+    const float x = values[i], v = x / params.scale;
+    const float clamped = v > lo ? (v < hi ? v : hi) : lo;
+    const float rounded = (clamped + kMagic) - kMagic;
+    codes[i] = static_cast<int8_t>(static_cast<int32_t>(x == x ? rounded : 0.0f) + params.zero_point);
+  }
+}
+
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
                                   Arena& arena) {

@@ -24,6 +24,8 @@ QuantParams params_of(const Range& range, const QuantConfig& form, bool non_nega
 
 // clamp(rne(x / s) + z) to [lo, hi], as the Quantize operator computes it (float division).
 int32_t quantize_value(float x, const QuantParams& params);
+// The same for many, to int8 codes: lo and hi within [-128, 127].
+void quantize_values(Span<const float> values, const QuantParams& params, int8_t* codes);
 
 // One convolution's weights and bias as codes. `channels` along `axis` of weights' shape.
 struct QuantizedWeights {

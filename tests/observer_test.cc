@@ -179,6 +179,26 @@ TEST_CASE("scales and zero points") {
   CHECK(params_of({0.0, 0.0}, {}).scale >= 0x1p-40f);
 }
 
+TEST_CASE("many values are quantized as each is") {
+  Random random(14);
+  for (int round = 0; round < 100; ++round) {
+    QuantParams params{std::ldexp(random.real(0.5f, 1.0f), random.between(-38, 38)),
+                       random.between(-128, 127)};
+    if (random.one_in(3)) params.lo = -127;
+    Sample values;
+    for (int32_t i = 0; i < 600; ++i) {
+      values.push_back(params.scale * static_cast<float>(random.between(-600, 600)) * 0.5f);  // and ties
+      values.push_back(params.scale * random.real(-300.0f, 300.0f));
+    }
+    const float infinity = std::numeric_limits<float>::infinity();
+    values.insert(values.end(),
+                  {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -0.0f, 1e-45f});
+    std::vector<int8_t> codes(values.size());
+    quantize_values({values.data(), values.size()}, params, codes.data());
+    for (size_t i = 0; i < values.size(); ++i) CHECK(codes[i] == quantize_value(values[i], params));
+  }
+}
+
 TEST_CASE("a channel without weights keeps its bias") {
   HostArena memory;
   const int32_t dims[] = {2, 4};

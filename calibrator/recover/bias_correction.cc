@@ -104,11 +104,16 @@ Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* ca
   const Span<double> exact = exact_means(context, n, scratch), means = scratch.make<double>(exact.size);
   const Span<int64_t> sums = scratch.make<int64_t>(exact.size);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  for (int32_t i = 0; i < context.samples.count(); ++i) {
-    ITG_TRY(bring(caller, i));
-    patch_means(context.int8.session(), n, means);
-    for (size_t c = 0; c < means.size; ++c) add_mean(sums[c], means[c]);
-  }
+  Error error;
+  memory.threads.hold([&] {
+    for (int32_t i = 0; i < context.samples.count() && error.ok(); ++i) {
+      error = bring(caller, i);
+      if (!error.ok()) return;
+      patch_means(context.int8.session(), n, means);
+      for (size_t c = 0; c < means.size; ++c) add_mean(sums[c], means[c]);
+    }
+  });
+  ITG_TRY(error);
   for (size_t i = 0; i < means.size; ++i)
     means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
   correct_bias(context.int8.graph(), n, memory.model, exact, means);
