@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cli/pair_safety.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -131,6 +132,7 @@ Json json_of_ops(const Model& model) {
                     {"outputs", std::vector<int32_t>(node.outputs.begin(), node.outputs.end())},
                     {"dtype", dtype_name(model.tensor(node.outputs[0]).dtype)},
                     {"shape", dims_of(model.tensor(node.outputs[0]).shape)}});
+    if (const auto share = safe_pairs(model, node)) list.back()["safe_pairs"] = *share;
   }
   return list;
 }
@@ -167,7 +169,7 @@ Json json_of_quant(const Model& model) {
 }
 
 void print_ops(const Model& model) {
-  Table table({"node", "operator", "name", "type", "output", "inputs"}, 6);
+  Table table({"node", "operator", "name", "type", "output", "inputs", "safe pairs"}, 6);
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
     std::string inputs;
@@ -176,8 +178,11 @@ void print_ops(const Model& model) {
         inputs += (inputs.empty() ? "" : ", ") + std::string(model.tensor(t).name);
     }
     const TensorInfo output = model.tensor(node.outputs[0]);
+    const auto share = safe_pairs(model, node);
+    char percent[16] = "";
+    if (share) std::snprintf(percent, sizeof percent, "%.1f %%", 100 * *share);
     table.add({std::to_string(n), op_name(node.op), node.name, dtype_name(output.dtype),
-               shape_text(output.shape), inputs});
+               shape_text(output.shape), inputs, percent});
   }
   table.print();
 }

@@ -22,6 +22,23 @@ std::string small_model(const std::string& input_name) {
   return {reinterpret_cast<const char*>(bytes.view().data), bytes.size()};
 }
 
+// A fully connected layer of sixteen columns and depths; each column has `first` eight times, then `second`.
+std::string layer_of_weights(int8_t first, int8_t second) {
+  constexpr int32_t kSize = 16;
+  ModelBuilder builder;
+  std::vector<int8_t> weights(kSize * kSize);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % kSize < kSize / 2 ? first : second;
+  const int32_t x = builder.tensor("x", DType::kS8, {1, kSize}, 0.1f);
+  const int32_t y = builder.tensor("y", DType::kS8, {1, kSize}, 0.1f);
+  const std::vector<float> scales(kSize, 0.01f);
+  const int32_t w = builder.constant<int8_t>("w", DType::kS8, {kSize, kSize}, weights, scales, 0);
+  builder.node(Op::kFullyConnected, {x, w}, {y});
+  builder.input(x);
+  builder.output(y);
+  const AlignedBytes bytes = builder.finish();
+  return {reinterpret_cast<const char*>(bytes.view().data), bytes.size()};
+}
+
 std::vector<std::string> sorted_names(const CommandFolder& folder) {
   std::vector<std::string> names = folder.names();
   std::sort(names.begin(), names.end());
@@ -57,8 +74,9 @@ TEST_CASE("what is not understood exits with 2 and points to the help") {
        {"", "frobnicate", "--frobnicate", "eval", "eval net.itg", "eval net.itg --images x",
         "calibrate net.itg --images x", "import net.onnx", "import net.onnx -o x --color pink",
         "bench net.itg --threads 0", "bench net.itg --repeats x",
-        "calibrate net.itg --images x -o y --weight-bits 33", "calibrate net.itg --images x -o y --method best",
-        "inspect net.itg --dot --json", "eval net.itg --images x --labels y --limit 0"}) {
+        "calibrate net.itg --images x -o y --weight-bits 33",
+        "calibrate net.itg --images x -o y --method best", "inspect net.itg --dot --json",
+        "eval net.itg --images x --labels y --limit 0"}) {
     const Ran ran = folder.run(words);
     INFO(words << "\n" << ran.err);
     CHECK(ran.code == 2);
@@ -158,6 +176,26 @@ TEST_CASE("JSON has the keys that scripts rely on") {
   const auto run = folder.json("run %/net.itg --input @/test/digit_0001.png --json");
   CHECK(run["samples"][0]["name"] == "digit_0001.png");
   CHECK(run["samples"][0]["outputs"][0]["shape"] == nlohmann::json({1, 2, 2, 3}));
+}
+
+TEST_CASE("inspect shows which share of a layer's weights AVX2 need not take apart") {
+  const CommandFolder folder;
+  struct Case {
+    int8_t first, second;
+    double share;
+  };
+  // Two weights may sum to 128 and to -128, and any depth of sixteen may be a depth's partner.
+  const Case cases[] = {{64, 64, 1.0},   {64, 65, 0.5},   {127, 127, 0.0}, {127, 1, 1.0},   {127, 2, 0.5},
+                        {-64, -64, 1.0}, {-65, -65, 0.0}, {-128, 0, 1.0},  {-128, -1, 0.5}, {127, -128, 1.0}};
+  for (const Case& c : cases) {
+    CAPTURE(c.first);
+    CAPTURE(c.second);
+    folder.put("net.itg", layer_of_weights(c.first, c.second));
+    CHECK(folder.json("inspect %/net.itg --ops --json")["ops"][0]["safe_pairs"] == c.share);
+  }
+  CHECK(holds(folder.good("inspect %/net.itg --ops").out, "100.0 %"));
+  folder.put("net.itg", small_model("x"));
+  CHECK(!folder.json("inspect %/net.itg --ops --json")["ops"][0].contains("safe_pairs"));
 }
 
 TEST_CASE("results that cannot be written are a failure") {

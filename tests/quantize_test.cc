@@ -24,7 +24,7 @@ int8_t quantized(float x, float scale, int32_t zero_point, int32_t lo = -128, in
 
 TEST_CASE("quantize: division, clamp, half to even") {
   Random random(1);
-  for (int32_t trial = 0; trial < 300; ++trial) {
+  for (int32_t trial = 0; trial < test::shape_count(300); ++trial) {
     const float scale = random.real(0.001f, 2.0f);
     const int32_t zero_point = random.between(-128, 127);
     const int32_t lo = random.between(-128, 0), hi = random.between(0, 127);

@@ -102,7 +102,7 @@ size_t at(const Dims& in, int32_t n, int32_t y, int32_t x, int32_t c) {
 
 TEST_CASE("nearest neighbours, every rule for coordinates and rounding") {
   Random random(1);
-  for (int32_t trial = 0; trial < 400; ++trial) {
+  for (int32_t trial = 0; trial < test::shape_count(400); ++trial) {
     const Picture p = draw(random, Interpolation::kNearest);
     const std::vector<int8_t> codes = random.codes(elements(p.in));
     const std::vector<float> reals = random.reals(codes.size(), -4.0f, 4.0f);
@@ -121,7 +121,7 @@ TEST_CASE("nearest neighbours, every rule for coordinates and rounding") {
 
 TEST_CASE("bilinear: codes by the formula, reals near the exact ones") {
   Random random(2);
-  for (int32_t trial = 0; trial < 400; ++trial) {
+  for (int32_t trial = 0; trial < test::shape_count(400); ++trial) {
     const Picture p = draw(random, Interpolation::kBilinear);
     const std::vector<int8_t> codes = random.codes(elements(p.in));
     const std::vector<float> reals = random.reals(codes.size(), -4.0f, 4.0f);

@@ -55,6 +55,7 @@ RULES = [
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
     Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
