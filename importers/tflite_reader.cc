@@ -107,7 +107,9 @@ class Reader {
       const TfliteHandler handler = find_tflite_handler(code);
       if (handler == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
       TfliteOp view(file_, op, source, name);
-      if (!fold_tflite_constants(view, code)) handler(view);
+      if (fold_tflite_constants(view, code)) return;
+      if (handler == nullptr) fail("this operator is supported with constant inputs alone");
+      handler(view);
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));

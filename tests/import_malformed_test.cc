@@ -217,6 +217,11 @@ TEST_CASE("variable and sparse tensors (CVE-2021-37681, 2021-37688, 2022-23560, 
   refused(file.finish({a}, {b}), "tensor 'w': sparse tensors are not supported");
 }
 
+TEST_CASE("operators that only constants may have") {
+  refused(one(90, {2}, {{1, 2}}, {2}), "(FLOOR_DIV): this operator is supported with constant inputs alone");
+  refused(one(81, {2}, {{0}}, {1}), "(REDUCE_PROD): this operator is supported with constant inputs alone");
+}
+
 TEST_CASE("control flow, and a loop of nodes (CVE-2021-29591)") {
   refused(one(119, {2}, {}, {2}), "(WHILE): this operator is not supported");
   TfliteBuilder file;

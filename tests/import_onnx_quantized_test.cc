@@ -195,6 +195,24 @@ TEST_CASE("a quantized matrix product with a bias, and FP32 behind it") {
   CHECK(Import(codes_as_reals.bytes()).says("holds int8 codes; a DequantizeLinear must stand between"));
 }
 
+TEST_CASE("a bias for which no scale is large enough leaves its node in FP32") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "t", 0.25f, Type::INT8, 0);
+  scale(file, "ws", 0.5f, Type::INT8, 0);
+  codes(file, "w", {2, 2}, Type::INT8, {1, 2, 3, 4});
+  quantize(file, "x", "s", "a");
+  file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf");
+  file.floats("b", {2}, {1e31f, -1});
+  set(file.node("Gemm", {"a", "wf", "b"}, "g"), "transB", int64_t{1});
+  quantize(file, "g", "t", "y");
+  file.output("y");
+  const std::vector<float> y = run_one(file.bytes(), {1, 2});
+  CHECK(y[0] == 127 * 0.25f);
+  CHECK(y[1] == 4.5f);  // 1 * 1.5 + 2 * 2 - 1
+}
+
 TEST_CASE("a dead channel, whose scale no file of ours can hold, keeps its bias") {
   OnnxBuilder file(13);
   file.input("x", {1, 2});

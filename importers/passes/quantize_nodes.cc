@@ -7,6 +7,7 @@
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 #include "importers/quantized_tables.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio::importers {
 namespace {
@@ -204,7 +205,7 @@ class Sweep {
     return raised;
   }
 
-  // False where the weights lie on no grid.
+  // False where the weights lie on no grid, or on one that the format cannot hold.
   bool quantize_weights(DraftNode& node) {
     if (!has_float_weights(draft_, node)) return false;
     DraftTensor weights = draft_.tensor(node.inputs[1]);
@@ -230,10 +231,11 @@ class Sweep {
       const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
       sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
     }
+    const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
+    if (!std::all_of(weights.scales.begin(), weights.scales.end(), is_scale)) return false;  // a huge bias
     if (coarser > 0)
       draft_.notes.push_back(text(label(node), ": ", coarser, " of ", channels,
                                   " channels have a scale too small for their bias; they got a coarser one"));
-    const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
     if (moved > 0)
       draft_.notes.push_back(
           text(label(node), ": ", moved, " of ", channels,
