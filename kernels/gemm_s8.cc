@@ -2,6 +2,7 @@
 
 #include "kernels/compiled_isa.h"
 #include "kernels/gemm_s8_pairs.h"
+#include "kernels/weight_sums.h"
 
 namespace intaglio {
 
@@ -47,6 +48,15 @@ int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
   return left > quarter ? 2 * quarter : quarter;
 }
 
+// One column's depths of one tap, kr at a time, `step` apart. nullptr: zeros.
+void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_t step) {
+  int32_t i = 0;
+  if (from != nullptr && kr == 4)
+    for (; i + 4 <= k; i += 4, to += step) memcpy(to, from + i, 4);
+  for (; i < k; i += kr, to += step)
+    for (int32_t j = 0; j < kr; ++j) to[j] = from != nullptr && i + j < k ? from[i + j] : int8_t{0};
+}
+
 }  // namespace
 
 int32_t gemm_s8_count() { return kCount; }
@@ -87,6 +97,7 @@ int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps
 void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
                   const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed) {
   if (!kPacks || !kernel.packs) return;
+  constexpr int32_t kDepths = 64;  // a multiple of any kr
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
   const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;
@@ -96,11 +107,9 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
     if (kernel.lhs_offset != 0) {
       for (int32_t p = 0; p < width; ++p) {
         const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
-        uint32_t sum = 0;
-        for (ptrdiff_t i = 0; c < n && i < column_stride; ++i)
-          sum += static_cast<uint32_t>(int32_t{weights[c * column_stride + i]});
+        const int64_t sum = c < n ? sum_weights(weights + c * column_stride, column_stride).sum : 0;
         const uint32_t bias = (c < n ? static_cast<uint32_t>(folded_bias[c]) : 0u) -
-                              static_cast<uint32_t>(kernel.lhs_offset) * sum;
+                              static_cast<uint32_t>(kernel.lhs_offset) * static_cast<uint32_t>(sum);
         memcpy(out, &bias, sizeof bias);
         out += sizeof bias;
       }
@@ -124,18 +133,19 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
       out = reinterpret_cast<int8_t*>(panel + pairs_layout(taps, k).bytes);
       continue;
     }
-    for (int32_t t = 0; t < taps; ++t)
-      for (int32_t i = 0; i < k; i += kr)
+    for (int32_t t = 0; t < taps; ++t) {
+      const int8_t* const tap = weights + first * column_stride + static_cast<ptrdiff_t>(t) * k;
+      for (int32_t i = 0; i < k; i += kDepths) {  // so few that what is written stays in the cache
+        const int32_t depths = k - i < kDepths ? k - i : kDepths;
         for (int32_t p = 0; p < width; ++p) {
-          const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
-          const int8_t* const from = weights + c * column_stride + static_cast<ptrdiff_t>(t) * k + i;
-          if (kr == 4 && c < n && i + kr <= k) {  // the usual case, without a loop
-            memcpy(out, from, 4);
-            out += 4;
-            continue;
-          }
-          for (int32_t j = 0; j < kr; ++j) *out++ = c < n && i + j < k ? from[j] : int8_t{0};
+          const int32_t c = gemm_s8_panel_column(kernel, width, p);
+          pack_column(first + c < n ? tap + c * column_stride + i : nullptr, depths, kr,
+                      out + static_cast<ptrdiff_t>(i) * width + static_cast<ptrdiff_t>(p) * kr,
+                      static_cast<ptrdiff_t>(width) * kr);
         }
+      }
+      out += static_cast<ptrdiff_t>(width) * round_up(k, kr);
+    }
   }
 }
 

@@ -40,6 +40,7 @@ uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
   crc = ~crc;
   for (; kSlices == 8 && size >= kSlices; data += kSlices, size -= kSlices) {
     uint32_t next = 0;
+#pragma GCC unroll 8
     for (uint32_t i = 0; i < kSlices; ++i) {
       const uint32_t byte = data[i] ^ (i < 4 ? crc >> (8 * i) & 0xffu : 0u);
       next ^= kTable.entry[kSlices - 1 - i][byte % kEntries];

@@ -5,30 +5,33 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <new>
 #include <string>
-#include <vector>
 
 #include "calibrator/host/outcome.h"
 #include "intaglio/span.h"
 
 namespace intaglio {
 
-// Bytes on the heap that start where a model may start.
+// Bytes on the heap that start where a model may start; of any value at first.
 class FileBytes {
  public:
   FileBytes() = default;
-  explicit FileBytes(size_t size) : blocks_((size + sizeof(Block) - 1) / sizeof(Block)), size_(size) {}
+  explicit FileBytes(size_t size)
+      : bytes_(static_cast<uint8_t*>(::operator new (size, std::align_val_t{kAlignment}))), size_(size) {}
 
-  uint8_t* data() { return reinterpret_cast<uint8_t*>(blocks_.data()); }
-  const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(blocks_.data()); }
+  uint8_t* data() { return bytes_.get(); }
+  const uint8_t* data() const { return bytes_.get(); }
   size_t size() const { return size_; }
   Span<const uint8_t> span() const { return {data(), size_}; }
 
  private:
-  struct alignas(64) Block {
-    uint8_t bytes[64];
+  static constexpr size_t kAlignment = 64;
+  struct Free {
+    void operator()(uint8_t* bytes) const { ::operator delete (bytes, std::align_val_t{kAlignment}); }
   };
-  std::vector<Block> blocks_;
+  std::unique_ptr<uint8_t, Free> bytes_;
   size_t size_ = 0;
 };
 
