@@ -17,7 +17,8 @@ int32_t add_repeats(OnnxOp& op, int32_t x, const std::vector<int64_t>& of_axis) 
     Shape shape = op.draft().tensor(x).shape;
     shape[d] = static_cast<int32_t>(dim * of_axis[d]);
     check_shape(shape, DType::kF32);
-    for (int32_t i = 0; i < shape[d]; ++i) indices.push_back(i % dim);
+    indices.resize(static_cast<size_t>(shape[d]));
+    for (int32_t i = 0; i < shape[d]; ++i) indices[static_cast<size_t>(i)] = i % dim;
     x = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(d), indices);
   }
   return x;

@@ -224,6 +224,7 @@ Outcome<Done> ImageFolder::take_smallest(size_t limit) {
   order.resize(limit);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<Sample> kept;
+  kept.reserve(order.size());
   for (const auto& entry : order) kept.push_back(std::move(samples_[entry.second]));
   samples_ = std::move(kept);
   return Done{};
