@@ -43,7 +43,7 @@ void add_resize(OnnxOp& op, const Shape& to, const Resample& resample) {
 }
 
 Shape picture_shape(OnnxOp& op) {
-  const Shape shape = op.draft().tensor(op.activation_or_codes(0)).shape;
+  Shape shape = op.draft().tensor(op.activation_or_codes(0)).shape;
   if (shape.size() != 4)
     fail("its input has the shape ", shape_text(shape),
          "; only pictures [batch, channels, height, width] are supported");

@@ -179,6 +179,7 @@ class Sweep {
       constant.zero_point = 0;
       constant.axis = -1;
       std::vector<int8_t> bytes;
+      bytes.reserve(values.size());
       for (const float v : values) bytes.push_back(static_cast<int8_t>(quantize(v, constant)));
       constant.dtype = DType::kS8;
       set_values(constant, bytes);

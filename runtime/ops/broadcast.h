@@ -59,12 +59,12 @@ void for_each_run(const Broadcast& t, const Executor& executor, Body body) {
     }
   };
   if (all_rows == 1) {
-    for_pieces(executor, n, kPieceWork, [&](int32_t first, int32_t count) {
+    for_pieces(executor, n, 1, [&](int32_t first, int32_t count) {
       body(BroadcastRun{first, one ? 0 : first, first, 1, count, one, swapped});
     });
     return;
   }
-  for_pieces(executor, all_rows, kPieceWork / n, [&](int32_t first, int32_t count) {
+  for_pieces(executor, all_rows, n, [&](int32_t first, int32_t count) {
     const int32_t last = first + count;
     for (int32_t row = first; row < last;) {
       const int32_t within = row % rows;

@@ -18,7 +18,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<float>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork,
+  for_pieces(*run.executor, node.output().shape.elements(), 1,
              [&](int32_t first, int32_t count) { clamp_row_f32(x + first, y + first, count, clamp); });
 }
 

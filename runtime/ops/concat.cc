@@ -63,11 +63,11 @@ void run_any(const NodeView& node, const NodeRun& run) {
     if (outer == 1) {
       const int32_t dims[1] = {bytes}, steps[1] = {1};
       const StridedCopy copy = make_strided_copy(dims, steps, steps, 1);
-      for_pieces(*run.executor, bytes, kPieceWork,
+      for_pieces(*run.executor, bytes, 1,
                  [&](int32_t first, int32_t count) { strided_copy_8(copy, x, y, first, first + count); });
     } else {
       const StridedCopy copy = {2, {outer, bytes}, {bytes, 1}, {out_bytes, 1}};
-      for_pieces(*run.executor, outer, kPieceWork / bytes,
+      for_pieces(*run.executor, outer, bytes,
                  [&](int32_t first, int32_t count) { strided_copy_8(copy, x, y, first, first + count); });
     }
     y += bytes;

@@ -10,6 +10,7 @@
 namespace intaglio {
 namespace {
 
+// NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is asked for
 bool same_bits(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 bool is_finite(float v) { return v - v == 0.0f; }

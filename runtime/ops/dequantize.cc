@@ -17,7 +17,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization;
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<float>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
     dequantize_s8_f32(x + first, in.scales[0], in.zero_point, y + first, count);
   });
 }

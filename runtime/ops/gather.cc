@@ -52,7 +52,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
   const auto* const index = run.input<int32_t>(node, 1);
   const auto* const x = run.input<uint8_t>(node, 0);
   auto* const y = run.output<uint8_t>(node);
-  for_pieces(*run.executor, int64_t{outer} * count, kPieceWork / static_cast<int64_t>(piece),
+  for_pieces(*run.executor, int64_t{outer} * count, static_cast<int64_t>(piece),
              [&](int32_t first, int32_t some) {
                for (int32_t i = first; i < first + some; ++i) {
                  const size_t from = static_cast<size_t>(i / count) * static_cast<size_t>(dim) +

@@ -40,7 +40,7 @@ void for_rows(const NodeView& node, const NodeRun& run, Normalize normalize) {
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, shape.elements() / n, kPieceWork / 4 / n, [&](int32_t first, int32_t rows) {
+  for_pieces(*run.executor, shape.elements() / n, int64_t{4} * n, [&](int32_t first, int32_t rows) {
     const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * n;
     normalize(x + offset, y + offset, rows, n);
   });

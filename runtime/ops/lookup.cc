@@ -34,16 +34,15 @@ void run(const NodeView& node, const NodeRun& run) {
   const Shape shape = node.output().shape;
   if (has_one_table(node)) {
     const auto lookup = eltwise_s8_kernel(run.kernel).lookup;
-    for_pieces(*run.executor, shape.elements(), kPieceWork,
+    for_pieces(*run.executor, shape.elements(), 1,
                [&](int32_t first, int32_t count) { lookup(x + first, table, y + first, count); });
     return;
   }
   const int32_t channels = shape.back(0);
-  for_pieces(*run.executor, shape.elements() / channels, kPieceWork / channels,
-             [&](int32_t first, int32_t rows) {
-               const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
-               lookup_rows_s8(x + offset, table, y + offset, rows, channels);
-             });
+  for_pieces(*run.executor, shape.elements() / channels, channels, [&](int32_t first, int32_t rows) {
+    const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
+    lookup_rows_s8(x + offset, table, y + offset, rows, channels);
+  });
 }
 
 const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }

@@ -97,7 +97,7 @@ void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) 
   auto* const y = run.output<T>(node);
   const int32_t blocks = (r.channels + kChannels - 1) / kChannels;
   const int32_t block_work = taps_count(r.taps) * (r.channels < kChannels ? r.channels : kChannels);
-  for_pieces(*run.executor, r.outputs() * blocks, kPieceWork / block_work, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, r.outputs() * blocks, block_work, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) {
       const int32_t output = i / blocks, channel = i % blocks * kChannels;
       ptrdiff_t offset = channel;

@@ -43,7 +43,7 @@ template <typename T>
 void run_padding(const NodeView& node, const NodeRun& run, T value) {
   const Shape in = node.input(0).shape, out = node.output().shape;
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, out.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, out.elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = value;
   });
   int32_t x_steps[kMaxRank], y_steps[kMaxRank];

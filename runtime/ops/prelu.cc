@@ -21,11 +21,10 @@ void run(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<float>(node, 0);
   const auto* const slope = run.input<float>(node, 1);
   auto* const y = run.output<float>(node);
-  for_pieces(*run.executor, shape.elements() / channels, kPieceWork / channels,
-             [&](int32_t first, int32_t rows) {
-               const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
-               prelu_rows_f32(x + offset, slope, y + offset, rows, channels);
-             });
+  for_pieces(*run.executor, shape.elements() / channels, channels, [&](int32_t first, int32_t rows) {
+    const ptrdiff_t offset = static_cast<ptrdiff_t>(first) * channels;
+    prelu_rows_f32(x + offset, slope, y + offset, rows, channels);
+  });
 }
 
 double prelu_real(const NodeOptions&, double slope, double x) { return x > 0.0 ? x : slope * x; }

@@ -20,7 +20,7 @@ void run(const NodeView& node, const NodeRun& run) {
   const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<int8_t>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, node.output().shape.elements(), 1, [&](int32_t first, int32_t count) {
     quantize_f32_s8(x + first, out.scales[0], output, y + first, count);
   });
 }

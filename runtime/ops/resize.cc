@@ -129,7 +129,7 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
                   out_line = static_cast<ptrdiff_t>(out[2]) * out[3];
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, int64_t{out[0]} * oh, kPieceWork / 4 / out_line,
+  for_pieces(*run.executor, int64_t{out[0]} * oh, 4 * static_cast<int64_t>(out_line),
              [&](int32_t first, int32_t count) {
                for (int32_t i = first; i < first + count; ++i) {
                  const ResizeTap<Weight>& tap = rows[i % oh];

@@ -44,7 +44,7 @@ void for_each_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
-  for_pieces(*run.executor, static_cast<int32_t>(shape.elements()) / n, kPieceWork / 8 / n,
+  for_pieces(*run.executor, static_cast<int32_t>(shape.elements()) / n, int64_t{8} * n,
              [&](int32_t first, int32_t rows) {
                for (int32_t row = first; row < first + rows; ++row) {
                  const ptrdiff_t offset = static_cast<ptrdiff_t>(row) * n;

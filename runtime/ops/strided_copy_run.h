@@ -20,7 +20,7 @@ template <typename T>
 void run_strided_copy(const NodeRun& run, const StridedCopy& copy, const T* x, T* y) {
   int64_t elements = 1;
   for (int32_t i = 1; i < copy.rank; ++i) elements *= copy.dims[i];
-  for_pieces(*run.executor, copy.dims[0], kPieceWork / elements, [&](int32_t first, int32_t count) {
+  for_pieces(*run.executor, copy.dims[0], elements, [&](int32_t first, int32_t count) {
     if constexpr (sizeof(T) == 1) {
       strided_copy_8(copy, x, y, first, first + count);
     } else {

@@ -47,7 +47,7 @@ void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) 
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
   const int32_t slices = permutation.dims[0];
-  for_pieces(*run.executor, slices, kPieceWork / (in.elements() / slices),
+  for_pieces(*run.executor, slices, in.elements() / slices,
              [&](int32_t first, int32_t count) { permute(permutation, x, y, first, first + count); });
 }
 

@@ -40,10 +40,9 @@ void run(const NodeView& node, const NodeRun& run) {
   auto* const y = run.output<float>(node);
   const auto kernel = unary_f32_kernel(run.kernel).function;
   // An element costs some four times an addition.
-  for_pieces(*run.executor, node.output().shape.elements(), kPieceWork / 4,
-             [&](int32_t first, int32_t count) {
-               kernel({function, o.alpha, o.beta, x + first, y + first, count});
-             });
+  for_pieces(*run.executor, node.output().shape.elements(), 4, [&](int32_t first, int32_t count) {
+    kernel({function, o.alpha, o.beta, x + first, y + first, count});
+  });
 }
 
 const char* kernel_name(uint16_t kernel) { return unary_f32_kernel(kernel).name; }
