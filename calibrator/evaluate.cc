@@ -100,6 +100,22 @@ void give_exact_inputs(const Session& reference, const Session& test, int32_t n)
   }
 }
 
+// The pair that stands for an output of the test model; -1 where there is none.
+int32_t output_layer(const Model& test, int32_t tensor, Span<const LayerPair> pairs, OpList ops) {
+  const int32_t writer = find_writer(test, tensor);
+  const OpDef* const def = writer < 0 ? nullptr : find_op(ops, test, test.node(writer));
+  if (def != nullptr && def->quant.output == OutputRule::kFixed) tensor = test.node(writer).inputs[0];
+  // What only changes type or shape has no pair of its own: the layer before it stands for it.
+  for (int32_t steps = 0; steps < test.node_count(); ++steps) {
+    for (size_t i = pairs.size; i-- > 0;)
+      if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
+    const int32_t before = find_writer(test, tensor);
+    if (before < 0) break;
+    tensor = test.node(before).inputs[0];
+  }
+  return -1;
+}
+
 }  // namespace
 
 void compare_values(const float* exact, const TensorView& view, LayerReport& sums) {
@@ -153,20 +169,16 @@ void copy_inputs(const Session& reference, Session& test) {
     convert(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
 }
 
-int32_t output_layer(const Model& test, Span<const LayerPair> pairs, OpList ops) {
-  int32_t tensor = test.outputs()[0];
-  const int32_t writer = find_writer(test, tensor);
-  const OpDef* const def = writer < 0 ? nullptr : find_op(ops, test, test.node(writer));
-  if (def != nullptr && def->quant.output == OutputRule::kFixed) tensor = test.node(writer).inputs[0];
-  // What only changes type or shape has no pair of its own: the layer before it stands for it.
-  for (int32_t steps = 0; steps < test.node_count(); ++steps) {
-    for (size_t i = pairs.size; i-- > 0;)
-      if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
-    const int32_t before = find_writer(test, tensor);
-    if (before < 0) break;
-    tensor = test.node(before).inputs[0];
+Span<const int32_t> output_layers(const Model& test, Span<const LayerPair> pairs, OpList ops, Arena& arena) {
+  Array<int32_t> layers;
+  layers.reserve(arena, test.outputs().size);
+  for (const int32_t output : test.outputs()) {
+    const int32_t layer = output_layer(test, output, pairs, ops);
+    bool known = layer < 0;
+    for (const int32_t other : layers.span()) known = known || other == layer;
+    if (!known) layers.push(arena, layer);
   }
-  return -1;
+  return layers.span();
 }
 
 }  // namespace intaglio

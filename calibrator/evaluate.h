@@ -29,8 +29,22 @@ void compare_values(const float* exact, const TensorView& view, LayerReport& sum
 // int8.
 void copy_inputs(const Session& reference, Session& test);
 
-// The layer whose error is the model's: the last one, or what feeds it where that is a softmax (fixed
-// output). -1 where no output is paired.
-int32_t output_layer(const Model& test, Span<const LayerPair> pairs, OpList ops);
+// Those of the pairs whose errors are the model's, as indices, each once: of every output the layer that
+// makes it, or what feeds that where it is a softmax (fixed output).
+Span<const int32_t> output_layers(const Model& test, Span<const LayerPair> pairs, OpList ops, Arena& arena);
+
+// Of one output: sums of squares of the FP32 values and of the differences. Of several: their number, and the
+// sum of each one's noise over its signal, so that none counts for more because its values are larger.
+struct NetworkError {
+  double signal = 0.0, noise = 0.0;
+
+  double ratio() const { return signal > 0.0 ? noise / signal : (noise > 0.0 ? 1.0 : 0.0); }
+  bool worse_than(const NetworkError& other) const { return ratio() > other.ratio(); }
+  // Of a model of `outputs` outputs: one more of them.
+  void add(const NetworkError& output, size_t outputs) {
+    signal += outputs == 1 ? output.signal : 1.0;
+    noise += outputs == 1 ? output.noise : output.ratio();
+  }
+};
 
 }  // namespace intaglio

@@ -1,7 +1,5 @@
 #include "calibrator/network_error.h"
 
-#include "calibrator/evaluate.h"
-
 namespace intaglio {
 
 NetworkErrorMeter::NetworkErrorMeter(CalibratorMemory& memory, Arena& arena)
@@ -56,13 +54,9 @@ Error NetworkErrorMeter::add(Replay& samples, int32_t i) {
 }
 
 NetworkError NetworkErrorMeter::total() const {
-  if (outputs_.size == 1) return {outputs_[0].signal.value(), outputs_[0].noise.value()};
   NetworkError total;
-  for (const Output& output : outputs_) {
-    const double signal = output.signal.value(), noise = output.noise.value();
-    total.signal += 1.0;
-    total.noise += signal > 0.0 ? noise / signal : (noise > 0.0 ? 1.0 : 0.0);
-  }
+  for (const Output& output : outputs_)
+    total.add({output.signal.value(), output.noise.value()}, outputs_.size);
   return total;
 }
 

@@ -1,20 +1,12 @@
 // The error of the whole int8 model: its outputs beside those of the FP32 model, over samples.
 #pragma once
 
+#include "calibrator/evaluate.h"
 #include "calibrator/int8_model.h"
 #include "calibrator/order_free_sum.h"
 #include "calibrator/replay.h"
 
 namespace intaglio {
-
-// Of one output: sums of squares of the FP32 values and of the differences. Of several: their number, and the
-// sum of each one's noise over its signal, so that none counts for more because its values are larger.
-struct NetworkError {
-  double signal = 0.0, noise = 0.0;
-
-  double ratio() const { return signal > 0.0 ? noise / signal : (noise > 0.0 ? 1.0 : 0.0); }
-  bool worse_than(const NetworkError& other) const { return ratio() > other.ratio(); }
-};
 
 class NetworkErrorMeter {
  public:

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "calibrator/host/layer_cost.h"
 #include "cli/command.h"
-#include "cli/layer_cost.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
@@ -159,9 +159,9 @@ Command add_bench_command(CLI::App& parent) {
       ->type_name("N")
       ->capture_default_str();
   app->add_flag("--per-layer", arguments->per_layer, "a table of the layers");
-  app->add_flag(
-      "--json", arguments->json,
-      "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, layers: [{name, op, kernel, ms, macs}]}");
+  app->add_flag("--json", arguments->json,
+                "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, layers: [{name, op, "
+                "kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }
 

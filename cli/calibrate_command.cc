@@ -8,6 +8,7 @@
 #include "cli/calibration_samples.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
+#include "cli/float_search.h"
 #include "cli/layer_comparison.h"
 #include "cli/quantization_options.h"
 #include "cli/sample_checks.h"
@@ -24,6 +25,7 @@ struct CalibrateArguments {
   ExecutionOptions execution;
   std::string recover = "default";
   QuantizationArguments quantization;
+  FloatSearchArguments float_search;
   bool json = false;
   std::vector<std::string> words;  // the command line as it was given
 };
@@ -195,6 +197,14 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (!replay) return job.file.failure(replay.error());
     options.replay_bytes = std::min(*replay, kMaxReplayBytes);
   }
+  std::optional<FloatSearchResult> mixed;
+  if (arguments.float_search.asked()) {
+    const auto found =
+        search_float_layers(job.file, fp32, job.samples, arguments.float_search, options, job.progress);
+    if (!found) return found.failure();
+    mixed = *found;
+    options.float_nodes = {mixed->nodes.data(), mixed->nodes.size()};
+  }
   const bool wants_layers = !arguments.json || !arguments.report.empty();
   options.layer_report = wants_layers && !from_state;
   options.progress = {show_step, &job.progress};
@@ -233,7 +243,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (!compared) return compared.failure();
     comparison = std::move(*compared);
     layers = {comparison.layers.data(), comparison.layers.size()};
-    if (comparison.output >= 0) figures.sqnr = sqnr_db(layers[static_cast<size_t>(comparison.output)]);
+    if (!comparison.outputs.empty()) figures.sqnr = comparison.figures().sqnr;
   }
   if (!fp32_classes->empty()) {
     const auto classes = classes_of(job, fp32, *int8);
@@ -248,15 +258,18 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
       return Failure{step.message() + "; " + arguments.output + " is complete"};
   }
   if (arguments.json) {
-    print_json({{"images", figures.images},
-                {"seconds", figures.seconds},
-                {"sqnr_db", json_number(figures.sqnr)},
-                {"agreement", figures.agreement ? Json(*figures.agreement) : Json(nullptr)},
-                {"sha256", figures.sha256}});
+    Json json{{"images", figures.images},
+              {"seconds", figures.seconds},
+              {"sqnr_db", json_number(figures.sqnr)},
+              {"agreement", figures.agreement ? Json(*figures.agreement) : Json(nullptr)},
+              {"sha256", figures.sha256}};
+    if (mixed) json["mixed"] = json_of(arguments.float_search, *mixed);
+    print_json(json);
     return Done{};
   }
   print_layers(*written, layers, true);
   print_figures(figures, arguments.output, report);
+  if (mixed) print_float_search(arguments.float_search, *mixed);
   return Done{};
 }
 
@@ -292,6 +305,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   ProgressLine progress;
   CalibrationSamples kept(*samples, file->model());
   if (auto step = check_samples(kept, progress); !step) return step.failure();
+  if (arguments.float_search.asked())
+    if (auto step = kept.hold_out(); !step) return step.failure();
   return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32);
 }
 
@@ -324,8 +339,10 @@ Command add_calibrate_command(CLI::App& parent) {
                       recovery_names())
       ->type_name("LIST")
       ->capture_default_str();
+  add_float_search_options(*app, arguments->float_search);
   app->add_option("--state", arguments->state,
                   "what has been seen: read where the file exists, these samples added, written again")
+      ->excludes("--min-sqnr", "--max-drop")
       ->type_name("S.itgcal");
   app->add_option("--report", arguments->report,
                   "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")

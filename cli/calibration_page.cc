@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "calibrator/host/layer_cost.h"
 #include "cli/calibration_page_style.h"
 #include "cli/html_text.h"
 #include "cli/layer_advice.h"
 #include "cli/layer_comparison.h"
-#include "cli/layer_cost.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
 

@@ -16,9 +16,27 @@ CalibrationSamples::CalibrationSamples(const Samples& samples, const Model& mode
     : samples_(samples),
       input_(model.tensor(model.inputs()[0])),
       kept_most_(std::min(samples.count(), kMaxKeptBytes / input_.bytes())),
-      latest_(input_) {}
+      latest_(input_) {
+  for (size_t i = 0; i < samples.count(); ++i) taken_.push_back(i);
+}
 
-Outcome<Span<const uint8_t>> CalibrationSamples::get(size_t i) {
+Outcome<Done> CalibrationSamples::hold_out() {
+  constexpr size_t kFewest = 8, kEvery = 4;
+  if (taken_.size() < kFewest) return Done{};
+  std::vector<std::pair<Digest, size_t>> order;
+  for (const size_t i : taken_) {
+    const auto digest = samples_.digest(i);
+    if (!digest) return digest.failure();
+    order.emplace_back(*digest, i);
+  }
+  std::sort(order.begin(), order.end());
+  taken_.clear();
+  for (size_t rank = 0; rank < order.size(); ++rank)
+    (rank % kEvery == kEvery - 1 ? held_out_ : taken_).push_back(order[rank].second);
+  return Done{};
+}
+
+Outcome<Span<const uint8_t>> CalibrationSamples::fetch(size_t i) {
   while (i < kept_most_ && kept_.size() <= i) {
     SampleBuffer buffer(input_);
     if (auto loaded = samples_.load(kept_.size(), buffer.view()); !loaded) return loaded.failure();

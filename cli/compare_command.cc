@@ -71,13 +71,12 @@ double percent(size_t part, size_t whole) {
 }
 
 Json json_of(const Comparison& comparison, const Model& test, size_t count) {
-  const LayerReport* output =
-      comparison.output < 0 ? nullptr : &comparison.layers[static_cast<size_t>(comparison.output)];
+  const OutputFigures figures = comparison.figures();
   const auto agreement = comparison.agreement();
   Json json{{"count", count},
             {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
-            {"cosine", output == nullptr ? Json(nullptr) : json_number(cosine(*output))},
-            {"sqnr_db", output == nullptr ? Json(nullptr) : json_number(sqnr_db(*output))},
+            {"cosine", json_number(figures.cosine)},
+            {"sqnr_db", json_number(figures.sqnr)},
             {"layers", Json::array()}};
   for (const LayerReport& layer : comparison.layers) {
     json["layers"].push_back({{"name", test.tensor(layer.tensor).name},
@@ -92,10 +91,15 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
 void print_comparison(const Comparison& comparison, const Model& test, size_t count) {
   print_layers(test, {comparison.layers.data(), comparison.layers.size()}, true);
   print("\n  %zu samples\n", count);
-  if (comparison.output >= 0) {
-    const LayerReport& output = comparison.layers[static_cast<size_t>(comparison.output)];
-    print("  output (%s): SQNR %s dB, cosine %s\n", safe(test.tensor(output.tensor).name).c_str(),
-          decimal(sqnr_db(output), 2).c_str(), decimal(cosine(output), 6).c_str());
+  for (const int32_t output : comparison.outputs) {
+    const LayerReport& layer = comparison.layers[static_cast<size_t>(output)];
+    print("  output (%s): SQNR %s dB, cosine %s\n", safe(test.tensor(layer.tensor).name).c_str(),
+          decimal(sqnr_db(layer), 2).c_str(), decimal(cosine(layer), 6).c_str());
+  }
+  if (comparison.outputs.size() > 1) {
+    const OutputFigures figures = comparison.figures();
+    print("  all outputs: SQNR %s dB, cosine %s\n", decimal(figures.sqnr, 2).c_str(),
+          decimal(figures.cosine, 6).c_str());
   }
   if (const auto agreement = comparison.agreement()) print("  agreement: %.4f\n", *agreement);
 }

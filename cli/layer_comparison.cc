@@ -51,6 +51,19 @@ double cosine(const LayerReport& layer) {
   return product > 0 ? layer.dot / product : kNothing;
 }
 
+OutputFigures output_figures(Span<const LayerReport> layers, Span<const int32_t> outputs) {
+  if (outputs.empty()) return {kNothing, kNothing};
+  NetworkError error;
+  OutputFigures figures;
+  for (const int32_t output : outputs) {
+    const LayerReport& layer = layers[static_cast<size_t>(output)];
+    error.add({layer.signal, layer.noise}, outputs.size);
+    figures.cosine += cosine(layer) / static_cast<double>(outputs.size);
+  }
+  figures.sqnr = sqnr_db(error.signal, error.noise);
+  return figures;
+}
+
 std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   if (a.empty() || a.size() != b.size()) return std::nullopt;
   size_t equal = 0;
@@ -71,7 +84,8 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   const Span<const LayerPair> pairs = pair_layers(reference_model, test_model, memory.arena());
   Comparison result;
   result.layers.resize(pairs.size);
-  result.output = output_layer(test_model, pairs, all_ops());
+  const Span<const int32_t> outputs = output_layers(test_model, pairs, all_ops(), memory.arena());
+  result.outputs.assign(outputs.begin(), outputs.end());
   const Span<LayerReport> layers{result.layers.data(), result.layers.size()};
   const bool classes = gives_classes(reference_model) && gives_classes(test_model) &&
                        reference_model.tensor(reference_model.outputs()[0]).shape.elements() ==

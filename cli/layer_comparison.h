@@ -16,11 +16,21 @@ double sqnr_db(const LayerReport& layer);
 double sqnr_alone_db(const LayerReport& layer);
 double cosine(const LayerReport& layer);
 
+// A model by the layers whose errors are its own: those that make its outputs, before a final softmax.
+struct OutputFigures {
+  double sqnr = 0.0,
+         cosine = 0.0;  // of several outputs the mean of their noise over signal, and of the cosines
+};
+OutputFigures output_figures(Span<const LayerReport> layers, Span<const int32_t> outputs);
+
 struct Comparison {
-  std::vector<LayerReport> layers;                       // clipped: mean over the samples
-  int32_t output = -1;                                   // the layer before a final softmax; -1: not paired
+  std::vector<LayerReport> layers;  // clipped: mean over the samples
+  std::vector<int32_t> outputs;     // layers that make the outputs; empty: none is paired
   std::vector<int32_t> reference_classes, test_classes;  // a sample; empty where an output is not classes
   std::optional<double> agreement() const;
+  OutputFigures figures() const {
+    return output_figures({layers.data(), layers.size()}, {outputs.data(), outputs.size()});
+  }
 };
 
 // `alone` also measures each layer with exact inputs, at twice the time.

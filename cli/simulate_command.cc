@@ -71,10 +71,10 @@ class Simulation {
   size_t size() const { return pairs_.size; }
   const LayerPair& pair(size_t i) const { return pairs_[i]; }
   const LayerReport& layer(size_t i) const { return layers_[i]; }
-  // dB of the layer before a final softmax.
-  double output_sqnr() const {
-    const int32_t output = output_layer(simulator_.model(), pairs_, all_ops());
-    return output < 0 ? sqnr_db(0, 0) : sqnr_db(layers_[static_cast<size_t>(output)]);
+  // dB before a final softmax.
+  double output_sqnr() {
+    const Span<const int32_t> outputs = output_layers(simulator_.model(), pairs_, all_ops(), memory_.arena());
+    return output_figures({layers_.data(), layers_.size()}, outputs).sqnr;
   }
 
  private:

@@ -1,6 +1,6 @@
-#include "cli/layer_cost.h"
+#include "calibrator/host/layer_cost.h"
 
-namespace intaglio::cli {
+namespace intaglio {
 
 int64_t macs_of(const Model& model, const NodeInfo& node) {
   if (node.op != Op::kConv2d && node.op != Op::kDepthwiseConv2d && node.op != Op::kFullyConnected) return 0;
@@ -8,4 +8,4 @@ int64_t macs_of(const Model& model, const NodeInfo& node) {
   return output.elements() / output.back(0) * weights.elements();
 }
 
-}  // namespace intaglio::cli
+}  // namespace intaglio

@@ -3,9 +3,9 @@
 
 #include "intaglio/model.h"
 
-namespace intaglio::cli {
+namespace intaglio {
 
 // Multiply-and-adds of convolutions and fully connected layers; 0 for the others.
 int64_t macs_of(const Model& model, const NodeInfo& node);
 
-}  // namespace intaglio::cli
+}  // namespace intaglio

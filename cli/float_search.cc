@@ -1,0 +1,346 @@
+#include "cli/float_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "calibrator/evaluate.h"
+#include "calibrator/host/float_layers.h"
+#include "calibrator/host/labels.h"
+#include "cli/class_scores.h"
+#include "cli/layer_comparison.h"
+
+namespace intaglio::cli {
+namespace {
+
+// Samples by which layers are ranked; each takes the time of as many FP32 runs as the model has layers.
+constexpr size_t kRanking = 8;
+
+class FloatSearch {
+ public:
+  FloatSearch(const LoadedModel& file, LoadedSession& fp32, CalibrationSamples& samples,
+              const FloatSearchArguments& arguments, const CalibratorOptions& options, ProgressLine& progress)
+      : file_(file),
+        fp32_(fp32),
+        samples_(samples),
+        arguments_(arguments),
+        options_(options),
+        progress_(progress) {
+    options_.layer_report = false;
+    result_.held_out = samples.held_out_count() > 0;
+    result_.judges = result_.held_out ? samples.held_out_count() : samples.count();
+    result_.nodes.assign(options.float_nodes.begin(), options.float_nodes.end());
+  }
+
+  Outcome<FloatSearchResult> run() {
+    if (auto step = read_labels(); !step) return step.failure();
+    const auto first = attempt(result_.nodes);
+    if (!first) return first.failure();
+    result_.before = result_.after = first->judgement;
+    result_.bytes_before = result_.bytes_after = first->bytes.size();
+    if (holds(first->judgement)) return result_;
+    if (auto step = rank(first->bytes); !step) return step.failure();
+    return search();
+  }
+
+ private:
+  struct Attempt {
+    FileBytes bytes;  // the int8 model
+    Judgement judgement;
+  };
+  const Model& model() const { return file_.model(); }
+  bool holds(const Judgement& judgement) const {
+    return (!arguments_.min_sqnr || judgement.sqnr >= *arguments_.min_sqnr) &&
+           (!arguments_.max_drop || judgement.drop <= *arguments_.max_drop);
+  }
+  const std::string& judge_name(size_t i) const {
+    return result_.held_out ? samples_.held_out_name(i) : samples_.name(i);
+  }
+  Outcome<Span<const uint8_t>> judge_sample(size_t i) {
+    return result_.held_out ? samples_.get_held_out(i) : samples_.get(i);
+  }
+
+  Outcome<Done> read_labels() {
+    if (!arguments_.max_drop) return Done{};
+    if (!gives_classes(model()))
+      return Failure{file_.path() +
+                     ": its output holds no scores of classes, which --max-drop needs; ask for " +
+                     "--min-sqnr"};
+    const auto labels = Labels::read(arguments_.labels);
+    if (!labels) return labels.failure();
+    for (size_t i = 0; i < result_.judges; ++i) {
+      const auto label = labels->of(judge_name(i));
+      if (!label) return label.failure();
+      labels_.push_back(*label);
+    }
+    return Done{};
+  }
+
+  // A calibration with these nodes in FP32, judged.
+  Outcome<Attempt> attempt(const std::vector<int32_t>& nodes) {
+    CalibratorOptions options = options_;
+    options.float_nodes = {nodes.data(), nodes.size()};
+    const auto needs = Calibrator::measure(model(), options);
+    if (!needs) return file_.failure(needs.error());
+    FileBytes memory(needs->total());
+    auto calibrator = Calibrator::create(model(), {memory.data(), memory.size()}, options);
+    if (!calibrator) return file_.failure(calibrator.error());
+    for (size_t i = 0; i < samples_.count(); ++i) {
+      progress_.show("calibrating", i, samples_.count());
+      const auto bytes = samples_.get(i);
+      if (!bytes) return bytes.failure();
+      if (const Error error = calibrator->add({&*bytes, 1}); !error.ok())
+        return Failure{"sample " + samples_.name(i) + ": " + error_text(error, &model())};
+    }
+    const SampleSource source = samples_.source();
+    if (const Error error = calibrator->finish({}, &source); !error.ok()) return file_.failure(error);
+    const Span<const uint8_t> written = calibrator->report().bytes;
+    Attempt made{FileBytes(written.size), {}};
+    memcpy(made.bytes.data(), written.data, written.size);
+    const auto judgement = judge(made.bytes);
+    if (!judgement) return judgement.failure();
+    made.judgement = *judgement;
+    return made;
+  }
+
+  Outcome<Judgement> judge(const FileBytes& bytes) {
+    const auto int8_model = Model::open(bytes.span());
+    if (!int8_model) return Failure{"the int8 model does not open: " + error_text(int8_model.error())};
+    SessionOptions execution;
+    execution.isa = options_.isa;
+    execution.executor = options_.executor;
+    auto int8 = LoadedSession::create(*int8_model, execution);
+    if (!int8) return Failure{"the int8 model does not run: " + error_text(int8.error(), &*int8_model)};
+    HostArena arena;
+    const Span<const LayerPair> all = pair_layers(model(), *int8_model, arena.arena());
+    std::vector<LayerPair> pairs;
+    for (const int32_t output : output_layers(*int8_model, all, all_ops(), arena.arena()))
+      pairs.push_back(all[static_cast<size_t>(output)]);
+    std::sort(pairs.begin(), pairs.end(),
+              [](const LayerPair& a, const LayerPair& b) { return a.node < b.node; });
+    std::vector<LayerReport> reports(pairs.size());
+    std::vector<int32_t> outputs(pairs.size());
+    std::iota(outputs.begin(), outputs.end(), 0);
+    size_t right = 0, exact_right = 0;
+    for (size_t i = 0; i < result_.judges; ++i) {
+      progress_.show("judging", i, result_.judges);
+      const auto sample = judge_sample(i);
+      if (!sample) return sample.failure();
+      memcpy(fp32_->input().data, sample->data, sample->size);
+      copy_inputs(*fp32_, **int8);
+      compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
+      if (labels_.empty()) continue;
+      exact_right += best_class(real_values(fp32_->output())) == labels_[i] ? 1 : 0;
+      right += best_class(real_values((*int8)->output())) == labels_[i] ? 1 : 0;
+    }
+    progress_.clear();
+    Judgement judgement;
+    judgement.sqnr = output_figures({reports.data(), reports.size()}, {outputs.data(), outputs.size()}).sqnr;
+    const auto count = static_cast<double>(result_.judges);
+    judgement.top1 = 100 * static_cast<double>(right) / count;
+    judgement.drop = 100 * static_cast<double>(exact_right) / count - judgement.top1;
+    return judgement;
+  }
+
+  Outcome<Done> rank(const FileBytes& bytes) {
+    const auto int8 = Model::open(bytes.span());
+    if (!int8) return Failure{"the int8 model does not open: " + error_text(int8.error())};
+    SessionOptions execution;
+    execution.isa = options_.isa;
+    execution.executor = options_.executor;
+    const auto meter = SensitivityMeter::create(model(), *int8, execution);
+    if (!meter) return meter.failure();
+    const size_t count = std::min(samples_.count(), kRanking);
+    for (size_t i = 0; i < count; ++i) {
+      progress_.show("measuring what each layer costs", i, count);
+      const auto sample = samples_.get(i);
+      if (!sample) return sample.failure();
+      (*meter)->add({&*sample, 1});
+    }
+    progress_.clear();
+    layers_ = std::make_unique<FloatLayers>((*meter)->layers(), (*meter)->input_error());
+    result_.layer_count = layers_->layers().size();
+    return Done{};
+  }
+
+  std::vector<int32_t> nodes_of(const std::vector<bool>& is_float) const {
+    std::vector<int32_t> nodes(options_.float_nodes.begin(), options_.float_nodes.end());
+    const auto& all = layers_->layers();
+    for (size_t i = 0; i < is_float.size(); ++i)
+      if (is_float[i] && !all[i].is_float)
+        nodes.insert(nodes.end(), all[i].nodes.begin(), all[i].nodes.end());
+    return nodes;
+  }
+
+  // The errors of the layers add up to more or less than what is measured, so that the wanted sum is found by
+  // calibrating. The cheapest model for which what was asked for holds is taken.
+  Outcome<FloatSearchResult> search() {
+    constexpr int kMostAttempts = 8;
+    constexpr double kStep = 0.5, kCloseEnough = 1.1;
+    const double sum = layers_->error(layers_->floats_at_first());
+    const double measured = std::pow(10.0, -result_.before.sqnr / 10);
+    double fails = sum, good = 0.0;  // sums of errors; 0: none known
+    double wanted =
+        arguments_.min_sqnr ? sum * std::pow(10.0, -*arguments_.min_sqnr / 10) / measured : sum * kStep;
+    std::vector<std::vector<bool>> tried;
+    for (int count = 0; count < kMostAttempts; ++count) {
+      // Of two goals the one may say nothing of the other.
+      wanted = std::min(wanted, fails / kCloseEnough);
+      const std::vector<bool> is_float = layers_->choose(wanted);
+      if (std::find(tried.begin(), tried.end(), is_float) != tried.end()) {
+        if (good > 0.0 || is_float_but_one(is_float)) break;
+        fails = wanted;
+        wanted *= kStep;
+        continue;
+      }
+      tried.push_back(is_float);
+      const auto made = attempt(nodes_of(is_float));
+      if (!made) return made.failure();
+      if (holds(made->judgement)) {
+        good = wanted;
+        take(is_float, *made);
+      } else {
+        fails = wanted;
+      }
+      if (good > 0.0 && fails < kCloseEnough * good) break;
+      wanted = good > 0.0 ? std::sqrt(good * fails) : wanted * next_step(made->judgement, kStep);
+    }
+    if (good > 0.0) return result_;
+    return last_resort(tried);
+  }
+
+  static bool is_float_but_one(const std::vector<bool>& is_float) {
+    return std::count(is_float.begin(), is_float.end(), false) == 1;
+  }
+
+  // With one layer with weights in int8, those that should add least.
+  Outcome<FloatSearchResult> last_resort(const std::vector<std::vector<bool>>& tried) {
+    constexpr size_t kMost = 4;
+    std::vector<std::vector<bool>> left = layers_->all_but_one();
+    left.resize(std::min(left.size(), kMost));
+    std::optional<Judgement> best;
+    for (const std::vector<bool>& is_float : left) {
+      if (best && std::find(tried.begin(), tried.end(), is_float) != tried.end()) continue;
+      const auto made = attempt(nodes_of(is_float));
+      if (!made) return made.failure();
+      if (holds(made->judgement)) {
+        take(is_float, *made);
+        return result_;
+      }
+      const auto worse = [this](const Judgement& a, const Judgement& b) {
+        return arguments_.min_sqnr ? a.sqnr < b.sqnr : a.drop > b.drop;
+      };
+      if (!best || worse(*best, made->judgement)) best = made->judgement;
+    }
+    return Failure{
+        file_.path() + ": " + wish() + " cannot be reached while a layer with weights is int8: with " +
+        (best ? std::to_string(result_.layer_count - 1) + " of " + std::to_string(result_.layer_count) +
+                    " layers in FP32 " +
+                    (arguments_.min_sqnr ? "the SQNR is " + decimal(best->sqnr, 2) + " dB at best"
+                                         : "top1 falls by " + decimal(best->drop, 2) + " points at best")
+              : "none in int8 nothing is left to quantize") +
+        "; ask for less, or deploy the FP32 model. Nothing was written"};
+  }
+
+  // By how much less error to ask for where this was not enough.
+  double next_step(const Judgement& judgement, double step) const {
+    if (!arguments_.min_sqnr || judgement.sqnr >= *arguments_.min_sqnr) return step;
+    return std::pow(10.0, (judgement.sqnr - *arguments_.min_sqnr - 0.1) / 10);
+  }
+
+  std::string wish() const {
+    std::string text;
+    if (arguments_.min_sqnr) text = "--min-sqnr " + decimal(*arguments_.min_sqnr, 2);
+    if (arguments_.max_drop)
+      text += (text.empty() ? "" : " with ") + ("--max-drop " + decimal(*arguments_.max_drop, 2));
+    return text;
+  }
+
+  void take(const std::vector<bool>& is_float, const Attempt& made) {
+    const double cost = layers_->cost(is_float).total();
+    if (!result_.layers.empty() && cost >= cost_) return;
+    cost_ = cost;
+    result_.nodes = nodes_of(is_float);
+    result_.layers.clear();
+    for (size_t i = 0; i < is_float.size(); ++i)
+      if (is_float[i])
+        result_.layers.push_back(
+            model().tensor(model().node(layers_->layers()[i].nodes.back()).outputs[0]).name);
+    result_.after = made.judgement;
+    result_.bytes_after = made.bytes.size();
+    result_.time = (1 + layers_->cost(is_float).time) / (1 + layers_->cost(layers_->floats_at_first()).time);
+  }
+
+  const LoadedModel& file_;
+  LoadedSession& fp32_;
+  CalibrationSamples& samples_;
+  const FloatSearchArguments& arguments_;
+  CalibratorOptions options_;
+  ProgressLine& progress_;
+  std::vector<int32_t> labels_;  // of the samples that judge
+  std::unique_ptr<FloatLayers> layers_;
+  double cost_ = 0.0;  // of the result
+  FloatSearchResult result_;
+};
+
+}  // namespace
+
+void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
+  app.add_option(
+         "--min-sqnr", arguments.min_sqnr,
+         "keep the layers in FP32 that it takes for an output SQNR of DB, those that gain most for what they "
+         "cost; judged on every fourth sample, which then calibrates nothing")
+      ->type_name("DB");
+  auto* const labels =
+      app.add_option("--labels", arguments.labels, "the classes of the samples, for --max-drop")
+          ->type_name("LABELS.txt");
+  app.add_option("--max-drop", arguments.max_drop,
+                 "the same, until top1 falls by no more than POINTS (100 are all samples)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(labels)
+      ->type_name("POINTS");
+}
+
+Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSession& fp32,
+                                               CalibrationSamples& samples,
+                                               const FloatSearchArguments& arguments,
+                                               const CalibratorOptions& options, ProgressLine& progress) {
+  return FloatSearch(file, fp32, samples, arguments, options, progress).run();
+}
+
+void print_float_search(const FloatSearchArguments& arguments, const FloatSearchResult& result) {
+  print("  mixed precision, judged on %zu samples%s: SQNR %s dB before, %s dB after", result.judges,
+        result.held_out ? " that were held out" : "", decimal(result.before.sqnr, 2).c_str(),
+        decimal(result.after.sqnr, 2).c_str());
+  if (arguments.max_drop)
+    print("; top1 falls by %s points before, %s after", decimal(result.before.drop, 2).c_str(),
+          decimal(result.after.drop, 2).c_str());
+  if (result.layers.empty()) {
+    print("; no layer has to stay in FP32\n");
+    return;
+  }
+  print("\n    %zu of %zu layers in FP32:", result.layers.size(), result.layer_count);
+  for (const std::string& name : result.layers) print(" %s", safe(name).c_str());
+  print(
+      "\n    for %s times the time (estimated) and %s times the bytes\n", decimal(result.time, 2).c_str(),
+      decimal(static_cast<double>(result.bytes_after) / static_cast<double>(result.bytes_before), 2).c_str());
+}
+
+Json json_of(const FloatSearchArguments& arguments, const FloatSearchResult& result) {
+  Json json{{"judged", result.judges},
+            {"held_out", result.held_out},
+            {"sqnr_db_before", json_number(result.before.sqnr)},
+            {"sqnr_db_after", json_number(result.after.sqnr)},
+            {"float_layers", result.layers},
+            {"time", result.time},
+            {"bytes_before", result.bytes_before},
+            {"bytes_after", result.bytes_after}};
+  if (arguments.max_drop) {
+    json["drop_before"] = result.before.drop;
+    json["drop_after"] = result.after.drop;
+  }
+  return json;
+}
+
+}  // namespace intaglio::cli

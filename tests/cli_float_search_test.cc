@@ -1,0 +1,83 @@
+// calibrate --min-sqnr and --max-drop: FP32 where int8 costs too much, on the demo's network.
+#include <filesystem>
+
+#include "tests/support/run_cli.h"
+
+using namespace intaglio::test;
+
+namespace {
+
+const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
+const std::string kCalibrate = "calibrate %/net.itg --images @/calibration -o %/int8.itg";
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("the output SQNR that is asked for, on samples that calibrated nothing, by few layers in FP32") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  const auto plain = folder.json(kCalibrate + " --min-sqnr 20 --json");
+  CHECK(plain["images"] == 12);  // every fourth of 16 is held out
+  CHECK(plain["mixed"]["judged"] == 4);
+  CHECK(plain["mixed"]["held_out"] == true);
+  CHECK(plain["mixed"]["float_layers"].empty());
+  const double before = plain["mixed"]["sqnr_db_before"];
+  CHECK(plain["mixed"]["sqnr_db_after"] == before);
+
+  const double wanted = before + 2;
+  const auto some = folder.json(kCalibrate + " --json --min-sqnr " + std::to_string(wanted));
+  CHECK(some["mixed"]["sqnr_db_before"] == before);
+  CHECK(some["mixed"]["sqnr_db_after"].get<double>() >= wanted);
+  const size_t layers = some["mixed"]["float_layers"].size();
+  CHECK(layers > 0);
+  CHECK(layers < 10);
+  CHECK(some["mixed"]["bytes_after"] == std::filesystem::file_size(folder / "int8.itg"));
+  CHECK(some["mixed"]["bytes_after"] > some["mixed"]["bytes_before"]);
+  CHECK(some["mixed"]["time"].get<double>() > 1.0);
+  // The file is one calibrated with those layers named, and with no borders between neighbours.
+  std::string names;
+  for (const auto& name : some["mixed"]["float_layers"])
+    names += (names.empty() ? "" : ",") + name.get<std::string>();
+  const std::string ops = folder.good("inspect %/int8.itg --ops").out;
+  CHECK(count_of(ops, "Dequantize") <= layers);
+  CHECK(count_of(ops, "Dequantize") > 0);
+
+  const auto again = folder.json(kCalibrate + " --json --threads 2 --min-sqnr " + std::to_string(wanted));
+  CHECK(again["sha256"] == some["sha256"]);
+  const auto more = folder.json(kCalibrate + " --json --min-sqnr " + std::to_string(before + 5));
+  CHECK(more["mixed"]["time"].get<double>() >= some["mixed"]["time"].get<double>());
+  const std::string told = folder.good(kCalibrate + " --min-sqnr " + std::to_string(wanted)).out;
+  for (const char* const part : {"mixed precision", "held out", "layers in FP32:", "times the bytes"})
+    CHECK(holds(told, part));
+}
+
+TEST_CASE("the loss of right answers that is allowed") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  // Weights of two bits make the network guess.
+  const std::string coarse =
+      kCalibrate + " --recover none --set weights:bits=2 --labels @/calibration_labels.txt --json";
+  const auto loose = folder.json(coarse + " --max-drop 100");
+  CHECK(loose["mixed"]["float_layers"].empty());
+  CHECK(loose["mixed"]["drop_before"].get<double>() > 0.0);
+  const auto tight = folder.json(coarse + " --max-drop 0");
+  CHECK(tight["mixed"]["drop_before"] == loose["mixed"]["drop_before"]);
+  CHECK(tight["mixed"]["drop_after"].get<double>() <= 0.0);
+  CHECK_FALSE(tight["mixed"]["float_layers"].empty());
+}
+
+TEST_CASE("what cannot be reached is refused, and nothing is written") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.bad(kCalibrate + " --min-sqnr 150", "cannot be reached");
+  CHECK_FALSE(std::filesystem::exists(folder / "int8.itg"));
+  folder.bad(kCalibrate + " --max-drop 1 --labels %/none.txt", "none.txt");
+  CHECK(folder.run(kCalibrate + " --max-drop 1").code != 0);  // without labels
+  CHECK(folder.run(kCalibrate + " --min-sqnr 20 --state %/s.itgcal").code != 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "int8.itg"));
+}
