@@ -116,6 +116,19 @@ itg_error itg_calibrator_merge(itg_calibrator* calibrator, itg_bytes state) {
   return to_c(in(calibrator).merge(intaglio::from_c(state)));
 }
 
+void itg_calibrator_statistics(const itg_calibrator* calibrator, int32_t tensor,
+                               itg_tensor_statistics* statistics) {
+  const TensorStatistics seen = in(calibrator).statistics(tensor);
+  itg_tensor_statistics result{};
+  result.min = seen.min;
+  result.max = seen.max;
+  result.start = seen.start;
+  result.width = seen.width;
+  for (size_t i = 0; i < 2; ++i) result.counts[i] = seen.counts[i].data;
+  result.bins = seen.counts[0].size;
+  give(statistics, result);
+}
+
 itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink* sink,
                                 const itg_sample_source* source) {
   const ModelSink to = {write_to_sink, const_cast<itg_model_sink*>(sink)};

@@ -73,6 +73,7 @@ inline Executor from_c(const itg_executor& executor) {
   result.context = executor.context;
   result.width = executor.width;
   result.parallel_for = executor.parallel_for;
+  result.region = reinterpret_cast<Executor::Region>(executor.region);
   return result;
 }
 

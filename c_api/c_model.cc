@@ -122,6 +122,15 @@ void itg_model_state(const itg_model* model, int32_t index, itg_state* state) {
   give(state, result);
 }
 
+void itg_model_pack(const itg_model* model, int32_t node, itg_pack* pack) {
+  const PackInfo info = model_in(model).pack(node);
+  itg_pack result{};
+  result.kernel = info.kernel;
+  result.layout = info.layout;
+  result.data = to_c(info.data);
+  give(pack, result);
+}
+
 void itg_model_calibration(const itg_model* model, itg_calibration_info* info) {
   const CalibrationInfo calibration = model_in(model).calibration();
   itg_calibration_info result{};

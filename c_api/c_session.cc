@@ -34,8 +34,8 @@ itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg
                               bool for_this_cpu, itg_session_needs* needs) {
   const Result<SessionNeeds> found = Session::measure(
       model_in(model), intaglio::from_c(ops), from_c(take(options, itg_session_options_init)), for_this_cpu);
-  *needs = {found->persistent_bytes, found->activation_bytes, found->scratch_bytes,
-            found ? found->total() : 0};
+  *needs = {found->persistent_bytes,    found->activation_bytes, found->scratch_bytes,
+            found ? found->total() : 0, found->packed_bytes,     found->in_place_bytes};
   return to_c(found.error());
 }
 

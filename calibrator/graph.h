@@ -21,6 +21,12 @@ struct GraphNormStatistics {
   Span<const float> mean, deviation;
 };
 
+struct GraphPack {
+  int32_t node = -1;
+  const char* kernel = "";
+  Span<const uint8_t> data;
+};
+
 struct Graph {
   Array<TensorInfo> tensors;
   Array<GraphNode> nodes;  // in an order in which every tensor is written before it is read
@@ -29,6 +35,7 @@ struct Graph {
   Array<ImageInput> images;
   Array<GraphNormStatistics> norm_statistics;
   CalibrationInfo calibration;
+  Array<GraphPack> packs;  // of the nodes as they stand, ascending
 
   // The activation plan, from plan_memory(); one offset a tensor.
   Span<uint32_t> offsets;

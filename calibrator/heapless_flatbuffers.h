@@ -11,6 +11,8 @@
 #define FLATBUFFERS_ALLOCATOR_H_
 #define FLATBUFFERS_DEFAULT_ALLOCATOR_H_
 
+#define FLATBUFFERS_MAX_ALIGNMENT 64  // packed weights start at a multiple of it
+
 #undef flatbuffers
 #define flatbuffers itg_heapless_flatbuffers
 #include <flatbuffers/base.h>

@@ -33,6 +33,7 @@ class Writer {
     const auto plan = write_plan();
     const auto calibration = write_calibration();
     const auto statistics = write_statistics();
+    const auto packs = write_packs();
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
 
     schema::ModelBuilder model(builder_);
@@ -51,6 +52,7 @@ class Writer {
     model.add_plan(plan);
     if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
     if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
+    if (!graph_.packs.empty()) model.add_packs(packs);
     const auto root = model.Finish();
     builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
     schema::FinishModelBuffer(builder_, root);
@@ -233,6 +235,18 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
+  Offset<flatbuffers::Vector<Offset<schema::PackedWeights>>> write_packs() {
+    const Span<Offset<schema::PackedWeights>> list =
+        arena_.make<Offset<schema::PackedWeights>>(graph_.packs.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const GraphPack& pack = graph_.packs[i];
+      const auto kernel = builder_.CreateString(pack.kernel);
+      builder_.ForceVectorAlignment(pack.data.size, 1, kMemoryAlignment);
+      list[i] = schema::CreatePackedWeights(builder_, pack.node, kernel, kPackLayout, vector(pack.data));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
   const Graph& graph_;
   Arena& arena_;
   flatbuffers::Allocator allocator_;
@@ -243,6 +257,8 @@ class Writer {
   size_t count_ = 0;
   int32_t state_buffer_ = 0;
 };
+
+size_t alignment_of(const Graph& graph) { return graph.packs.empty() ? kModelAlignment : kMemoryAlignment; }
 
 size_t file_bound(const Graph& graph) {
   constexpr size_t kTensorBytes = 160, kNodeBytes = 448, kModelBytes = 1024, kVectorBytes = 32;
@@ -258,16 +274,17 @@ size_t file_bound(const Graph& graph) {
   for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
   for (const GraphNormStatistics& entry : graph.norm_statistics)
     bytes += kTensorBytes + 4 * (entry.mean.size + entry.deviation.size);
+  for (const GraphPack& pack : graph.packs) bytes += kTensorBytes + strlen(pack.kernel) + pack.data.size;
   bytes += kVectorBytes * 4 + 4 * (graph.inputs.size() + graph.outputs.size());
-  return (bytes + kModelAlignment - 1) / kModelAlignment * kModelAlignment;
+  return (bytes + alignment_of(graph) - 1) / alignment_of(graph) * alignment_of(graph);
 }
 
 // Lists that the writer keeps beside the file while it writes.
 size_t list_bound(const Graph& graph) {
   constexpr size_t kSlack = 16;
-  size_t bytes =
-      8 * kSlack + 24 * graph.tensors.size() +
-      8 * (graph.nodes.size() + graph.states.size() + graph.images.size() + graph.norm_statistics.size());
+  size_t bytes = 8 * kSlack + 24 * graph.tensors.size() +
+                 8 * (graph.nodes.size() + graph.states.size() + graph.images.size() +
+                      graph.norm_statistics.size() + graph.packs.size());
   for (const GraphNode& node : graph.nodes) bytes += 2 * kSlack + 4 * (node.inputs.size + node.outputs.size);
   return bytes + 2 * kSlack + 4 * (graph.inputs.size() + graph.outputs.size());
 }
@@ -311,7 +328,7 @@ size_t write_bound(const Graph& graph) { return file_bound(graph) + list_bound(g
 
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
   const size_t bound = file_bound(graph);
-  auto* const place = static_cast<uint8_t*>(arena.allocate(bound, kModelAlignment));
+  auto* const place = static_cast<uint8_t*>(arena.allocate(bound, alignment_of(graph)));
   if (place == nullptr)
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
                  static_cast<int64_t>(bound)};

@@ -118,6 +118,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
   auto loaded = LoadedSession::create(*file, *options);
   if (!loaded) return loaded.failure();
   const double load_ms = now_ms() - opened;
+  const auto needs = Session::measure(file->model(), all_ops(), *options);
   Session& session = **loaded;
   const std::vector<double> times = time_runs(session, arguments.repeats);
   std::vector<double> layers;
@@ -128,6 +129,8 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
                 {"min_ms", times.front()},
                 {"median_ms", median_of(times)},
                 {"load_ms", load_ms},
+                {"packed_bytes", needs->packed_bytes},
+                {"in_place_bytes", needs->in_place_bytes},
                 {"layers", json_of_layers(session, layers)}});
     return Done{};
   }
@@ -142,6 +145,9 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
         decimal(median_of(times), 4).c_str(), arguments.repeats, isa_in_use(session),
         arguments.execution.threads, arguments.execution.threads == 1 ? "thread" : "threads",
         grouped(static_cast<uint64_t>(macs)).c_str());
+  print("  loaded in %s ms; %s bytes of weights packed then, %s used packed from the file\n",
+        decimal(load_ms, 2).c_str(), grouped(needs->packed_bytes).c_str(),
+        grouped(needs->in_place_bytes).c_str());
   return Done{};
 }
 
@@ -160,8 +166,8 @@ Command add_bench_command(CLI::App& parent) {
       ->capture_default_str();
   app->add_flag("--per-layer", arguments->per_layer, "a table of the layers");
   app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, layers: [{name, op, "
-                "kernel, ms, macs}]}");
+                "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
+                "in_place_bytes, layers: [{name, op, kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }
 

@@ -217,7 +217,7 @@ std::string program_parts(const ExportedModel& e) {
       "  itg_error error = itg_model_open(model, %s_model_data, %s_MODEL_BYTES, nullptr);\n"
       "  if (error.status != ITG_kOk) return error;\n"
       "  const itg_session_needs needs = {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, "
-      "%s_MEMORY_BYTES};\n"
+      "%s_MEMORY_BYTES, 0, 0};\n"
       "  const itg_session_memory parts = itg_session_split({static_cast<uint8_t*>(memory), "
       "%s_MEMORY_BYTES}, &needs);\n"
       "  const itg_session_options options = target_options();\n"

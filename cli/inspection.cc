@@ -97,6 +97,8 @@ Json json_of_session(const SessionReport& session) {
           {"persistent_bytes", session.needs.persistent_bytes},
           {"activation_bytes", session.needs.activation_bytes},
           {"scratch_bytes", session.needs.scratch_bytes},
+          {"packed_bytes", session.needs.packed_bytes},
+          {"in_place_bytes", session.needs.in_place_bytes},
           {"total_bytes", session.needs.total()}};
 }
 
@@ -260,6 +262,28 @@ void print_calibration(const Model& model) {
         safe(info.options).c_str(), info.samples, safe(info.library_version).c_str());
 }
 
+// What a session packs when it starts, and what became of the weights that the file holds packed.
+void print_packing(const Model& model, const SessionReport& session) {
+  std::map<std::string, size_t> packs;
+  bool other_layout = false;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const PackInfo pack = model.pack(n);
+    if (pack.data.empty()) continue;
+    packs[pack.kernel] += pack.data.size;
+    other_layout = other_layout || pack.layout != kPackLayout;
+  }
+  print("  %-14s %s bytes of weights when a session starts", "packs",
+        grouped(session.needs.packed_bytes).c_str());
+  if (packs.empty()) return print("\n");
+  print(", %s in the file used in place\n", grouped(session.needs.in_place_bytes).c_str());
+  for (const auto& [kernel, bytes] : packs)
+    print("  %-14s %s bytes for %s\n", "", grouped(bytes).c_str(), safe(kernel.c_str()).c_str());
+  if (other_layout)
+    print("  %-14s passed over: packed by another version of the library; pack the file again\n", "");
+  else if (session.needs.in_place_bytes == 0)
+    print("  %-14s passed over: %s takes other kernels\n", "", session.target.c_str());
+}
+
 std::string dot_text(const char* name) {
   std::string text;
   for (const char c : safe(name)) {
@@ -308,6 +332,7 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
           grouped(session.needs.total()).c_str(), session.target.c_str(), session.threads,
           session.threads == 1 ? "thread" : "threads", grouped(session.needs.persistent_bytes).c_str(),
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
+    print_packing(model, session);
   }
   if (arguments.ops) print("\n"), print_ops(model);
   if (arguments.plan) print("\n"), print_plan(model);

@@ -82,11 +82,11 @@ int run_main(int argc, char** argv) {
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("-h,--help", "this help");
-  const std::vector<Command> commands{add_import_command(app),   add_calibrate_command(app),
-                                      add_simulate_command(app), add_run_command(app),
-                                      add_eval_command(app),     add_compare_command(app),
-                                      add_inspect_command(app),  add_export_c_command(app),
-                                      add_verify_command(app),   add_bench_command(app)};
+  const std::vector<Command> commands{
+      add_import_command(app),  add_calibrate_command(app), add_simulate_command(app),
+      add_run_command(app),     add_eval_command(app),      add_compare_command(app),
+      add_inspect_command(app), add_export_c_command(app),  add_pack_command(app),
+      add_verify_command(app),  add_bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

@@ -1,6 +1,10 @@
 // intaglio verify: whether a model file is whole, safe and steady.
+#include <algorithm>
 #include <cstring>
 #include <set>
+
+#include "calibrator/host/host_arena.h"
+#include "calibrator/pack_model.h"
 
 #include "cli/command.h"
 #include "cli/loaded_model.h"
@@ -52,10 +56,44 @@ std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill) {
   return bytes;
 }
 
+// Compares what the file holds packed with what its weights give, for every instruction set. How many bytes
+// it was of.
+Outcome<size_t> check_packs(const LoadedModel& file) {
+  const Model& model = file.model();
+  std::set<int32_t> checked;
+  for (const IsaName& isa : kIsaNames) {
+    HostArena memory;
+    const auto bytes = pack_model(model, all_ops(), *isa_up_to(isa.name), memory.arena());
+    if (!bytes) return file.failure(bytes.error());
+    const auto again = Model::open(*bytes);
+    if (!again) return file.failure(again.error());
+    for (int32_t n = 0; n < model.node_count(); ++n) {
+      const PackInfo found = model.pack(n), expected = again->pack(n);
+      if (found.data.empty() || found.layout != expected.layout ||
+          std::strcmp(found.kernel, expected.kernel) != 0)
+        continue;
+      const auto* const last = expected.data.end();
+      const auto* const differs =
+          std::mismatch(expected.data.begin(), last, found.data.begin(), found.data.end()).first;
+      if (differs != last || found.data.size != expected.data.size)
+        return file.failure({Status::kBadPack, n, -1, differs - expected.data.begin()});
+      checked.insert(n);
+    }
+  }
+  size_t bytes = 0;
+  for (const int32_t n : checked) bytes += model.pack(n).data.size;
+  return bytes;
+}
+
 Outcome<Done> run_verify(const VerifyArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   if (auto step = check_names(*file); !step) return step.failure();
+  bool packed = false;
+  for (int32_t n = 0; n < file->model().node_count(); ++n)
+    packed = packed || !file->model().pack(n).data.empty();
+  const auto packs = packed ? check_packs(*file) : size_t{0};
+  if (!packs) return packs.failure();
   auto session = LoadedSession::create(*file, {});
   if (!session) return session.failure();
   if (run_on_zeros(*session, 0x00) != run_on_zeros(*session, 0xa5))
@@ -69,6 +107,7 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
         model.tensor_count());
   print("  memory      plan of %s bytes, nothing overlaps\n", grouped(model.activation_bytes()).c_str());
   print("  operators   %d nodes checked, each by its operator\n", model.node_count());
+  if (packed) print("  packs       %s bytes are what the weights give\n", grouped(*packs).c_str());
   print("  run         twice on zeros with equal outputs\n");
   return Done{};
 }

@@ -3,6 +3,7 @@
 #include <exception>
 #include <new>
 
+#include "calibrator/passes/fuse_residual.h"
 #include "importers/draft_to_graph.h"
 #include "importers/formats.h"
 #include "importers/image_recipe.h"
@@ -27,6 +28,7 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   run_passes(draft);
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
+  fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
   if (options.image) add_image_input(*options.image, model.graph, arena);
   model.report.notes = draft.notes;
   return model;

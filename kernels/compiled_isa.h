@@ -91,6 +91,14 @@
 
 namespace intaglio {
 
+// Whether any kernel of this build reads weights otherwise than they stand in a model. Those of a Cortex-M do
+// not.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+inline constexpr bool kPacksWeights = false;
+#else
+inline constexpr bool kPacksWeights = true;
+#endif
+
 // What a session on this machine may choose from: cpu_isa() & kCompiledIsa.
 inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #ifdef ITG_HAVE_AVX2

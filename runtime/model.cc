@@ -8,6 +8,11 @@
 #include "runtime/structure_check.h"
 #include "schema/model_generated.h"
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error \
+    "intaglio's model files are little-endian and used in place: there is no build for a big-endian machine"
+#endif
+
 namespace intaglio {
 namespace {
 
@@ -33,10 +38,6 @@ static_assert(static_cast<int>(schema::NearestRounding::MAX) == static_cast<int>
 constexpr size_t kMinModelBytes = 64;
 
 Error check_container(Span<const uint8_t> bytes) {
-  constexpr uint16_t kOne = 1;
-  uint8_t first_byte;
-  memcpy(&first_byte, &kOne, 1);
-  if (first_byte != 1) return {Status::kBigEndian};
   const int64_t size = static_cast<int64_t>(bytes.size);
   if (bytes.data == nullptr || bytes.size < kMinModelBytes)
     return {Status::kFileTooSmall, -1, -1, size, kMinModelBytes};
@@ -200,6 +201,18 @@ CalibrationInfo Model::calibration() const {
   info.samples = calibration->samples();
   info.samples_digest = span_of(calibration->samples_digest());
   return info;
+}
+
+PackInfo Model::pack(int32_t node) const {
+  const auto* packs = root_of(root_).packs();
+  uint32_t first = 0, last = packs == nullptr ? 0 : packs->size();
+  while (first < last) {
+    const uint32_t middle = first + (last - first) / 2;
+    const auto& pack = *packs->Get(middle);
+    if (pack.node() == node) return {pack.kernel()->c_str(), pack.layout(), span_of(pack.data())};
+    (pack.node() < node ? first : last) = pack.node() < node ? middle + 1 : middle;
+  }
+  return {};
 }
 
 uint16_t Model::format_version() const { return root_of(root_).format_version(); }

@@ -2,6 +2,7 @@
 
 #include <cfloat>
 
+#include "kernels/compiled_isa.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {
@@ -318,6 +319,20 @@ bool check_origins(Failure& fail, const Model& model) {
   return true;
 }
 
+// What they hold is compared with the weights by Session::create.
+bool check_packs(Failure& fail, const schema::Model& root, const Model& model) {
+  if (!kPacksWeights || root.packs() == nullptr) return true;
+  int32_t last = -1;
+  for (const auto* pack : *root.packs()) {
+    if (pack->node() <= last || pack->node() >= model.node_count())
+      return fail(Status::kBadIndex, -1, -1, pack->node(), model.node_count());
+    last = pack->node();
+    if (!good_name(pack->kernel())) return fail(Status::kBadString, last);
+    if (pack->data() == nullptr || pack->data()->size() == 0) return fail(Status::kConstantSize, last);
+  }
+  return true;
+}
+
 bool check_extras(Failure& fail, const schema::Model& root, const Model& model) {
   if (const auto* statistics = root.norm_statistics()) {
     for (const auto* entry : *statistics)
@@ -342,7 +357,7 @@ bool check_all(Failure& fail, const schema::Model& root, const Model& model) {
   for (int32_t i = 0; i < model.node_count(); ++i)
     if (!check_node(fail, root, model, i, &last_output)) return false;
   return check_origins(fail, model) && check_plan(fail, root, model) && check_images(fail, root, model) &&
-         check_extras(fail, root, model);
+         check_packs(fail, root, model) && check_extras(fail, root, model);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace intaglio {
 
 // One a node, at the start of persistent memory; fixed width, so that a host can size any target.
 struct Session::NodeRecord {
-  uint32_t persistent_offset;
+  uint32_t persistent_offset;  // with kInFile: in the model's bytes
   uint16_t kernel;
   uint16_t op;  // position in the session's operator list
 };
@@ -19,6 +19,8 @@ struct Session::NodeRecord {
 namespace {
 
 constexpr uint64_t kMaxNeed = uint64_t{1} << 31;
+constexpr uint32_t kInFile = 1u << 31;  // what the node keeps is used packed, where the model holds it
+static_assert(kMaxModelBytes <= kInFile);
 
 uint64_t align_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
@@ -44,12 +46,52 @@ PersistentLayout persistent_layout(const Model& model, size_t record_bytes) {
   return layout;
 }
 
-Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context, int32_t* op,
-                NodePlan* plan) {
+bool same_text(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+struct PlannedNode {
+  int32_t op = kNoOp;
+  NodePlan plan;
+  Span<const uint8_t> pack;  // what the model holds in the place of what prepare() would make; empty: nothing
+};
+
+// Packed for another kernel, by another layout or not where a kernel may read it: passed over.
+Error find_pack(const NodeView& node, const OpDef& def, PlannedNode* planned) {
+  const PackInfo pack = node.model->pack(node.index);
+  if (pack.data.empty() || pack.layout != kPackLayout || planned->plan.persistent_bytes == 0 ||
+      def.kernel_name == nullptr || reinterpret_cast<uintptr_t>(pack.data.data) % kMemoryAlignment != 0 ||
+      !same_text(pack.kernel, def.kernel_name(planned->plan.kernel)))
+    return kNoError;
+  const size_t expected = planned->plan.persistent_bytes;
+  if (pack.data.size != expected)
+    return node.error(Status::kBadPack,
+                      static_cast<int64_t>(pack.data.size < expected ? pack.data.size : expected));
+  planned->pack = pack.data;
+  return kNoError;
+}
+
+// What it keeps must be to the byte what prepare() makes, in `place`, of as many bytes.
+Error check_pack(const NodeView& node, const OpDef& def, const PlannedNode& planned, uint8_t* place) {
+  const Span<const uint8_t> pack = planned.pack;
+  memset(place, 0, pack.size);
+  def.prepare(node, planned.plan.kernel, place);
+  if (memcmp(place, pack.data, pack.size) == 0) return kNoError;
+  size_t i = 0;
+  while (place[i] == pack[i]) ++i;
+  return node.error(Status::kBadPack, static_cast<int64_t>(i));
+}
+
+Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context,
+                PlannedNode* planned) {
   const NodeView node = view_node(model, index);
-  *op = find_op_index(ops, node.info.op, node.output().dtype);
-  if (*op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
-  return ops[static_cast<size_t>(*op)]->plan(node, context, plan);
+  *planned = PlannedNode();
+  planned->op = find_op_index(ops, node.info.op, node.output().dtype);
+  if (planned->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
+  const OpDef& def = *ops[static_cast<size_t>(planned->op)];
+  ITG_TRY(def.plan(node, context, &planned->plan));
+  return kPacksWeights ? find_pack(node, def, planned) : kNoError;
 }
 
 Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
@@ -110,17 +152,25 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
   const Result<PlanContext> context = plan_context(options, for_this_cpu);
   if (!context) return context.error();
   const PersistentLayout layout = persistent_layout(model, sizeof(NodeRecord));
+  SessionNeeds needs;
   uint64_t packed = 0, scratch = 0;
   for (int32_t i = 0; i < model.node_count(); ++i) {
-    NodePlan plan;
-    int32_t op;
-    ITG_TRY(plan_node(model, ops, i, *context, &op, &plan));
-    packed += align_up(plan.persistent_bytes, kMemoryAlignment);
-    scratch = plan.scratch_bytes > scratch ? plan.scratch_bytes : scratch;
+    PlannedNode planned;
+    ITG_TRY(plan_node(model, ops, i, *context, &planned));
+    const uint32_t node_scratch = planned.plan.scratch_bytes;
+    scratch = node_scratch > scratch ? node_scratch : scratch;
+    if (planned.pack.empty()) {
+      packed += align_up(planned.plan.persistent_bytes, kMemoryAlignment);
+      needs.packed_bytes += planned.plan.persistent_bytes;
+      continue;
+    }
+    // create() makes it once more to compare: in the activations where they have room.
+    needs.in_place_bytes += planned.pack.size;
+    if (planned.pack.size > scratch && planned.pack.size > model.activation_bytes())
+      scratch = align_up(planned.pack.size, kMemoryAlignment);
   }
   const uint64_t last_uses = layout.states + sizeof(int32_t) * static_cast<uint64_t>(model.tensor_count());
   const uint64_t persistent = layout.packed + packed;
-  SessionNeeds needs;
   const uint64_t larger = persistent > last_uses ? persistent : last_uses;
   if (larger > kMaxNeed)
     return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(larger),
@@ -153,11 +203,18 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   auto* const records = reinterpret_cast<NodeRecord*>(memory.persistent.data);
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
-    NodePlan plan;
-    int32_t op;
-    ITG_TRY(plan_node(model, ops, i, *context, &op, &plan));
-    records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(op)};
-    const OpDef& def = *ops[static_cast<size_t>(op)];
+    PlannedNode planned;
+    ITG_TRY(plan_node(model, ops, i, *context, &planned));
+    const NodePlan& plan = planned.plan;
+    records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(planned.op)};
+    const OpDef& def = *ops[static_cast<size_t>(planned.op)];
+    if (kPacksWeights && !planned.pack.empty()) {
+      const bool room = planned.pack.size <= memory.activations.size;
+      ITG_TRY(check_pack(view_node(model, i), def, planned,
+                         room ? memory.activations.data : memory.scratch.data));
+      records[i].persistent_offset = static_cast<uint32_t>(planned.pack.data - model.bytes().data) | kInFile;
+      continue;
+    }
     if (plan.persistent_bytes > 0)
       def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
     offset += align_up(plan.persistent_bytes, kMemoryAlignment);
@@ -167,15 +224,19 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
 }
 
 Error Session::prepare_node(int32_t i) {
-  const NodeRecord& record = reinterpret_cast<const NodeRecord*>(memory_.persistent.data)[i];
+  const auto* const records = reinterpret_cast<const NodeRecord*>(memory_.persistent.data);
+  const NodeRecord& record = records[i];
   const Result<PlanContext> context = plan_context(options_, true);
   if (!context) return context.error();
-  NodePlan plan;
-  int32_t op;
-  ITG_TRY(plan_node(model_, ops_, i, *context, &op, &plan));
+  PlannedNode planned;
+  ITG_TRY(plan_node(model_, ops_, i, *context, &planned));
+  const NodePlan& plan = planned.plan;
+  if (kPacksWeights && record.persistent_offset >= kInFile) return {Status::kBadPack, i};
+  int32_t after = i + 1;
+  while (after < model_.node_count() && records[after].persistent_offset >= kInFile) ++after;
   const uint64_t next =
-      i + 1 < model_.node_count() ? (&record)[1].persistent_offset : memory_.persistent.size;
-  if (op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
+      after < model_.node_count() ? records[after].persistent_offset : memory_.persistent.size;
+  if (planned.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
       record.persistent_offset + uint64_t{plan.persistent_bytes} > next)
     return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.persistent_offset),
             plan.persistent_bytes};
@@ -264,7 +325,9 @@ void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t la
   run.executor = &executor;
   for (int32_t i = first; i < last; ++i) {
     const NodeView node = view_node(model_, i);
-    run.persistent = memory_.persistent.data + records[i].persistent_offset;
+    const uint32_t offset = records[i].persistent_offset;
+    run.persistent = kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile)
+                                                        : memory_.persistent.data + offset;
     run.kernel = records[i].kernel;
     ops_[records[i].op]->run(node, run);
 #ifndef NDEBUG

@@ -22,6 +22,7 @@ enum Table : uint8_t {
   kRequantization,
   kIntermediate,
   kResample,
+  kPackedWeights,
   kTableCount,
 };
 
@@ -34,7 +35,8 @@ constexpr uint8_t kModelFields[] = {kField16,       kField16,
                                     kFieldWords,    kFieldWords,
                                     tables(kState), tables(kImageInput),
                                     table(kPlan),   table(kCalibration),
-                                    table(kGolden), tables(kNormStatistics)};
+                                    table(kGolden), tables(kNormStatistics),
+                                    tables(kPackedWeights)};
 constexpr uint8_t kTensorFields[] = {kFieldString, kField8, kFieldWords, table(kQuantization), kField32};
 constexpr uint8_t kNodeFields[] = {kField16,
                                    kFieldString,
@@ -69,6 +71,7 @@ constexpr uint8_t kClampFields[] = {kField32, kField32, kField32, kField32};
 constexpr uint8_t kRequantizationFields[] = {kFieldWords, kFieldWords, kField8};
 constexpr uint8_t kIntermediateFields[] = {kField32, kField32};
 constexpr uint8_t kResampleFields[] = {kField8, kField8, kField8};
+constexpr uint8_t kPackedWeightsFields[] = {kField32, kFieldString, kField16, kFieldBytes};
 
 constexpr int32_t kMaxDepth = 4;
 
@@ -180,7 +183,8 @@ const TableStructure kStructures[] = {
     ITG_TABLE(Model),  ITG_TABLE(Tensor),         ITG_TABLE(Node),         ITG_TABLE(Buffer),
     ITG_TABLE(State),  ITG_TABLE(ImageInput),     ITG_TABLE(Plan),         ITG_TABLE(Calibration),
     ITG_TABLE(Golden), ITG_TABLE(NormStatistics), ITG_TABLE(Quantization), ITG_TABLE(Window2D),
-    ITG_TABLE(Clamp),  ITG_TABLE(Requantization), ITG_TABLE(Intermediate), ITG_TABLE(Resample)};
+    ITG_TABLE(Clamp),  ITG_TABLE(Requantization), ITG_TABLE(Intermediate), ITG_TABLE(Resample),
+    ITG_TABLE(PackedWeights)};
 #undef ITG_TABLE
 const int32_t kStructureCount = kTableCount;
 

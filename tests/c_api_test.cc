@@ -151,7 +151,7 @@ TEST_CASE(
 
 TEST_CASE("C calibrates in parts, saved, loaded and merged, to the bytes of one C++ calibration") {
   const Calibrated expected = calibrate();
-  const ConsumerResult serial = consumer_calibrated({nullptr, 1, nullptr});
+  const ConsumerResult serial = consumer_calibrated({nullptr, 1, nullptr, nullptr});
   REQUIRE(serial.error.status == ITG_kOk);
   CHECK(serial.bytes == expected.bytes);
   CHECK(serial.trace.steps > 0);
@@ -168,12 +168,12 @@ TEST_CASE("C calibrates in parts, saved, loaded and merged, to the bytes of one 
   CHECK(serial.first_layer.noise == expected.first_layer.noise);
   CHECK(serial.first_layer.dot == expected.first_layer.dot);
   CHECK(serial.first_layer.clipped == expected.first_layer.clipped);
-  CHECK(consumer_calibrated({nullptr, 2, backwards}).bytes == expected.bytes);
+  CHECK(consumer_calibrated({nullptr, 2, backwards, nullptr}).bytes == expected.bytes);
 }
 
 TEST_CASE("a callback in C cancels, and a sink in C refuses") {
-  CHECK(consumer_calibrated({nullptr, 1, nullptr}, 1).error.status == ITG_kCancelled);
-  CHECK(consumer_calibrated({nullptr, 1, nullptr}, 0, 16).error.status == ITG_kSinkFailed);
+  CHECK(consumer_calibrated({nullptr, 1, nullptr, nullptr}, 1).error.status == ITG_kCancelled);
+  CHECK(consumer_calibrated({nullptr, 1, nullptr, nullptr}, 0, 16).error.status == ITG_kSinkFailed);
 }
 
 TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole") {

@@ -76,7 +76,7 @@ TEST_CASE("the description is the schema's") {
       schema::PlanTypeTable(),           schema::CalibrationTypeTable(),    schema::GoldenTypeTable(),
       schema::NormStatisticsTypeTable(), schema::QuantizationTypeTable(),   schema::Window2DTypeTable(),
       schema::ClampTypeTable(),          schema::RequantizationTypeTable(), schema::IntermediateTypeTable(),
-      schema::ResampleTypeTable()};
+      schema::ResampleTypeTable(),       schema::PackedWeightsTypeTable()};
   REQUIRE(kStructureCount == static_cast<int32_t>(known.size()));
   for (size_t t = 0; t < known.size(); ++t) {
     CAPTURE(t);

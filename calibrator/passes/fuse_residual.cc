@@ -50,6 +50,7 @@ bool fuse(Graph& graph, Arena& arena, size_t add, int32_t convolution, int32_t r
   options.intermediate_zero_point = own.zero_point;
   options.clamp_lo = node.options.clamp_lo;
   options.clamp_hi = node.options.clamp_hi;
+  options.add_bits = node.options.add_bits;
   // Runs where the Add ran, so that the residual is there.
   node = {conv.op, conv.name, inputs, node.outputs, options, conv.source};
   for (size_t n = static_cast<size_t>(convolution); n + 1 < graph.nodes.size(); ++n)

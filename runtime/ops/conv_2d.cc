@@ -71,7 +71,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   if (node.has_input(kResidualInput)) {
     const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
     make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
-                out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &add);
+                out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &add, o.add_bits);
     form.residual = run.input<int8_t>(node, kResidualInput);
     form.add = &add;
   }

@@ -126,11 +126,13 @@ Error check_residual_s8(const NodeView& node) {
   if (!is_zero_point(o.intermediate_zero_point))
     return node.error(Status::kBadZeroPoint, o.intermediate_zero_point,
                       o.intermediate_zero_point < 0 ? -128 : 127);
+  if (o.add_bits < kAddBits || o.add_bits > kMaxAddBits)
+    return node.error(Status::kBadAddBits, o.add_bits, kMaxAddBits);
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
   AddS8 params;
   const bool exact =
       make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
-                  out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &params);
+                  out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &params, o.add_bits);
   return exact ? kNoError : node.input_error(Status::kScaleRatio, kResidualInput);
 }
 

@@ -154,6 +154,15 @@ typedef struct itg_calibration_info {
   itg_bytes samples_digest; /* sum modulo 2^256 of each sample's SHA-256 */
 } itg_calibration_info;
 
+/* A node's weights as one kernel reads them (`intaglio pack`): used in place where a session takes that
+ * kernel. */
+typedef struct itg_pack {
+  size_t struct_size;
+  const char* kernel; /* as itg_session_kernel_name() */
+  int32_t layout;     /* of the library that made it: other layouts are passed over */
+  itg_bytes data;     /* empty: the node has none */
+} itg_pack;
+
 void itg_open_options_init(itg_open_options* options, size_t struct_size);
 /* Checks everything that needs no operator. `options` may be NULL: the defaults. */
 itg_error itg_model_open(itg_model* model, const void* bytes, size_t size, const itg_open_options* options);
@@ -170,6 +179,7 @@ int32_t itg_model_output(const itg_model* model, int32_t i); /* tensor index */
 int32_t itg_model_state_count(const itg_model* model);
 void itg_model_state(const itg_model* model, int32_t index, itg_state* state);
 void itg_model_calibration(const itg_model* model, itg_calibration_info* info);
+void itg_model_pack(const itg_model* model, int32_t node, itg_pack* pack);
 uint32_t itg_model_format_version(const itg_model* model);
 size_t itg_model_activation_bytes(const itg_model* model);
 size_t itg_model_activation_lower_bound(const itg_model* model);
@@ -228,6 +238,7 @@ typedef struct itg_executor {
   /* Calls task(argument, i) once for each i in [0, count), in any order, and returns when all are done. NULL:
    * serial. */
   void (*parallel_for)(void* context, int32_t count, void (*task)(void* argument, int32_t i), void* argument);
+  void (*region)(void); /* the library's own, of itg_openmp_executor(); NULL in others */
 } itg_executor;
 /* OpenMP threads; in the library intaglio_openmp alone. */
 itg_executor itg_openmp_executor(int32_t threads);
@@ -252,6 +263,8 @@ typedef struct itg_session_needs {
   size_t activation_bytes; /* sessions that never run at once may share it */
   size_t scratch_bytes;    /* likewise */
   size_t total_bytes;      /* of one block that holds all three */
+  size_t packed_bytes;     /* of the persistent ones: made of weights by itg_session_create() */
+  size_t in_place_bytes;   /* packed weights that are used where they stand in the model */
 } itg_session_needs;
 
 /* Each span starts at a multiple of ITG_MEMORY_ALIGNMENT. */
@@ -272,7 +285,7 @@ itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg
                               bool for_this_cpu, itg_session_needs* needs);
 /* Cuts a block of at least needs->total_bytes into the three spans. */
 itg_session_memory itg_session_split(itg_span block, const itg_session_needs* needs);
-/* Checks every node with its operator, then packs weights. */
+/* Checks every node with its operator, then packs weights, or compares those that the model holds packed. */
 itg_error itg_session_create(itg_session* session, const itg_model* model, itg_op_list ops,
                              const itg_session_memory* memory, const itg_session_options* options);
 
@@ -299,6 +312,24 @@ itg_error itg_image_writer_begin(itg_image_writer* writer, const itg_session* se
                                  const itg_picture* picture, itg_span scratch);
 itg_error itg_image_writer_push_row(itg_image_writer* writer, const uint8_t* row);
 bool itg_image_writer_done(const itg_image_writer* writer);
+
+/* ---- Two slots of flash for a model: see intaglio/model_store.h ---- */
+typedef struct itg_flash {
+  const uint8_t* slots[2]; /* memory-mapped, at multiples of 64, erased to 0xff; they share no erase unit */
+  size_t slot_bytes;
+  size_t program_bytes; /* the unit of programming: a power of two, 1 to 64 */
+  /* Both return false where it failed. `program` gets whole units, at a multiple of one, erased before. */
+  bool (*erase)(void* context, int32_t slot);
+  bool (*program)(void* context, int32_t slot, size_t offset, const uint8_t* bytes, size_t size);
+  void* context;
+} itg_flash;
+#define ITG_MODEL_STORE_OVERHEAD 128 /* bytes of a slot that hold no model */
+
+/* The newest whole model; empty where there is none. itg_model_open() still has to check it. */
+itg_bytes itg_stored_model(const itg_flash* flash);
+/* Into the slot that itg_stored_model() does not use. False where it does not fit or the flash failed: then
+ * the stored model is what it was. The model must not stand in that slot. */
+bool itg_store_model(const itg_flash* flash, itg_bytes model);
 
 #ifdef __cplusplus
 }

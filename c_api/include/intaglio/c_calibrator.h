@@ -122,6 +122,16 @@ typedef struct itg_calibration_report {
   itg_bytes bytes; /* the int8 model, in the calibrator's memory */
 } itg_calibration_report;
 
+/* What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on. */
+typedef struct itg_tensor_statistics {
+  size_t struct_size;
+  float min, max; /* zero included */
+  double start, width;
+  const uint32_t*
+      counts[2]; /* of samples with an even and with an odd digest; NULL where nothing was observed */
+  size_t bins;
+} itg_tensor_statistics;
+
 typedef union itg_calibrator {
   unsigned char opaque[4 * sizeof(void*)];
   void* pointer; /* for alignment alone */
@@ -143,6 +153,10 @@ size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);
 itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state);
 itg_error itg_calibrator_merge(itg_calibrator* calibrator, itg_bytes state);
+/* After finish(); empty before it. Of the tensor that has its range, where it shares another's; in the
+ * calibrator's memory. */
+void itg_calibrator_statistics(const itg_calibrator* calibrator, int32_t tensor,
+                               itg_tensor_statistics* statistics);
 /* `source` may be NULL. */
 itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink* sink,
                                 const itg_sample_source* source);

@@ -140,6 +140,17 @@ struct CalibrationInfo {
   Span<const uint8_t> samples_digest;  // sum modulo 2^256 of each sample's SHA-256
 };
 
+// The layouts in which kernels read packed weights; raised where one of them changes.
+inline constexpr uint16_t kPackLayout = 1;
+
+// A node's weights as one kernel reads them (`intaglio pack`). Checked against the plain ones by
+// Session::create, which uses them in place where it takes that kernel; elsewhere they are passed over.
+struct PackInfo {
+  const char* kernel = "";   // as Session::kernel_name
+  uint16_t layout = 0;       // kPackLayout of the library that made it
+  Span<const uint8_t> data;  // empty: the node has none
+};
+
 struct OpenOptions {
   // For callers that authenticate the bytes themselves. The structure is checked always.
   bool skip_checksum = false;
@@ -166,6 +177,7 @@ class Model {
   int32_t image_count() const;
   ImageInput image(int32_t index) const;
   CalibrationInfo calibration() const;
+  PackInfo pack(int32_t node) const;
   uint16_t format_version() const;
 
   // The activation plan.

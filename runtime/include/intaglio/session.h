@@ -27,6 +27,9 @@ struct SessionNeeds {
       0;  // inputs, outputs and what lies between; sessions that never run at once may share it
   size_t scratch_bytes = 0;  // working memory of one node; may be shared likewise
 
+  size_t packed_bytes = 0;    // of the persistent ones: made of weights by create()
+  size_t in_place_bytes = 0;  // packed weights that are used where they stand in the model
+
   // Of one block that Session::split() cuts into three.
   size_t total() const;
 };
@@ -49,8 +52,9 @@ class Session {
   // Cuts one block of at least needs.total() bytes, at a multiple of kMemoryAlignment, into the three spans.
   static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);
 
-  // Checks every node with its operator, then packs weights. Nothing is written before all checks pass.
-  // The model's bytes, the operator list and the memory outlive the session.
+  // Checks every node with its operator, then packs weights, or compares those that the model holds packed
+  // with what it would have made of them. The memory's content is of no use after an error. The model's
+  // bytes, the operator list and the memory outlive the session.
   static Result<Session> create(const Model& model, OpList ops, const SessionMemory& memory,
                                 const SessionOptions& options = {});
 
@@ -63,8 +67,9 @@ class Session {
   void run();
   // Runs nodes [first, last); run() is run_nodes(0, node_count). For tools that look between nodes.
   void run_nodes(int32_t first, int32_t last);
-  // After the bytes of node `i`'s constants were changed in place: checks the node and packs them anew. Refused
-  // where the node now needs another kernel or more memory; its outputs are then of no use.
+  // After the bytes of node `i`'s constants were changed in place: checks the node and packs them anew.
+  // Refused where the node now needs another kernel or more memory, or is used packed from the model
+  // (kBadPack); its outputs are then of no use.
   Error prepare_node(int32_t i);
   // State tensors to their initial values, as after create().
   void reset();

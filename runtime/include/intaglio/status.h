@@ -26,7 +26,7 @@
   X(kMissingField, 9, "a required field is missing (field {value})")                                        \
   X(kBadString, 10, "a name is missing, too long, not UTF-8 or not unique")                                 \
   X(kBadEnum, 11, "unknown enumerator {value} (at most {limit} is known)")                                  \
-  X(kBigEndian, 12, "model files are little-endian and are not read on a big-endian machine")               \
+  X(kBigEndian, 12, "model files are little-endian: nothing is built for a big-endian machine")              \
   /* references */                                                                                          \
   X(kTensorIndex, 20, "tensor index {value} is outside the model's {limit} tensors")                        \
   X(kBufferIndex, 21, "buffer index {value} is outside the model's {limit} buffers")                        \
@@ -88,6 +88,8 @@
   X(kScratchTooSmall, 106, "scratch memory has {value} bytes, {limit} are needed")                          \
   X(kMemoryMisaligned, 107, "memory starts {value} past a multiple of {limit}")                             \
   X(kBadExecutor, 108, "an executor of width {value} is not allowed (1 to {limit})")                        \
+  X(kBadPack, 109,                                                                                          \
+    "the packed weights are not those of the node (byte {value} differs): pack the model again")            \
   /* operators */                                                                                           \
   X(kOperatorMissing, 120, "operator {value} is not in the list given to the session")                      \
   X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                            \

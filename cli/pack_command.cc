@@ -1,0 +1,67 @@
+// intaglio pack: weights packed beforehand for one instruction set.
+#include "calibrator/host/host_arena.h"
+#include "calibrator/pack_model.h"
+#include "cli/command.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct PackArguments {
+  std::string model, output, isa;
+};
+
+constexpr const char* kFooter =
+    "Most kernels read weights in an order of their own, into which a session brings them when it starts. A "
+    "packed file\n"
+    "holds them in that order too: a machine of this instruction set compares them with the plain ones and "
+    "then uses\n"
+    "them where they stand (map the file: its pages are shared and never copied); every other machine runs "
+    "the file as\n"
+    "it did before. Results do not change. `inspect` and `bench` show what is used.\n\n"
+    "Example:\n"
+    "  intaglio pack net.int8.itg -o net.avx2.itg --isa avx2";
+
+Outcome<Done> run_pack(const PackArguments& arguments) {
+  const auto isa = isa_up_to(arguments.isa);
+  if (!isa) return Failure{"--isa: " + isa.message()};
+  if (auto path = check_output_path(arguments.output, arguments.model); !path) return path.failure();
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  HostArena memory;
+  const auto packed = pack_model(file->model(), all_ops(), *isa, memory.arena());
+  if (!packed) return file->failure(packed.error());
+  const auto reopened = Model::open(*packed);
+  if (!reopened) return file->failure(reopened.error());
+  int32_t nodes = 0;
+  size_t bytes = 0;
+  for (int32_t n = 0; n < reopened->node_count(); ++n) {
+    const PackInfo pack = reopened->pack(n);
+    nodes += pack.data.empty() ? 0 : 1;
+    bytes += pack.data.size;
+  }
+  if (nodes == 0)
+    return Failure{arguments.model + ": holds no int8 weights that a kernel of " + arguments.isa +
+                   " packs; there is nothing to do"};
+  if (auto written = write_file_atomically(arguments.output, *packed); !written) return written.failure();
+  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(packed->size).c_str());
+  print("  packed  %s bytes of %d nodes for %s\n", grouped(bytes).c_str(), nodes, arguments.isa.c_str());
+  return Done{};
+}
+
+}  // namespace
+
+Command add_pack_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<PackArguments>();
+  CLI::App* app = parent.add_subcommand("pack", "an int8 model with weights packed for one instruction set");
+  app->footer(kFooter);
+  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  app->add_option("-o,--output", arguments->output, "the file to write")->required()->type_name("NET.itg");
+  app->add_option("--isa", arguments->isa, "whose kernels will read them: " + isa_names())
+      ->required()
+      ->type_name("NAME");
+  return make_command(app, arguments, run_pack);
+}
+
+}  // namespace intaglio::cli

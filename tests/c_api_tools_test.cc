@@ -1,0 +1,148 @@
+// What the C interface says of packed weights, of statistics and of a model store, against the C++ one.
+#include <doctest/doctest.h>
+
+#include "calibrator/pack_model.h"
+#include "intaglio/c_api.h"
+#include "intaglio/calibrator.h"
+#include "intaglio/model_store.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// An int8 model with packs for `isa`.
+AlignedBytes packed_model(IsaMask isa) {
+  ModelBuilder b;
+  const int32_t in = b.tensor("in", DType::kS8, {1, 32}, 0.5f, 1),
+                out = b.tensor("out", DType::kS8, {1, 24}, 9.0f);
+  const int32_t w = b.constant<int8_t>("w", DType::kS8, {24, 32}, Random(3).codes(24 * 32), {0.01f});
+  b.node(Op::kFullyConnected, {in, w}, {out});
+  b.input(in);
+  b.output(out);
+  const AlignedBytes plain = b.finish();
+  HostArena memory;
+  const auto packed = pack_model(*Model::open(plain.view()), all_ops(), isa, memory.arena());
+  REQUIRE(static_cast<bool>(packed));
+  return AlignedBytes(*packed);
+}
+
+struct FakeFlash {
+  alignas(64) uint8_t slots[2][4096];
+  bool broken = false;
+
+  FakeFlash() { memset(slots, 0xff, sizeof slots); }
+  itg_flash device() {
+    itg_flash flash{};
+    for (size_t i = 0; i < 2; ++i) flash.slots[i] = slots[i];
+    flash.slot_bytes = sizeof slots[0];
+    flash.program_bytes = 4;
+    flash.context = this;
+    flash.erase = [](void* context, int32_t slot) {
+      memset(static_cast<FakeFlash*>(context)->slots[slot], 0xff, 4096);
+      return true;
+    };
+    flash.program = [](void* context, int32_t slot, size_t offset, const uint8_t* bytes, size_t size) {
+      auto& self = *static_cast<FakeFlash*>(context);
+      if (!self.broken) memcpy(self.slots[slot] + offset, bytes, size);
+      return !self.broken;
+    };
+    return flash;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("packs and what a session makes of them") {
+  for (const IsaMask isa : {isa::kAvx2, isa::kNeon}) {
+    const AlignedBytes file = packed_model(isa);
+    const Model expected = *Model::open(file.view());
+    itg_model model;
+    REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+    itg_pack pack{};
+    pack.struct_size = sizeof pack;
+    itg_model_pack(&model, 0, &pack);
+    CHECK(std::string(pack.kernel) == expected.pack(0).kernel);
+    CHECK(pack.layout == kPackLayout);
+    CHECK(pack.data.data == expected.pack(0).data.data);
+    CHECK(pack.data.size == expected.pack(0).data.size);
+    CHECK(pack.data.size > 0);
+
+    itg_session_options options;
+    itg_session_options_init(&options, sizeof options);
+    for (const IsaMask target : {isa, isa::kScalar}) {
+      options.isa = target;
+      SessionOptions same;
+      same.isa = target;
+      itg_session_needs needs;
+      REQUIRE(itg_session_measure(&model, itg_all_ops(), &options, false, &needs).status == ITG_kOk);
+      const SessionNeeds found = *Session::measure(expected, all_ops(), same, false);
+      CHECK(needs.packed_bytes == found.packed_bytes);
+      CHECK(needs.in_place_bytes == found.in_place_bytes);
+      CHECK(needs.in_place_bytes == (target == isa ? pack.data.size : 0));
+    }
+  }
+}
+
+TEST_CASE("statistics of a tensor") {
+  const AlignedBytes file = small_cnn();
+  const Model model = *Model::open(file.view());
+  AlignedBytes memory(Calibrator::measure(model)->total()), again(memory.size());
+  Calibrator calibrator = *Calibrator::create(model, memory.span());
+  itg_model opened;
+  REQUIRE(itg_model_open(&opened, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  itg_calibrator in_c;
+  REQUIRE(itg_calibrator_create(&in_c, &opened, {again.data(), again.size()}, nullptr).status == ITG_kOk);
+  for (const auto& sample : small_cnn_samples(3)) {
+    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * 4};
+    const itg_bytes bytes = {input.data, input.size};
+    REQUIRE(calibrator.add({&input, 1}).ok());
+    REQUIRE(itg_calibrator_add(&in_c, &bytes, 1).status == ITG_kOk);
+  }
+  itg_tensor_statistics early{};
+  early.struct_size = sizeof early;
+  itg_calibrator_statistics(&in_c, 0, &early);
+  CHECK(early.bins == 0);
+  const ModelSink sink = {[](void*, Span<const uint8_t>) { return true; }, nullptr};
+  const itg_model_sink c_sink = {[](void*, const uint8_t*, size_t) { return true; }, nullptr};
+  REQUIRE(calibrator.finish(sink).ok());
+  REQUIRE(itg_calibrator_finish(&in_c, &c_sink, nullptr).status == ITG_kOk);
+  int32_t seen = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    if (model.tensor(t).is_constant()) continue;
+    const TensorStatistics expected = calibrator.statistics(t);
+    itg_tensor_statistics found{};
+    found.struct_size = sizeof found;
+    itg_calibrator_statistics(&in_c, t, &found);
+    CHECK(found.min == expected.min);
+    CHECK(found.max == expected.max);
+    CHECK(found.start == expected.start);
+    CHECK(found.width == expected.width);
+    REQUIRE(found.bins == expected.counts[0].size);
+    for (size_t half = 0; half < 2; ++half)
+      for (size_t i = 0; i < found.bins; ++i) CHECK(found.counts[half][i] == expected.counts[half][i]);
+    seen += found.bins > 0 ? 1 : 0;
+  }
+  CHECK(seen > 0);
+}
+
+TEST_CASE("a model store") {
+  FakeFlash memory;
+  const itg_flash flash = memory.device();
+  CHECK(itg_stored_model(&flash).size == 0);
+  const AlignedBytes first = packed_model(isa::kScalar), second = packed_model(isa::kAvx2);
+  REQUIRE(second.size() != first.size());
+  for (const AlignedBytes* const model : {&first, &second, &first}) {
+    CHECK(itg_store_model(&flash, {model->view().data, model->size()}));
+    const itg_bytes stored = itg_stored_model(&flash);
+    REQUIRE(stored.size == model->size());
+    CHECK(memcmp(stored.data, model->view().data, stored.size) == 0);
+    itg_model opened;
+    CHECK(itg_model_open(&opened, stored.data, stored.size, nullptr).status == ITG_kOk);
+  }
+  memory.broken = true;
+  CHECK(!itg_store_model(&flash, {second.view().data, second.size()}));
+  CHECK(itg_stored_model(&flash).size == first.size());
+  CHECK(!itg_store_model(&flash, {second.view().data, 4096 - ITG_MODEL_STORE_OVERHEAD + 1}));
+}
