@@ -236,6 +236,7 @@ class Writer {
   }
 
   Offset<flatbuffers::Vector<Offset<schema::PackedWeights>>> write_packs() {
+    if (graph_.packs.empty()) return {};
     const Span<Offset<schema::PackedWeights>> list =
         arena_.make<Offset<schema::PackedWeights>>(graph_.packs.size());
     for (size_t i = 0; i < list.size; ++i) {

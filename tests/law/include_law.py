@@ -41,7 +41,7 @@ RULES = [
           "intaglio/tensor.h"], FREESTANDING,
          never=["runtime/model_check.h", "runtime/liveness.h", "runtime/crc32.h", "runtime/op_search.h"]),
     Rule(["runtime/model.cc", "runtime/model_check.cc", "runtime/model_check.h"],
-         ["intaglio/*", "runtime/*", "schema/*"], FREESTANDING + ["flatbuffers/*"], never=["intaglio/calibrator.h"]),
+         ["intaglio/*", "runtime/*", "schema/*", "kernels/compiled_isa.h"], FREESTANDING + ["flatbuffers/*"], never=["intaglio/calibrator.h"]),
     Rule(["runtime/*"], ["intaglio/*", "runtime/*", "kernels/*", "platforms/*"], FREESTANDING,
          never=["intaglio/calibrator.h"]),
     Rule(["calibrator/include/*"], ["intaglio/*"], FREESTANDING),
@@ -60,7 +60,7 @@ RULES = [
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 
