@@ -9,7 +9,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 28, kNr = 64, kLanes = 16;
+constexpr int32_t kMr = 56, kNr = 64, kLanes = 16;
 
 // How codes leave a tile, see requant.h.
 struct Output {

@@ -67,12 +67,8 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
     auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
     for (int32_t i = first; i < last; ++i) {
       const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      if (g.merged()) {
-        fill_merged_rows<float>(g, x, padding, item.pixel, item.pixels, kernel.mr, patches, rows);
-      } else {
-        fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                         kernel.mr, rows);
-      }
+      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                       kernel.mr, g.merged() ? patches : nullptr, rows);
       const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
       const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
       GemmF32Args args;

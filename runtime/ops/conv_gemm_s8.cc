@@ -34,9 +34,8 @@ void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kerne
 
 void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
                        int32_t count, int32_t mr, int8_t* patches, const int8_t** rows) {
-  if (!g.merged()) return fill_rows<int8_t>(g, x, padding, first, count, 1, mr, rows);
   if (g.gathered()) return gather_rows<int8_t>(g, x, padding, first, count, patches, rows);
-  fill_merged_rows<int8_t>(g, x, padding, first, count, mr, patches, rows);
+  fill_rows<int8_t>(g, x, padding, first, count, 1, mr, g.merged() ? patches : nullptr, rows);
 }
 
 void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int32_t first, int32_t count,

@@ -40,16 +40,12 @@ struct ConvGeometry {
 };
 
 // Fills `rows` for output pixels [first, first + count): the row that tap t of pixel p reads goes to
-// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. T: int8_t, float.
+// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. With `patches`,
+// [count][kernel_h] [kernel_w * ic], the lines of a window are merged, t < kernel_h, and one that is partly
+// outside is put together there; otherwise nullptr. T: int8_t, float.
 template <typename T>
 void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-               int32_t pixel_step, int32_t tap_step, const T** rows);
-
-// The same with merged lines: rows[t * tap_step + p], t < kernel_h. A line of a window that is partly outside
-// is put together in `patches`, [count][kernel_h][kernel_w * ic].
-template <typename T>
-void fill_merged_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-                      int32_t tap_step, T* patches, const T** rows);
+               int32_t pixel_step, int32_t tap_step, T* patches, const T** rows);
 
 // Whole windows, into `patches`, [count][gathered_step()]; rows[p].
 template <typename T>
