@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "benchmarks/peak.h"
-#include "cli/layer_cost.h"
+#include "calibrator/host/layer_cost.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 
