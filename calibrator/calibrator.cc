@@ -9,16 +9,6 @@
 namespace intaglio {
 namespace {
 
-// Index of the first value that is not finite, or -1.
-int64_t first_non_finite(Span<const float> values) {
-  for (size_t i = 0; i < values.size; ++i) {
-    uint32_t bits;
-    memcpy(&bits, &values[i], sizeof bits);
-    if ((bits & 0x7f800000u) == 0x7f800000u) return static_cast<int64_t>(i);
-  }
-  return -1;
-}
-
 Error check_settings(const CalibratorOptions& options, const Model& model) {
   if (options.weight_bits < kMinBits || options.weight_bits > kMaxBits)
     return {Status::kBadBits, -1, -1, options.weight_bits, kMaxBits};
@@ -90,15 +80,9 @@ const QuantRule* rule_of(const Model& model, int32_t node) {
   return def == nullptr ? nullptr : &def->quant;
 }
 
-size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
-  const QuantRule* const rule = rule_of(model, node);
-  if (rule == nullptr || rule->weight_input < 0 || !becomes_int8(model, node, options)) return 0;
-  return patch_size(model, model.node(node));
-}
-
 // Attempts that are recorded: of each recovery at most one a node.
 size_t record_count(const Model& model) {
-  return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 1);
+  return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 2);
 }
 
 SampleName name_of(Span<const Span<const uint8_t>> inputs) {
@@ -112,66 +96,13 @@ SampleName name_of(Span<const Span<const uint8_t>> inputs) {
   return name;
 }
 
-// One sample, which stands in the session's inputs: runs it and looks at every tensor.
-class SampleObservation {
- public:
-  SampleObservation(CalibratorMemory& state, const SampleName& sample)
-      : state_(state), half_(half_of(sample.digest)), outputs_(state.references.next(sample)) {}
-
-  Error run() {
-    const Model& model = state_.model;
-    for (int32_t n = -1; n < model.node_count(); ++n) {
-      if (n >= 0) state_.session.run_nodes(n, n + 1);
-      ITG_TRY(look_behind(n));
-      for (const OutputTensor& output : state_.outputs)
-        if (output.node == n && outputs_ != nullptr)
-          memcpy(outputs_ + output.first, state_.session.tensor(output.tensor).data,
-                 output.elements * sizeof(float));
-    }
-    if (outputs_ != nullptr) state_.references.keep();
-    return kNoError;
-  }
-
- private:
-  // What node `n` has written, or the model's inputs, and what the node behind it will read: side by side.
-  Error look_behind(int32_t n) {
-    const Model& model = state_.model;
-    const Span<double> means = n + 1 < model.node_count() ? state_.means_of(n + 1) : Span<double>();
-    Error error;
-    parallel_for(state_.options.executor, means.empty() ? 1 : 2, [&](int32_t task) {
-      if (task == 0) {
-        error = observe_all(n < 0 ? model.inputs() : model.node(n).outputs, n);
-      } else {
-        patch_means(state_.session, n + 1, means);
-      }
-    });
-    if (!error.ok() || means.empty()) return error;
-    int64_t* const sums = state_.seen.mean_sums.data + state_.first_mean[static_cast<size_t>(n + 1)];
-    for (size_t i = 0; i < means.size; ++i) add_mean(sums[i], means[i]);
-    return kNoError;
-  }
-
-  Error observe_all(Span<const int32_t> tensors, int32_t node) {
-    for (const int32_t tensor : tensors) {
-      const Span<float> values = state_.session.tensor(tensor).as<float>();
-      const Extremes extremes = extremes_of(values);
-      if (!extremes.finite)
-        return {Status::kNonFiniteActivation, node, tensor, state_.seen.sample_count,
-                first_non_finite(values)};
-      const int32_t observer = state_.observer_of[static_cast<size_t>(tensor)];
-      if (observer < 0) continue;
-      observe(state_.seen.observers[static_cast<size_t>(observer)], values, extremes, half_,
-              state_.spare[0].halves[0]);
-    }
-    return kNoError;
-  }
-
-  CalibratorMemory& state_;
-  int32_t half_;
-  float* outputs_;  // room for the outputs' values; nullptr: they are not kept
-};
-
 }  // namespace
+
+size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
+  const QuantRule* const rule = rule_of(model, node);
+  if (rule == nullptr || rule->weight_input < 0 || !becomes_int8(model, node, options)) return 0;
+  return patch_size(model, model.node(node));
+}
 
 size_t input_bytes(const Model& model) {
   size_t bytes = 0;
@@ -234,9 +165,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   session_options.isa = options.isa;
   session_options.executor = state.options.executor;
   const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
-  const Result<Session> session =
-      Session::create(model, float_ops(), Session::split({memory.data, needs->session_bytes}, *session_needs),
-                      session_options);
+  state.session_memory = Session::split({memory.data, needs->session_bytes}, *session_needs);
+  const Result<Session> session = Session::create(model, float_ops(), state.session_memory, session_options);
   if (!session) return session.error();
   state.session = *session;
 
@@ -315,8 +245,10 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   const SampleName sample = name_of(inputs);
   const Digest& digest = sample.digest;
   // What one bad sample has left in the observers cannot be taken back: the fault stays.
-  state.threads.hold([&] { state.fault = SampleObservation(state, sample).run(); });
+  float* const outputs = state.references.next(sample);
+  state.threads.hold([&] { state.fault = observe_sample(state, half_of(digest), outputs); });
   if (!state.fault.ok()) return state.fault;
+  if (outputs != nullptr) state.references.keep();
   if (seen.sample_count == 0 || digest < seen.golden) {
     seen.golden = digest;
     uint8_t* at = seen.golden_sample.data;

@@ -16,6 +16,7 @@ struct CalibratorMemory {
   CalibratorOptions options;  // its executor: that of `threads`
   ThreadRegion threads;
   Session session;
+  SessionMemory session_memory;
   Arena slot_memory;          // all of it, whatever has been made there
   SlotMap slots;              // of the last choose_params()
   Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1: no slot's range hangs on it
@@ -47,6 +48,12 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
 
 // What the sink gets; see finish.cc.
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source);
+
+// Runs the sample that stands in the FP32 session's inputs, and adds every tensor to what has been seen in
+// `half` of the samples. `outputs`: gets the values of memory.outputs; or nullptr.
+Error observe_sample(CalibratorMemory& memory, int32_t half, float* outputs);
+// Mean inputs that are kept of a node; 0 where it has no weights or stays in FP32.
+size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options);
 
 // Sizes of the model's inputs, one behind the other.
 size_t input_bytes(const Model& model);

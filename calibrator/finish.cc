@@ -1,6 +1,7 @@
 // Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/evaluate.h"
+#include "calibrator/recover/equalization.h"
 #include "calibrator/recover/range_recovery.h"
 #include "calibrator/slot_params.h"
 #include "runtime/crc32.h"
@@ -15,9 +16,16 @@ class Finish {
         replay_(memory, source),
         arena_(memory.output),
         meter_(memory, arena_),
+        equalizer_(memory, arena_),
         lasting_(arena_.make<uint8_t>(range_recovery_bytes(memory.model, memory.options))),
         int8_(memory, arena_),
         kept_(memory.references.rest()) {}
+
+  // What recoveries have put into the calibrator's memory is taken out of it.
+  Error restore() {
+    memory_.options.method = asked_;
+    return equalizer_.restore();
+  }
 
   Error run(const ModelSink& sink) {
     memory_.report = CalibrationReport();
@@ -81,23 +89,25 @@ class Finish {
   }
 
   CalibratorMemory& memory_;
+  RangeMethod asked_ = memory_.options.method;
   Replay replay_;
   Arena arena_;
   NetworkErrorMeter meter_;
+  Equalizer equalizer_;
   Arena lasting_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{replay_, memory_.session, int8_.session(), kept_};
-  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, lasting_, {}};
+  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, asked_, lasting_, {}};
 };
 
 }  // namespace
 
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source) {
-  const RangeMethod method = memory.options.method;
-  const Error error = Finish(memory, source).run(sink);
-  memory.options.method = method;  // a recovery may have taken another
-  return error;
+  Finish finish(memory, source);
+  const Error error = finish.run(sink);
+  const Error restored = finish.restore();
+  return error.ok() ? restored : error;
 }
 
 }  // namespace intaglio

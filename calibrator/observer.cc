@@ -156,4 +156,13 @@ void merge(TensorObserver& o, const TensorObserver& other) {
   }
 }
 
+int64_t first_non_finite(Span<const float> values) {
+  for (size_t i = 0; i < values.size; ++i) {
+    uint32_t bits;
+    memcpy(&bits, &values[i], sizeof bits);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
 }  // namespace intaglio

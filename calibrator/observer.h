@@ -46,4 +46,7 @@ void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);
 
+// Index of the first value that is not finite, or -1.
+int64_t first_non_finite(Span<const float> values);
+
 }  // namespace intaglio

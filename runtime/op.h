@@ -106,7 +106,10 @@ struct QuantRule {
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
-  int8_t index_input = -1;        // a constant of s32 in both forms, copied as it is; -1: none
+  // FP32: channel c of the output depends on channel c of the inputs alone, and y(a x) = a y(x) for a > 0,
+  // the clamp and a pad value apart.
+  bool keeps_channels = false;
+  int8_t index_input = -1;      // a constant of s32 in both forms, copied as it is; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
   double (*unary)(const NodeOptions& options, double x) = nullptr;
@@ -118,6 +121,13 @@ struct QuantRule {
 constexpr QuantRule sign_keeping_rule() {
   QuantRule rule;
   rule.sign = SignRule::kKeeps;
+  return rule;
+}
+
+// Of a mean over places: it also keeps channels.
+constexpr QuantRule averaging_rule() {
+  QuantRule rule = sign_keeping_rule();
+  rule.keeps_channels = true;
   return rule;
 }
 

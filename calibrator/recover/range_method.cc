@@ -27,8 +27,8 @@ Error correct_biases_alone(RecoveryContext& context) {
   return kNoError;
 }
 
-// Each half of the samples judges the ranges that the other half gives. Stops where the noise is past `most`.
-Error judge(RecoveryContext& context, RangeMethod method, double most, NetworkError& error) {
+// Stops where the noise is past `most`; the signal is then that of a part.
+Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError& error) {
   error = {};
   for (const int32_t half : {0, 1}) {
     NetworkError part;
@@ -43,33 +43,58 @@ Error judge(RecoveryContext& context, RangeMethod method, double most, NetworkEr
   return kNoError;
 }
 
+constexpr double kAll = std::numeric_limits<double>::infinity();
+
 }  // namespace
 
+bool can_judge(const CalibratorMemory& memory) {
+  if (memory.seen.observers.empty()) return false;
+  const uint32_t* const samples = memory.seen.observers[0].samples;
+  return samples[0] > 0 && samples[1] > 0;
+}
+
+Error judge_ranges(RecoveryContext& context, NetworkError& error) {
+  return judge_method(context, context.memory.options.method, kAll, error);
+}
+
+Error find_method(RecoveryContext& context, FoundMethod& found) {
+  found = {};
+  ITG_TRY(judge_method(context, RangeMethod::kAuto, kAll, found.of_auto));
+  for (const RangeMethod method : kOthers) {
+    NetworkError error;
+    const bool is_first = found.of_best.signal == 0.0;
+    ITG_TRY(judge_method(context, method,
+                         found.best == RangeMethod::kAuto ? found.of_auto.noise : found.of_best.noise,
+                         error));
+    if (!is_first && error.noise >= found.of_best.noise) continue;
+    found.of_best = {found.of_auto.signal, error.noise};
+    if (error.noise < kWorthwhile * found.of_auto.noise) found.best = method;
+  }
+  context.memory.options.method = found.best;
+  return kNoError;
+}
+
+Error build_with_ranges(RecoveryContext& context) {
+  return build_by(context, context.memory.options.method, kBothHalves);
+}
+
 Error choose_method(RecoveryContext& context) {
-  CalibratorMemory& memory = context.memory;
-  if (memory.options.method != RangeMethod::kAuto || memory.seen.observers.empty()) return kNoError;
+  if (context.asked != RangeMethod::kAuto) return kNoError;
   RecoveryRecord record{recovery::kRangeMethod,         -1, -1, context.error.ratio(), context.error.ratio(),
                         RecoveryVerdict::kTooFewSamples};
-  const uint32_t* const samples = memory.seen.observers[0].samples;
-  if (samples[0] == 0 || samples[1] == 0) {
+  if (!can_judge(context.memory)) {
     context.record(record);
     return kNoError;
   }
-  RangeMethod best = RangeMethod::kAuto;
-  NetworkError first, least, error;
-  ITG_TRY(judge(context, best, std::numeric_limits<double>::infinity(), first));
-  for (const RangeMethod method : kOthers) {
-    ITG_TRY(judge(context, method, best == RangeMethod::kAuto ? first.noise : least.noise, error));
-    if (least.signal > 0.0 && error.noise >= least.noise) continue;
-    least = {first.signal, error.noise};
-    if (error.noise < kWorthwhile * first.noise) best = method;
-  }
-  record.before = first.ratio();
-  record.after = least.ratio();
-  record.verdict = best == RangeMethod::kAuto ? RecoveryVerdict::kNetworkWorse : RecoveryVerdict::kKept;
+  FoundMethod found;
+  ITG_TRY(find_method(context, found));
+  const bool kept = found.best != RangeMethod::kAuto;
+  record.before = found.of_auto.ratio();
+  record.after = found.of_best.ratio();
+  record.verdict = kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse;
   context.record(record);
-  ITG_TRY(build_by(context, best, kBothHalves));
-  return best == RangeMethod::kAuto ? kNoError : context.measure("range method", context.error);
+  ITG_TRY(build_with_ranges(context));
+  return kept ? context.measure("range method", context.error) : kNoError;
 }
 
 }  // namespace intaglio

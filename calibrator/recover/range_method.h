@@ -7,10 +7,27 @@
 
 namespace intaglio {
 
-// Where the options say RangeMethod::kAuto, another method may take its place, in the options too. Each is
-// judged by the outputs for samples that its ranges do not come from: those of one half of the samples with
-// the ranges of the other half, both ways. On the samples that gave the ranges the narrowest one looks best,
-// and loses up to 10 dB on others.
+// Ranges are judged by the outputs for samples that they do not come from: those of one half of the samples
+// with the ranges of the other half, both ways, biases corrected for the rounding of weights where the
+// options ask for bias correction. On the samples that gave the ranges the narrowest one looks best, and
+// loses up to 10 dB on others.
+bool can_judge(const CalibratorMemory& memory);  // both halves have samples
+
+// Of the method in the options. What stands in context.int8 afterwards is of no use: build_with_ranges()
+// mends it.
+Error judge_ranges(RecoveryContext& context, NetworkError& error);
+
+struct FoundMethod {
+  RangeMethod best = RangeMethod::kAuto;  // another only where it gains 1 dB
+  NetworkError of_auto, of_best;  // of_best: of the best other; at least that where it was given up half way
+};
+// Puts the best method into the options; context.int8 as above.
+Error find_method(RecoveryContext& context, FoundMethod& found);
+
+// Bakes with the ranges that the method in the options gives.
+Error build_with_ranges(RecoveryContext& context);
+
+// Where the caller asked for RangeMethod::kAuto: the best method takes its place in the options.
 Error choose_method(RecoveryContext& context);
 
 }  // namespace intaglio

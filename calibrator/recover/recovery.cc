@@ -1,6 +1,7 @@
 #include "calibrator/recover/recovery.h"
 
 #include "calibrator/recover/bias_correction.h"
+#include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
 #include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr RecoveryRule kRules[] = {
     {recovery::kRangeMethod, "method", "range method", 4, choose_method},
+    {recovery::kEqualization, "cle", "equalization", 2, equalize},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
     {recovery::kRangeSearch, "search", "range search", kGuardedSamples, search_ranges},
     {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},

@@ -7,6 +7,8 @@
 
 namespace intaglio {
 
+class Equalizer;
+
 // What recoveries work on.
 struct RecoveryContext {
   CalibratorMemory& memory;  // the FP32 model and its session, options, parameters, what was seen
@@ -14,6 +16,8 @@ struct RecoveryContext {
   Replay& samples;
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
+  Equalizer& equalizer;
+  RangeMethod asked;     // by the caller; the options hold the one in use
   const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
   NetworkError error;    // of the int8 model as it is now, over all samples
 

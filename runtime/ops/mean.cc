@@ -134,6 +134,6 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 
 extern const OpDef kMeanS8, kMeanF32;
 const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, run_s8, nullptr};
-const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1, sign_keeping_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1, averaging_rule(), plan_f32, nullptr, run_f32, nullptr};
 
 }  // namespace intaglio

@@ -139,6 +139,7 @@ constexpr QuantRule same_as_input() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
   rule.sign = SignRule::kKeeps;
+  rule.keeps_channels = true;
   return rule;
 }
 
@@ -147,7 +148,7 @@ constexpr QuantRule same_as_input() {
 extern const OpDef kAvgPool2dS8, kAvgPool2dF32, kMaxPool2dS8, kMaxPool2dF32;
 const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,     -1,     {}, plan_average_s8,
                             nullptr,        run_average_s8, name_s8};
-const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,      sign_keeping_rule(), plan_f32,
+const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,      averaging_rule(), plan_f32,
                              nullptr,        run_average_f32, name_f32};
 const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8, -1,         same_as_input(),
                             plan_max_s8,    nullptr,    run_max_s8, name_s8};

@@ -47,11 +47,12 @@ inline constexpr RecoveryMask kBiasCorrection = 1 << 0;    // each channel's mea
 inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that give the least output error
 inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // ranges and weight scales along their gradient
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
+inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the range of their tensor better
 inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or wider, by the model's error
 inline constexpr RecoveryMask kRangeMethod = 1 << 6;  // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
-                              kAll = kDefault | kLayers | kRangeSearch;
+                              kAll = kDefault | kLayers | kEqualization | kRangeSearch;
 }  // namespace recovery
 
 struct CalibratorOptions {

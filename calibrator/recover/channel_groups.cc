@@ -1,0 +1,145 @@
+#include "calibrator/recover/channel_groups.h"
+
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+class Grouping {
+ public:
+  Grouping(const Model& model, Arena& arena)
+      : model_(model),
+        parent_(arena.make<int32_t>(static_cast<size_t>(model.tensor_count()))),
+        fixed_(arena.make<bool>(static_cast<size_t>(model.tensor_count()))) {
+    for (size_t t = 0; t < parent_.size; ++t) parent_[t] = static_cast<int32_t>(t);
+  }
+
+  ChannelGroups run(Arena& arena) {
+    ChannelGroups groups;
+    groups.root = parent_;
+    groups.first = arena.make<size_t>(parent_.size);
+    if (arena.exhausted()) return groups;
+    for (const int32_t input : model_.inputs()) fix(input);
+    for (const int32_t output : model_.outputs()) fix(output);
+    for (int32_t i = 0; i < model_.state_count(); ++i) {
+      fix(model_.state(i).input);
+      fix(model_.state(i).output);
+    }
+    for (int32_t n = 0; n < model_.node_count(); ++n) look_at(n);
+    for (size_t t = 0; t < parent_.size; ++t) {
+      const int32_t root = find(static_cast<int32_t>(t));
+      const bool constant = model_.tensor(static_cast<int32_t>(t)).is_constant();
+      if (constant || fixed_[static_cast<size_t>(root)]) fixed_[t] = true;
+    }
+    for (size_t t = 0; t < parent_.size; ++t) {
+      parent_[t] = fixed_[t] ? -1 : find(static_cast<int32_t>(t));
+      if (parent_[t] != static_cast<int32_t>(t)) continue;
+      groups.first[t] = groups.channels;
+      groups.channels += static_cast<size_t>(model_.tensor(static_cast<int32_t>(t)).shape.back(0));
+    }
+    return groups;
+  }
+
+ private:
+  int32_t find(int32_t t) const {
+    while (parent_[static_cast<size_t>(t)] >= 0 && parent_[static_cast<size_t>(t)] != t)
+      t = parent_[static_cast<size_t>(t)];
+    return t;
+  }
+  void fix(int32_t tensor) { fixed_[static_cast<size_t>(find(tensor))] = true; }
+  void join(int32_t a, int32_t b) {
+    a = find(a);
+    b = find(b);
+    if (a == b) return;
+    const int32_t low = a < b ? a : b, high = a < b ? b : a;
+    parent_[static_cast<size_t>(high)] = low;
+    if (fixed_[static_cast<size_t>(high)]) fixed_[static_cast<size_t>(low)] = true;
+  }
+  void fix_all(const NodeInfo& node) {
+    for (const int32_t input : node.inputs)
+      if (input >= 0) fix(input);
+    for (const int32_t output : node.outputs) fix(output);
+  }
+
+  void look_at(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const OpDef* const def = find_op(float_ops(), model_, node);
+    const NodeOptions& o = node.options;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const bool relu = (o.clamp_min == 0.0f || o.clamp_min == -kInfinity) && o.clamp_max == kInfinity;
+    if (def == nullptr || node.outputs.size != 1) return fix_all(node);
+    if (!relu) fix(node.outputs[0]);
+    if (def->quant.weight_input >= 0) {
+      look_at_weights(node, def->quant);
+    } else if (def->quant.keeps_channels) {
+      look_at_channels(node, def->quant);
+    } else {
+      fix_all(node);
+    }
+  }
+
+  void look_at_weights(const NodeInfo& node, const QuantRule& rule) {
+    const int32_t weights = node.inputs[static_cast<size_t>(rule.weight_input)];
+    const int32_t channels = model_.tensor(node.inputs[0]).shape.back(0);
+    const Shape shape = model_.tensor(weights).shape;
+    const bool reads_channels =
+        is_depthwise(model_, node, rule) ||
+        (rule.weight_axis == 0 && node.options.groups == 1 && shape.back(0) == channels);
+    bool shared = false;
+    for (size_t i = 1; i < node.inputs.size; ++i) {
+      const int32_t input = node.inputs[i];
+      if (input < 0) continue;
+      shared = shared || reads(input) > 1 || !model_.tensor(input).is_constant();
+      if (!model_.tensor(input).is_constant()) fix(input);
+    }
+    if (shared || !reads_channels) fix(node.inputs[0]);
+    if (shared || (rule.weight_axis != 0 && !reads_channels)) fix(node.outputs[0]);
+  }
+
+  void look_at_channels(const NodeInfo& node, const QuantRule& rule) {
+    const int32_t output = node.outputs[0];
+    const Shape shape = model_.tensor(output).shape;
+    bool together = node.options.pad_value == 0.0f;
+    for (const int32_t axis : node.options.axes)
+      together = together && axis != model_.tensor(node.inputs[0]).shape.rank - 1;
+    int32_t read = 0;
+    for (size_t i = 0; i < node.inputs.size; ++i) {
+      const int32_t input = node.inputs[i];
+      if (input < 0 || static_cast<int8_t>(i) == rule.parameter_input) continue;
+      const TensorInfo info = model_.tensor(input);
+      ++read;
+      together = together && !info.is_constant() && info.shape.rank > 0 && shape.rank > 0 &&
+                 info.shape.back(0) == shape.back(0) && (read == 1 || info.shape == shape);
+    }
+    if (!together) return fix_all(node);
+    for (size_t i = 0; i < node.inputs.size; ++i)
+      if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != rule.parameter_input) join(node.inputs[i], output);
+  }
+
+  int32_t reads(int32_t tensor) const {
+    int32_t count = 0;
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t input : model_.node(n).inputs) count += input == tensor ? 1 : 0;
+    return count;
+  }
+
+  const Model& model_;
+  Span<int32_t> parent_;
+  Span<bool> fixed_;  // of a root: of its whole set
+};
+
+}  // namespace
+
+ChannelGroups group_channels(const Model& fp32, Arena& arena) { return Grouping(fp32, arena).run(arena); }
+
+size_t channel_group_bytes(const Model& fp32) {
+  return static_cast<size_t>(fp32.tensor_count()) * (sizeof(int32_t) + sizeof(bool) + sizeof(size_t)) + 64;
+}
+
+bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule) {
+  const Shape weights = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape;
+  return rule.weight_axis + 1 == weights.rank &&
+         weights.back(0) == model.tensor(node.inputs[0]).shape.back(0);
+}
+
+}  // namespace intaglio

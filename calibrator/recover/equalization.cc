@@ -1,0 +1,252 @@
+#include "calibrator/recover/equalization.h"
+
+#include "calibrator/recover/range_method.h"
+#include "calibrator/slot_params.h"
+#include "runtime/op_search.h"
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+constexpr double kMostExponent = 16.0;
+// Of the error before. The samples that judge are among those that the scales were made from, so a small gain
+// is none.
+constexpr double kWorthwhile = 0.8;
+
+float magnitude(float x) { return x < 0.0f ? -x : x; }
+
+float power_of_two(int32_t exponent) {
+  const uint32_t bits = static_cast<uint32_t>(exponent + 127) << 23;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+int32_t exponent_of(double log) {
+  const double limit = kMostExponent;
+  return static_cast<int32_t>(round_even(log > limit ? limit : (log < -limit ? -limit : log)));
+}
+
+Span<float> writable_floats(const TensorInfo& info) {
+  return {reinterpret_cast<float*>(const_cast<uint8_t*>(info.constant.data)),
+          static_cast<size_t>(info.shape.elements())};
+}
+
+// Visits each layer with weights: its node and rule.
+template <typename Visit>
+void for_each_layer(const Model& model, Visit&& visit) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def != nullptr && def->quant.weight_input >= 0) visit(node, def->quant);
+  }
+}
+
+}  // namespace
+
+Equalizer::Equalizer(CalibratorMemory& memory, Arena& arena) : memory_(&memory) {
+  if ((memory.options.recover & recovery::kEqualization) == 0) return;
+  const Model& model = memory.model;
+  groups_ = group_channels(model, arena);
+  peaks_ = arena.make<float>(groups_.channels);
+  readers_ = arena.make<double>(groups_.channels);
+  exponents_ = arena.make<int32_t>(groups_.channels);
+  file_ = {static_cast<uint8_t*>(arena.allocate(model.bytes().size, kModelAlignment)), model.bytes().size};
+  scaled_seen_.observers = arena.make<TensorObserver>(memory.seen.observers.size);
+  scaled_seen_.mean_sums = arena.make<int64_t>(memory.seen.mean_sums.size);
+}
+
+size_t Equalizer::bytes(const Model& fp32, const CalibratorOptions& options) {
+  if ((options.recover & recovery::kEqualization) == 0) return 0;
+  constexpr size_t kSlack = 256;
+  size_t channels = 0, observers = 0, means = 0;
+  for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
+    const TensorInfo info = fp32.tensor(t);
+    if (info.is_constant()) continue;
+    channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
+    ++observers;
+  }
+  for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
+  return channel_group_bytes(fp32) + channels * (sizeof(float) + sizeof(double) + sizeof(int32_t)) +
+         fp32.bytes().size + observers * sizeof(TensorObserver) + means * sizeof(int64_t) + kSlack;
+}
+
+Error Equalizer::find_peaks(RecoveryContext& context) {
+  for (float& peak : peaks_) peak = 0.0f;
+  Session& session = memory_->session;
+  const Model& model = memory_->model;
+  for (int32_t i = 0; i < context.samples.count(); ++i) {
+    ITG_TRY(context.step("channel ranges", i, context.samples.count()));
+    ITG_TRY(context.samples.load(i));
+    for (int32_t n = 0; n < model.node_count(); ++n) {
+      session.run_nodes(n, n + 1);
+      const int32_t tensor = model.node(n).outputs[0];
+      if (!groups_.is_free(tensor)) continue;
+      const Span<const float> values = session.tensor(tensor).as<float>();
+      const auto channels = static_cast<size_t>(model.tensor(tensor).shape.back(0));
+      float* const peaks = peaks_.data + groups_.first_of(tensor);
+      for (size_t at = 0; at < values.size; at += channels)
+        for (size_t c = 0; c < channels; ++c) {
+          const float m = magnitude(values[at + c]);
+          peaks[c] = m > peaks[c] ? m : peaks[c];
+        }
+    }
+  }
+  return kNoError;
+}
+
+void Equalizer::find_readers() {
+  const Model& model = memory_->model;
+  for (double& reader : readers_) reader = 0.0;
+  for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
+    const int32_t input = node.inputs[0];
+    if (!groups_.is_free(input) || is_depthwise(model, node, rule)) return;
+    const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const Span<const float> weights = writable_floats(info);
+    const auto outputs = static_cast<size_t>(info.shape[0]),
+               channels = static_cast<size_t>(info.shape.back(0));
+    double* const readers = readers_.data + groups_.first_of(input);
+    const size_t row = weights.size / outputs;
+    for (size_t o = 0; o < outputs; ++o) {
+      float peak = 0.0f;
+      for (size_t i = 0; i < row; ++i)
+        peak = magnitude(weights[o * row + i]) > peak ? magnitude(weights[o * row + i]) : peak;
+      if (!(peak > 0.0f)) continue;
+      for (size_t i = 0; i < row; ++i) {
+        const double share = static_cast<double>(magnitude(weights[o * row + i])) / static_cast<double>(peak);
+        double& reader = readers[i % channels];
+        reader = share > reader ? share : reader;
+      }
+    }
+  });
+}
+
+void Equalizer::choose_exponents(bool with_room) {
+  const Model& model = memory_->model;
+  for (int32_t& exponent : exponents_) exponent = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    if (groups_.root[static_cast<size_t>(t)] != t) continue;
+    const size_t first = groups_.first_of(t),
+                 end = first + static_cast<size_t>(model.tensor(t).shape.back(0));
+    float largest = 0.0f;
+    for (size_t c = first; c < end; ++c) largest = peaks_[c] > largest ? peaks_[c] : largest;
+    if (!(largest > 0.0f)) continue;
+    for (size_t c = first; c < end; ++c) {
+      const double share = static_cast<double>(peaks_[c]) / static_cast<double>(largest);
+      if (!(share > 0.0)) continue;
+      const double log = log2_real(share);
+      const double exponent = readers_[c] > 0.0 ? (log - log2_real(readers_[c])) * 0.5 : log;
+      // What few samples show of a channel is not all that it can be: half of the range stays free for the
+      // rest, except for channels that are the range.
+      exponents_[c] = exponent_of(with_room ? (exponent + 1.0 < 0.0 ? exponent + 1.0 : 0.0) : exponent);
+    }
+  }
+}
+
+void Equalizer::scale_weights() {
+  memcpy(file_.data, original_.bytes().data, file_.size);
+  OpenOptions open;
+  open.skip_checksum = true;
+  const Result<Model> scaled = Model::open(file_, open);
+  const Model& model = *scaled;
+  for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
+    const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const Span<float> weights = writable_floats(info);
+    const int32_t input = node.inputs[0], output = node.outputs[0];
+    const auto inner = static_cast<size_t>(info.shape.elements(rule.weight_axis + 1, info.shape.rank));
+    const auto outputs = static_cast<size_t>(info.shape[rule.weight_axis]);
+    const auto channels = static_cast<size_t>(model.tensor(input).shape.back(0));
+    const int32_t* const in = groups_.is_free(input) ? exponents_.data + groups_.first_of(input) : nullptr;
+    const int32_t* const out = groups_.is_free(output) ? exponents_.data + groups_.first_of(output) : nullptr;
+    for (size_t i = 0; i < weights.size; ++i) {
+      if (in != nullptr) weights[i] *= power_of_two(in[i % channels]);
+      if (out != nullptr) weights[i] *= power_of_two(-out[i / inner % outputs]);
+    }
+    const auto bias = static_cast<size_t>(rule.bias_input);
+    if (out == nullptr || bias >= node.inputs.size || node.inputs[bias] < 0) return;
+    const Span<float> biases = writable_floats(model.tensor(node.inputs[bias]));
+    for (size_t c = 0; c < biases.size; ++c) biases[c] *= power_of_two(-out[c]);
+  });
+}
+
+Error Equalizer::use(const Model& model, const CalibrationState& seen) {
+  SessionOptions options;
+  options.isa = memory_->options.isa;
+  options.executor = memory_->options.executor;
+  const Result<Session> session = Session::create(model, float_ops(), memory_->session_memory, options);
+  if (!session) return session.error();
+  memory_->model = model;
+  memory_->session = *session;
+  memory_->seen = seen;
+  in_use_ = model.bytes().data != original_.bytes().data;
+  return kNoError;
+}
+
+Error Equalizer::restore() { return in_use_ ? use(original_, seen_) : kNoError; }
+
+Error Equalizer::run(RecoveryContext& context) {
+  if (groups_.channels == 0) return kNoError;
+  original_ = memory_->model;
+  seen_ = memory_->seen;
+  ITG_TRY(find_peaks(context));
+  find_readers();
+  NetworkError least;
+  ITG_TRY(judge(context, least));
+  const NetworkError before = least;
+  const RangeMethod method = memory_->options.method;
+  bool kept = false;
+  for (const bool with_room : {true, false}) {
+    NetworkError error;
+    choose_exponents(with_room);
+    ITG_TRY(scale(context));
+    if (context.asked == RangeMethod::kAuto && can_judge(*memory_)) {
+      FoundMethod found;
+      ITG_TRY(find_method(context, found));
+      error = found.best == RangeMethod::kAuto ? found.of_auto : found.of_best;
+    } else {
+      ITG_TRY(judge(context, error));
+    }
+    kept = error.ratio() < kWorthwhile * before.ratio();
+    context.record({recovery::kEqualization, -1, -1, before.ratio(), error.ratio(),
+                    kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+    if (kept) break;
+    memory_->options.method = method;
+    ITG_TRY(restore());
+  }
+  ITG_TRY(build_with_ranges(context));
+  return kept ? context.measure("after equalization", context.error) : kNoError;
+}
+
+// By samples that the ranges do not come from, if there are any.
+Error Equalizer::judge(RecoveryContext& context, NetworkError& error) {
+  if (can_judge(*memory_)) return judge_ranges(context, error);
+  ITG_TRY(build_with_ranges(context));
+  return context.measure("equalization", error);
+}
+
+// The calibration goes on with the scaled model, and what its tensors hold for the samples.
+Error Equalizer::scale(RecoveryContext& context) {
+  scale_weights();
+  OpenOptions open;
+  open.skip_checksum = true;
+  const Result<Model> scaled = Model::open(file_, open);
+  if (!scaled) return scaled.error();
+  CalibrationState seen = seen_;
+  seen.observers = scaled_seen_.observers;
+  seen.mean_sums = scaled_seen_.mean_sums;
+  for (TensorObserver& observer : seen.observers) reset(observer);
+  for (int64_t& sum : seen.mean_sums) sum = 0;
+  ITG_TRY(use(*scaled, seen));
+  for (int32_t i = 0; i < context.samples.count(); ++i) {
+    ITG_TRY(context.step("observing once more", i, context.samples.count()));
+    bool odd = false;
+    ITG_TRY(context.samples.belongs(i, Part::kOddHalf, &odd));
+    ITG_TRY(context.samples.load(i));
+    ITG_TRY(observe_sample(*memory_, odd ? 1 : 0, nullptr));
+  }
+  return kNoError;
+}
+
+Error equalize(RecoveryContext& context) { return context.equalizer.run(context); }
+
+}  // namespace intaglio

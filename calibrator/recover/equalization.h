@@ -1,0 +1,55 @@
+// Cross-layer equalization: channels of an activation are scaled by powers of two so that they share its
+// range better, and the weights around it are scaled against that (channel_groups.h). FP32 numbers change
+// their exponents alone, so the FP32 model computes the same, bit for bit, and int8 loses less where one
+// channel is far larger than the others.
+//
+//   s[c] = 2^rint(log2 sqrt(a[c] / w[c]))   a: largest |x| of the channel over the samples, over that of all
+//                                           w: largest weight that reads it, over the largest of the same
+//                                           output
+//
+// The first attempt keeps a factor of 2 free for what the samples have not shown, the second does not.
+// w is 1 where only depthwise layers read the channel: each of their outputs has a scale of its own.
+#pragma once
+
+#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/recovery.h"
+
+namespace intaglio {
+
+// What the calibration goes on with while the model is scaled.
+class Equalizer {
+ public:
+  Equalizer() = default;
+  // Takes what it needs from `arena` where the options ask for equalization.
+  Equalizer(CalibratorMemory& memory, Arena& arena);
+  static size_t bytes(const Model& fp32, const CalibratorOptions& options);
+
+  // Scales the model, observes the samples once more, chooses parameters anew. The network's error decides
+  // whether that stays.
+  Error run(RecoveryContext& context);
+  // The calibrator's memory as it was.
+  Error restore();
+
+ private:
+  Error find_peaks(RecoveryContext& context);
+  void find_readers();
+  void choose_exponents(bool with_room);
+  Error judge(RecoveryContext& context, NetworkError& error);
+  Error scale(RecoveryContext& context);
+  void scale_weights();
+  Error use(const Model& model, const CalibrationState& seen);
+
+  CalibratorMemory* memory_ = nullptr;
+  ChannelGroups groups_;
+  Span<float> peaks_;        // of each channel of each set
+  Span<double> readers_;     // of each: w above; 0: nothing but depthwise layers reads it
+  Span<int32_t> exponents_;  // of each: s = 2^exponent
+  Span<uint8_t> file_;       // the scaled model
+  Model original_;
+  CalibrationState seen_, scaled_seen_;
+  bool in_use_ = false;
+};
+
+Error equalize(RecoveryContext& context);
+
+}  // namespace intaglio
