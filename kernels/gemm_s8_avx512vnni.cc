@@ -189,8 +189,8 @@ constexpr Tiles kTiles[3] = {
     {{14, 4, 1, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>}},
     {{14, 4, 1, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>}}};
 
-// codes = add_s8(codes, residual), up to 64 columns of each row. Not into the output, which may be the
-// residual: a row would wait for the masked store before it.
+// codes = add_s8(codes, residual), rows of codes kNr apart. Not into the output, which may be the residual: a
+// row would wait for the masked store before it.
 __attribute__((noinline)) void add_rows(int8_t* codes, const int8_t* residual, size_t residual_stride,
                                         int32_t rows, int32_t columns, const AddS8& p) {
   // Multipliers cut in two, since vpmaddwd takes 16 bits.
@@ -261,6 +261,11 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const Tiles& tiles = kTiles[shape];
     int8_t* const y = args.output + first;
     const bool aligned = !adds && columns == width;
+    // Rows that follow one another everywhere are added as one.
+    const auto dense = static_cast<size_t>(width);
+    const bool flat =
+        adds && columns == width && args.residual_stride == dense && args.output_stride == dense;
+    const int32_t stride = flat ? width : kNr;
     const int32_t usual = steep ? 1 : tiles.rows[0];
     int32_t direct = 0;  // rows that need no more
     for (int32_t r = 0; r < args.m; r += usual) {
@@ -272,12 +277,18 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
         t.output_stride = args.output_stride;
         direct = r + rows;
       } else {
-        t.output = codes + r * kNr;
-        t.output_stride = kNr;
+        t.output = codes + r * stride;
+        t.output_stride = static_cast<size_t>(stride);
       }
       tiles.tiles[kind](t, out);
     }
-    if (adds) add_rows(codes, args.residual + first, args.residual_stride, args.m, columns, *args.add);
+    if (adds)
+      add_rows(codes, args.residual + first, args.residual_stride, flat ? 1 : args.m,
+               flat ? args.m * width : columns, *args.add);
+    if (flat) {
+      memcpy(y, codes, static_cast<size_t>(args.m) * dense);
+      continue;
+    }
     if (direct < args.m)
       copy_rows(codes + direct * kNr, y + static_cast<size_t>(direct) * args.output_stride,
                 args.output_stride, args.m - direct, columns);
