@@ -51,7 +51,7 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
   if (error) fail("the model's folder ", quoted(folder.string()), " cannot be opened: ", error.message());
-  const fs::path file = fs::canonical(root / path, error);
+  fs::path file = fs::canonical(root / path, error);
   if (error) fail("its external data ", quoted(location), " cannot be opened: ", error.message());
   const fs::path within = file.lexically_relative(root);
   if (within.empty() || *within.begin() == ".." || within.is_absolute())

@@ -18,9 +18,8 @@ DType dtype_of(int8_t type) {
     case 2:
       return DType::kS32;
     case 9:
+    case 3:  // its codes are shifted by -128
       return DType::kS8;
-    case 3:
-      return DType::kS8;  // codes are shifted by -128
     case 1:
       fail("float16 is supported for constants alone; convert the model with float32 or int8 activations");
     case 4:

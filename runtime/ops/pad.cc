@@ -46,7 +46,7 @@ void run_padding(const NodeView& node, const NodeRun& run, T value) {
   for_pieces(*run.executor, out.elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = value;
   });
-  int32_t x_steps[kMaxRank], y_steps[kMaxRank];
+  int32_t x_steps[kMaxRank] = {}, y_steps[kMaxRank] = {};
   row_major_steps(in, x_steps);
   row_major_steps(out, y_steps);
   ptrdiff_t start = 0;
