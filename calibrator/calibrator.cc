@@ -157,6 +157,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
   state.model = model;
   state.options = options;
+  if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();
   uint8_t* const replay = memory.data + needs->session_bytes + needs->observer_bytes;

@@ -56,6 +56,7 @@ void Int8Model::set_provenance() {
   text.add(", ");
   text.add(options.weight_bits < 10 ? digits + 1 : digits);
   text.add("-bit weights");
+  if (options.safe_pairs) text.add(" in safe pairs");
   if (!options.slots.empty()) text.add(", slots with settings of their own");
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {

@@ -116,7 +116,7 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
 
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  Arena& arena) {
+                                  bool safe_pairs, Arena& arena) {
   const auto channels = static_cast<size_t>(shape[axis]);
   QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
@@ -125,14 +125,19 @@ QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape,
   float widest = 0.0f;
   for (size_t c = 0; c < channels; ++c) {
     const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
-    double peak = 0.0;
+    double peak = 0.0, last = 0.0, pair = 0.0;
     for_each(channel, [&](size_t i) {
-      const double m = magnitude(static_cast<double>(weights[i]));
+      const auto w = static_cast<double>(weights[i]);
+      const double m = magnitude(w), sum = w * last > 0.0 ? magnitude(w + last) : 0.0;
       peak = m > peak ? m : peak;
+      pair = sum > pair ? sum : pair;
+      last = w;
     });
     // A channel without weights keeps its bias: the scale grows until the bias fits.
     const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
-    const double for_weights = peak / form.hi;
+    double for_weights = peak / form.hi;
+    constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
+    if (safe_pairs && axis == 0 && pair / kSafe > for_weights) for_weights = pair / kSafe;
     float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
     while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
                              &result.bias[c]) &&

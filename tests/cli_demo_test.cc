@@ -66,6 +66,17 @@ TEST_CASE("import, calibrate, eval, compare") {
   CHECK(holds(folder.good("inspect %/int8.itg --ops --plan --quant").out, "auto"));
 }
 
+TEST_CASE("safe pairs") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  folder.good(kCalibrate + " --safe-pairs --recover all");
+  const Ran inspected = folder.good("inspect %/int8.itg");
+  CHECK(holds(inspected.out, "8-bit weights in safe pairs"));
+  CHECK(!holds(inspected.out, "adaptive rounding"));
+  for (const auto& op : folder.json("inspect %/int8.itg --ops --json")["ops"])
+    if (op.contains("safe_pairs")) CHECK(op["safe_pairs"] == 1.0);
+}
+
 TEST_CASE("the same samples give the same bytes, whatever the threads, kernels and order") {
   const CommandFolder folder;
   folder.good(kImport);

@@ -205,7 +205,7 @@ TEST_CASE("a channel without weights keeps its bias") {
   const float weights[] = {0, 0, 0, 0, 1, -2, 3, -4}, bias[] = {5.0f, 0.25f};
   const float in_scale = 0.01f;
   const QuantizedWeights q =
-      quantize_weights(weights, {dims, 2}, 0, bias, in_scale, weight_form(), memory.arena());
+      quantize_weights(weights, {dims, 2}, 0, bias, in_scale, weight_form(), false, memory.arena());
   CHECK(static_cast<float>(q.bias[0]) * in_scale * q.scales[0] == doctest::Approx(5.0f).epsilon(1e-6));
   CHECK(static_cast<float>(q.bias[1]) * in_scale * q.scales[1] == doctest::Approx(0.25f).epsilon(1e-4));
   CHECK(q.codes[7] == -127);
@@ -216,9 +216,38 @@ TEST_CASE("seven-bit weights stay within [-63, 63]") {
   const int32_t dims[] = {1, 3};
   const float weights[] = {-1.0f, 0.5f, 0.99f};
   const QuantizedWeights q =
-      quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, weight_form(7), memory.arena());
+      quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, weight_form(7), false, memory.arena());
   for (const int8_t code : q.codes) CHECK((code >= -63 && code <= 63));
   CHECK(q.codes[0] == -63);
+}
+
+TEST_CASE("safe pairs: neighbours add up to no more than 128, channels that do already keep their scale") {
+  HostArena memory;
+  Random random(7);
+  constexpr int32_t kChannels = 40, kDepth = 27;
+  const int32_t dims[] = {kChannels, kDepth};
+  std::vector<float> weights = random.reals(kChannels * kDepth, -1, 1);
+  for (int32_t i = 0; i < kDepth; ++i) weights[static_cast<size_t>(i)] = i % 2 == 0 ? 1.0f : -1.0f;
+  const Span<const float> reals(weights.data(), weights.size());
+  for (const Rounding rounding : {Rounding::kHalfEven, Rounding::kHalfFarFromZero, Rounding::kUp}) {
+    QuantConfig form = weight_form();
+    form.rounding = rounding;
+    const QuantizedWeights free =
+        quantize_weights(reals, {dims, 2}, 0, {}, 1.0f, form, false, memory.arena());
+    const QuantizedWeights safe = quantize_weights(reals, {dims, 2}, 0, {}, 1.0f, form, true, memory.arena());
+    CHECK(safe.scales[0] == free.scales[0]);
+    int32_t wider = 0;
+    for (size_t c = 0; c < kChannels; ++c) {
+      wider += safe.scales[c] > free.scales[c];
+      CHECK(safe.scales[c] <= free.scales[c] * 2.02f);
+      for (size_t i = 1; i < kDepth; ++i) {
+        const int32_t a = safe.codes[c * kDepth + i - 1], b = safe.codes[c * kDepth + i];
+        CHECK(std::max(a, 0) + std::max(b, 0) <= 128);
+        CHECK(std::min(a, 0) + std::min(b, 0) >= -128);
+      }
+    }
+    CHECK(wider == kChannels - 1);
+  }
 }
 
 TEST_CASE("the accumulator proof widens the scale of deep channels") {
@@ -226,7 +255,7 @@ TEST_CASE("the accumulator proof widens the scale of deep channels") {
   const int32_t dims[] = {1, 70000};
   const std::vector<float> weights(70000, 1.0f);
   const QuantizedWeights q = quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f,
-                                              weight_form(), memory.arena());
+                                              weight_form(), false, memory.arena());
   CHECK(bias_room({q.codes.data, q.codes.size}, {dims, 2}, 0, 0) >= 0);
   CHECK(q.codes[0] == 64);
 }

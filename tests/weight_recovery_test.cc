@@ -49,7 +49,7 @@ struct Layer {
     std::vector<float> bias_reals = random.reals(outputs, -2.0f, 2.0f);
     const QuantizedWeights q =
         quantize_weights({reals.data(), reals.size()}, shape, axis, {bias_reals.data(), outputs}, kInScale,
-                         weight_form(), memory.arena());
+                         weight_form(), false, memory.arena());
     codes.assign(q.codes.begin(), q.codes.end());
     scales.assign(q.scales.begin(), q.scales.end());
     bias.assign(q.bias.begin(), q.bias.end());

@@ -65,6 +65,7 @@ typedef struct itg_calibrator_options {
   bool symmetric;                /* false */
   int32_t weight_bits;           /* 8; 2 to 32 */
   bool power_of_two;             /* false; every scale */
+  bool safe_pairs;               /* false; CalibratorOptions::safe_pairs */
   int32_t compat;                /* ITG_COMPAT_NONE */
   const itg_slot_setting* slots; /* [slot_count] */
   size_t slot_count;

@@ -61,6 +61,9 @@ struct CalibratorOptions {
   bool symmetric = false;      // activations' zero points at 0 (or -128 where no value can be negative)
   bool power_of_two = false;   // every scale
   int32_t weight_bits = 8;     // 2 to 32; 8: codes in [-127, 127], 7: in [-63, 63], ...
+  // Weights of convolutions and matrix products whose neighbours' sum AVX2 can add in 16 bits, which is its
+  // fastest way (DESIGN section 6). Recoveries of kLayers, which choose codes one by one, do not run.
+  bool safe_pairs = false;
   Compat compat = Compat::kNone;
   Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
   RecoveryMask recover = recovery::kDefault;
