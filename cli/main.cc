@@ -1,11 +1,13 @@
 // The intaglio command.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <vector>
 
+#include "calibrator/host/files.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "cli/output.h"
@@ -32,7 +34,29 @@ constexpr const char* kFooter =
     "object with\n"
     "--json; everything else is on stderr. The exit code is 0 only when what was asked for holds, 1 when it "
     "does not,\n"
-    "2 when it was not understood.";
+    "2 when it was not understood, 130 after Ctrl-C, which leaves files whole or as they were.";
+
+// Ctrl-C and its like end the program wherever it stands. Only what is safe in a handler is called.
+void end_by_signal(int signal) {
+  remove_unfinished_file();
+  constexpr char kText[] = "\nintaglio: interrupted; no file is left half-written\n";
+  // On a terminal a line of progress may stand before it.
+  const size_t skipped = ::isatty(STDERR_FILENO) == 1 ? 0 : 1;
+  const ssize_t ignored = ::write(STDERR_FILENO, kText + skipped, sizeof kText - 1 - skipped);
+  static_cast<void>(ignored);
+  ::_exit(128 + signal);
+}
+
+void watch_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {
+    }, action{};
+    if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN)
+      continue;  // as under nohup
+    action.sa_handler = end_by_signal;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
 
 // libgomp reads its environment before main(): its idle threads sleep only in a process that starts with this
 // set.
@@ -97,6 +121,7 @@ int run_main(int argc, char** argv) {
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     restart_with_sleeping_threads(*command.app, argv);
+    watch_signals();
     return run_command(command);
   }
   return kWrongUse;

@@ -144,18 +144,35 @@ void Table::print() const {
   }
 }
 
+std::string time_text(double seconds) {
+  const auto whole = static_cast<uint64_t>(std::ceil(std::min(std::max(seconds, 1.0), 1e9)));
+  if (whole < 100) return "about " + std::to_string(whole) + " s";
+  const uint64_t minutes = (whole + 30) / 60;
+  if (minutes < 100) return "about " + std::to_string(minutes) + " min";
+  return "about " + std::to_string((minutes + 30) / 60) + " h";
+}
+
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) {
   if (!terminal_) return;
   const auto now = std::chrono::steady_clock::now();
-  if (shown_ && done < total && now - last_ < std::chrono::milliseconds(50)) return;
+  const bool is_new = what != stage_;
+  if (is_new || done == 0) {
+    stage_ = what;
+    stage_start_ = now;
+  }
+  if (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)) return;
   last_ = now;
   shown_ = true;
   const std::string count =
       total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
-  std::fprintf(stderr, "\r\033[K%s %s", safe(what).c_str(), count.c_str());
+  std::string left;
+  const double spent = std::chrono::duration<double>(now - stage_start_).count();
+  if (done > 0 && done < total && spent > 1.0)
+    left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
+  std::fprintf(stderr, "\r\033[K%s %s%s", safe(what).c_str(), count.c_str(), left.c_str());
   std::fflush(stderr);
 }
 

@@ -52,7 +52,11 @@ class Table {
   size_t left_;
 };
 
-// A line on stderr that is rewritten as the work goes on; silent where stderr is no terminal.
+// "about 12 s", "about 3 min", "about 2 h"
+std::string time_text(double seconds);
+
+// A line on stderr that is rewritten as the work goes on, with the time that the present stage should still
+// take; silent where stderr is no terminal.
 class ProgressLine {
  public:
   ProgressLine();
@@ -66,7 +70,8 @@ class ProgressLine {
  private:
   bool terminal_;
   bool shown_ = false;
-  std::chrono::steady_clock::time_point last_;
+  std::string stage_;
+  std::chrono::steady_clock::time_point last_, stage_start_;
 };
 
 }  // namespace intaglio::cli

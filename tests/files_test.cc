@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +151,34 @@ TEST_CASE("a disk that keeps other bytes, and a check that refuses, keep the old
   CHECK(refused.message() == "not good enough");
   CHECK(folder.get("out") == "old");
   CHECK(folder.names().size() == 1);
+}
+
+TEST_CASE("a signal that ends the program while a file is written leaves the old one alone") {
+  const TemporaryFolder folder;
+  const std::string path = folder.put("model", std::string("old"));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::signal(SIGINT, [](int) {
+      remove_unfinished_file();
+      ::_exit(7);
+    });
+    const auto written = write_file_atomically(path, bytes_of("new"), [](Span<const uint8_t>) {
+      ::raise(SIGINT);
+      return Outcome<Done>(Done{});
+    });
+    ::_exit(written ? 1 : 2);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  CHECK(folder.names() == std::vector<std::string>{"model"});
+  CHECK(folder.get("model") == "old");
+  // Nothing is begun: nothing is removed.
+  REQUIRE(write_file_atomically(path, bytes_of("new")));
+  remove_unfinished_file();
+  CHECK(folder.get("model") == "new");
 }
 
 TEST_CASE("places that cannot hold a file") {

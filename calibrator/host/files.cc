@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +67,18 @@ Outcome<FileBytes> read_at(const ReadHandle& file, const std::string& path, uint
 
 int system_open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
 
+// The temporary file that is there, for a signal's handler, which can ask no object.
+char unfinished_path[PATH_MAX];
+volatile std::sig_atomic_t has_unfinished = 0;
+
+void note_unfinished(const std::string& path) {
+  has_unfinished = 0;
+  if (path.size() >= sizeof unfinished_path) return;  // a name so long cannot be opened either
+  memcpy(unfinished_path, path.c_str(), path.size() + 1);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  has_unfinished = 1;
+}
+
 // A file that removes itself unless it was given its final name.
 class TemporaryFile {
  public:
@@ -71,6 +86,7 @@ class TemporaryFile {
   ~TemporaryFile() {
     if (file_ >= 0) calls_.close(file_);
     if (exists_) ::unlink(path_.c_str());
+    has_unfinished = 0;
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -81,6 +97,7 @@ class TemporaryFile {
     // A name that is taken was left behind by a process that was killed.
     const std::string first_name = path_;
     for (int i = 1; i < 100 && file_ < 0; ++i) {
+      note_unfinished(path_);
       file_ = calls_.open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
       if (file_ < 0 && errno != EEXIST) break;
       if (file_ < 0) path_ = first_name + std::to_string(i);
@@ -160,6 +177,10 @@ Outcome<uint64_t> file_size(const std::string& path) {
   auto file = open_regular(path, &size);
   if (!file) return file.failure();
   return size;
+}
+
+void remove_unfinished_file() {
+  if (has_unfinished != 0) ::unlink(unfinished_path);
 }
 
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,

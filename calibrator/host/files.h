@@ -59,4 +59,8 @@ using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
                                     const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
 
+// For the handler of a signal that ends the program: removes the temporary file that is being written, if
+// there is one. One file is written at a time.
+void remove_unfinished_file();
+
 }  // namespace intaglio

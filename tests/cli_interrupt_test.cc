@@ -1,0 +1,124 @@
+// Ctrl-C while a model is calibrated, on a terminal of the test's own: files stay as they were, a line, exit
+// code 130.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/run_cli.h"
+
+using namespace intaglio::test;
+
+namespace {
+
+// The command, with a terminal of its own for stderr.
+class OnTerminal {
+ public:
+  explicit OnTerminal(const std::vector<std::string>& words) {
+    master_ = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(master_ >= 0);
+    REQUIRE(::grantpt(master_) == 0);
+    REQUIRE(::unlockpt(master_) == 0);
+    const std::string name = ::ptsname(master_);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    child_ = ::fork();
+    REQUIRE(child_ >= 0);
+    if (child_ > 0) return;
+    const int terminal = ::open(name.c_str(), O_RDWR | O_NOCTTY), nothing = ::open("/dev/null", O_RDWR);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    ::dup2(terminal, STDERR_FILENO);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(126);
+  }
+  ~OnTerminal() {
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, nullptr, 0);
+    }
+    if (master_ >= 0) ::close(master_);
+  }
+  OnTerminal(const OnTerminal&) = delete;
+  OnTerminal& operator=(const OnTerminal&) = delete;
+
+  // Reads until `part` has come, or the other end has closed.
+  bool wait_for(const std::string& part) {
+    char buffer[4096];
+    while (!holds(text_, part)) {
+      const ssize_t got = ::read(master_, buffer, sizeof buffer);
+      if (got <= 0) return false;  // EIO: nobody has the terminal open any more
+      text_.append(buffer, static_cast<size_t>(got));
+    }
+    return true;
+  }
+  void send(int signal) const { ::kill(child_, signal); }
+  // The exit code, or 1000 and more where a signal ended it.
+  int end() {
+    wait_for("\1 never \1");
+    int status = 0;
+    ::waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  int master_ = -1;
+  pid_t child_ = -1;
+  std::string text_;
+};
+
+// An .npy array of `count` pictures for the demo's network, all different.
+void write_samples(const std::string& path, uint32_t count) {
+  std::string header =
+      "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(count) + ", 28, 28, 3), }";
+  header.resize(118, ' ');
+  header[117] = '\n';
+  std::ofstream file(path, std::ios::binary);
+  file << "\x93NUMPY\x01" << '\0' << '\x76' << '\0' << header;
+  uint32_t random = 1;
+  for (uint32_t i = 0; i < count * 28 * 28 * 3; ++i) {
+    random = random * 1664525u + 1013904223u;
+    file.put(static_cast<char>(random >> 24));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 and the signal's number") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+  write_samples(folder / "many.npy", 2000);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryFolder target;
+    target.put("int8.itg", std::string("what was here before"));
+    OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
+                        target / "int8.itg", "--recover", "all"});
+    REQUIRE_MESSAGE(command.wait_for("calibrating 1"), command.text());
+    command.send(signal);
+    CHECK(command.end() == 128 + signal);
+    CHECK(holds(command.text(), "intaglio: interrupted; no file is left half-written"));
+    CHECK(target.names() == std::vector<std::string>{"int8.itg"});
+    CHECK(target.get("int8.itg") == "what was here before");
+  }
+}
+
+TEST_CASE("progress counts, says what time is left, and goes away") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+  write_samples(folder / "some.npy", 40);
+  OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "some.npy", "-o",
+                      folder / "int8.itg"});
+  CHECK(command.end() == 0);
+  CHECK(holds(command.text(), "calibrating 0/40"));
+  CHECK(holds(command.text(), "bias correction"));
+  const std::string erase = "\r\033[K";
+  CHECK(command.text().rfind(erase) == command.text().size() - erase.size());
+  // No terminal, no progress.
+  CHECK(folder.good("calibrate %/net.itg --images %/some.npy -o %/int8.itg --json").err.find("\033") ==
+        std::string::npos);
+}
