@@ -2,7 +2,8 @@
 """Law of inner loops: those of the products hold no vector on the stack.
 
   loop_law.py --isas neon,... ARCHIVE   the innermost loops of objects named gemm_*_<isa> in which at least every
-                                        third instruction multiplies vectors
+                                        fourth instruction multiplies vectors; of dwconv_*_<isa>, every eighth,
+                                        where there are 32 registers: no vector is written to the stack there
   loop_law.py --self-test COMPILER      plants a loop that does, and one that does not
 
 OBJDUMP in the environment names the tool.
@@ -25,6 +26,11 @@ STACK = {
     "aarch64": re.compile(r"(ld|st)\S*\s+\{?[vqds]\d+\b.*\[sp\b"),
     "arm": re.compile(r"v(ld|st)\S*\s.*\[sp\b|v(ld|st)m\S*\s+sp\b"),
 }
+WRITTEN = {
+    "x86-64": re.compile(r".*%[xyz]mm\d+,\s*\S*\(%rsp[,)]"), "aarch64": re.compile(r"st\S*\s+\{?[vq]\d+\b.*\[sp\b"),
+}
+# Of 16 registers the four lines of three columns and their sums are more.
+SIXTEEN = ["avx2", "avxvnni"]
 VECTOR = {
     "x86-64": re.compile(r"%[xyz]mm"), "aarch64": re.compile(r"\bv\d+\."), "arm": re.compile(r"\b[qds]\d+\b"),
 }
@@ -73,14 +79,21 @@ def check(archive, isas):
     found, count = [], {}
     for member, function, machine, code in functions(archive):
         stem = pathlib.PurePath(member).name.split(".")[0]
-        if machine == "" or not stem.startswith("gemm_") or not any(stem.endswith("_" + isa) for isa in isas):
+        family, isa = stem.split("_")[0], stem.split("_")[-1]
+        if machine == "" or isa not in isas:
+            continue
+        if family == "gemm":
+            share, forbidden = 4, STACK[machine]
+        elif family == "dwconv" and machine in WRITTEN and isa not in SIXTEEN:
+            share, forbidden = 8, WRITTEN[machine]
+        else:
             continue
         for loop in inner_loops(code):
             multiplications = [i for i in loop if MULTIPLY[machine].match(i) and VECTOR[machine].search(i)]
-            if not multiplications or 3 * len(multiplications) < len(loop):
+            if not multiplications or share * len(multiplications) < len(loop):
                 continue
             count[stem] = count.get(stem, 0) + 1
-            found += [f"{stem}: {function}: {i}" for i in loop if STACK[machine].search(i)]
+            found += [f"{stem}: {function}: {i}" for i in loop if forbidden.search(i)]
     print(f"inner loops: {', '.join(f'{stem} {n}' for stem, n in sorted(count.items()))}")
     return found, sum(count.values())
 
@@ -107,14 +120,17 @@ def self_test(compiler):
     flags = ["-march=armv7-a", "-mfpu=neon-vfpv4"] if machine.startswith("arm-") else flags
     with tempfile.TemporaryDirectory() as folder:
         for kind, expected in (("volatile", True), ("", False)):
-            source, target = pathlib.Path(folder, "f.cc"), pathlib.Path(folder, "gemm_planted.o")
-            source.write_text(LOOP.format(kind=kind), encoding="utf-8")
-            subprocess.run([compiler, "-O2", *flags, "-c", source, "-o", target], check=True)
-            found, count = check(str(target), ["planted"])
-            if count != 1 or bool(found) != expected:
-                failures += 1
-                print(f"{kind or 'plain'}: {count} loops, found {found}")
-    print(f"2 planted, {failures} not as expected")
+            for family in ("gemm", "dwconv"):
+                source, target = pathlib.Path(folder, "f.cc"), pathlib.Path(folder, f"{family}_planted.o")
+                source.write_text(LOOP.format(kind=kind), encoding="utf-8")
+                subprocess.run([compiler, "-O2", *flags, "-c", source, "-o", target], check=True)
+                found, count = check(str(target), ["planted"])
+                if family == "dwconv" and machine.startswith("arm"):
+                    continue
+                if count != 1 or bool(found) != expected:
+                    failures += 1
+                    print(f"{family}, {kind or 'plain'}: {count} loops, found {found}")
+    print(f"4 planted, {failures} not as expected")
     return 1 if failures else 0
 
 
