@@ -159,7 +159,7 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
     ITG_TRY(plan_node(model, ops, i, *context, &planned));
     const uint32_t node_scratch = planned.plan.scratch_bytes;
     scratch = node_scratch > scratch ? node_scratch : scratch;
-    if (planned.pack.empty()) {
+    if (!kPacksWeights || planned.pack.empty()) {
       packed += align_up(planned.plan.persistent_bytes, kMemoryAlignment);
       needs.packed_bytes += planned.plan.persistent_bytes;
       continue;
@@ -233,7 +233,7 @@ Error Session::prepare_node(int32_t i) {
   const NodePlan& plan = planned.plan;
   if (kPacksWeights && record.persistent_offset >= kInFile) return {Status::kBadPack, i};
   int32_t after = i + 1;
-  while (after < model_.node_count() && records[after].persistent_offset >= kInFile) ++after;
+  while (kPacksWeights && after < model_.node_count() && records[after].persistent_offset >= kInFile) ++after;
   const uint64_t next =
       after < model_.node_count() ? records[after].persistent_offset : memory_.persistent.size;
   if (planned.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||

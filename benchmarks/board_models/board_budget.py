@@ -18,19 +18,13 @@ import sys
 CPUS = ("cortex-m4", "cortex-m7", "cortex-m55")
 MODELS = ("resnet8", "vww_96", "kws", "ad01")
 # By CPU, then by model in the order above.
-PEER_FLASH = {"cortex-m4": (42612, 45480, 45480, 22192), "cortex-m7": (40264, 43224, 43224, 19504),
-              "cortex-m55": (37464, 40576, 40576, 18452)}
-PEER_MEMORY = {"cortex-m4": (55008, 100720, 22832, 3024), "cortex-m7": (55008, 100720, 22832, 3024),
-               "cortex-m55": (55040, 100784, 27360, 9712)}
-PEER_INSTRUCTIONS = {"cortex-m4": (29.86, 24.10, 7.701, 0.583), "cortex-m7": (30.02, 24.03, 7.647, 0.583),
-                     "cortex-m55": (4.914, 6.558, 1.817, 0.150)}
-FLASH = {"cortex-m4": (31350, 30900, 30900, 20100), "cortex-m7": (31350, 30900, 30900, 20100),
-         "cortex-m55": (31800, 30300, 30300, 19450)}
-MEMORY = {"cortex-m4": (54464, 58048, 17536, 2368), "cortex-m7": (54464, 58048, 17536, 2368),
-          "cortex-m55": (52160, 57344, 17536, 1728)}
-INSTRUCTIONS = {"cortex-m4": (17.6e6, 17.2e6, 5.08e6, 0.464e6), "cortex-m7": (17.8e6, 17.5e6, 5.11e6, 0.463e6),
-                "cortex-m55": (4.08e6, 5.50e6, 1.64e6, 0.100e6)}
-STACK = {cpu: (1800, 1800, 1800, 1750) for cpu in CPUS}
+PEER_FLASH = {"cortex-m4": (28500, 31200, 31200, 20200), "cortex-m7": (28500, 31200, 31200, 20200),
+         "cortex-m55": (27950, 30600, 30600, 19600)}
+MEMORY = {"cortex-m4": (38080, 58048, 17536, 2368), "cortex-m7": (38080, 58048, 17536, 2368),
+          "cortex-m55": (35776, 57344, 17536, 1728)}
+INSTRUCTIONS = {"cortex-m4": (17.7e6, 17.0e6, 5.12e6, 0.465e6), "cortex-m7": (17.8e6, 17.3e6, 5.15e6, 0.464e6),
+                "cortex-m55": (4.18e6, 5.37e6, 1.68e6, 0.100e6)}
+STACK = {cpu: (1800, 1824, 1824, 1800) for cpu in CPUS}
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 

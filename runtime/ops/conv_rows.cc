@@ -20,6 +20,9 @@ struct Sixteen {
 // Calls body(copy) with what copies this many bytes best.
 template <typename Body>
 inline void with_copy(size_t bytes, Body body) {
+#ifdef __OPTIMIZE_SIZE__  // one loop instead of five; a Cortex-M also runs through fewer instructions so
+  return body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
+#endif
   if (bytes > 32) {
     body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
   } else if (bytes >= 16) {
