@@ -63,6 +63,7 @@ int32_t normal_axis(int64_t axis, size_t rank) {
 
 std::vector<int32_t> normal_axes(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<int32_t> normal;
+  normal.reserve(axes.size());
   for (const int64_t axis : axes) normal.push_back(normal_axis(axis, rank));
   std::sort(normal.begin(), normal.end());
   normal.erase(std::unique(normal.begin(), normal.end()), normal.end());
