@@ -24,7 +24,6 @@ class RealValues {
         return 0.0;
     }
   }
-  bool is_s8() const { return view_.info.dtype == DType::kS8; }
   int32_t code(int64_t i) const { return static_cast<const int8_t*>(view_.data)[i]; }
 
  private:
@@ -33,32 +32,88 @@ class RealValues {
   int32_t zero_point_ = 0;
 };
 
-// Whether the FP32 value lies beyond the end of the range at which its code stands.
-bool is_clipped(const RealValues& values, int64_t i, double exact, const NodeOptions& options) {
-  const int32_t code = values.code(i);
-  const bool at_end = (code == 127 && options.clamp_hi == 127) || (code == -128 && options.clamp_lo == -128);
-  if (!at_end) return false;
-  return code == 127 ? exact > values[i] : exact < values[i];
+// Sums over exact values x and others y, in lanes that compilers make vectors of: the order is the same
+// everywhere.
+struct DifferenceSums {
+  double signal = 0.0, noise = 0.0, dot = 0.0, norm = 0.0;
+};
+
+template <bool kNoiseAlone, typename Real>
+DifferenceSums sum_differences(const float* exact, int64_t count, Real&& real) {
+  constexpr int64_t kLanes = 32;
+  double signal[kLanes] = {}, noise[kLanes] = {}, dot[kLanes] = {}, norm[kLanes] = {};
+  const auto look = [&](int64_t first, int64_t lanes) {
+    for (int64_t l = 0; l < lanes; ++l) {
+      const auto x = static_cast<double>(exact[first + l]), y = static_cast<double>(real(first + l)),
+                 d = x - y;
+      noise[l] += d * d;
+      if (kNoiseAlone) continue;
+      signal[l] += x * x;
+      dot[l] += x * y;
+      norm[l] += y * y;
+    }
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) look(i, kLanes);
+  look(i, count - i);
+  DifferenceSums sums;
+  for (int64_t l = 0; l < kLanes; ++l) {
+    sums.signal += signal[l];
+    sums.noise += noise[l];
+    sums.dot += dot[l];
+    sums.norm += norm[l];
+  }
+  return sums;
 }
 
-void add_difference(const TensorView& exact_view, const TensorView& view, const NodeOptions& options,
-                    bool alone, LayerReport& layer) {
-  const RealValues exact(exact_view), values(view);
+template <bool kNoiseAlone>
+DifferenceSums sum_differences(const float* exact, const TensorView& view) {
+  const int64_t count = view.info.shape.elements();
+  if (view.info.dtype == DType::kF32) {
+    const auto* const values = static_cast<const float*>(view.data);
+    return sum_differences<kNoiseAlone>(exact, count, [values](int64_t i) { return values[i]; });
+  }
+  const auto* const codes = static_cast<const int8_t*>(view.data);
+  const float scale = view.info.quantization.scales[0];
+  const int32_t zero_point = view.info.quantization.zero_point;
+  return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
+    return scale * static_cast<float>(codes[i] - zero_point);
+  });
+}
+
+// The share of values that lie beyond an end of the range at which their codes stand.
+double clipped_share(const float* exact, const TensorView& view, const NodeOptions& options) {
+  if (view.info.dtype != DType::kS8) return 0.0;
+  const RealValues values(view);
   const int64_t count = view.info.shape.elements();
   int64_t clipped = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double x = exact[i], y = values[i], d = x - y;
-    if (alone) {
-      layer.noise_alone += d * d;
-      continue;
-    }
-    layer.signal += x * x;
-    layer.noise += d * d;
-    layer.dot += x * y;
-    layer.norm += y * y;
-    clipped += values.is_s8() && is_clipped(values, i, x, options) ? 1 : 0;
+    const int32_t code = values.code(i);
+    if (code == 127 && options.clamp_hi == 127) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
+    if (code == -128 && options.clamp_lo == -128)
+      clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
   }
-  layer.clipped += static_cast<double>(clipped) / static_cast<double>(count);
+  return static_cast<double>(clipped) / static_cast<double>(count);
+}
+
+bool has_real_values(const TensorView& view) {
+  return view.info.dtype == DType::kF32 ||
+         (view.info.dtype == DType::kS8 && !view.info.quantization.scales.empty());
+}
+
+void add_difference(const float* exact, const TensorView& view, const NodeOptions& options, bool alone,
+                    LayerReport& layer) {
+  if (!has_real_values(view)) return;
+  if (alone) {
+    layer.noise_alone += sum_differences<true>(exact, view).noise;
+    return;
+  }
+  const DifferenceSums sums = sum_differences<false>(exact, view);
+  layer.signal += sums.signal;
+  layer.noise += sums.noise;
+  layer.dot += sums.dot;
+  layer.norm += sums.norm;
+  layer.clipped += clipped_share(exact, view, options);
 }
 
 void convert(const TensorView& from, const TensorView& to) {
@@ -101,28 +156,29 @@ void give_exact_inputs(const Session& reference, const Session& test, int32_t n)
 }
 
 // The pair that stands for an output of the test model; -1 where there is none.
-int32_t output_layer(const Model& test, int32_t tensor, Span<const LayerPair> pairs, OpList ops) {
-  const int32_t writer = find_writer(test, tensor);
-  const OpDef* const def = writer < 0 ? nullptr : find_op(ops, test, test.node(writer));
-  if (def != nullptr && def->quant.output == OutputRule::kFixed) tensor = test.node(writer).inputs[0];
+int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
+  int32_t found = -1;
   // What only changes type or shape has no pair of its own: the layer before it stands for it.
-  for (int32_t steps = 0; steps < test.node_count(); ++steps) {
+  for (int32_t steps = 0; steps < test.node_count() && found < 0; ++steps) {
     for (size_t i = pairs.size; i-- > 0;)
-      if (test.node(pairs[i].node).outputs[0] == tensor) return static_cast<int32_t>(i);
-    const int32_t before = find_writer(test, tensor);
-    if (before < 0) break;
-    tensor = test.node(before).inputs[0];
+      if (found < 0 && test.node(pairs[i].node).outputs[0] == tensor) found = static_cast<int32_t>(i);
+    const int32_t writer = find_writer(test, tensor);
+    if (writer < 0) break;
+    tensor = test.node(writer).inputs[0];
   }
-  return -1;
+  if (found < 0) return -1;
+  const NodeInfo exact = reference.node(pairs[static_cast<size_t>(found)].reference_node);
+  const OpDef* const def = find_op(all_ops(), reference, exact);
+  if (def == nullptr || def->quant.output != OutputRule::kFixed) return found;
+  for (size_t i = 0; i < pairs.size; ++i)
+    if (pairs[i].reference_tensor == exact.inputs[0]) return static_cast<int32_t>(i);
+  return found;
 }
 
 }  // namespace
 
 void compare_values(const float* exact, const TensorView& view, LayerReport& sums) {
-  TensorView exact_view;
-  exact_view.info.dtype = DType::kF32;
-  exact_view.data = const_cast<float*>(exact);
-  add_difference(exact_view, view, NodeOptions(), false, sums);
+  add_difference(exact, view, NodeOptions(), false, sums);
 }
 
 Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena) {
@@ -157,7 +213,8 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     const NodeInfo node = test.model().node(pair.node);
     layers[i].node = pair.node;
     layers[i].tensor = node.outputs[0];
-    add_difference(reference.tensor(pair.reference_tensor), test.tensor(node.outputs[0]), node.options, alone,
+    const TensorView exact = reference.tensor(pair.reference_tensor);
+    add_difference(static_cast<const float*>(exact.data), test.tensor(node.outputs[0]), node.options, alone,
                    layers[i]);
   }
   reference.run_nodes(reference_done, reference.model().node_count());
@@ -169,11 +226,12 @@ void copy_inputs(const Session& reference, Session& test) {
     convert(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
 }
 
-Span<const int32_t> output_layers(const Model& test, Span<const LayerPair> pairs, OpList ops, Arena& arena) {
+Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
+                                  Arena& arena) {
   Array<int32_t> layers;
   layers.reserve(arena, test.outputs().size);
   for (const int32_t output : test.outputs()) {
-    const int32_t layer = output_layer(test, output, pairs, ops);
+    const int32_t layer = output_layer(reference, test, output, pairs);
     bool known = layer < 0;
     for (const int32_t other : layers.span()) known = known || other == layer;
     if (!known) layers.push(arena, layer);

@@ -30,8 +30,9 @@ void compare_values(const float* exact, const TensorView& view, LayerReport& sum
 void copy_inputs(const Session& reference, Session& test);
 
 // Those of the pairs whose errors are the model's, as indices, each once: of every output the layer that
-// makes it, or what feeds that where it is a softmax (fixed output).
-Span<const int32_t> output_layers(const Model& test, Span<const LayerPair> pairs, OpList ops, Arena& arena);
+// makes it, or what feeds that where the reference has a softmax or sigmoid there (fixed output).
+Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
+                                  Arena& arena);
 
 // Of one output: sums of squares of the FP32 values and of the differences. Of several: their number, and the
 // sum of each one's noise over its signal, so that none counts for more because its values are larger.

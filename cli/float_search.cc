@@ -115,7 +115,7 @@ class FloatSearch {
     HostArena arena;
     const Span<const LayerPair> all = pair_layers(model(), *int8_model, arena.arena());
     std::vector<LayerPair> pairs;
-    for (const int32_t output : output_layers(*int8_model, all, all_ops(), arena.arena()))
+    for (const int32_t output : output_layers(model(), *int8_model, all, arena.arena()))
       pairs.push_back(all[static_cast<size_t>(output)]);
     std::sort(pairs.begin(), pairs.end(),
               [](const LayerPair& a, const LayerPair& b) { return a.node < b.node; });

@@ -84,7 +84,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   const Span<const LayerPair> pairs = pair_layers(reference_model, test_model, memory.arena());
   Comparison result;
   result.layers.resize(pairs.size);
-  const Span<const int32_t> outputs = output_layers(test_model, pairs, all_ops(), memory.arena());
+  const Span<const int32_t> outputs = output_layers(reference_model, test_model, pairs, memory.arena());
   result.outputs.assign(outputs.begin(), outputs.end());
   const Span<LayerReport> layers{result.layers.data(), result.layers.size()};
   const bool classes = gives_classes(reference_model) && gives_classes(test_model) &&

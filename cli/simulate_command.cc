@@ -73,7 +73,7 @@ class Simulation {
   const LayerReport& layer(size_t i) const { return layers_[i]; }
   // dB before a final softmax.
   double output_sqnr() {
-    const Span<const int32_t> outputs = output_layers(simulator_.model(), pairs_, all_ops(), memory_.arena());
+    const Span<const int32_t> outputs = output_layers(fp32_, simulator_.model(), pairs_, memory_.arena());
     return output_figures({layers_.data(), layers_.size()}, outputs).sqnr;
   }
 
