@@ -83,7 +83,7 @@ Range mse_range(const TensorObserver& o, const Scorer& error) {
 // Few samples do not show the largest values that will come: one half's min-max range, made wider or
 // narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
 // whole.
-double room(const TensorObserver& o, const Scorer& error) {
+double best_room(const TensorObserver& o, const Scorer& error) {
   constexpr double kUnseen = 1.5;  // for what one sample cannot show
   if (o.samples[0] == 0 || o.samples[1] == 0) return kUnseen;
   return best_factor(16, 64, [&](double f) {
@@ -119,13 +119,17 @@ double quantization_error(const TensorObserver& o, const Histogram& histogram, c
   return error;
 }
 
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form) {
+  return best_room(observer, Scorer(observer, form, bounds.non_negative()));
+}
+
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
-                   double percentile, const TensorObserver* whole) {
+                   double percentile, double room) {
   const Range seen = seen_range(observer);
   if (bounds.filled && seen.lo >= bounds.lo && seen.hi <= bounds.hi) return {bounds.lo, bounds.hi};
   // Values that no pixel gives: an array, not a picture, and the pixels' bounds say nothing about it.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, form, percentile, whole);
+  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, form, percentile, room);
   const Scorer scorer(observer, form, bounds.non_negative());
   Range range = seen;
   switch (form.observer) {
@@ -143,11 +147,9 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
     case RangeMethod::kAciq:
       range = aciq_range(observer, form, bounds.non_negative());
       break;
-    case RangeMethod::kAuto: {
-      const TensorObserver& both = whole == nullptr ? observer : *whole;
-      range = scaled(seen, room(both, Scorer(both, form, bounds.non_negative())));
+    case RangeMethod::kAuto:
+      range = scaled(seen, room > 0.0 ? room : best_room(observer, scorer));
       break;
-    }
   }
   range.lo = range.lo < bounds.lo ? bounds.lo : range.lo;
   range.hi = range.hi > bounds.hi ? bounds.hi : range.hi;

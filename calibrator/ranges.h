@@ -15,12 +15,15 @@ struct Bounds {
   bool non_negative() const { return lo >= 0.0; }
 };
 
+// The factor that RangeMethod::kAuto multiplies the range of the values seen by: that which serves one half
+// of the samples best on the values of the other, both ways.
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form);
+
 // The range for a config: by its observer's method, scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
-// For one half of the samples `observer` holds that half alone and `whole` both: the room that
-// RangeMethod::kAuto adds comes from there.
+// RangeMethod::kAuto takes `room` for its factor, and room_of() where that is 0.
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
-                   double percentile, const TensorObserver* whole = nullptr);
+                   double percentile, double room = 0.0);
 
 // Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
 double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,

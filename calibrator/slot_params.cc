@@ -6,11 +6,13 @@
 #include "calibrator/signs.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
+#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPooled = 4.0;  // samples
 
 class SlotParams {
  public:
@@ -28,6 +30,7 @@ class SlotParams {
   }
 
   Error choose() {
+    pool_rooms();
     for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
       const QuantConfig& config = map_.slots.own(slot);
       if (config.state != QuantState::kInitial || config.parameter) continue;
@@ -121,33 +124,76 @@ class SlotParams {
   QuantParams params_of_root(int32_t slot) const {
     const QuantConfig& form = map_.slots.own(slot);
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
-    const auto t = static_cast<size_t>(tensor);
+    const bool non_negative = is_non_negative(static_cast<size_t>(tensor));
     const TensorInfo info = model_.tensor(tensor);
-    if (info.is_constant()) return params_of(range_of_constant(info), form, is_non_negative(t));
+    if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
+    if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
+    const Range range = observed_range(observer_of(tensor), bounds_of(tensor), form);
+    return params_of(range, form, non_negative && range.lo >= 0.0);
+  }
+
+  // Of an operator whose output has the same parameters always; else nullptr.
+  const QuantRule* fixing_rule(int32_t tensor) const {
+    const QuantRule* const rule = rule_of(writers_[static_cast<size_t>(tensor)]);
+    return rule != nullptr && rule->output == OutputRule::kFixed ? rule : nullptr;
+  }
+
+  Bounds bounds_of(int32_t tensor) const {
+    const auto t = static_cast<size_t>(tensor);
     Bounds bounds{is_non_negative(t) ? 0.0 : -kInfinity, kInfinity};
-    if (const QuantRule* const rule = rule_of(writers_[t])) {
-      if (rule->output == OutputRule::kFixed) return fixed_params(*rule, form);
+    if (rule_of(writers_[t]) != nullptr) {
       const NodeOptions options = model_.node(writers_[t]).options;
       const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
       if (lo < 0.0 || memory_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
       bounds.hi = hi;
     }
     set_image_bounds(tensor, bounds);
-    const Range range =
-        observed_range(memory_.seen.observers[static_cast<size_t>(memory_.observer_of[t])], bounds, form);
-    return params_of(range, form, is_non_negative(t) && range.lo >= 0.0);
+    return bounds;
+  }
+
+  // ---- ranges of what has been seen
+
+  const TensorObserver& observer_of(int32_t tensor) const {
+    return memory_.seen.observers[static_cast<size_t>(memory_.observer_of[static_cast<size_t>(tensor)])];
+  }
+
+  // Few samples say little of how much room one tensor needs, more of how much the tensors need on the whole:
+  // none gets less than their geometric mean, which counts for all with 4 samples and ever less with more.
+  void pool_rooms() {
+    double sum = 0.0;
+    int32_t count = 0;
+    for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
+      const QuantConfig& form = map_.slots.own(slot);
+      const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
+      if (form.state != QuantState::kInitial || form.parameter || model_.tensor(tensor).is_constant())
+        continue;
+      if (fixing_rule(tensor) != nullptr) continue;
+      const Bounds bounds = bounds_of(tensor);
+      if (form.observer != RangeMethod::kAuto || bounds.filled || bounds.hi < kInfinity) continue;
+      sum += log_real(room_of(observer_of(tensor), bounds, form));
+      ++count;
+    }
+    pooled_room_ = count == 0 ? 0.0 : sum / count;
+    const double samples = memory_.seen.sample_count;
+    pool_share_ = samples > kPooled ? kPooled / samples : 1.0;
+  }
+
+  double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
+    if (form.observer != RangeMethod::kAuto) return 0.0;
+    const double own = log_real(room_of(seen, bounds, form));
+    return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
   }
 
   Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
-    const double percentile = memory_.options.percentile;
-    if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile);
+    const double percentile = memory_.options.percentile, room = room_for(seen, bounds, form);
+    if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
     TensorObserver& part = memory_.spare[0];
     part = seen;
     const int32_t other = 1 - half_;
     part.min[other] = part.max[other] = 0.0f;
     part.samples[other] = 0;
     memset(&part.halves[other], 0, sizeof part.halves[other]);
-    return choose_range(part, bounds, form, percentile, &seen);
+    return choose_range(part, bounds, form, percentile, room);
   }
 
   static Range range_of_constant(const TensorInfo& info) {
@@ -191,6 +237,7 @@ class SlotParams {
 
   const CalibratorMemory& memory_;
   int32_t half_;
+  double pooled_room_ = 0.0, pool_share_ = 0.0;  // a logarithm; its weight
   const Model& model_;
   SlotMap& map_;
   Span<int32_t> writers_;  // node of each tensor, or -1

@@ -30,8 +30,11 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records) {
       if (summary.attempts++ == 0) summary.before = record.before;
       summary.kept += kept ? 1 : 0;
       summary.in_blocks = record.first_node >= 0;
-      // Of a block what stands in the end; of the whole model what was tried.
-      summary.after = kept || !summary.in_blocks ? record.after : record.before;
+      // Of a block what stands in the end; of the whole model the attempt that was kept, else the last one.
+      if (kept || (!summary.in_blocks && summary.kept == 0))
+        summary.after = record.after;
+      else if (summary.in_blocks)
+        summary.after = record.before;
       if (record.verdict == RecoveryVerdict::kTooFewSamples)
         summary.outcome = "not tried with fewer than " + std::to_string(rule.least_samples) + " samples";
       if (record.verdict == RecoveryVerdict::kNoSource)

@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "calibrator/recover/learned_scales.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
@@ -110,35 +109,4 @@ TEST_CASE("symmetric gradient equals differences with the rounding frozen, and L
       const bool tie = std::fabs(v - std::floor(v) - 0.5) < 1e-6;  // either neighbour is right
       if (!tie) REQUIRE(std::fabs(g.scale - lsq / s.last) < 1e-9);
     }
-}
-
-TEST_CASE("a learned range is never worse than where it started, and leaves an outlier behind") {
-  Random random(4);
-  std::vector<float> values(4000), weights(4000, 1.0f);
-  for (float& v : values) v = random.real(-1.0f, 1.0f) + random.real(-1.0f, 1.0f);
-  values[7] = 40.0f;
-  const auto error = [&](const Range& range, bool symmetric) {
-    const FakeQuantizer q{range.lo, range.hi - range.lo, symmetric ? 255 : 256};
-    double sum = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const double d = fake_quantize(q, static_cast<double>(values[i])) - static_cast<double>(values[i]);
-      sum += static_cast<double>(weights[i]) * d * d;
-    }
-    return sum;
-  };
-  const WeighedValues weighed{{values.data(), values.size()}, {weights.data(), weights.size()}};
-  for (const bool symmetric : {false, true}) {
-    CAPTURE(symmetric);
-    const Range start = symmetric ? Range{-3.0, 3.0} : Range{-3.0, 40.0};
-    const Range learned = learn_range(weighed, start, symmetric, 60);
-    CHECK(error(learned, symmetric) <= error(start, symmetric));
-    CHECK(learned.lo < 0.0);
-    CHECK(learned.hi > 0.0);
-    if (symmetric) CHECK(learned.lo == -learned.hi);
-  }
-  weights[7] = 0.0f;  // what nobody reads need not be kept
-  const Range narrow = learn_range(weighed, {-3.0, 40.0}, false, 200);
-  CHECK(narrow.hi < 3.0);
-  CHECK(narrow.lo < -1.5);
-  CHECK(learn_range(weighed, {0.0, 0.0}, false, 20).hi == 0.0);
 }

@@ -18,8 +18,8 @@ using namespace intaglio::test;
 namespace {
 
 constexpr uint32_t kFloatOutputs = 3853261016u;
-const std::string kInt8File = "84ef8cd4280bddd07d839cda9f4a7c47cf484136bb66d3365e03c7c1f0cf11cf";
-constexpr uint32_t kInt8Outputs = 784406996u;
+const std::string kInt8File = "9323da641a2e6d57f7343fcff17cfa5117967379f0a3a0aaf12ad0bd52b33013";
+constexpr uint32_t kInt8Outputs = 1767601309u;
 
 using Samples = std::vector<std::vector<float>>;
 

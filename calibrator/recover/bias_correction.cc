@@ -120,7 +120,10 @@ Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* ca
   return context.int8.update_layer(n);
 }
 
-Error correct_biases(RecoveryContext& context) {
+namespace {
+
+// Undone where the network's error grows.
+Error attempt(RecoveryContext& context, bool by_samples, bool* kept) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
@@ -133,13 +136,15 @@ Error correct_biases(RecoveryContext& context) {
   for (int32_t n = 0; n < nodes; ++n) {
     if (weight_rule(graph, n) == nullptr) continue;
     ITG_TRY(context.step("bias correction", n, nodes));
-    ITG_TRY(correct_layer(context, n, [&context, n](int32_t i) { return context.walk.bring(i, n); }));
+    ITG_TRY(by_samples
+                ? correct_layer(context, n, [&context, n](int32_t i) { return context.walk.bring(i, n); })
+                : correct_layer_alone(context, n));
   }
   ITG_TRY(context.measure("after bias correction", after));
-  const bool keep = !after.worse_than(before);
+  *kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
-                  keep ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  if (keep) {
+                  *kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+  if (*kept) {
     context.error = after;
   } else {
     put_biases_back(graph, copy);
@@ -148,6 +153,14 @@ Error correct_biases(RecoveryContext& context) {
   }
   arena = before_copy;
   return kNoError;
+}
+
+}  // namespace
+
+Error correct_biases(RecoveryContext& context) {
+  bool kept = false;
+  if (context.samples.has_source()) ITG_TRY(attempt(context, true, &kept));
+  return kept ? kNoError : attempt(context, false, &kept);
 }
 
 }  // namespace intaglio

@@ -24,8 +24,10 @@ Error correct_layer(RecoveryContext& context, int32_t n, Bring&& bring) {
       context, n, [](void* caller, int32_t i) { return (*static_cast<Bring*>(caller))(i); }, &bring);
 }
 
-// All layers in order, each with its predecessors quantized and corrected where the samples can be had again,
-// from the FP32 means alone where they cannot. Undone where the network's error grows.
+// All layers in order, each with its predecessors quantized and corrected where the samples can be had again.
+// Where they cannot, or where that makes the network's error grow (inputs that are clipped in a few samples
+// move means that no bias can mend), from the FP32 means alone: what the weights' rounding adds. Undone where
+// that makes it grow, too.
 Error correct_biases(RecoveryContext& context);
 
 }  // namespace intaglio

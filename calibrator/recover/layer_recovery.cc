@@ -334,7 +334,6 @@ Error search_scales(RecoveryContext& context) {
 }
 
 Error learn_scales(RecoveryContext& context) {
-  ITG_TRY(learn_ranges(context));
   const LayerChange what{
       recovery::kLearnedScales, "learned scales",
       [](LayerWeights& weights, const WeightWork& work) { learn_weight_scales(weights, work, kSteps); }};

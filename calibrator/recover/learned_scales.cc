@@ -52,63 +52,10 @@ void learn_row(WeightRow& row, int32_t steps) {
   nearest_codes(row, best_scale, row.codes);
 }
 
-struct RangeGradient {
-  double error, low, range;
-};
-
-RangeGradient gradient_of(const WeighedValues& values, const FakeQuantizer& quantizer) {
-  RangeGradient sum{0.0, 0.0, 0.0};
-  for (size_t i = 0; i < values.values.size; ++i) {
-    const auto x = static_cast<double>(values.values[i]), w = static_cast<double>(values.weights[i]);
-    const double y = fake_quantize(quantizer, x), d = w * (y - x);
-    const FakeQuantizeGradient g = fake_quantize_gradient(quantizer, x, y);
-    sum.error += d * (y - x);
-    sum.low += 2.0 * d * g.low;
-    sum.range += 2.0 * d * g.range;
-  }
-  return sum;
-}
-
-FakeQuantizer quantizer_of(const Range& range, bool symmetric) {
-  return {range.lo, range.hi - range.lo, symmetric && range.lo < 0.0 ? 255 : 256};
-}
-
 }  // namespace
-
-double range_error(const WeighedValues& values, const Range& range, bool symmetric) {
-  return range.lo < range.hi ? gradient_of(values, quantizer_of(range, symmetric)).error : 0.0;
-}
 
 LayerError learn_weight_scales(LayerWeights& weights, const WeightWork& work, int32_t steps) {
   return change_rows(weights, work, [steps](WeightRow& row) { learn_row(row, steps); });
-}
-
-Range learn_range(const WeighedValues& values, const Range& start, bool symmetric, int32_t steps) {
-  const bool two_sided = start.lo < 0.0 && start.hi > 0.0;
-  const double larger = -start.lo > start.hi ? -start.lo : start.hi;
-  if (!(larger > 0.0)) return start;
-  const bool mirrored = symmetric && start.lo < 0.0;
-  // The free parameters: how far the range goes below zero and above it.
-  SignDescent below(mirrored ? larger : -start.lo, kFirstStep),
-      above(mirrored ? larger : start.hi, kFirstStep);
-  Range best = start;
-  double least = 0.0;
-  for (int32_t step = 0; step <= steps; ++step) {
-    const double lo = mirrored ? -above.value() : -below.value(), hi = above.value();
-    const RangeGradient g = gradient_of(values, quantizer_of({lo, hi}, symmetric));
-    if (step == 0 || g.error < least) {
-      least = g.error;
-      if (step > 0) best = {lo, hi};
-    }
-    // y depends on low and range; by the ends: dhi = drange, dlo = dlow - drange.
-    if (mirrored) {
-      above.follow(2.0 * g.range - g.low);
-    } else {
-      if (two_sided || start.hi > 0.0) above.follow(g.range);
-      if (two_sided || start.lo < 0.0) below.follow(g.range - g.low);
-    }
-  }
-  return best;
 }
 
 }  // namespace intaglio

@@ -1,6 +1,5 @@
 #include "calibrator/recover/range_recovery.h"
 
-#include "calibrator/recover/learned_scales.h"
 #include "calibrator/scales.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
@@ -9,7 +8,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kLearningSteps = 40, kSearchSteps = 3;
+constexpr int32_t kSearchSteps = 3;
 
 class RangeRecovery {
  public:
@@ -38,8 +37,6 @@ class RangeRecovery {
     return rebuild();
   }
 
-  // ---- search
-
   Error search_each() {
     NetworkError least;
     ITG_TRY(context_.measure(stage_, least, Part::kLearners));
@@ -53,46 +50,7 @@ class RangeRecovery {
     return kNoError;
   }
 
-  // ---- learning
-
-  // Each half of the samples leads to a range; their mean is taken where each lessens the error on the other
-  // half.
-  Error learn_each() {
-    Span<float> values = arena_.make<float>(kBins);
-    const Span<float> weights[2] = {arena_.make<float>(kBins), arena_.make<float>(kBins)};
-    if (arena_.exhausted()) return out_of_memory();
-    for (int32_t slot = 0; slot < static_cast<int32_t>(kept_.size); ++slot) {
-      if (!is_free(slot)) continue;
-      ITG_TRY(context_.step(stage_, slot, static_cast<int32_t>(kept_.size)));
-      const auto index = static_cast<size_t>(context_.memory.observer_of[static_cast<size_t>(slot)]);
-      const TensorObserver& seen = context_.memory.seen.observers[index];
-      for (size_t bin = 0; bin < values.size; ++bin) {
-        values[bin] = static_cast<float>(seen.bin_start(static_cast<int32_t>(bin)) + 0.5 * seen.bin_width());
-        for (size_t half = 0; half < 2; ++half)
-          weights[half][bin] = static_cast<float>(seen.halves[half].counts[bin]);
-      }
-      const QuantParams now = slots_.params(slot);
-      const Range start{end_of(now, now.lo), end_of(now, now.hi)};
-      const QuantConfig& form = slots_.own(slot);
-      const bool symmetric = form.has(policy::kSymmetric);
-      Range mean;
-      bool helps = true;
-      for (size_t half = 0; half < 2; ++half) {
-        const WeighedValues own{values, weights[half]}, other{values, weights[1 - half]};
-        const Range learned = learn_range(own, start, symmetric, kLearningSteps);
-        helps = helps && range_error(other, learned, symmetric) < range_error(other, start, symmetric);
-        mean.lo += 0.5 * learned.lo;
-        mean.hi += 0.5 * learned.hi;
-      }
-      if (helps) ITG_TRY(slots_.set_params(slot, params_of(mean, form, start.lo >= 0.0)));
-    }
-    return kNoError;
-  }
-
  private:
-  static double end_of(const QuantParams& p, int32_t code) {
-    return static_cast<double>(p.scale) * (static_cast<double>(code) - p.zero_point);
-  }
   Error out_of_memory() const {
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.lasting.left()),
             static_cast<int64_t>(context_.lasting.left()) + 1};
@@ -213,15 +171,9 @@ Error search_ranges(RecoveryContext& context) {
   return recovery.attempt([](RangeRecovery& r) { return r.search_each(); });
 }
 
-Error learn_ranges(RecoveryContext& context) {
-  RangeRecovery recovery(context, recovery::kLearnedScales, "learned ranges");
-  return recovery.attempt([](RangeRecovery& r) { return r.learn_each(); });
-}
-
 size_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
-  if ((options.recover & (recovery::kRangeSearch | recovery::kLearnedScales)) == 0) return 0;
-  size_t bytes =
-      static_cast<size_t>(fp32.tensor_count()) * sizeof(QuantParams) + 3 * kBins * sizeof(float) + 64;
+  if ((options.recover & recovery::kRangeSearch) == 0) return 0;
+  size_t bytes = static_cast<size_t>(fp32.tensor_count()) * sizeof(QuantParams) + 64;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
     const OpDef* const def = find_op(float_ops(), fp32, node);

@@ -45,7 +45,7 @@ using RecoveryMask = uint32_t;
 namespace recovery {
 inline constexpr RecoveryMask kBiasCorrection = 1 << 0;    // each channel's mean error goes into its bias
 inline constexpr RecoveryMask kWeightScales = 1 << 1;      // weight scales that give the least output error
-inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // ranges and weight scales along their gradient
+inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // weight scales along their gradient
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
 inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the range of their tensor better
 inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or wider, by the model's error
