@@ -106,11 +106,13 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
   constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: the sum has no fraction bits left
   const auto lo = static_cast<float>(params.lo - params.zero_point),
              hi = static_cast<float>(params.hi - params.zero_point);
+  const float scale = params.scale;  // codes could lie over `params`, for all that the compiler knows
+  const int32_t zero_point = params.zero_point;
   for (size_t i = 0; i < values.size; ++i) {
-    const float x = values[i], v = x / params.scale;
+    const float x = values[i], v = x / scale;
     const float clamped = v > lo ? (v < hi ? v : hi) : lo;
     const float rounded = (clamped + kMagic) - kMagic;
-    codes[i] = static_cast<int8_t>(static_cast<int32_t>(x == x ? rounded : 0.0f) + params.zero_point);
+    codes[i] = static_cast<int8_t>(static_cast<int32_t>(x == x ? rounded : 0.0f) + zero_point);
   }
 }
 
