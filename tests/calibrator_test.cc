@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "intaglio/describe.h"
 #include "tests/support/small_models.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -91,18 +91,6 @@ std::vector<uint8_t> calibrate(const AlignedBytes& model, const Samples& samples
 }
 
 double decibels(double signal, double noise) { return 10.0 * std::log10(signal / noise); }
-
-// Runs tasks on real threads.
-Executor thread_executor(int32_t width) {
-  Executor executor;
-  executor.width = width;
-  executor.parallel_for = [](void*, int32_t count, void (*task)(void*, int32_t), void* argument) {
-    std::vector<std::thread> threads;
-    for (int32_t i = 0; i < count; ++i) threads.emplace_back(task, argument, i);
-    for (std::thread& thread : threads) thread.join();
-  };
-  return executor;
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "intaglio/describe.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -73,7 +74,8 @@ struct Outcome {
   std::vector<uint8_t> bytes, state_before, state_after;
 };
 
-Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa = isa::kAll) {
+Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa = isa::kAll,
+                  int32_t threads = 1) {
   using Samples = std::vector<std::vector<float>>;
   Samples samples(12, std::vector<float>(kSide * kSide * 4));
   Random random(9);
@@ -86,6 +88,7 @@ Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa 
   options.method = RangeMethod::kMinMax;
   options.recover = recovery::kEqualization;
   options.isa = isa;
+  options.executor = thread_executor(threads);
   options.replay_bytes = *Calibrator::replay_bytes(*model, 12, options);
   AlignedBytes memory(Calibrator::measure(*model, options)->total());
   Calibrator calibrator = *Calibrator::create(*model, memory.span(), options);
@@ -152,6 +155,8 @@ TEST_CASE("an outlier channel no longer takes the others' codes, and the state s
   CHECK(outcome.state_after == outcome.state_before);
   CHECK(calibrate(net, true).bytes == outcome.bytes);
   CHECK(calibrate(net, false, isa::kScalar).bytes == outcome.bytes);
+  for (const int32_t threads : {2, 8})
+    CHECK(calibrate(net, true, isa::kAvx2, threads).bytes == outcome.bytes);
   // It cannot help a model whose channels are alike, and then leaves it as it was.
   const Outcome even = calibrate(residual_net(1.0f));
   CHECK(!even.kept);

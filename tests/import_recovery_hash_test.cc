@@ -1,11 +1,11 @@
-// Learned scales and adaptive rounding on a real network: the same bytes on every instruction set, for any
+// Recoveries on a real network: the same bytes on every instruction set, for any
 // number of threads and any order of the samples.
 #include <algorithm>
-#include <thread>
 
 #include "intaglio/calibrator.h"
 #include "tests/support/imported.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -13,17 +13,6 @@ using namespace intaglio::test;
 namespace {
 
 using Samples = std::vector<std::vector<float>>;
-
-Executor thread_executor(int32_t width) {
-  Executor executor;
-  executor.width = width;
-  executor.parallel_for = [](void*, int32_t count, void (*task)(void*, int32_t), void* argument) {
-    std::vector<std::thread> threads;
-    for (int32_t i = 0; i < count; ++i) threads.emplace_back(task, argument, i);
-    for (std::thread& thread : threads) thread.join();
-  };
-  return executor;
-}
 
 std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorOptions options) {
   const Result<size_t> replay =
@@ -56,7 +45,9 @@ std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorO
 
 }  // namespace
 
-TEST_CASE("ResNet-8: learned scales and adaptive rounding give the same bytes everywhere") {
+TEST_CASE(
+    "ResNet-8: range methods, equalization, range search, learned scales and adaptive rounding give the same "
+    "bytes everywhere") {
   const std::string folder = shared_folder();
   if (folder.empty()) return;
   auto file = read_file(folder + "/models/resnet8_fp32.tflite", kMaxModelBytes);
@@ -73,7 +64,8 @@ TEST_CASE("ResNet-8: learned scales and adaptive rounding give the same bytes ev
   }
   CalibratorOptions options;
   options.layer_report = false;
-  options.recover = recovery::kBiasCorrection | recovery::kLearnedScales | recovery::kAdaptiveRounding;
+  options.recover = recovery::kDefault | recovery::kEqualization | recovery::kRangeSearch |
+                    recovery::kLearnedScales | recovery::kAdaptiveRounding;
   const std::vector<uint8_t> first = calibrate(*model, samples, options);
   CalibratorOptions plain = options;
   plain.recover = recovery::kNone;

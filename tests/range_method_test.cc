@@ -9,6 +9,7 @@
 #include "intaglio/describe.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -106,6 +107,12 @@ TEST_CASE(
   options.isa = isa::kScalar;
   options.replay_bytes = 1 << 16;
   CHECK(calibrate(samples, options).bytes == after.bytes);
+  options.isa = isa::kAvx2;
+  for (const int32_t threads : {2, 8}) {
+    std::rotate(samples.begin(), samples.begin() + 1, samples.end());
+    options.executor = thread_executor(threads);
+    CHECK(calibrate(samples, options).bytes == after.bytes);
+  }
 }
 
 TEST_CASE("auto stays where nothing is far off") {
