@@ -15,7 +15,7 @@ constexpr size_t kMaxKeptBytes = size_t{1} << 30;
 CalibrationSamples::CalibrationSamples(const Samples& samples, const Model& model)
     : samples_(samples),
       input_(model.tensor(model.inputs()[0])),
-      kept_most_(std::min(samples.count(), kMaxKeptBytes / input_.bytes())),
+      kept_most_(std::min(samples.count(), kMaxKeptBytes / std::max(input_.bytes(), size_t{1}))),
       latest_(input_) {
   for (size_t i = 0; i < samples.count(); ++i) taken_.push_back(i);
 }
