@@ -13,20 +13,14 @@ inline void copy_ends(uint8_t* to, const uint8_t* from, size_t bytes) {
   memcpy(to + bytes - sizeof last, &last, sizeof last);
 }
 
-struct Sixteen {
-  uint8_t bytes[16];
-};
-
 // Calls body(copy) with what copies this many bytes best.
 template <typename Body>
 inline void with_copy(size_t bytes, Body body) {
 #ifdef __OPTIMIZE_SIZE__  // one loop instead of five; a Cortex-M also runs through fewer instructions so
   return body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
 #endif
-  if (bytes > 32) {
+  if (bytes > 16) {
     body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
-  } else if (bytes >= 16) {
-    body(copy_ends<Sixteen>);
   } else if (bytes >= 8) {
     body(copy_ends<uint64_t>);
   } else if (bytes >= 4) {
@@ -60,22 +54,36 @@ void patch_line(const ConvGeometry& g, const T* from, const T* padding, int32_t 
                static_cast<size_t>(past - first) * pixel, 1);
 }
 
-// Calls body(p, run, y, start) for each run of output pixels in one line: how many came before and how many
-// they are, the input line and column, perhaps outside, where the first one's window starts, and the image.
-template <typename Body>
-inline void for_each_run(const ConvGeometry& g, int32_t first, int32_t count, Body body) {
-  // Divisions cost more than a pixel's products do: one set a call.
-  int32_t out_x = first % g.ow, out_y = first / g.ow % g.oh, image = first / g.ow / g.oh;
-  for (int32_t p = 0, run; p < count; p += run) {
-    run = g.ow - out_x < count - p ? g.ow - out_x : count - p;
-    body(p, run, input_y(g.window, out_y, 0), input_x(g.window, out_x, 0), image);
-    out_x = 0;
-    if (++out_y == g.oh) {
-      out_y = 0;
-      ++image;
+// The runs of output pixels in one line: how many pixels came before and how many these are, the image, and
+// the input line and column, perhaps outside, where the first one's window starts. Divisions cost more than a
+// pixel's products do: one set a walk.
+struct Runs {
+  Runs(const ConvGeometry& geometry, int32_t first, int32_t count)
+      : g(geometry),
+        left(count),
+        out_x(first % g.ow),
+        out_y(first / g.ow % g.oh),
+        image(first / g.ow / g.oh) {}
+
+  bool next() {
+    if (run > 0) {
+      before += run;
+      left -= run;
+      out_x = 0;
+      if (++out_y == g.oh) {
+        out_y = 0;
+        ++image;
+      }
     }
+    run = g.ow - out_x < left ? g.ow - out_x : left;
+    y = input_y(g.window, out_y, 0);
+    start = input_x(g.window, out_x, 0);
+    return run > 0;
   }
-}
+
+  const ConvGeometry& g;
+  int32_t left, out_x, out_y, image, before = 0, run = 0, y = 0, start = 0;
+};
 
 // Which p of [0, run) have column + p * stride in [0, room].
 struct InsideRun {
@@ -126,11 +134,11 @@ void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t firs
   const int32_t across = patches != nullptr ? 1 : window.kernel_w;
 
   // As if nothing were outside: addresses first, which may point anywhere, of the first tap, then of all.
-  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
-    const ptrdiff_t from = (static_cast<ptrdiff_t>(image) * g.h + y) * line_bytes + start * pixel_bytes;
-    fill_pointers(rows + static_cast<ptrdiff_t>(before) * pixel_step, pixel_step, run,
+  for (Runs r(g, first, count); r.next();) {
+    const ptrdiff_t from = (static_cast<ptrdiff_t>(r.image) * g.h + r.y) * line_bytes + r.start * pixel_bytes;
+    fill_pointers(rows + static_cast<ptrdiff_t>(r.before) * pixel_step, pixel_step, r.run,
                   input + static_cast<uintptr_t>(from), window.stride_w * pixel_bytes);
-  });
+  }
   const T** tap = rows;
   for (int32_t ky = 0; ky < window.kernel_h; ++ky)
     for (int32_t kx = 0; kx < across; ++kx, tap += tap_step) {
@@ -142,23 +150,24 @@ void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t firs
 
   // Then what is.
   const ptrdiff_t line = static_cast<ptrdiff_t>(window.kernel_w) * g.ic;
-  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
+  for (Runs r(g, first, count); r.next();) {
     const InsideRun in =
-        inside_run(start, window.stride_w, g.w - 1 - (window.kernel_w - 1) * window.dilation_w, run);
-    tap = rows + static_cast<ptrdiff_t>(before) * pixel_step;
+        inside_run(r.start, window.stride_w, g.w - 1 - (window.kernel_w - 1) * window.dilation_w, r.run);
+    tap = rows + static_cast<ptrdiff_t>(r.before) * pixel_step;
+    int32_t y = r.y;
     for (int32_t ky = 0; ky < window.kernel_h;
          ++ky, y += window.dilation_h, tap += static_cast<ptrdiff_t>(across) * tap_step) {
       if (y < 0 || y >= g.h) {
         for (int32_t kx = 0; kx < across; ++kx)
-          fill_pointers(tap + static_cast<ptrdiff_t>(kx) * tap_step, pixel_step, run, outside, 0);
+          fill_pointers(tap + static_cast<ptrdiff_t>(kx) * tap_step, pixel_step, r.run, outside, 0);
         continue;
       }
-      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * g.w * g.ic;
-      for (int32_t p = in.first == 0 ? in.past : 0; p < run; p = p + 1 == in.first ? in.past : p + 1) {
+      const T* const from = x + (static_cast<ptrdiff_t>(r.image) * g.h + y) * g.w * g.ic;
+      for (int32_t p = in.first == 0 ? in.past : 0; p < r.run; p = p + 1 == in.first ? in.past : p + 1) {
         const T** row = tap + static_cast<ptrdiff_t>(p) * pixel_step;
-        int32_t column = start + p * window.stride_w;
+        int32_t column = r.start + p * window.stride_w;
         if (patches != nullptr) {
-          T* const to = patches + (static_cast<ptrdiff_t>(before + p) * window.kernel_h + ky) * line;
+          T* const to = patches + (static_cast<ptrdiff_t>(r.before + p) * window.kernel_h + ky) * line;
           patch_line(g, from, padding, column, to);
           *row = to;
           continue;
@@ -167,7 +176,7 @@ void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t firs
           if (column < 0 || column >= g.w) *row = padding;
       }
     }
-  });
+  }
 }
 
 template <typename T>
@@ -178,25 +187,26 @@ void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t fi
   const size_t bytes = static_cast<size_t>(line) * sizeof(T);
   fill_pointers<T>(rows, 1, count, reinterpret_cast<uintptr_t>(patches),
                    step * static_cast<ptrdiff_t>(sizeof(T)));
-  for_each_run(g, first, count, [&](int32_t before, int32_t run, int32_t y, int32_t start, int32_t image) {
-    T* to = patches + before * step;
-    const InsideRun in = inside_run(start, g.window.stride_w, g.w - g.window.kernel_w, run);
+  for (Runs r(g, first, count); r.next();) {
+    T* to = patches + r.before * step;
+    const InsideRun in = inside_run(r.start, g.window.stride_w, g.w - g.window.kernel_w, r.run);
+    int32_t y = r.y;
     for (int32_t ky = 0; ky < g.window.kernel_h; ++ky, y += g.window.dilation_h, to += line) {
       if (y < 0 || y >= g.h) {
-        copy_lines<T>(to, step, padding, 0, bytes, run);
+        copy_lines<T>(to, step, padding, 0, bytes, r.run);
         continue;
       }
-      const T* const from = x + (static_cast<ptrdiff_t>(image) * g.h + y) * g.w * g.ic;
+      const T* const from = x + (static_cast<ptrdiff_t>(r.image) * g.h + y) * g.w * g.ic;
       const auto patch = [&](int32_t p) {
-        patch_line(g, from, padding, start + p * g.window.stride_w, to + p * step);
+        patch_line(g, from, padding, r.start + p * g.window.stride_w, to + p * step);
       };
       for (int32_t p = 0; p < in.first; ++p) patch(p);
       copy_lines<T>(to + in.first * step, step,
-                    from + static_cast<ptrdiff_t>(start) * g.ic + in.first * moved, moved, bytes,
+                    from + static_cast<ptrdiff_t>(r.start) * g.ic + in.first * moved, moved, bytes,
                     in.past - in.first);
-      for (int32_t p = in.past; p < run; ++p) patch(p);
+      for (int32_t p = in.past; p < r.run; ++p) patch(p);
     }
-  });
+  }
 }
 
 template void fill_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int32_t, int32_t,
