@@ -52,7 +52,7 @@ inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or
 inline constexpr RecoveryMask kRangeMethod = 1 << 6;  // RangeMethod::kAuto may become another, by the same
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
-                              kAll = kDefault | kLayers | kEqualization | kRangeSearch;
+                              kAll = kDefault | kLayers | kRangeSearch;  // equalization: asked for by name
 }  // namespace recovery
 
 struct CalibratorOptions {
