@@ -144,17 +144,6 @@ int32_t find_writer(const Model& model, int32_t tensor) {
   return -1;
 }
 
-// Before node `n` of `test` runs: its activations take the exact values of the reference's tensors of their
-// names.
-void give_exact_inputs(const Session& reference, const Session& test, int32_t n) {
-  for (const int32_t input : test.model().node(n).inputs) {
-    if (input < 0 || test.model().tensor(input).is_constant()) continue;
-    const int32_t source = find_tensor(reference.model(), test.model().tensor(input).name);
-    if (source >= 0 && !reference.model().tensor(source).is_constant())
-      convert(reference.tensor(source), test.tensor(input));
-  }
-}
-
 // The pair that stands for an output of the test model; -1 where there is none.
 int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
   int32_t found = -1;
@@ -205,7 +194,6 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     const LayerPair& pair = pairs[i];
     reference.run_nodes(reference_done, pair.reference_node);
     test.run_nodes(test_done, pair.node);
-    if (alone) give_exact_inputs(reference, test, pair.node);
     reference.run_nodes(pair.reference_node, pair.reference_node + 1);
     test.run_nodes(pair.node, pair.node + 1);
     reference_done = pair.reference_node + 1;
@@ -214,8 +202,10 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     layers[i].node = pair.node;
     layers[i].tensor = node.outputs[0];
     const TensorView exact = reference.tensor(pair.reference_tensor);
-    add_difference(static_cast<const float*>(exact.data), test.tensor(node.outputs[0]), node.options, alone,
-                   layers[i]);
+    const TensorView found = test.tensor(node.outputs[0]);
+    add_difference(static_cast<const float*>(exact.data), found, node.options, alone, layers[i]);
+    // At once: the reference may need the memory before a layer of `test` that took in several of its nodes.
+    if (alone) convert(exact, found);
   }
   reference.run_nodes(reference_done, reference.model().node_count());
   test.run_nodes(test_done, test.model().node_count());

@@ -349,7 +349,9 @@ Command add_calibrate_command(CLI::App& parent) {
       ->type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
   app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256}");
+                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256}, with --min-sqnr "
+                "or --max-drop "
+                "mixed beside them");
   app->parse_complete_callback([app, arguments] { arguments->words = given_words(*app); });
   return make_command(app, arguments, run_calibrate);
 }

@@ -7,8 +7,8 @@ namespace intaglio {
 namespace {
 
 // Beside an int8 multiply-and-add: one in FP32, an element that is read and written, and one that changes its
-// type at a border. Measured on AVX-512 and AVX2; other machines differ by less than the layers of a network
-// do.
+// type at a border. Rounded from the times of FP32 and int8 models on one machine (AVX-512): good for ranking
+// layers, not for foreseeing milliseconds.
 constexpr double kFloatMac = 4.0, kElement = 4.0, kFloatElement = 12.0, kBorderElement = 16.0;
 constexpr double kFloatBytes = 3.0;  // more a weight
 // Longer stretches than this are made of shorter ones.
