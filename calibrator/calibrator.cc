@@ -313,6 +313,7 @@ Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
 }
 
 TensorStatistics Calibrator::statistics(int32_t tensor) const {
+  if (memory_->slots.tensor_of.empty() || tensor < 0 || tensor >= memory_->model.tensor_count()) return {};
   const int32_t root = memory_->slots.tensor_of[static_cast<size_t>(memory_->slots.slots.root(tensor))];
   const int32_t index = root < 0 ? -1 : memory_->observer_of[static_cast<size_t>(root)];
   if (index < 0) return {};

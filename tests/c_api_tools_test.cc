@@ -100,10 +100,12 @@ TEST_CASE("statistics of a tensor") {
     REQUIRE(calibrator.add({&input, 1}).ok());
     REQUIRE(itg_calibrator_add(&in_c, &bytes, 1).status == ITG_kOk);
   }
+  CHECK(calibrator.statistics(0).counts[0].empty());  // not yet
   const ModelSink sink = {[](void*, Span<const uint8_t>) { return true; }, nullptr};
   const itg_model_sink c_sink = {[](void*, const uint8_t*, size_t) { return true; }, nullptr};
   REQUIRE(calibrator.finish(sink).ok());
   REQUIRE(itg_calibrator_finish(&in_c, &c_sink, nullptr).status == ITG_kOk);
+  CHECK(calibrator.statistics(model.tensor_count()).counts[0].empty());
   int32_t seen = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     if (model.tensor(t).is_constant()) continue;

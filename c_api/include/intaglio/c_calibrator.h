@@ -155,7 +155,7 @@ size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);
 itg_error itg_calibrator_load(itg_calibrator* calibrator, itg_bytes state);
 itg_error itg_calibrator_merge(itg_calibrator* calibrator, itg_bytes state);
-/* After finish(). Of the tensor that has its range, where it shares another's; in the
+/* After finish(), empty before it. Of the tensor that has its range, where it shares another's; in the
  * calibrator's memory. */
 void itg_calibrator_statistics(const itg_calibrator* calibrator, int32_t tensor,
                                itg_tensor_statistics* statistics);

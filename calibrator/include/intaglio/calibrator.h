@@ -184,7 +184,7 @@ class Calibrator {
   Error finish(const ModelSink& sink, const SampleSource* source = nullptr);
 
   const CalibrationReport& report() const;  // after finish()
-  // Of the tensor that has its range, where it shares another's.
+  // After finish(), empty before it. Of the tensor that has its range, where it shares another's.
   TensorStatistics statistics(int32_t tensor) const;
 
   // What it holds, for the calibrator's own tools: calibrator/calibrator_memory.h.
