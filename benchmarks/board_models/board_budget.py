@@ -2,18 +2,22 @@
 """Flash, memory and executed instructions of the int8 models of MLPerf Tiny on one Cortex-M, against a budget.
 
   board_budget.py --cpu cortex-m4 --folder BUILD/benchmarks/board_models --size arm-none-eabi-size
+                  --objdump arm-none-eabi-objdump
                   [--plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel"]
 
 Flash is everything but the model: start-up, main, our code and libgcc's and libc's. Memory is activations, bookkeeping
 and scratch, as Session::measure gives it on the board. Instructions are those of one run (two runs less one); they are
-no time. The stack is what one program used of it, from main() on. Fails where a figure is above its budget: what was reached, rounded up. `peer` is TensorFlow Lite Micro with
-CMSIS-NN, measured in the same way: flash at -Os; arena; instructions at -O2, in millions.
+no time. The stack, from main() on, is the deepest that stack_bound.py finds; what a run uses must not be more. Fails
+where a figure is above its budget: what was reached, rounded up. `peer` is TensorFlow Lite Micro with CMSIS-NN, measured
+in the same way: flash at -Os; arena; instructions at -O2, in millions.
 """
 import argparse
 import pathlib
 import re
 import subprocess
 import sys
+
+from stack_bound import stack_bound
 
 CPUS = ("cortex-m4", "cortex-m7", "cortex-m55")
 MODELS = ("resnet8", "vww_96", "kws", "ad01")
@@ -30,7 +34,7 @@ MEMORY = {"cortex-m4": (38080, 58048, 17536, 2368), "cortex-m7": (38080, 58048, 
           "cortex-m55": (35776, 57344, 17536, 1728)}
 INSTRUCTIONS = {"cortex-m4": (17.7e6, 17.0e6, 5.12e6, 0.465e6), "cortex-m7": (17.8e6, 17.3e6, 5.15e6, 0.464e6),
                 "cortex-m55": (4.18e6, 5.37e6, 1.68e6, 0.100e6)}
-STACK = {cpu: (1800, 1824, 1824, 1800) for cpu in CPUS}
+STACK = 1872  # on each
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 
@@ -58,7 +62,7 @@ def executed(emulator, plugin, program):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("cpu", "folder", "size"):
+    for name in ("cpu", "folder", "size", "objdump"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--plugin")
     parser.add_argument("--emulator")
@@ -72,7 +76,7 @@ def main():
         return f"{found:10} {found / peer:5.2f}"
 
     print(f"{cpu}: bytes and instructions, each with its ratio to TensorFlow Lite Micro's with CMSIS-NN")
-    print(f"{'model':8} {'flash':>16} {'memory':>16} {'activations':>11} {'bound':>6} {'bookkeeping':>11} {'scratch':>7} {'stack':>5} {'instructions':>16}")
+    print(f"{'model':8} {'flash':>16} {'memory':>16} {'activations':>11} {'bound':>6} {'bookkeeping':>11} {'scratch':>7} {'stack':>5} {'used':>5} {'instructions':>16}")
     for i, model in enumerate(MODELS):
         program, sizes = folder / f"{model}_1.elf", constants(folder / model / "board_model.h")
         line = judge(model, "flash", flash(arguments.size, program), FLASH, PEER_FLASH[cpu][i])
@@ -83,12 +87,17 @@ def main():
         if sizes["kPersistentBytes"] > MOST_PER_TENSOR * sizes["kTensors"] + MOST_PER_NODE * sizes["kNodes"]:
             failed.append(f"{model}: bookkeeping: {sizes['kPersistentBytes']}")
         line += f" {sizes['kActivationBytes']:11} {bound:6} {sizes['kPersistentBytes']:11} {sizes['kScratchBytes']:7}"
+        stack = stack_bound(arguments.objdump, program)
+        if stack > STACK:
+            failed.append(f"{model}: stack: {stack}, budget {STACK}")
+        line += f" {stack:5}"
         if arguments.plugin:
             emulator = arguments.emulator.split(";")
-            stack = printed([*emulator, folder / f"{model}_stack.elf"], "stack")
-            if stack > STACK[cpu][i]:
-                failed.append(f"{model}: stack: {stack}, budget {STACK[cpu][i]}")
-            line += f" {stack:5}"
+            looking = folder / f"{model}_stack.elf"
+            used, most = printed([*emulator, looking], "stack"), stack_bound(arguments.objdump, looking)
+            if used > most:
+                failed.append(f"{model}: stack: {used} used where at most {most} should be")
+            line += f" {used:5}"
             runs = [executed(emulator, arguments.plugin, folder / f"{model}_{n}.elf") for n in (1, 2)]
             line += " " + judge(model, "instructions", runs[1] - runs[0], INSTRUCTIONS, PEER_INSTRUCTIONS[cpu][i] * 1e6)
         print(f"{model:8} {line}")
