@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "intaglio/describe.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 #include "tests/support/threads.h"
 
@@ -15,24 +16,6 @@ using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-using Samples = std::vector<std::vector<float>>;
-
-Span<const uint8_t> bytes_of(const std::vector<float>& sample) {
-  return {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)};
-}
-
-SampleSource source_of(const Samples& samples) {
-  SampleSource source;
-  source.context = const_cast<Samples*>(&samples);
-  source.count = static_cast<int32_t>(samples.size());
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    const auto& sample = (*static_cast<const Samples*>(context))[static_cast<size_t>(i)];
-    memcpy(inputs[0].data, sample.data(), inputs[0].size);
-    return true;
-  };
-  return source;
-}
 
 // A calibrator over a model, in an allocation of exactly what it measures.
 class Bench {

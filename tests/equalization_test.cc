@@ -7,6 +7,7 @@
 #include "calibrator/recover/channel_groups.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
@@ -76,7 +77,6 @@ struct Outcome {
 
 Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa = isa::kAll,
                   int32_t threads = 1) {
-  using Samples = std::vector<std::vector<float>>;
   Samples samples(12, std::vector<float>(kSide * kSide * 4));
   Random random(9);
   for (auto& sample : samples)
@@ -97,13 +97,7 @@ Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa 
         {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)}};
     REQUIRE(calibrator.add(input).ok());
   }
-  SampleSource source;
-  source.context = &samples;
-  source.count = 12;
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    memcpy(inputs[0].data, (*static_cast<Samples*>(context))[static_cast<size_t>(i)].data(), inputs[0].size);
-    return true;
-  };
+  const SampleSource source = source_of(samples);
   Outcome outcome;
   const auto save = [&calibrator](std::vector<uint8_t>& state) {
     state.resize(calibrator.state_bytes());

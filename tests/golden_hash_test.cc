@@ -10,6 +10,7 @@
 #include "intaglio/calibrator.h"
 #include "kernels/compiled_isa.h"
 #include "runtime/crc32.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/small_models.h"
 
 using namespace intaglio;
@@ -20,8 +21,6 @@ namespace {
 constexpr uint32_t kFloatOutputs = 3853261016u;
 const std::string kInt8File = "9323da641a2e6d57f7343fcff17cfa5117967379f0a3a0aaf12ad0bd52b33013";
 constexpr uint32_t kInt8Outputs = 1767601309u;
-
-using Samples = std::vector<std::vector<float>>;
 
 // Nothing but scalar kernels, then one instruction set more at a time.
 std::vector<IsaMask> masks() {
@@ -89,14 +88,7 @@ std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples
     static_cast<std::vector<uint8_t>*>(context)->assign(file.begin(), file.end());
     return true;
   };
-  SampleSource source;
-  source.context = const_cast<Samples*>(&samples);
-  source.count = static_cast<int32_t>(samples.size());
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    const auto& sample = (*static_cast<const Samples*>(context))[static_cast<size_t>(i)];
-    memcpy(inputs[0].data, sample.data(), inputs[0].size);
-    return true;
-  };
+  const SampleSource source = source_of(samples);
   const Error error = calibrator.finish(sink, &source);
   REQUIRE_MESSAGE(error.ok(), text_of(error));
   return written;

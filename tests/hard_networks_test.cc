@@ -6,6 +6,7 @@
 
 #include "calibrator/evaluate.h"
 #include "intaglio/calibrator.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
@@ -14,8 +15,6 @@ using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-using Samples = std::vector<std::vector<float>>;
 
 // FP32 layers with weights of a fixed seed, as training starts: the spread of a layer's output is its
 // input's.
@@ -165,18 +164,6 @@ struct Calibrated {
   AlignedBytes memory;
   Calibrator calibrator;
 };
-
-SampleSource source_of(const Samples& samples) {
-  SampleSource source;
-  source.context = const_cast<Samples*>(&samples);
-  source.count = static_cast<int32_t>(samples.size());
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    const auto& sample = (*static_cast<const Samples*>(context))[static_cast<size_t>(i)];
-    memcpy(inputs[0].data, sample.data(), inputs[0].size);
-    return true;
-  };
-  return source;
-}
 
 Calibrated calibrate(const Model& model, const Samples& samples) {
   Calibrated made{AlignedBytes(Calibrator::measure(model)->total()), {}};

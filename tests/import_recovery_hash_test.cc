@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "intaglio/calibrator.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/imported.h"
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
@@ -11,8 +12,6 @@ using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-using Samples = std::vector<std::vector<float>>;
 
 std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorOptions options) {
   const Result<size_t> replay =
@@ -29,14 +28,7 @@ std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorO
                                     sample.size() * sizeof(float)};
     REQUIRE(calibrator->add({&input, 1}).ok());
   }
-  SampleSource source;
-  source.context = &samples;
-  source.count = static_cast<int32_t>(samples.size());
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    const auto& sample = (*static_cast<Samples*>(context))[static_cast<size_t>(i)];
-    memcpy(inputs[0].data, sample.data(), inputs[0].size);
-    return true;
-  };
+  const SampleSource source = source_of(samples);
   const Error error = calibrator->finish({}, &source);
   REQUIRE_MESSAGE(error.ok(), text_of(error, &model));
   const Span<const uint8_t> bytes = calibrator->report().bytes;

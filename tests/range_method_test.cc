@@ -7,6 +7,7 @@
 
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
@@ -17,8 +18,6 @@ using namespace intaglio::test;
 namespace {
 
 constexpr int32_t kSide = 16, kDepth = 4, kOutputs = 6;
-using Samples = std::vector<std::vector<float>>;
-
 // image [16, 16, 4] -> conv to 6 channels, which do not read channel 3.
 AlignedBytes one_layer() {
   ModelBuilder net;
@@ -67,13 +66,7 @@ Outcome calibrate(const Samples& samples, CalibratorOptions options = {}, bool a
         {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)}};
     REQUIRE(calibrator.add(input).ok());
   }
-  SampleSource source;
-  source.context = const_cast<Samples*>(&samples);
-  source.count = static_cast<int32_t>(samples.size());
-  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
-    memcpy(inputs[0].data, (*static_cast<Samples*>(context))[static_cast<size_t>(i)].data(), inputs[0].size);
-    return true;
-  };
+  const SampleSource source = source_of(samples);
   const Error error = calibrator.finish({}, again ? &source : nullptr);
   REQUIRE_MESSAGE(error.ok(), text_of(error));
   const CalibrationReport& report = calibrator.report();
