@@ -73,7 +73,8 @@ TEST_CASE("safe pairs") {
   const Ran inspected = folder.good("inspect %/int8.itg");
   CHECK(holds(inspected.out, "8-bit weights in safe pairs"));
   CHECK(!holds(inspected.out, "adaptive rounding"));
-  for (const auto& op : folder.json("inspect %/int8.itg --ops --json")["ops"])
+  const auto nodes = folder.json("inspect %/int8.itg --ops --json");
+  for (const auto& op : nodes["ops"])
     if (op.contains("safe_pairs")) CHECK(op["safe_pairs"] == 1.0);
 }
 
