@@ -12,6 +12,17 @@ static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
 static_assert(ITG_RANGE_ACIQ == static_cast<int>(RangeMethod::kAciq) &&
               ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
               ITG_SLOT_OUTPUT == static_cast<int>(SlotRole::kOutput));
+static_assert(ITG_ROUNDING_UP == static_cast<int>(Rounding::kUp) &&
+              ITG_ROUNDING_HALF_EVEN == static_cast<int>(Rounding::kHalfEven) &&
+              ITG_ROUNDING_HALF_UP == static_cast<int>(Rounding::kHalfUp) &&
+              ITG_ROUNDING_HALF_DOWN == static_cast<int>(Rounding::kHalfDown) &&
+              ITG_ROUNDING_HALF_TOWARDS_ZERO == static_cast<int>(Rounding::kHalfTowardsZero) &&
+              ITG_ROUNDING_HALF_FAR_FROM_ZERO == static_cast<int>(Rounding::kHalfFarFromZero) &&
+              ITG_ROUNDING_TO_NEAR_INT == static_cast<int>(Rounding::kToNearInt));
+static_assert(ITG_POLICY_PER_TENSOR == policy::kPerTensor && ITG_POLICY_PER_CHANNEL == policy::kPerChannel &&
+              ITG_POLICY_LINEAR == policy::kLinear && ITG_POLICY_EXPONENTIAL == policy::kExponential &&
+              ITG_POLICY_SYMMETRIC == policy::kSymmetric && ITG_POLICY_ASYMMETRIC == policy::kAsymmetric &&
+              ITG_POLICY_POWER_OF_TWO == policy::kPowerOfTwo);
 // Settings are handed through as they are.
 static_assert(sizeof(itg_slot_setting) == sizeof(SlotSetting) &&
               offsetof(itg_slot_setting, role) == offsetof(SlotSetting, role) &&

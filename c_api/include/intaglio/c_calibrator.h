@@ -33,6 +33,27 @@ enum {
   ITG_RANGE_KL = 4,
   ITG_RANGE_ACIQ = 5
 };
+/* How a real between two codes is rounded: to the nearer one in all but UP; the names say where x.5 goes. */
+enum {
+  ITG_ROUNDING_HALF_EVEN = 0,
+  ITG_ROUNDING_HALF_UP = 1,
+  ITG_ROUNDING_HALF_DOWN = 2,
+  ITG_ROUNDING_HALF_TOWARDS_ZERO = 3,
+  ITG_ROUNDING_HALF_FAR_FROM_ZERO = 4,
+  ITG_ROUNDING_TO_NEAR_INT = 5, /* an old name for the one above */
+  ITG_ROUNDING_UP = 6
+};
+/* Bits of a policy: one of per tensor and per channel, one of symmetric and asymmetric, and one of linear,
+ * exponential and linear with power of two. */
+enum {
+  ITG_POLICY_PER_TENSOR = 1,
+  ITG_POLICY_PER_CHANNEL = 2,
+  ITG_POLICY_LINEAR = 4,
+  ITG_POLICY_EXPONENTIAL = 8,
+  ITG_POLICY_SYMMETRIC = 16,
+  ITG_POLICY_ASYMMETRIC = 32,
+  ITG_POLICY_POWER_OF_TWO = 64
+};
 enum { ITG_COMPAT_NONE = 0, ITG_COMPAT_TENGINE = 1, ITG_COMPAT_PPQ = 2 };
 enum {
   ITG_SLOT_EVERY = 0,
@@ -48,8 +69,8 @@ typedef struct itg_slot_setting {
   uint8_t role;     /* ITG_SLOT_... */
   int32_t input;    /* ITG_SLOT_INPUT: which; -1: every one that is no weight */
   int32_t bits;     /* 2 to 32; 0: as it was */
-  int32_t rounding; /* a Rounding of quant_config.h; -1: as it was */
-  uint8_t policy;   /* one of the legal masks there; 0: as it was */
+  int32_t rounding; /* ITG_ROUNDING_...; -1: as it was */
+  uint8_t policy;   /* of ITG_POLICY_...; 0: as it was */
 } itg_slot_setting;
 
 /* Called between steps; false cancels, and the call that was going on gives ITG_kCancelled. */
