@@ -46,49 +46,52 @@ def taken(name, mnemonic, operands):
 
 
 def disassembled(objdump, program):
-    """Functions by address."""
+    """Functions by address, and words that stand between instructions, by address."""
     lines = subprocess.run([objdump, "-dC", "--no-show-raw-insn", program], capture_output=True, text=True,
                            check=True).stdout.splitlines()
     starts = {int(m.group(1), 16): m.group(2) for m in (re.match(r"([0-9a-f]+) <(.*)>:$", line) for line in lines) if m}
-    functions, at = {}, None
+    functions, words, at = {}, {}, None
     for line in lines:
         if m := re.match(r"([0-9a-f]+) <.*>:$", line):
             at = int(m.group(1), 16)
             functions[at] = Function(starts[at], [0], set(), [False])
         elif at is not None and (m := re.match(r"\s*[0-9a-f]+:\t(\S+)\s*(.*)", line)):
             mnemonic, operands = m.groups()
+            if mnemonic == ".word":
+                words[int(line.split(":")[0], 16)] = int(operands.split()[0], 16)
+                continue
             functions[at].frame[0] += taken(starts[at], mnemonic, operands)
             if (mnemonic.startswith("blx") or mnemonic == "bx") and re.match(r"r\d+|ip", operands):
                 functions[at].through_pointer[0] = True
             elif mnemonic.startswith("b") and (target := re.match(r"([0-9a-f]+) <", operands)):
                 if int(target.group(1), 16) in starts and int(target.group(1), 16) != at:
                     functions[at].calls.add(int(target.group(1), 16))
-    return functions
+    return functions, words
 
 
-def pointed_to(objdump, program, functions):
-    """Addresses of functions that a session calls through pointers, and of others that stand anywhere as data."""
+def pointed_to(objdump, program, functions, words):
+    """Addresses of functions that a session calls through pointers, and of others that stand as data."""
     with open(program, "rb") as file:
         elf = file.read()
     offset, = struct.unpack_from("<I", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 46)
+    sections = [struct.unpack_from("<III", elf, offset + i * size + 12) for i in range(count)]  # address, place, bytes
     symbols = subprocess.run([objdump, "-tC", program], capture_output=True, text=True, check=True).stdout
-    tables = [(int(m.group(1), 16), int(m.group(2), 16)) for m in
-              re.finditer(r"^([0-9a-f]+) .*\t([0-9a-f]+) (?:\.hidden )?(.+)$", symbols, re.MULTILINE)
-              if OPERATOR.match(m.group(3))]
+    words, tables = dict(words), set()
+    for start, bytes_, name in re.findall(r"^([0-9a-f]+) .{6}O \.text\t([0-9a-f]+) (?:\.hidden )?(.+)$", symbols, re.MULTILINE):
+        start, bytes_ = int(start, 16), int(bytes_, 16)
+        for address, at, length in sections:
+            if address <= start and start + bytes_ <= address + length and "intaglio::" in name:
+                inside = range(start, start + bytes_ - 3, 4)
+                words.update((i, struct.unpack_from("<I", elf, at + i - address)[0]) for i in inside)
+                tables.update(inside if OPERATOR.match(name) else ())
     if not tables:
         sys.exit(f"{program}: holds no operator's table")
     by_session, others = set(), set()
-    for i in range(count):
-        kind, flags, address, at, length = struct.unpack_from("<IIIII", elf, offset + i * size + 4)
-        if kind != 1 or not flags & 2:  # data of the program
-            continue
-        for word in range(0, length - 3, 4):
-            target = struct.unpack_from("<I", elf, at + word)[0] - 1
-            if target in functions and "intaglio::" in functions[target].name:  # not the start-up code
-                by_table = (functions[target].name.startswith("intaglio::Session::") or
-                              any(start <= address + word < start + bytes_ for start, bytes_ in tables))
-                (by_session if by_table else others).add(target)
+    for address, word in words.items():
+        if word - 1 in functions and "intaglio::" in functions[word - 1].name:  # not the start-up code
+            of_session = address in tables or functions[word - 1].name.startswith("intaglio::Session::")
+            (by_session if of_session else others).add(word - 1)
     return by_session, others - by_session
 
 
@@ -118,11 +121,11 @@ def bound(functions, by_session, others, first):
 
 
 def stack_bound(objdump, program, function="main"):
-    functions = disassembled(objdump, program)
+    functions, words = disassembled(objdump, program)
     first = [address for address, f in functions.items() if f.name == function]
     if len(first) != 1:
         sys.exit(f"{program}: {len(first)} functions are named {function}")
-    return bound(functions, *pointed_to(objdump, program, functions), first[0])
+    return bound(functions, *pointed_to(objdump, program, functions, words), first[0])
 
 
 def main():
