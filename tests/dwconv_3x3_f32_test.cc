@@ -9,11 +9,11 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
-using intaglio::test::Exact;
-using intaglio::test::Random;
+using namespace intaglio::test;
 
 namespace {
 
@@ -23,19 +23,6 @@ struct Case {
   int32_t channels, w, ow, stride, pad_left, lines;
   bool any_bits;  // of the input: NaN, infinities and subnormals, too
 };
-
-uint32_t bits_of(float v) {
-  uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-
-uint32_t expected_bits(float v, const ClampF32& clamp) {
-  if (std::isnan(v)) return 0x7fc00000u;
-  v = v > clamp.lo ? v : clamp.lo;
-  v = v < clamp.hi ? v : clamp.hi;
-  return v == 0.0f ? 0 : bits_of(v);
-}
 
 void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
   CAPTURE(kernel.name);
@@ -92,7 +79,7 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
         CAPTURE(j);
         CAPTURE(x);
         CAPTURE(i);
-        REQUIRE(bits_of(args.output[j][x * c.channels + i]) == expected_bits(v + 0.0f, args.clamp));
+        REQUIRE(bits_of(args.output[j][x * c.channels + i]) == clamped_bits(v + 0.0f, args.clamp));
       }
 }
 

@@ -10,11 +10,11 @@
 #include "kernels/compiled_isa.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
+#include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
-using intaglio::test::Exact;
-using intaglio::test::Random;
+using namespace intaglio::test;
 
 namespace {
 
@@ -111,19 +111,6 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
   }
 }
 
-uint32_t bits_of(float v) {
-  uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-
-uint32_t expected_bits(float v, const ClampF32& clamp) {
-  if (std::isnan(v)) return 0x7fc00000u;
-  v = v > clamp.lo ? v : clamp.lo;
-  v = v < clamp.hi ? v : clamp.hi;
-  return v == 0.0f ? 0 : bits_of(v);
-}
-
 void run_f32(const DwconvF32Kernel& kernel, const Case& c, Random& random) {
   CAPTURE(kernel.name);
   CAPTURE(c.pixels);
@@ -166,7 +153,7 @@ void run_f32(const DwconvF32Kernel& kernel, const Case& c, Random& random) {
                      v);
       CAPTURE(p);
       CAPTURE(o);
-      REQUIRE(bits_of(output[p * stride + o]) == expected_bits(v, args.clamp));
+      REQUIRE(bits_of(output[p * stride + o]) == clamped_bits(v, args.clamp));
     }
     for (size_t o = n; o < stride && p + 1 < static_cast<size_t>(c.pixels); ++o)
       REQUIRE(bits_of(output[p * stride + o]) == 0x5a5a5a5au);

@@ -8,18 +8,13 @@
 #include <limits>
 
 #include "kernels/output_f32.h"
+#include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
-using intaglio::test::Random;
+using namespace intaglio::test;
 
 namespace {
-
-uint32_t bits_of(float v) {
-  uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
 
 // NaN has many patterns; a kernel's output has one.
 bool agree(float a, float b, float c) {

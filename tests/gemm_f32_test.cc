@@ -10,30 +10,17 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
-using intaglio::test::Exact;
-using intaglio::test::Random;
+using namespace intaglio::test;
 
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool runs_here(const GemmF32Kernel& kernel) { return (kernel.isa & ~(cpu_isa() & kCompiledIsa)) == 0; }
-
-uint32_t bits_of(float v) {
-  uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return bits;
-}
-
-uint32_t expected_bits(float v, const ClampF32& clamp) {
-  if (std::isnan(v)) return 0x7fc00000u;
-  v = v > clamp.lo ? v : clamp.lo;
-  v = v < clamp.hi ? v : clamp.hi;
-  return v == 0.0f ? 0 : bits_of(v);
-}
 
 struct Case {
   int32_t m, n, taps, k;
@@ -110,7 +97,7 @@ void run_case(const GemmF32Kernel& kernel, const Case& c, Random& random) {
       if (c.residual) v += residual[r * stride + j];
       CAPTURE(r);
       CAPTURE(j);
-      REQUIRE(bits_of(output[r * stride + j]) == expected_bits(v, args.clamp));
+      REQUIRE(bits_of(output[r * stride + j]) == clamped_bits(v, args.clamp));
     }
     for (size_t j = n; j < stride && r + 1 < static_cast<size_t>(c.m); ++j)
       REQUIRE(bits_of(output[r * stride + j]) ==
