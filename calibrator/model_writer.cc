@@ -295,8 +295,18 @@ void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
   const int64_t channels = weights.shape[axis];
   const int64_t inner = weights.shape.elements(axis + 1, weights.shape.rank);
   const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
-  const int64_t elements = weights.shape.elements();
-  for (int64_t i = 0; i < elements; ++i) sums[static_cast<size_t>(i / inner % channels)] += codes[i];
+  const int64_t outer = weights.shape.elements(0, axis);
+  if (inner == 1) {
+    for (int64_t o = 0; o < outer; ++o, codes += channels)
+      for (int64_t c = 0; c < channels; ++c) sums.data[c] += codes[c];
+    return;
+  }
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t c = 0; c < channels; ++c, codes += inner) {
+      int32_t sum = 0;
+      for (int64_t i = 0; i < inner; ++i) sum += codes[i];
+      sums.data[c] += sum;
+    }
 }
 
 // The constant that `input` of a node names; nullptr where it is absent.

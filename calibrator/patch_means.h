@@ -17,33 +17,39 @@ size_t patch_size(const Model& model, const NodeInfo& node);
 // Of the values that stand in the node's first input, as reals (zero point and scale removed).
 void patch_means(const Session& session, int32_t node, Span<double> means);
 
-// Mean of output channel `c` without bias, from a layer's weights (real, or codes) and its patch means.
+inline constexpr int32_t kMeanLanes = 8;
+
+// Means of the output channels [first, first + count) without bias, count at most kMeanLanes, from a layer's
+// weights (real, or codes) and its patch means. Each is one chain of sums, by taps, then inputs.
 template <typename Weight>
-double mean_output(const NodeInfo& node, const Shape& weights_shape, const Weight* weights, int32_t c,
-                   Span<const double> means) {
-  double sum = 0.0;
-  if (weights_shape.rank == 2) {
-    const int64_t k = weights_shape[1];
-    for (int64_t i = 0; i < k; ++i)
-      sum += static_cast<double>(weights[c * k + i]) * means[static_cast<size_t>(i)];
-    return sum;
-  }
+void mean_outputs(const NodeInfo& node, const Shape& weights_shape, const Weight* weights, int32_t first,
+                  int32_t count, Span<const double> means, double* outputs) {
+  double sums[kMeanLanes] = {};
   if (weights_shape.rank == 3) {  // depthwise [kh, kw, c * multiplier]
-    const int64_t taps = int64_t{weights_shape[0]} * weights_shape[1], outputs = weights_shape[2];
-    const auto channels = static_cast<int64_t>(means.size) / taps;
-    const int64_t from = c / (outputs / channels);
+    const int64_t taps = int64_t{weights_shape[0]} * weights_shape[1], channels_out = weights_shape[2];
+    const auto channels = static_cast<int64_t>(means.size) / taps, multiplier = channels_out / channels;
     for (int64_t tap = 0; tap < taps; ++tap)
-      sum +=
-          static_cast<double>(weights[tap * outputs + c]) * means[static_cast<size_t>(tap * channels + from)];
-    return sum;
+      for (int32_t l = 0; l < count; ++l)
+        sums[l] += static_cast<double>(weights[tap * channels_out + first + l]) *
+                   means[static_cast<size_t>(tap * channels + (first + l) / multiplier)];
+  } else {
+    const bool windowed = weights_shape.rank > 2;
+    const int64_t taps = windowed ? int64_t{weights_shape[1]} * weights_shape[2] : 1;
+    const int64_t depth = weights_shape.back(0), groups = windowed ? node.options.groups : 1;
+    const int64_t channels = depth * groups, per_group = weights_shape[0] / groups;
+    const Weight* rows[kMeanLanes];
+    const double* patches[kMeanLanes];
+    for (int32_t l = 0; l < kMeanLanes; ++l) {  // lanes past the last channel repeat it
+      const int64_t c = first + (l < count ? l : count - 1);
+      rows[l] = weights + c * taps * depth;
+      patches[l] = means.data + c / per_group * depth;
+    }
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t i = 0; i < depth; ++i)
+        for (int32_t l = 0; l < kMeanLanes; ++l)
+          sums[l] += static_cast<double>(rows[l][tap * depth + i]) * patches[l][tap * channels + i];
   }
-  const int64_t taps = int64_t{weights_shape[1]} * weights_shape[2], depth = weights_shape[3];
-  const int64_t group = c / (weights_shape[0] / node.options.groups), channels = depth * node.options.groups;
-  for (int64_t tap = 0; tap < taps; ++tap)
-    for (int64_t i = 0; i < depth; ++i)
-      sum += static_cast<double>(weights[(c * taps + tap) * depth + i]) *
-             means[static_cast<size_t>(tap * channels + group * depth + i)];
-  return sum;
+  for (int32_t l = 0; l < count; ++l) outputs[l] = sums[l];
 }
 
 }  // namespace intaglio

@@ -54,22 +54,83 @@ void for_each(const ChannelWalk& walk, Visit&& visit) {
 
 double magnitude(double x) { return x < 0 ? -x : x; }
 
+// Codes of `n` neighbours; gives the sum of their magnitudes.
+int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantConfig& form, int8_t* codes) {
+  const double largest = form.hi;
+  int64_t sum = 0;
+  if (form.rounding != Rounding::kHalfEven) {
+    for (int64_t i = 0; i < n; ++i) {
+      double code = round_by(form.rounding, static_cast<double>(weights[i]) / scale);
+      code = code > largest ? largest : (code < -largest ? -largest : code);
+      codes[i] = static_cast<int8_t>(code);
+      sum += static_cast<int64_t>(magnitude(code));
+    }
+    return sum;
+  }
+  // In blocks, so that compilers make vectors of them. `largest` is whole: clamped first is the same.
+  constexpr double kMagic = 6755399441055744.0;  // as in round_even()
+  constexpr int64_t kBlock = 64;
+  int32_t block[kBlock];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    for (int64_t i = 0; i < count; ++i) {
+      const double exact = static_cast<double>(weights[first + i]) / scale;
+      const double clamped = exact > largest ? largest : (exact < -largest ? -largest : exact);
+      block[i] = static_cast<int32_t>((clamped + kMagic) - kMagic);
+    }
+    int32_t part = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      codes[first + i] = static_cast<int8_t>(block[i]);
+      part += block[i] < 0 ? -block[i] : block[i];
+    }
+    sum += part;
+  }
+  return sum;
+}
+
 // Codes of one channel for a scale. Returns whether the accumulator proof holds.
 bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double bias, float in_scale,
                       float scale, const QuantConfig& form, Span<int8_t> codes, int32_t* bias_code) {
-  const auto largest = static_cast<double>(form.hi);
   int64_t sum = 0;
-  for_each(walk, [&](size_t i) {
-    double code = round_by(form.rounding, static_cast<double>(weights[i]) / static_cast<double>(scale));
-    code = code > largest ? largest : (code < -largest ? -largest : code);
-    codes[i] = static_cast<int8_t>(code);
-    sum += code < 0 ? static_cast<int64_t>(-code) : static_cast<int64_t>(code);
-  });
+  for (int64_t i = 0; i < walk.outer; ++i) {
+    const int64_t at = walk.first + i * walk.stride;
+    sum += quantize_run(weights.data + at, walk.inner, static_cast<double>(scale), form, codes.data + at);
+  }
   const double b =
       round_by(form.rounding, bias / (static_cast<double>(in_scale) * static_cast<double>(scale)));
   if (magnitude(b) > 2147483647.0) return false;
   *bias_code = static_cast<int32_t>(b);
   return static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
+}
+
+float peak_of(Span<const float> weights, const ChannelWalk& walk) {
+  constexpr int64_t kLanes = 16;
+  float peaks[kLanes] = {};
+  for (int64_t i = 0; i < walk.outer; ++i) {
+    const float* const run = weights.data + walk.first + i * walk.stride;
+    for (int64_t first = 0; first < walk.inner; first += kLanes) {
+      const int64_t count = walk.inner - first < kLanes ? walk.inner - first : kLanes;
+      for (int64_t l = 0; l < count; ++l) {
+        const float w = run[first + l], m = w < 0.0f ? -w : w;
+        peaks[l] = m > peaks[l] ? m : peaks[l];
+      }
+    }
+  }
+  float peak = 0.0f;
+  for (const float p : peaks) peak = p > peak ? p : peak;
+  return peak;
+}
+
+// The largest sum of two neighbours of one sign.
+double largest_pair(Span<const float> weights, const ChannelWalk& walk) {
+  double largest = 0.0, last = 0.0;
+  for_each(walk, [&](size_t i) {
+    const auto w = static_cast<double>(weights[i]);
+    const double sum = w * last > 0.0 ? magnitude(w + last) : 0.0;
+    largest = sum > largest ? sum : largest;
+    last = w;
+  });
+  return largest;
 }
 
 }  // namespace
@@ -127,19 +188,15 @@ QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape,
   float widest = 0.0f;
   for (size_t c = 0; c < channels; ++c) {
     const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
-    double peak = 0.0, last = 0.0, pair = 0.0;
-    for_each(channel, [&](size_t i) {
-      const auto w = static_cast<double>(weights[i]);
-      const double m = magnitude(w), sum = w * last > 0.0 ? magnitude(w + last) : 0.0;
-      peak = m > peak ? m : peak;
-      pair = sum > pair ? sum : pair;
-      last = w;
-    });
+    const auto peak = static_cast<double>(peak_of(weights, channel));
     // A channel without weights keeps its bias: the scale grows until the bias fits.
     const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
     double for_weights = peak / form.hi;
-    constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
-    if (safe_pairs && axis == 0 && pair / kSafe > for_weights) for_weights = pair / kSafe;
+    if (safe_pairs && axis == 0) {
+      constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
+      const double for_pairs = largest_pair(weights, channel) / kSafe;
+      for_weights = for_pairs > for_weights ? for_pairs : for_weights;
+    }
     float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
     while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
                              &result.bias[c]) &&
@@ -158,8 +215,12 @@ QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape,
 }
 
 int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel) {
+  const ChannelWalk all = walk(shape, axis, channel);
   int64_t sum = 0;
-  for_each(walk(shape, axis, channel), [&](size_t i) { sum += codes[i] < 0 ? -codes[i] : codes[i]; });
+  for (int64_t i = 0; i < all.outer; ++i) {
+    const int8_t* const run = codes.data + all.first + i * all.stride;
+    for (int64_t j = 0; j < all.inner; ++j) sum += run[j] < 0 ? -run[j] : run[j];
+  }
   return INT32_MAX - 255 * sum;
 }
 

@@ -250,6 +250,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
     if (!classes) return classes.failure();
     figures.agreement = agreement_of(*fp32_classes, *classes);
   }
+  const std::vector<StageTime> stages = job.progress.stages();
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (!arguments.report.empty()) {
     const CalibrationPage page{job.file,         *written,        *calibrator, layers,
@@ -263,6 +264,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
               {"sqnr_db", json_number(figures.sqnr)},
               {"agreement", figures.agreement ? Json(*figures.agreement) : Json(nullptr)},
               {"sha256", figures.sha256}};
+    for (const StageTime& stage : stages)
+      json["stages"].push_back({{"name", stage.name}, {"seconds", stage.seconds}});
     if (mixed) json["mixed"] = json_of(arguments.float_search, *mixed);
     print_json(json);
     return Done{};
@@ -349,9 +352,8 @@ Command add_calibrate_command(CLI::App& parent) {
       ->type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
   app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256}, with --min-sqnr "
-                "or --max-drop "
-                "mixed beside them");
+                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256, stages:[{name, "
+                "seconds}]}, with --min-sqnr or --max-drop mixed beside them");
   app->parse_complete_callback([app, arguments] { arguments->words = given_words(*app); });
   return make_command(app, arguments, run_calibrate);
 }

@@ -155,21 +155,35 @@ std::string time_text(double seconds) {
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 ProgressLine::~ProgressLine() { clear(); }
 
+void ProgressLine::enter(const std::string& what, std::chrono::steady_clock::time_point now) {
+  if (!stages_.empty()) stages_[stage_].seconds += std::chrono::duration<double>(now - entered_).count();
+  stage_ = 0;
+  while (stage_ < stages_.size() && stages_[stage_].name != what) ++stage_;
+  if (stage_ == stages_.size()) stages_.push_back({what});
+  entered_ = turn_ = now;
+}
+
+std::vector<StageTime> ProgressLine::stages() const {
+  std::vector<StageTime> stages = stages_;
+  if (!stages.empty())
+    stages[stage_].seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count();
+  return stages;
+}
+
 void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) {
-  if (!terminal_) return;
   const auto now = std::chrono::steady_clock::now();
-  const bool is_new = what != stage_;
-  if (is_new || done == 0) {
-    stage_ = what;
-    stage_start_ = now;
-  }
-  if (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)) return;
+  const bool is_new = stages_.empty() || what != stages_[stage_].name;
+  if (is_new) enter(what, now);
+  if (done == 0) turn_ = now;
+  if (!terminal_ || (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)))
+    return;
   last_ = now;
   shown_ = true;
   const std::string count =
       total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
   std::string left;
-  const double spent = std::chrono::duration<double>(now - stage_start_).count();
+  const double spent = std::chrono::duration<double>(now - turn_).count();
   if (done > 0 && done < total && spent > 1.0)
     left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
   std::fprintf(stderr, "\r\033[K%s %s%s", safe(what).c_str(), count.c_str(), left.c_str());

@@ -55,6 +55,12 @@ class Table {
 // "about 12 s", "about 3 min", "about 2 h"
 std::string time_text(double seconds);
 
+// A stage of the work and what it took, all its turns together.
+struct StageTime {
+  std::string name;
+  double seconds = 0;
+};
+
 // A line on stderr that is rewritten as the work goes on, with the time that the present stage should still
 // take; silent where stderr is no terminal.
 class ProgressLine {
@@ -67,11 +73,17 @@ class ProgressLine {
   void show(const std::string& what, uint64_t done, uint64_t total);
   void clear();
 
+  // In the order in which they began; a stage lasts until the next one is shown, the present one until now.
+  std::vector<StageTime> stages() const;
+
  private:
+  void enter(const std::string& what, std::chrono::steady_clock::time_point now);
+
   bool terminal_;
   bool shown_ = false;
-  std::string stage_;
-  std::chrono::steady_clock::time_point last_, stage_start_;
+  std::vector<StageTime> stages_;
+  size_t stage_ = 0;  // the present one
+  std::chrono::steady_clock::time_point last_, entered_, turn_;
 };
 
 }  // namespace intaglio::cli

@@ -23,7 +23,15 @@ TEST_CASE("import, calibrate, eval, compare") {
   folder.good("verify %/net.itg");
 
   const auto calibrated = folder.json(kCalibrate + " --json");
-  CHECK(calibrated.size() == 5);
+  CHECK(calibrated.size() == 6);
+  REQUIRE(!calibrated["stages"].empty());
+  double seconds = 0.0;
+  for (const auto& stage : calibrated["stages"]) {
+    CHECK(!stage["name"].get<std::string>().empty());
+    CHECK(stage["seconds"] >= 0.0);
+    seconds += stage["seconds"].get<double>();
+  }
+  CHECK(seconds <= calibrated["seconds"].get<double>());
   CHECK(calibrated["images"] == 16);
   CHECK(calibrated["seconds"] > 0);
   CHECK(calibrated["sqnr_db"] > 25);

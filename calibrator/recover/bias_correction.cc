@@ -71,19 +71,24 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
   const auto in_scale = static_cast<double>(input.quantization.scales[0]);
   const Span<int32_t> biases = biases_of(graph, n, rule);
-  for (int32_t c = 0; c < static_cast<int32_t>(biases.size); ++c) {
-    int32_t& code = biases[static_cast<size_t>(c)];
-    const auto scale = static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]);
-    const double step = in_scale * scale;
-    const double exact_mean = mean_output(exact_node, weights.shape, exact, c, fp32_means) +
-                              (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
-    const double int8_mean =
-        mean_output(exact_node, weights.shape, codes, c, int8_means) * scale + code * step;
-    const auto room =
-        static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
-    double target = code + (exact_mean - int8_mean) / step;
-    target = target > room ? room : (target < -room ? -room : target);
-    code = static_cast<int32_t>(round_even(target));
+  const auto channels = static_cast<int32_t>(biases.size);
+  for (int32_t first = 0; first < channels; first += kMeanLanes) {
+    const int32_t count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
+    double exact_means[kMeanLanes], int8_mean[kMeanLanes];
+    mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_means);
+    mean_outputs(exact_node, weights.shape, codes, first, count, int8_means, int8_mean);
+    for (int32_t l = 0; l < count; ++l) {
+      const int32_t c = first + l;
+      int32_t& code = biases[static_cast<size_t>(c)];
+      const auto scale = static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]);
+      const double step = in_scale * scale;
+      const double exact_mean = exact_means[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
+      const auto room =
+          static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
+      double target = code + (exact_mean - (int8_mean[l] * scale + code * step)) / step;
+      target = target > room ? room : (target < -room ? -room : target);
+      code = static_cast<int32_t>(round_even(target));
+    }
   }
 }
 
