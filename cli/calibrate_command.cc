@@ -139,9 +139,9 @@ Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator
   SampleClasses classes;
   for (size_t i = 0; i < job.samples.count(); ++i) {
     job.progress.show("calibrating", i, job.samples.count());
-    const auto bytes = job.samples.get(i);
-    if (!bytes) return bytes.failure();
-    const Error error = calibrator.add({&*bytes, 1});
+    const auto sample = job.samples.get(i);
+    if (!sample) return sample.failure();
+    const Error error = calibrator.add(*sample);
     if (!error.ok())
       return Failure{"sample " + job.samples.name(i) + ": " + error_text(error, &job.file.model())};
     if (gives) classes.add(job.samples.name(i), calibrator.output());
@@ -303,6 +303,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   }
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
+  if (auto step = samples->check_output(arguments.output); !step) return step.failure();
   auto fp32 = LoadedSession::create(*file, *execution);
   if (!fp32) return fp32.failure();
   ProgressLine progress;

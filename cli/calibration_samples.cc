@@ -10,13 +10,19 @@ namespace {
 
 constexpr size_t kMaxKeptBytes = size_t{1} << 30;
 
+size_t sample_bytes(const Model& model) {
+  size_t bytes = 0;
+  for (const int32_t input : model.inputs()) bytes += model.tensor(input).bytes();
+  return bytes;
+}
+
 }  // namespace
 
 CalibrationSamples::CalibrationSamples(const Samples& samples, const Model& model)
     : samples_(samples),
-      input_(model.tensor(model.inputs()[0])),
-      kept_most_(std::min(samples.count(), kMaxKeptBytes / std::max(input_.bytes(), size_t{1}))),
-      latest_(input_) {
+      model_(model),
+      kept_most_(std::min(samples.count(), kMaxKeptBytes / std::max(sample_bytes(model), size_t{1}))),
+      latest_(model) {
   for (size_t i = 0; i < samples.count(); ++i) taken_.push_back(i);
 }
 
@@ -36,21 +42,21 @@ Outcome<Done> CalibrationSamples::hold_out() {
   return Done{};
 }
 
-Outcome<Span<const uint8_t>> CalibrationSamples::fetch(size_t i) {
+Outcome<CalibrationSamples::Sample> CalibrationSamples::fetch(size_t i) {
   while (i < kept_most_ && kept_.size() <= i) {
-    SampleBuffer buffer(input_);
-    if (auto loaded = samples_.load(kept_.size(), buffer.view()); !loaded) return loaded.failure();
+    SampleBuffer buffer(model_);
+    if (auto loaded = samples_.load(kept_.size(), buffer.views()); !loaded) return loaded.failure();
     kept_.push_back(std::move(buffer));
   }
-  if (i < kept_.size()) return kept_[i].bytes();
-  if (auto loaded = samples_.load(i, latest_.view()); !loaded) return loaded.failure();
-  return latest_.bytes();
+  if (i < kept_.size()) return kept_[i].inputs();
+  if (auto loaded = samples_.load(i, latest_.views()); !loaded) return loaded.failure();
+  return latest_.inputs();
 }
 
 Outcome<Done> CalibrationSamples::load(size_t i, LoadedSession& fp32, LoadedSession& test) {
-  const auto bytes = get(i);
-  if (!bytes) return bytes.failure();
-  std::memcpy(fp32->input().data, bytes->data, bytes->size);
+  const auto sample = get(i);
+  if (!sample) return sample.failure();
+  fill_inputs(*fp32, *sample);
   copy_inputs(*fp32, *test);
   return Done{};
 }
@@ -65,12 +71,12 @@ SampleSource CalibrationSamples::source() {
 
 bool CalibrationSamples::load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
   auto& self = *static_cast<CalibrationSamples*>(context);
-  const auto bytes = self.get(static_cast<size_t>(i));
-  if (!bytes) {
-    self.problem_ = bytes.message();
+  const auto sample = self.get(static_cast<size_t>(i));
+  if (!sample) {
+    self.problem_ = sample.message();
     return false;
   }
-  std::memcpy(inputs[0].data, bytes->data, bytes->size);
+  for (size_t j = 0; j < inputs.size; ++j) std::memcpy(inputs[j].data, (*sample)[j].data, inputs[j].size);
   return true;
 }
 

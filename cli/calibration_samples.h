@@ -10,22 +10,24 @@ namespace intaglio::cli {
 
 class CalibrationSamples {
  public:
-  // For an FP32 model with one input; both outlive this.
+  using Sample = Span<const Span<const uint8_t>>;  // the FP32 inputs
+
+  // For an FP32 model; both outlive this.
   CalibrationSamples(const Samples& samples, const Model& model);
 
   // Takes every fourth sample in the order of their digests out of those that calibrate; only the functions
   // with held_out in their names know them from then on. Of fewer than 8 none.
   Outcome<Done> hold_out();
   size_t held_out_count() const { return held_out_.size(); }
-  Outcome<Span<const uint8_t>> get_held_out(size_t i) { return fetch(held_out_[i]); }
+  Outcome<Sample> get_held_out(size_t i) { return fetch(held_out_[i]); }
   const std::string& held_out_name(size_t i) const { return samples_.name(held_out_[i]); }
 
   size_t count() const { return taken_.size(); }
   const std::string& name(size_t i) const { return samples_.name(taken_[i]); }
   const Samples& samples() const { return samples_; }  // all of them
 
-  // The FP32 input; valid until the next call.
-  Outcome<Span<const uint8_t>> get(size_t i) { return fetch(taken_[i]); }
+  // Valid until the next call.
+  Outcome<Sample> get(size_t i) { return fetch(taken_[i]); }
   // The same into both sessions' inputs, quantized where `test` is int8.
   Outcome<Done> load(size_t i, LoadedSession& fp32, LoadedSession& test);
 
@@ -35,11 +37,11 @@ class CalibrationSamples {
   const std::string& problem() const { return problem_; }
 
  private:
-  Outcome<Span<const uint8_t>> fetch(size_t i);
+  Outcome<Sample> fetch(size_t i);
   static bool load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
 
   const Samples& samples_;
-  TensorInfo input_;
+  const Model& model_;
   std::vector<size_t> taken_, held_out_;  // of the samples
   std::vector<SampleBuffer> kept_;        // of the first samples
   size_t kept_most_;

@@ -49,7 +49,7 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
     if (*wanted >= classes)
       return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name +
                      ": the model has only " + std::to_string(classes) + " classes, counted from 0"};
-    if (auto loaded = samples->load(i, (**session).input()); !loaded) return loaded.failure();
+    if (auto loaded = samples->load(i, **session); !loaded) return loaded.failure();
     (**session).run();
     const std::vector<float> scores = real_values((**session).output());
     if (!best_class(scores))

@@ -57,7 +57,7 @@ class FloatSearch {
   const std::string& judge_name(size_t i) const {
     return result_.held_out ? samples_.held_out_name(i) : samples_.name(i);
   }
-  Outcome<Span<const uint8_t>> judge_sample(size_t i) {
+  Outcome<CalibrationSamples::Sample> judge_sample(size_t i) {
     return result_.held_out ? samples_.get_held_out(i) : samples_.get(i);
   }
 
@@ -88,9 +88,9 @@ class FloatSearch {
     if (!calibrator) return file_.failure(calibrator.error());
     for (size_t i = 0; i < samples_.count(); ++i) {
       progress_.show("calibrating", i, samples_.count());
-      const auto bytes = samples_.get(i);
-      if (!bytes) return bytes.failure();
-      if (const Error error = calibrator->add({&*bytes, 1}); !error.ok())
+      const auto sample = samples_.get(i);
+      if (!sample) return sample.failure();
+      if (const Error error = calibrator->add(*sample); !error.ok())
         return Failure{"sample " + samples_.name(i) + ": " + error_text(error, &model())};
     }
     const SampleSource source = samples_.source();
@@ -127,7 +127,7 @@ class FloatSearch {
       progress_.show("judging", i, result_.judges);
       const auto sample = judge_sample(i);
       if (!sample) return sample.failure();
-      memcpy(fp32_->input().data, sample->data, sample->size);
+      fill_inputs(*fp32_, *sample);
       copy_inputs(*fp32_, **int8);
       compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
       if (labels_.empty()) continue;
@@ -156,7 +156,7 @@ class FloatSearch {
       progress_.show("measuring what each layer costs", i, count);
       const auto sample = samples_.get(i);
       if (!sample) return sample.failure();
-      (*meter)->add({&*sample, 1});
+      (*meter)->add(*sample);
     }
     progress_.clear();
     layers_ = std::make_unique<FloatLayers>((*meter)->layers(), (*meter)->input_error());

@@ -77,8 +77,11 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
                                    const Model& test_model, LoadedSession& test, const Samples& samples,
                                    bool alone, ProgressLine& progress) {
   const Model& reference_model = reference_file.model();
-  const TensorInfo input = reference_model.tensor(reference_model.inputs()[0]);
-  if (test_model.inputs().size != 1 || test_model.tensor(test_model.inputs()[0]).shape != input.shape)
+  bool same = test_model.inputs().size == reference_model.inputs().size;
+  for (size_t j = 0; same && j < test_model.inputs().size; ++j)
+    same = test_model.tensor(test_model.inputs()[j]).shape ==
+           reference_model.tensor(reference_model.inputs()[j]).shape;
+  if (!same)
     return Failure{reference_file.path() + ": takes other inputs than the model that it is compared with"};
   HostArena memory;
   const Span<const LayerPair> pairs = pair_layers(reference_model, test_model, memory.arena());
@@ -94,7 +97,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
     progress.show("comparing", i, samples.count());
     // A run may reuse the memory of its inputs.
     for (int round = 0; round < (alone ? 2 : 1); ++round) {
-      if (auto loaded = samples.load(i, reference->input()); !loaded) return loaded.failure();
+      if (auto loaded = samples.load(i, *reference); !loaded) return loaded.failure();
       copy_inputs(*reference, *test);
       compare_layers(*reference, *test, pairs, layers, round == 1);
       if (round == 1 || !classes) continue;

@@ -13,7 +13,8 @@ namespace intaglio::cli {
 namespace {
 
 struct RunArguments {
-  std::string model, input, output;
+  std::string model, output;
+  std::vector<std::string> inputs;
   int32_t top = 5;
   bool raw = false, json = false;
   ExecutionOptions execution;
@@ -137,7 +138,6 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!arguments.output.empty()) {
     if (arguments.output.size() < 5 || arguments.output.substr(arguments.output.size() - 4) != ".npy")
       return Failure{arguments.output + ": outputs are written as .npy arrays; choose such a name"};
-    if (auto step = check_output_path(arguments.output, arguments.input); !step) return step.failure();
     if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   }
   const auto options = session_options(arguments.execution);
@@ -146,9 +146,11 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!loaded) return loaded.failure();
   Session& session = **loaded;
   SampleArguments sample_arguments;
-  sample_arguments.images = arguments.input;
+  sample_arguments.inputs = arguments.inputs;
   const auto samples = Samples::open(sample_arguments, *file);
   if (!samples) return samples.failure();
+  if (!arguments.output.empty())
+    if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
   const bool classes = gives_classes(file->model());
   OutputArrays arrays(file->model(), arguments.raw);
@@ -156,7 +158,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   ProgressLine progress;
   for (size_t i = 0; i < samples->count(); ++i) {
     if (!arguments.output.empty() || arguments.json) progress.show("running", i, samples->count());
-    if (auto step = samples->load(i, session.input()); !step) return step.failure();
+    if (auto step = samples->load(i, session); !step) return step.failure();
     session.run();
     if (!arguments.output.empty()) arrays.add(session);
     if (arguments.json) {
@@ -185,10 +187,14 @@ Command add_run_command(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("run", "a picture or an array through a model");
   app->footer(kFooter);
   app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
-  app->add_option("--input", arguments->input,
-                  "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples")
+  app->add_option(
+         "--input", arguments->inputs,
+         "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples; for a model with "
+         "several inputs once for each, as NAME=X.npy")
       ->required()
-      ->type_name("X.jpg|X.npy");
+      ->expected(1)
+      ->take_all()
+      ->type_name("[NAME=]X.jpg|X.npy");
   app->add_option("--top", arguments->top, "how many of the best classes are shown")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N")

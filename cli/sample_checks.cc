@@ -57,7 +57,6 @@ void Suspects::warn(const std::string& what) const {
 }
 
 Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress) {
-  const ImageInput* const recipe = samples.samples().recipe();
   std::map<Digest, std::string> seen;
   Suspects duplicates, constants, beyond;
   for (size_t i = 0; i < samples.count(); ++i) {
@@ -66,17 +65,24 @@ Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress)
     const auto digest = samples.samples().digest(i);
     if (!digest) return digest.failure();
     if (!seen.emplace(*digest, name).second) duplicates.add(name);
-    const auto bytes = samples.get(i);
-    if (!bytes) return bytes.failure();
-    const Span<const float> values = {reinterpret_cast<const float*>(bytes->data),
-                                      bytes->size / sizeof(float)};
-    if (const size_t bad = first_non_finite(values); bad < values.size) {
-      return Failure{"sample " + name + ": element " + std::to_string(bad) +
-                     (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
-                     "; leave the sample out, or mend the array"};
+    const auto sample = samples.get(i);
+    if (!sample) return sample.failure();
+    bool constant = true, pixels = true;
+    for (size_t j = 0; j < sample->size; ++j) {
+      const Span<const float> values = {reinterpret_cast<const float*>((*sample)[j].data),
+                                        (*sample)[j].size / sizeof(float)};
+      if (const size_t bad = first_non_finite(values); bad < values.size) {
+        return Failure{"sample " + name + (sample->size == 1 ? "" : ", input " + std::to_string(j)) +
+                       ": element " + std::to_string(bad) +
+                       (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
+                       "; leave the sample out, or mend the array"};
+      }
+      const ImageInput* const recipe = samples.samples().recipe(j);
+      constant = constant && is_constant(values);
+      pixels = pixels && (recipe == nullptr || !is_beyond(values, *recipe));
     }
-    if (is_constant(values)) constants.add(name);
-    if (recipe != nullptr && is_beyond(values, *recipe)) beyond.add(name);
+    if (constant) constants.add(name);
+    if (!pixels) beyond.add(name);
   }
   progress.clear();
   duplicates.warn("samples with the same content as another; each counts");

@@ -1,16 +1,86 @@
 #include "cli/samples.h"
 
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
 #include "cli/output.h"
 
 namespace intaglio::cli {
+namespace {
+
+std::string input_name(const Model& model, size_t i) { return model.tensor(model.inputs()[i]).name; }
+
+std::string input_names(const Model& model) {
+  std::string names;
+  for (size_t i = 0; i < model.inputs().size; ++i) names += (i == 0 ? "" : ", ") + input_name(model, i);
+  return names;
+}
+
+// Of the words "NAME=PATH" which input is meant: the longest name that fits, as names may hold a '='.
+std::optional<size_t> named_input(const Model& model, const std::string& words) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < model.inputs().size; ++i) {
+    const std::string start = input_name(model, i) + "=";
+    if (words.rfind(start, 0) == 0 && (!found || start.size() > input_name(model, *found).size() + 1))
+      found = i;
+  }
+  return found;
+}
+
+// Where each input's samples are.
+Outcome<std::vector<std::string>> source_paths(const SampleArguments& arguments, const LoadedModel& file) {
+  const Model& model = file.model();
+  const size_t count = model.inputs().size;
+  std::vector<std::string> paths(count);
+  if (!arguments.images.empty()) {
+    if (count != 1)
+      return Failure{file.path() + ": has " + std::to_string(count) + " inputs (" + input_names(model) +
+                     "); give each its own with --input NAME=DIR|X.npy instead of --images"};
+    paths[0] = arguments.images;
+    return paths;
+  }
+  if (arguments.inputs.empty())
+    return Failure{
+        "no samples are given; use --images DIR|X.npy" +
+        std::string(count == 1 ? "" : ", or --input NAME=DIR|X.npy for each of " + input_names(model))};
+  for (const std::string& words : arguments.inputs) {
+    const auto named = named_input(model, words);
+    if (!named && count != 1)
+      return Failure{"--input " + words + ": names no input of " + file.path() + ", which has " +
+                     input_names(model) + "; write NAME=DIR|X.npy"};
+    std::string& path = paths[named.value_or(0)];
+    if (!path.empty())
+      return Failure{"--input " + words + ": the input " + input_name(model, named.value_or(0)) +
+                     " has its samples already"};
+    path = named ? words.substr(input_name(model, *named).size() + 1) : words;
+    if (path.empty()) return Failure{"--input " + words + ": names no file"};
+  }
+  for (size_t i = 0; i < count; ++i)
+    if (paths[i].empty())
+      return Failure{file.path() + ": its input " + input_name(model, i) + " has no samples; give --input " +
+                     input_name(model, i) + "=DIR|X.npy as well"};
+  return paths;
+}
+
+std::string without_ending(const std::string& name) { return std::filesystem::path(name).stem().string(); }
+
+}  // namespace
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
+  CLI::Option* const images = app.add_option("--images", arguments.images,
+                                             "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy "
+                                             "array whose first dimension counts "
+                                             "samples (uint8: pictures; float32: input tensors)")
+                                  ->type_name("DIR|X.npy");
   app.add_option(
-         "--images", arguments.images,
-         "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array whose first dimension counts "
-         "samples (uint8: pictures; float32: input tensors)")
-      ->required()
-      ->type_name("DIR|X.npy");
+         "--input", arguments.inputs,
+         "for a model with several inputs, once for each: its pictures or array; they are paired in the "
+         "order of their names")
+      ->type_name("NAME=DIR|X.npy")
+      ->expected(1)
+      ->take_all()
+      ->excludes(images);
   app.add_option("--only", arguments.only, "a text file with the names of the pictures to take, one a line")
       ->type_name("LIST");
   app.add_option("--limit", arguments.limit,
@@ -23,32 +93,117 @@ void add_sample_options(CLI::App& app, SampleArguments& arguments) {
 
 Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedModel& file) {
   const Model& model = file.model();
-  if (model.inputs().size != 1)
-    return Failure{file.path() + ": has " + std::to_string(model.inputs().size) +
-                   " inputs; pictures and arrays can be given to models with one input"};
+  const auto paths = source_paths(arguments, file);
+  if (!paths) return paths.failure();
   SampleOptions options;
   options.only = arguments.only;
-  options.limit = arguments.limit;
-  auto folder = ImageFolder::open(arguments.images, options);
-  if (!folder) return folder.failure();
+  if (paths->size() == 1) options.limit = arguments.limit;
   Samples samples;
-  samples.folder_ = std::move(*folder);
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    if (model.image(i).input != 0) continue;
-    samples.recipe_ = model.image(i);
-    samples.has_recipe_ = true;
+  for (const std::string& path : *paths) {
+    auto folder = ImageFolder::open(path, options);
+    if (!folder) return folder.failure();
+    samples.sources_.push_back({std::move(*folder), std::nullopt});
   }
-  if (arguments.skip_bad) {
-    SampleBuffer buffer(model.tensor(model.inputs()[0]));
-    if (auto step = samples.folder_.leave_out_bad(buffer.view(), samples.recipe()); !step)
-      return step.failure();
+  for (int32_t i = 0; i < model.image_count(); ++i)
+    samples.sources_[static_cast<size_t>(model.image(i).input)].recipe = model.image(i);
+  if (auto step = samples.check_pairs(model); !step) return step.failure();
+  if (paths->size() > 1 && arguments.limit > 0) {
+    const auto places = smallest_digests(samples.count(), static_cast<size_t>(arguments.limit),
+                                         [&samples](size_t i) { return samples.digest(i); });
+    if (!places) return places.failure();
+    samples.keep(*places);
   }
-  for (const std::string& note : samples.folder_.notes()) print_note(note);
+  for (const Source& source : samples.sources_)
+    for (const std::string& note : source.folder.notes()) print_note(note);
+  if (arguments.skip_bad)
+    if (auto step = samples.leave_out_bad(model); !step) return step.failure();
   return samples;
 }
 
-Outcome<Done> Samples::load(size_t i, const TensorView& input) const {
-  return folder_.load(i, input, recipe());
+Outcome<Done> Samples::check_pairs(const Model& model) const {
+  for (size_t j = 1; j < sources_.size(); ++j) {
+    const ImageFolder &first = sources_[0].folder, &other = sources_[j].folder;
+    if (first.count() != other.count())
+      return Failure{"the input " + input_name(model, 0) + " has " + std::to_string(first.count()) +
+                     " samples, " + input_name(model, j) + " has " + std::to_string(other.count()) +
+                     "; give each as many"};
+    if (first.is_array() || other.is_array()) continue;
+    for (size_t i = 0; i < first.count(); ++i)
+      if (without_ending(first.name(i)) != without_ending(other.name(i)))
+        return Failure{"sample " + first.name(i) + " of the input " + input_name(model, 0) +
+                       " would go with " + other.name(i) + " of " + input_name(model, j) +
+                       "; give what belongs together the same name"};
+  }
+  return Done{};
+}
+
+Outcome<Done> Samples::leave_out_bad(const Model& model) {
+  const SampleBuffer buffer(model);
+  std::vector<size_t> good;
+  std::string first;
+  for (size_t i = 0; i < count(); ++i) {
+    const auto loaded = load(i, buffer.views());
+    if (loaded) {
+      good.push_back(i);
+      continue;
+    }
+    if (first.empty()) first = loaded.message();
+    print_note("left out: " + loaded.message());
+  }
+  if (good.empty())
+    return Failure{sources_[0].folder.path() + ": none of its samples can be read; the first one: " + first};
+  keep(good);
+  return Done{};
+}
+
+void Samples::keep(const std::vector<size_t>& places) {
+  for (Source& source : sources_) source.folder.keep(places);
+}
+
+Outcome<Digest> Samples::digest(size_t i) const {
+  if (sources_.size() == 1) return sources_[0].folder.digest(i);
+  Sha256 hash;
+  for (const Source& source : sources_) {
+    const auto part = source.folder.digest(i);
+    if (!part) return part.failure();
+    hash.update(part->bytes, sizeof part->bytes);
+  }
+  return hash.finish();
+}
+
+Outcome<Done> Samples::load(size_t i, Span<const TensorView> inputs) const {
+  for (size_t j = 0; j < sources_.size(); ++j)
+    if (auto step = sources_[j].folder.load(i, inputs[j], recipe(j)); !step) return step;
+  return Done{};
+}
+
+Outcome<Done> Samples::load(size_t i, const Session& session) const {
+  std::vector<TensorView> inputs;
+  for (size_t j = 0; j < sources_.size(); ++j) inputs.push_back(session.input(static_cast<int32_t>(j)));
+  return load(i, {inputs.data(), inputs.size()});
+}
+
+Outcome<Done> Samples::check_output(const std::string& output) const {
+  for (const Source& source : sources_)
+    if (auto step = check_output_path(output, source.folder.path()); !step) return step;
+  return Done{};
+}
+
+SampleBuffer::SampleBuffer(const Model& model) {
+  for (const int32_t input : model.inputs()) {
+    const TensorInfo info = model.tensor(input);
+    bytes_.emplace_back(info.bytes());
+    TensorView view;
+    view.info = info;
+    view.data = bytes_.back().data();
+    views_.push_back(view);
+    inputs_.push_back(bytes_.back().span());
+  }
+}
+
+void fill_inputs(Session& session, Span<const Span<const uint8_t>> inputs) {
+  for (size_t j = 0; j < inputs.size; ++j)
+    std::memcpy(session.input(static_cast<int32_t>(j)).data, inputs[j].data, inputs[j].size);
 }
 
 }  // namespace intaglio::cli

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "calibrator/host/image_folder.h"
 #include "cli/loaded_model.h"
@@ -10,45 +12,63 @@
 namespace intaglio::cli {
 
 struct SampleArguments {
-  std::string images;
+  std::string images;               // of a model with one input
+  std::vector<std::string> inputs;  // NAME=PATH, one an input; with one input PATH alone will do
   std::string only;
   int64_t limit = 0;
   bool skip_bad = false;
 };
-// --images, --only, --limit, --skip-bad
+// --images, --input, --only, --limit, --skip-bad
 void add_sample_options(CLI::App& app, SampleArguments& arguments);
 
+// A sample holds every input of a model, each from a folder or an array of its own; the first one names it.
+// They are paired in the order of their names.
 class Samples {
  public:
   // The model outlives this. What the user should know is printed as notes.
   static Outcome<Samples> open(const SampleArguments& arguments, const LoadedModel& file);
 
-  size_t count() const { return folder_.count(); }
-  const std::string& name(size_t i) const { return folder_.name(i); }
-  Outcome<Digest> digest(size_t i) const { return folder_.digest(i); }
-  // As the model's preprocessing wants it.
-  Outcome<Done> load(size_t i, const TensorView& input) const;
-  const ImageInput* recipe() const { return has_recipe_ ? &recipe_ : nullptr; }
+  size_t count() const { return sources_[0].folder.count(); }
+  const std::string& name(size_t i) const { return sources_[0].folder.name(i); }
+  Outcome<Digest> digest(size_t i) const;
+  // As the model's preprocessing wants it, one view an input.
+  Outcome<Done> load(size_t i, Span<const TensorView> inputs) const;
+  Outcome<Done> load(size_t i, const Session& session) const;
+  // Refuses an output that would stand in the place of a file of samples.
+  Outcome<Done> check_output(const std::string& output) const;
+  // nullptr: the input has none.
+  const ImageInput* recipe(size_t input) const {
+    return sources_[input].recipe ? &*sources_[input].recipe : nullptr;
+  }
 
  private:
-  ImageFolder folder_;
-  bool has_recipe_ = false;
-  ImageInput recipe_;
+  struct Source {
+    ImageFolder folder;
+    std::optional<ImageInput> recipe;
+  };
+
+  Outcome<Done> check_pairs(const Model& model) const;
+  Outcome<Done> leave_out_bad(const Model& model);
+  void keep(const std::vector<size_t>& places);
+
+  std::vector<Source> sources_;  // one an input
 };
 
 // Memory for one sample outside of any session.
 class SampleBuffer {
  public:
-  explicit SampleBuffer(const TensorInfo& info) : bytes_(info.bytes()) { view_.info = info; }
-  TensorView view() {
-    view_.data = bytes_.data();
-    return view_;
-  }
-  Span<const uint8_t> bytes() const { return bytes_.span(); }
+  explicit SampleBuffer(const Model& model);
+
+  Span<const TensorView> views() const { return {views_.data(), views_.size()}; }
+  Span<const Span<const uint8_t>> inputs() const { return {inputs_.data(), inputs_.size()}; }
 
  private:
-  FileBytes bytes_;
-  TensorView view_;
+  std::vector<FileBytes> bytes_;
+  std::vector<TensorView> views_;
+  std::vector<Span<const uint8_t>> inputs_;
 };
+
+// Into a session's inputs, of the same types.
+void fill_inputs(Session& session, Span<const Span<const uint8_t>> inputs);
 
 }  // namespace intaglio::cli

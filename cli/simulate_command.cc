@@ -170,9 +170,9 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   if (!calibrator) return file.failure(calibrator.error());
   for (size_t i = 0; i < samples.count(); ++i) {
     progress.show("observing", i, samples.count());
-    const auto bytes = samples.get(i);
-    if (!bytes) return bytes.failure();
-    if (const Error error = calibrator->add({&*bytes, 1}); !error.ok())
+    const auto sample = samples.get(i);
+    if (!sample) return sample.failure();
+    if (const Error error = calibrator->add(*sample); !error.ok())
       return Failure{"sample " + samples.name(i) + ": " + error_text(error, &model)};
   }
   const auto simulator = Simulator::create(*calibrator, arguments.exact);
@@ -183,9 +183,9 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   std::vector<int32_t> exact, found;
   for (size_t i = 0; i < samples.count(); ++i) {
     progress.show("simulating", i, samples.count());
-    const auto bytes = samples.get(i);
-    if (!bytes) return bytes.failure();
-    std::memcpy((*fp32)->input().data, bytes->data, bytes->size);
+    const auto sample = samples.get(i);
+    if (!sample) return sample.failure();
+    fill_inputs(**fp32, *sample);
     simulation.run(**fp32);
     if (!gives_classes(model)) continue;
     exact.push_back(best_class(simulation.fp32_scores()).value_or(-1));

@@ -95,6 +95,23 @@ Outcome<PlainRecipe> plain_recipe(const TensorInfo& input) {
   return plain;
 }
 
+Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
+                                              const std::function<Outcome<Digest>(size_t)>& digest) {
+  std::vector<std::pair<Digest, size_t>> order;
+  for (size_t i = 0; i < count; ++i) {
+    auto found = digest(i);
+    if (!found) return found.failure();
+    order.emplace_back(*found, i);
+  }
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(count, limit));
+  std::vector<size_t> places;
+  places.reserve(order.size());
+  for (const auto& entry : order) places.push_back(entry.second);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOptions& options) {
   ImageFolder folder;
   folder.path_ = path;
@@ -116,7 +133,10 @@ Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOpti
   if (options.limit < 0)
     return Failure{"a limit of " + std::to_string(options.limit) + " samples is not possible"};
   if (options.limit > 0 && static_cast<uint64_t>(options.limit) < folder.count()) {
-    if (auto step = folder.take_smallest(static_cast<size_t>(options.limit)); !step) return step.failure();
+    const auto places = smallest_digests(folder.count(), static_cast<size_t>(options.limit),
+                                         [&folder](size_t i) { return folder.digest(i); });
+    if (!places) return places.failure();
+    folder.keep(*places);
   }
   return folder;
 }
@@ -193,7 +213,6 @@ Outcome<Done> ImageFolder::take_only(const std::string& list) {
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < samples_.size(); ++i) places[samples_[i].name] = i;
   std::vector<bool> taken(samples_.size());
-  size_t count = 0;
   for (const TextLine& line : *lines) {
     const auto found = places.find(line.text);
     if (found == places.end()) {
@@ -201,50 +220,20 @@ Outcome<Done> ImageFolder::take_only(const std::string& list) {
     }
     if (taken[found->second]) return Failure{line_name(list, line) + ": " + line.text + " is listed twice"};
     taken[found->second] = true;
-    ++count;
   }
-  if (count == 0) return Failure{list + ": lists no samples"};
-  std::vector<Sample> kept;
-  for (size_t i = 0; i < samples_.size(); ++i) {
-    if (taken[i]) kept.push_back(std::move(samples_[i]));
-  }
-  samples_ = std::move(kept);
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < taken.size(); ++i)
+    if (taken[i]) kept.push_back(i);
+  if (kept.empty()) return Failure{list + ": lists no samples"};
+  keep(kept);
   return Done{};
 }
 
-Outcome<Done> ImageFolder::take_smallest(size_t limit) {
-  std::vector<std::pair<Digest, size_t>> order;
-  for (size_t i = 0; i < samples_.size(); ++i) {
-    auto found = digest(i);
-    if (!found) return found.failure();
-    order.emplace_back(*found, i);
-  }
-  // Equal content goes by place, that is by name.
-  std::sort(order.begin(), order.end());
-  order.resize(limit);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+void ImageFolder::keep(const std::vector<size_t>& places) {
   std::vector<Sample> kept;
-  kept.reserve(order.size());
-  for (const auto& entry : order) kept.push_back(std::move(samples_[entry.second]));
+  kept.reserve(places.size());
+  for (const size_t i : places) kept.push_back(std::move(samples_[i]));
   samples_ = std::move(kept);
-  return Done{};
-}
-
-Outcome<Done> ImageFolder::leave_out_bad(const TensorView& input, const ImageInput* recipe) {
-  std::vector<Sample> kept;
-  std::string first;
-  for (size_t i = 0; i < samples_.size(); ++i) {
-    const auto loaded = load(i, input, recipe);
-    if (!loaded) {
-      if (first.empty()) first = loaded.message();
-      notes_.push_back("left out: " + loaded.message());
-    } else {
-      kept.push_back(samples_[i]);
-    }
-  }
-  if (kept.empty()) return Failure{path_ + ": none of its samples can be read; the first one: " + first};
-  samples_ = std::move(kept);
-  return Done{};
 }
 
 std::string ImageFolder::where(size_t i) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,11 @@ class ImageFolder {
   // What the user should know, e.g. which files of the folder are no samples.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Leaves out the samples that load() refuses, each with a note that says why. That none is left is a
-  // failure.
-  Outcome<Done> leave_out_bad(const TensorView& input, const ImageInput* recipe);
+  const std::string& path() const { return path_; }
+  bool is_array() const { return is_array_; }
+
+  // Leaves all others out. Ascending.
+  void keep(const std::vector<size_t>& places);
 
   // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
   Outcome<Digest> digest(size_t i) const;
@@ -53,7 +56,6 @@ class ImageFolder {
   Outcome<Done> list_folder();
   Outcome<Done> list_array();
   Outcome<Done> take_only(const std::string& list);
-  Outcome<Done> take_smallest(size_t limit);
   std::string where(size_t i) const;
   Outcome<FileBytes> content(size_t i) const;
   Outcome<Picture> picture(size_t i) const;
@@ -68,6 +70,10 @@ class ImageFolder {
   std::vector<Sample> samples_;
   std::vector<std::string> notes_;
 };
+
+// The places of the `limit` smallest digests, ascending; of equal ones the first. All where there are fewer.
+Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
+                                              const std::function<Outcome<Digest>(size_t)>& digest);
 
 // The recipe of a model that has none: `table` holds what the recipe's points to, for an int8 input.
 struct PlainRecipe {
