@@ -157,8 +157,9 @@ Outcome<Done> bench(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // libgomp's idle workers would spin; it reads its environment before main().
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr && ::setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+  // As the command: libgomp's idle workers would spin for long; it reads its environment before main().
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr && ::setenv("OMP_WAIT_POLICY", "passive", 1) == 0 &&
+      ::setenv("GOMP_SPINCOUNT", "4000", 0) == 0)
     ::execv("/proc/self/exe", argv);
   Arguments arguments;
   CLI::App app(

@@ -58,14 +58,15 @@ void watch_signals() {
   }
 }
 
-// libgomp reads its environment before main(): its idle threads sleep only in a process that starts with this
-// set.
+// libgomp reads its environment before main(): its idle threads sleep, after some 100 microseconds in which
+// the next run may come, only in a process that starts with this set.
 void restart_with_sleeping_threads(const CLI::App& subcommand, char** argv) {
 #ifdef ITG_HAVE_OPENMP
   const CLI::Option* const threads = subcommand.get_option_no_throw("--threads");
   const bool parallel = threads != nullptr && threads->count() > 0 && threads->as<int32_t>() > 1;
   if (!parallel || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  if (::setenv("OMP_WAIT_POLICY", "passive", 1) == 0) ::execv("/proc/self/exe", argv);
+  if (::setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && ::setenv("GOMP_SPINCOUNT", "4000", 0) == 0)
+    ::execv("/proc/self/exe", argv);
     // Without it the results are the same.
 #else
   (void)subcommand;

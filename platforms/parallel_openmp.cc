@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include "intaglio/platform.h"
 
 #if defined(__unix__)
@@ -9,16 +11,25 @@ namespace {
 
 using Task = void (*)(void* argument, int32_t i);
 
-// One parallel_for at a time, for whoever of the region's threads comes by. A ticket is the number of the job
-// and the next of its indices. Whoever takes an index holds the job open until it is done, and what it has
-// read of the job before is then sure to be of that one.
-struct Team {
-  int32_t width;
+// One parallel_for at a time. The first index is the master's; the others are laid on the workers' seats,
+// which each watches. A ticket is the number of the job and the seat's next index: whoever raises it has
+// taken that index, the worker or, once they have nothing left, the master and the other workers. Whoever
+// takes an index holds the job open until it is done, and what it has read of the job before is then sure to
+// be of that one. With two threads a job moves one line of cache to the worker and back.
+struct alignas(128) Seat {
   uint64_t ticket;  // job << 32 | next index
   Task task;
   void* argument;
-  int32_t count, done;
-  bool over;
+  int32_t end;
+  uint32_t done;  // of all jobs, by the worker whose seat this is
+};
+
+struct Team {
+  int32_t workers;
+  uint64_t job;
+  uint32_t posted, taken;  // indices of all jobs: on seats; from there by the master
+  alignas(128) bool over;
+  Seat seats[Executor::kMaxWidth - 1];
 };
 
 constexpr uint64_t kIndexMask = 0xffffffffu;
@@ -51,63 +62,87 @@ struct Patience {
   }
 };
 
-// Takes indices of the present job until there are none; whether it took any.
-bool work(Team* team) {
-  bool any = false;
-  for (;;) {
-    uint64_t ticket = load(team->ticket);
+// Takes indices of a seat's job until there are none; how many it took.
+uint32_t work(Seat* seat) {
+  for (uint32_t taken = 0;; ++taken) {
+    uint64_t ticket = load(seat->ticket);
     const auto index = static_cast<int32_t>(ticket & kIndexMask);
-    // In this order: a count that is not of an older job than the ticket was written after the task.
-    if (index >= load(team->count)) return any;
-    const Task task = load(team->task);
-    void* const argument = load(team->argument);
-    if (!__atomic_compare_exchange_n(&team->ticket, &ticket, ticket + 1, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
+    // In this order: an end that is not of an older job than the ticket was written after the task.
+    if (index >= load(seat->end)) return taken;
+    const Task task = load(seat->task);
+    void* const argument = load(seat->argument);
+    if (!__atomic_compare_exchange_n(&seat->ticket, &ticket, ticket + 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+      --taken;
       continue;
+    }
     task(argument, index);
-    any = true;
-    __atomic_fetch_add(&team->done, 1, __ATOMIC_ACQ_REL);
   }
+}
+
+uint32_t help(Team* team) {
+  uint32_t taken = 0;
+  for (int32_t w = 0; w < team->workers; ++w) taken += work(&team->seats[w]);
+  return taken;
 }
 
 void team_parallel_for(void* context, int32_t count, Task task, void* argument) {
   auto* const team = static_cast<Team*>(context);
-  // Closed while it is written: no index is below a count of 0.
-  const uint64_t job = (load(team->ticket) >> 32) + 1;
-  store(&team->count, 0);
-  store(&team->ticket, job << 32);
-  store(&team->task, task);
-  store(&team->argument, argument);
-  store(&team->done, 0);
-  store(&team->count, count);
-  work(team);
-  for (Patience patience; load(team->done) < count;) patience.wait();
+  const int32_t workers = team->workers < count - 1 ? team->workers : count - 1;
+  ++team->job;
+  for (int32_t w = 0, first = 1; w < workers; ++w) {
+    Seat* const seat = &team->seats[w];
+    const int32_t end = first + (count - first) / (workers - w);
+    // Closed while it is written: no index is below an end of 0.
+    store(&seat->end, 0);
+    store(&seat->ticket, team->job << 32 | static_cast<uint32_t>(first));
+    store(&seat->task, task);
+    store(&seat->argument, argument);
+    store(&seat->end, end);
+    first = end;
+  }
+  for (int32_t i = 0; i < (workers > 0 ? 1 : count); ++i) task(argument, i);
+  if (workers <= 0) return;
+  team->posted += static_cast<uint32_t>(count) - 1;
+  team->taken += help(team);
+  const auto done = [team] {
+    uint32_t sum = team->taken;
+    for (int32_t w = 0; w < team->workers; ++w) sum += load(team->seats[w].done);
+    return sum;
+  };
+  for (Patience patience; done() != team->posted;) patience.wait();
+}
+
+void sit(Team* team, Seat* seat) {
+  uint32_t done = 0;
+  for (Patience patience; !load(team->over);) {
+    const uint32_t taken = work(seat);
+    if (taken == 0) {
+      patience.wait();
+      continue;
+    }
+    store(&seat->done, done += taken);
+    if (team->workers > 1) store(&seat->done, done += help(team));
+    patience.spins = 0;
+  }
 }
 
 void openmp_region(void* context, void (*body)(void* argument, const Executor& ready), void* argument) {
   const auto threads = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
   Team team{};
-  team.width = threads;
 #pragma omp parallel num_threads(threads)
   {
-    bool first = false;
-#pragma omp master
-    first = true;
-    if (first) {
+    const int32_t thread = omp_get_thread_num();
+    if (thread > 0) {
+      sit(&team, &team.seats[thread - 1]);
+    } else {
+      team.workers = omp_get_num_threads() - 1;
       Executor ready;
       ready.context = &team;
       ready.width = threads;
       ready.parallel_for = team_parallel_for;
       body(argument, ready);
       store(&team.over, true);
-    } else {
-      for (Patience patience; !load(team.over);) {
-        if (work(&team)) {
-          patience.spins = 0;
-        } else {
-          patience.wait();
-        }
-      }
     }
   }
 }

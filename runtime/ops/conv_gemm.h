@@ -31,43 +31,53 @@ void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kern
 void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run);
 const char* gemm_f32_name(uint16_t kernel);
 
-// How a product [pixels, k] x [k, n] of each group is cut: row tiles of mr pixels; where these are too few
-// for the executor's width, columns too, at panel borders. An item is one tile's columns of one group.
+// How a product [pixels, k] x [k, n] of each group is cut among threads: into ranges of pixels, parts of the
+// columns at panel borders, or both, whichever leaves the least to the busiest thread.
 struct GemmSplit {
-  int32_t tiles, parts, part_columns;
-
-  int64_t items(int32_t groups) const { return int64_t{tiles} * groups * parts; }
+  int32_t ranges, range_pixels, parts, part_columns;
 };
 
-inline GemmSplit gemm_split(const ConvGeometry& g, int32_t mr, int32_t nr, int32_t width) {
-  GemmSplit s;
-  s.tiles = (g.pixels() + mr - 1) / mr;
-  const int32_t columns = g.oc / g.groups, panels = (columns + nr - 1) / nr;
-  const int64_t whole = int64_t{s.tiles} * g.groups;
-  const auto few = static_cast<int32_t>(whole < width ? whole : width);
-  const int32_t wanted = (width + few - 1) / few;
-  const int32_t part_panels = (panels + wanted - 1) / wanted;
-  s.parts = (panels + part_panels - 1) / part_panels;
-  s.part_columns = part_panels * nr;
-  return s;
+inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
+  constexpr int32_t kTileRows = 7;  // about what a kernel holds in registers: it pays for whole tiles
+  const int32_t columns = g.oc / g.groups;
+  GemmSplit best = {1, g.pixels(), 1, columns};
+  int32_t least = INT32_MAX;
+  for (int32_t parts = 1; width > 1 && parts <= width; ++parts) {
+    const int32_t ranges = width / parts < g.pixels() ? width / parts : g.pixels();
+    const int32_t part_columns = ((columns + nr - 1) / nr + parts - 1) / parts * nr;
+    const int32_t range_pixels = (g.pixels() + ranges - 1) / ranges;
+    const int32_t cost = part_columns / nr * ((range_pixels + kTileRows - 1) / kTileRows);
+    if (cost >= least) continue;
+    least = cost;
+    best = {ranges, range_pixels, (columns + part_columns - 1) / part_columns, part_columns};
+  }
+  return best;
 }
 
-// One item of a split, decoded.
+// What a kernel is called for: a tile's columns of one group.
 struct GemmItem {
-  int32_t pixel, pixels;  // of its tile
+  int32_t pixel, pixels;
   int32_t group;
   int32_t column, columns;  // within the group
 };
 
-inline GemmItem gemm_item(const ConvGeometry& g, const GemmSplit& s, int32_t mr, int32_t index) {
-  const int32_t part = index % s.parts, rest = index / s.parts, columns = g.oc / g.groups;
-  GemmItem item;
-  item.group = rest % g.groups;
-  item.pixel = rest / g.groups * mr;
-  item.pixels = g.pixels() - item.pixel < mr ? g.pixels() - item.pixel : mr;
-  item.column = part * s.part_columns;
-  item.columns = columns - item.column < s.part_columns ? columns - item.column : s.part_columns;
-  return item;
+// Calls body(slot, item) for each, row tiles of mr pixels; a slot as in for_ranges().
+template <typename Body>
+void for_gemm_items(const Executor& executor, const ConvGeometry& g, const GemmSplit& split, int32_t mr,
+                    Body body) {
+  const int32_t slots = split.ranges * split.parts;
+  parallel_for(executor, slots, [&](int32_t slot) {
+    GemmItem item;
+    item.pixel = slot / split.parts * split.range_pixels;
+    const int32_t end = item.pixel + split.range_pixels, past = end < g.pixels() ? end : g.pixels();
+    item.column = slot % split.parts * split.part_columns;
+    const int32_t left = g.oc / g.groups - item.column;
+    item.columns = left < split.part_columns ? left : split.part_columns;
+    for (; item.pixel < past; item.pixel += mr) {
+      item.pixels = past - item.pixel < mr ? past - item.pixel : mr;
+      for (item.group = 0; item.group < g.groups; ++item.group) body(slot, item);
+    }
+  });
 }
 
 }  // namespace intaglio

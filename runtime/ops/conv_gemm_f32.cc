@@ -60,32 +60,29 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
   const ConvScratch scratch = scratch_of(g, kernel);
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   if (g.padded()) memset(padding, 0, static_cast<size_t>(k) * 4);
-  const GemmSplit split = gemm_split(g, kernel.mr, kernel.nr, executor_width(*run.executor));
-  for_ranges(*run.executor, split.items(g.groups), [&](int32_t slot, int32_t first, int32_t last) {
+  const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const float**>(memory);
     auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
-    for (int32_t i = first; i < last; ++i) {
-      const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                       kernel.mr, g.merged() ? patches : nullptr, rows);
-      const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
-      const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
-      GemmF32Args args;
-      args.rows = rows;
-      args.weights = weights + item.group * group_floats + item.column * column_floats;
-      args.bias = bias != nullptr ? bias + channel : nullptr;
-      args.output = y + target;
-      args.output_stride = static_cast<size_t>(g.oc);
-      args.residual = residual != nullptr ? residual + target : nullptr;
-      args.residual_stride = static_cast<size_t>(g.oc);
-      args.clamp = {options.clamp_min, options.clamp_max};
-      args.m = item.pixels;
-      args.n = item.columns;
-      args.taps = taps;
-      args.k = k;
-      kernel.function(args);
-    }
+    fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                     kernel.mr, g.merged() ? patches : nullptr, rows);
+    const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
+    const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
+    GemmF32Args args;
+    args.rows = rows;
+    args.weights = weights + item.group * group_floats + item.column * column_floats;
+    args.bias = bias != nullptr ? bias + channel : nullptr;
+    args.output = y + target;
+    args.output_stride = static_cast<size_t>(g.oc);
+    args.residual = residual != nullptr ? residual + target : nullptr;
+    args.residual_stride = static_cast<size_t>(g.oc);
+    args.clamp = {options.clamp_min, options.clamp_max};
+    args.m = item.pixels;
+    args.n = item.columns;
+    args.taps = taps;
+    args.k = k;
+    kernel.function(args);
   });
 }
 

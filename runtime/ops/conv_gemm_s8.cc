@@ -66,38 +66,35 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const ConvScratch scratch = scratch_of(g, kernel);
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
-  const GemmSplit split = gemm_split(g, kernel.mr, kernel.nr, executor_width(*run.executor));
-  for_ranges(*run.executor, split.items(g.groups), [&](int32_t slot, int32_t first, int32_t last) {
+  const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
-    for (int32_t i = first; i < last; ++i) {
-      const GemmItem item = gemm_item(g, split, kernel.mr, i);
-      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
-                patches, rows);
-      for (int32_t p = item.pixels; p < kernel.mr; ++p)
-        for (int32_t t = 0; t < taps; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
-      const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
-      const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
-      GemmS8Args args;
-      args.rows = rows;
-      args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
-      args.folded_bias = options.folded_bias.data + channel;
-      args.multiplier = options.multiplier.data + channel;
-      args.output = y + target;
-      args.output_stride = static_cast<size_t>(g.oc);
-      args.residual = residual != nullptr ? residual + target : nullptr;
-      args.residual_stride = static_cast<size_t>(g.oc);
-      args.add = form.add;
-      args.scratch = memory + scratch.kernel_offset;
-      args.requant = requant;
-      args.m = item.pixels;
-      args.n = item.columns;
-      args.taps = taps;
-      args.k = k;
-      args.rows_padded = gathered;
-      kernel.function(args);
-    }
+    form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+              patches, rows);
+    for (int32_t p = item.pixels; p % kernel.row_step != 0; ++p)
+      for (int32_t t = 0; t < taps; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
+    const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
+    const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
+    GemmS8Args args;
+    args.rows = rows;
+    args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
+    args.folded_bias = options.folded_bias.data + channel;
+    args.multiplier = options.multiplier.data + channel;
+    args.output = y + target;
+    args.output_stride = static_cast<size_t>(g.oc);
+    args.residual = residual != nullptr ? residual + target : nullptr;
+    args.residual_stride = static_cast<size_t>(g.oc);
+    args.add = form.add;
+    args.scratch = memory + scratch.kernel_offset;
+    args.requant = requant;
+    args.m = item.pixels;
+    args.n = item.columns;
+    args.taps = taps;
+    args.k = k;
+    args.rows_padded = gathered;
+    kernel.function(args);
   });
 }
 
