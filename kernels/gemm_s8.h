@@ -8,12 +8,13 @@
 // w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader
 // proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
 //
-// Layouts: rows [taps][mr] pointers, those past m too, each to k bytes. Plain weights [n][taps][k], used
-// in place. Packed weights: a panel for each nr columns, [taps][ceil(k / kr)][nr][kr], padding zero. Where a
-// kernel narrows, the columns left stand in panels of nr / 2 and nr / 4. Where a kernel reads its rows as x +
-// lhs_offset, a panel starts with int32[nr], folded_bias - lhs_offset * sum w, and float[nr], multiplier; the
-// kernel takes them from there. Where vectors of `lanes` sums are packed two by two, 128 bits at a time, a
-// full panel's columns stand so that they leave in order. Where a kernel sums the products of depths i and i
+// Layouts: rows [taps][mr] pointers, those past m up to a multiple of row_step too, each to k bytes. Plain
+// weights [n][taps][k], used in place. Packed weights: a panel for each nr columns, [taps][ceil(k /
+// kr)][nr][kr], padding zero. Where a kernel narrows, the columns left stand in panels of nr / 2 and nr / 4.
+// Where a kernel reads its rows as x + lhs_offset, a panel starts with int32[nr], folded_bias - lhs_offset *
+// sum w, and float[nr], multiplier; the kernel takes them from there. Where vectors of `lanes` sums are
+// packed two by two, 128 bits at a time, a full panel's columns stand so that they leave in order. Where a
+// kernel sums the products of depths i and i
 // + pair_gap in int16, a panel starts with int32[nr], 1 for a column where no such pair of weights is -128
 // twice: 2 * 128 * 128 is the one sum that does not fit. Kernels that multiply unsigned by signed bytes in a
 // saturating int16 have panels of their own: gemm_s8_pairs.h. output may be residual itself (same stride);
@@ -56,6 +57,7 @@ struct GemmS8Kernel {
   int32_t pair_gap = 0;                      // 0: no sums in int16
   int32_t lanes = 0;           // of the vectors that order a full panel's columns; 0: natural order
   bool matches_pairs = false;  // panels of gemm_s8_pairs.h
+  int32_t row_step = 1;        // rows are read so many at once
 };
 
 // Best first. The scalar kernel is the last one and fits always.

@@ -47,7 +47,10 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const auto kr = static_cast<size_t>(kernel.kr), row_bytes = c.rows_padded ? (k + kr - 1) / kr * kr : k;
   for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
   Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = pool[random.bits() % 8]->data();
+  const auto mr = static_cast<size_t>(kernel.mr), step = static_cast<size_t>(kernel.row_step);
+  const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = i % mr < given ? pool[random.bits() % 8]->data() : nullptr;
 
   const Exact<int8_t> weights(filled(n * taps * k, c.codes == 2 ? 127 : -128));
   std::vector<int32_t> bias(n);
@@ -111,8 +114,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
     for (size_t j = 0; j < n; ++j) {
       int64_t acc = bias[j];
       for (size_t t = 0; t < taps; ++t)
-        for (size_t i = 0; i < k; ++i)
-          acc += int64_t{rows[t * static_cast<size_t>(kernel.mr) + r][i]} * weights[(j * taps + t) * k + i];
+        for (size_t i = 0; i < k; ++i) acc += int64_t{rows[t * mr + r][i]} * weights[(j * taps + t) * k + i];
       int8_t expected = requantize_s8(static_cast<int32_t>(acc), multiplier[j], args.requant);
       if (c.residual) expected = add_s8(expected, residual[r * stride + j], add);
       CAPTURE(r);

@@ -19,8 +19,13 @@ inline void with_copy(size_t bytes, Body body) {
 #ifdef __OPTIMIZE_SIZE__  // one loop instead of five; a Cortex-M also runs through fewer instructions so
   return body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
 #endif
-  if (bytes > 16) {
+  if (bytes > 64) {
     body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
+  } else if (bytes >= 16) {
+    body([](uint8_t* to, const uint8_t* from, size_t n) {
+      for (size_t i = 0; i + 16 < n; i += 16) memcpy(to + i, from + i, 16);
+      memcpy(to + n - 16, from + n - 16, 16);
+    });
   } else if (bytes >= 8) {
     body(copy_ends<uint64_t>);
   } else if (bytes >= 4) {
@@ -111,10 +116,13 @@ inline void copy_pointers(const T** rows, const T* const* from, int32_t step, in
   const auto moved = [distance](const T* row) {
     return reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(distance));
   };
-  if (step == 1) {  // four at a time: one after the other, a pointer took two cycles
-    for (; count >= 4; count -= 4, rows += 4, from += 4) {
-      const T* const four[4] = {moved(from[0]), moved(from[1]), moved(from[2]), moved(from[3])};
-      memcpy(rows, four, sizeof four);
+  if (step == 1) {  // two at a time: one after the other, a pointer took two cycles
+    typedef uintptr_t Two __attribute__((vector_size(2 * sizeof(uintptr_t))));
+    for (; count >= 2; count -= 2, rows += 2, from += 2) {
+      Two two;
+      memcpy(&two, from, sizeof two);
+      two += static_cast<uintptr_t>(distance);
+      memcpy(rows, &two, sizeof two);
     }
   }
   for (; count > 0; --count, rows += step, from += step) *rows = moved(*from);
