@@ -117,7 +117,7 @@ Outcome<Done> bench(const Arguments& arguments) {
   std::vector<std::unique_ptr<LoadedModel>> models;
   std::vector<std::unique_ptr<Contender>> contenders;
   for (const std::string& path : arguments.models) {
-    auto model = LoadedModel::open(path);
+    auto model = LoadedModel::map(path);
     if (!model) return model.failure();
     models.push_back(std::make_unique<LoadedModel>(std::move(*model)));
     for (const std::string& isa : arguments.isas)

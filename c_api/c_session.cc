@@ -11,6 +11,11 @@ void observe(void* context, int32_t node, int32_t tensor, const TensorView& view
   observer.on_tensor(observer.context, node, tensor, &seen);
 }
 
+void report_packed(void* context, int32_t node) {
+  const itg_observer& observer = static_cast<const CSession*>(context)->observer;
+  observer.on_packed(observer.context, node);
+}
+
 SessionOptions from_c(const itg_session_options& options) {
   SessionOptions result;
   result.isa = options.isa;
@@ -52,10 +57,9 @@ itg_error itg_session_create(itg_session* session, const itg_model* model, itg_o
   CSession& made = object_in<CSession>(session);
   const itg_session_options chosen = take(options, itg_session_options_init);
   SessionOptions session_options = from_c(chosen);
-  if (chosen.observer.on_tensor != nullptr) {
-    made.observer = chosen.observer;
-    session_options.observer = {observe, &made};
-  }
+  made.observer = chosen.observer;
+  session_options.observer = {chosen.observer.on_tensor != nullptr ? observe : nullptr, &made,
+                              chosen.observer.on_packed != nullptr ? report_packed : nullptr};
   const SessionMemory spans = {intaglio::from_c(memory->persistent), intaglio::from_c(memory->activations),
                                intaglio::from_c(memory->scratch)};
   const Result<Session> created =

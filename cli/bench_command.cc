@@ -111,7 +111,7 @@ void print_layers(const Session& session, const std::vector<double>& times) {
 
 Outcome<Done> run_bench(const BenchArguments& arguments) {
   const double opened = now_ms();
-  const auto file = LoadedModel::open(arguments.model);
+  const auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();

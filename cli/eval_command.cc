@@ -24,7 +24,7 @@ constexpr const char* kFooter =
     "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt";
 
 Outcome<Done> run_eval(const EvalArguments& arguments) {
-  auto file = LoadedModel::open(arguments.model);
+  auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   if (!gives_classes(file->model()))
     return Failure{arguments.model +

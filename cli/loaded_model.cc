@@ -125,11 +125,21 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
 }
 
 Outcome<LoadedModel> LoadedModel::open(const std::string& path) {
-  LoadedModel file;
-  file.path_ = path;
   auto bytes = read_file(path, kMaxModelBytes);
   if (!bytes) return bytes.failure();
-  file.bytes_ = std::move(*bytes);
+  return open(path, MappedFile(std::move(*bytes)));
+}
+
+Outcome<LoadedModel> LoadedModel::map(const std::string& path) {
+  auto bytes = MappedFile::open(path, kMaxModelBytes);
+  if (!bytes) return bytes.failure();
+  return open(path, std::move(*bytes));
+}
+
+Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes) {
+  LoadedModel file;
+  file.path_ = path;
+  file.bytes_ = std::move(bytes);
   const auto model = Model::open(file.bytes_.span());
   if (!model) return Failure{path + ": " + error_text(model.error()) + remedy(model.error().status)};
   file.model_ = *model;
@@ -149,7 +159,14 @@ Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOpt
 }
 
 Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const SessionOptions& options) {
-  auto session = create(file.model(), options);
+  SessionOptions releasing = options;
+  releasing.observer.context = const_cast<LoadedModel*>(&file);
+  releasing.observer.on_packed = [](void* context, int32_t node) {
+    const LoadedModel& packed = *static_cast<const LoadedModel*>(context);
+    for (const int32_t input : packed.model().node(node).inputs)
+      if (input >= 0) packed.release(packed.model().tensor(input).constant);
+  };
+  auto session = create(file.model(), options.observer.on_tensor == nullptr ? releasing : options);
   if (!session) return file.failure(session.error());
   return std::move(*session);
 }

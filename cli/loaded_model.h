@@ -1,10 +1,10 @@
-// A model file on the heap, and a session that runs it as the command line says.
+// A model file in memory, and a session that runs it as the command line says.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/mapped_file.h"
 #include "intaglio/session.h"
 
 namespace intaglio::cli {
@@ -33,16 +33,24 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
 
 class LoadedModel {
  public:
+  // For what judges a file, or makes another of it: the bytes that were checked stay, whatever happens to the
+  // file.
   static Outcome<LoadedModel> open(const std::string& path);
+  // For what runs it: mapped, so that weights which are used packed take memory once.
+  static Outcome<LoadedModel> map(const std::string& path);
 
   const Model& model() const { return model_; }
   const std::string& path() const { return path_; }
   size_t file_bytes() const { return bytes_.size(); }
   Failure failure(const Error& error) const { return {path_ + ": " + error_text(error, &model_)}; }
+  // Gives back memory of a mapped file that nobody needs for now.
+  void release(Span<const uint8_t> bytes) const { bytes_.release(bytes); }
 
  private:
+  static Outcome<LoadedModel> open(const std::string& path, MappedFile bytes);
+
   std::string path_;
-  FileBytes bytes_;
+  MappedFile bytes_;
   Model model_;
 };
 

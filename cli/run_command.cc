@@ -131,7 +131,7 @@ void print_sample(const Session& session, const std::string& sample, int32_t top
 }
 
 Outcome<Done> run_run(const RunArguments& arguments) {
-  const auto file = LoadedModel::open(arguments.model);
+  const auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   if (arguments.raw && arguments.output.empty())
     return Failure{"--raw: says how --output is written; name a file with it"};

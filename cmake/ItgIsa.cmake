@@ -15,7 +15,7 @@ else()
 endif()
 set(ITG_KERNELS "${_itg_isas}" CACHE STRING "ISAs with kernels of their own, beside scalar")
 
-set(ITG_FLAGS_avx2 -mavx2 -mfma)
+set(ITG_FLAGS_avx2 -mavx2 -mfma -mpclmul)
 set(ITG_FLAGS_avxvnni -mavx2 -mfma -mavxvnni)
 set(ITG_FLAGS_avx512ymm -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
     -mprefer-vector-width=256)

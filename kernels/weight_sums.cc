@@ -2,9 +2,39 @@
 
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace intaglio {
 
-#if defined(__SSE2__) || defined(__ARM_NEON)
+#if defined(__SSE2__)
+
+WeightSums sum_weights(const int8_t* w, int64_t n) {
+  constexpr int64_t kVectorCodes = 16;
+  const __m128i zero = _mm_setzero_si128(), top_bits = _mm_set1_epi8(-128);
+  __m128i sum = zero,
+          magnitude = zero;  // of codes + 128, and of magnitudes up to 128, as bytes without a sign
+  int64_t i = 0;
+  for (; i + kVectorCodes <= n; i += kVectorCodes) {
+    const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w + i));
+    const __m128i negative = _mm_cmpgt_epi8(zero, codes);
+    sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_xor_si128(codes, top_bits), zero));
+    magnitude =
+        _mm_add_epi64(magnitude, _mm_sad_epu8(_mm_sub_epi8(_mm_xor_si128(codes, negative), negative), zero));
+  }
+  int64_t sums[2], magnitudes[2];
+  memcpy(sums, &sum, sizeof sums);
+  memcpy(magnitudes, &magnitude, sizeof magnitudes);
+  WeightSums s = {sums[0] + sums[1] - 128 * i, magnitudes[0] + magnitudes[1]};
+  for (; i < n; ++i) {
+    s.sum += w[i];
+    s.magnitude += w[i] < 0 ? -w[i] : w[i];
+  }
+  return s;
+}
+
+#elif defined(__ARM_NEON)
 
 namespace {
 

@@ -24,11 +24,11 @@ uint64_t xcr0() {
 }  // namespace
 
 IsaMask cpu_isa() {
-  constexpr uint32_t kOsxsave = bit(27), kAvx = bit(28), kFma = bit(12);
+  constexpr uint32_t kNeeded = bit(27) | bit(28) | bit(12) | bit(1);  // xsave, AVX, FMA3, carry-less product
   constexpr uint64_t kYmmState = 0x6, kZmmState = 0xe6;
   uint32_t a, b, c, d;
   if (__get_cpuid_count(1, 0, &a, &b, &c, &d) == 0) return isa::kScalar;
-  if ((c & kOsxsave) == 0 || (c & kAvx) == 0 || (c & kFma) == 0) return isa::kScalar;
+  if ((c & kNeeded) != kNeeded) return isa::kScalar;
   const uint64_t saved = xcr0();
   if ((saved & kYmmState) != kYmmState) return isa::kScalar;
 

@@ -1,5 +1,8 @@
 #include "runtime/crc32.h"
 
+#include "intaglio/platform.h"
+#include "kernels/crc32_fold.h"
+
 namespace intaglio {
 namespace {
 
@@ -34,10 +37,8 @@ constexpr Table make_table() {
 
 constexpr Table kTable = make_table();
 
-}  // namespace
-
-uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
-  crc = ~crc;
+// The register after `data`.
+uint32_t advance(uint32_t crc, const uint8_t* data, size_t size) {
   for (; kSlices == 8 && size >= kSlices; data += kSlices, size -= kSlices) {
     uint32_t next = 0;
 #pragma GCC unroll 8
@@ -51,7 +52,25 @@ uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
     crc ^= data[i];
     for (uint32_t bit = 0; bit < 8; bit += kBits) crc = (crc >> kBits) ^ kTable.entry[0][crc % kEntries];
   }
-  return ~crc;
+  return crc;
+}
+
+}  // namespace
+
+uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
+  crc = ~crc;
+#ifdef ITG_HAVE_AVX2
+  constexpr size_t kWorthAsking = 4096;  // what the CPU has takes a virtual machine microseconds to say
+  if (size >= kWorthAsking && (cpu_isa() & isa::kAvx2) != 0) {
+    const size_t whole = size / kCrc32FoldBytes * kCrc32FoldBytes;
+    uint8_t folded[16];
+    crc32_fold_avx2(crc, data, whole, folded);
+    crc = advance(0, folded, sizeof folded);
+    data += whole;
+    size -= whole;
+  }
+#endif
+  return ~advance(crc, data, size);
 }
 
 }  // namespace intaglio

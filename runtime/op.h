@@ -13,6 +13,7 @@ struct NodeView {
   int32_t index = -1;
   NodeInfo info;
   const Model* model = nullptr;
+  bool weights_checked = false;  // plan() said yes to these bytes before: constants need no second pass
 
   int32_t input_count() const { return static_cast<int32_t>(info.inputs.size); }
   int32_t output_count() const { return static_cast<int32_t>(info.outputs.size); }

@@ -26,7 +26,9 @@ uint64_t align_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-NodeView view_node(const Model& model, int32_t index) { return {index, model.node(index), &model}; }
+NodeView view_node(const Model& model, int32_t index, bool weights_checked = false) {
+  return {index, model.node(index), &model, weights_checked};
+}
 
 struct PersistentLayout {
   uint64_t states;  // offset of the state tensors' values
@@ -84,8 +86,8 @@ Error check_pack(const NodeView& node, const OpDef& def, const PlannedNode& plan
 }
 
 Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context,
-                PlannedNode* planned) {
-  const NodeView node = view_node(model, index);
+                bool weights_checked, PlannedNode* planned) {
+  const NodeView node = view_node(model, index, weights_checked);
   *planned = PlannedNode();
   planned->op = find_op_index(ops, node.info.op, node.output().dtype);
   if (planned->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
@@ -156,7 +158,7 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
   uint64_t packed = 0, scratch = 0;
   for (int32_t i = 0; i < model.node_count(); ++i) {
     PlannedNode planned;
-    ITG_TRY(plan_node(model, ops, i, *context, &planned));
+    ITG_TRY(plan_node(model, ops, i, *context, false, &planned));
     const uint32_t node_scratch = planned.plan.scratch_bytes;
     scratch = node_scratch > scratch ? node_scratch : scratch;
     if (!kPacksWeights || planned.pack.empty()) {
@@ -204,7 +206,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
     PlannedNode planned;
-    ITG_TRY(plan_node(model, ops, i, *context, &planned));
+    ITG_TRY(plan_node(model, ops, i, *context, true, &planned));  // measure() was the first
     const NodePlan& plan = planned.plan;
     records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(planned.op)};
     const OpDef& def = *ops[static_cast<size_t>(planned.op)];
@@ -215,8 +217,11 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
       records[i].persistent_offset = static_cast<uint32_t>(planned.pack.data - model.bytes().data) | kInFile;
       continue;
     }
-    if (plan.persistent_bytes > 0)
+    if (plan.persistent_bytes > 0) {
       def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
+      const Observer& observer = options.observer;
+      if (kPacksWeights && observer.on_packed != nullptr) observer.on_packed(observer.context, i);
+    }
     offset += align_up(plan.persistent_bytes, kMemoryAlignment);
   }
   session.reset();
@@ -229,7 +234,7 @@ Error Session::prepare_node(int32_t i) {
   const Result<PlanContext> context = plan_context(options_, true);
   if (!context) return context.error();
   PlannedNode planned;
-  ITG_TRY(plan_node(model_, ops_, i, *context, &planned));
+  ITG_TRY(plan_node(model_, ops_, i, *context, false, &planned));
   const NodePlan& plan = planned.plan;
   if (kPacksWeights && record.persistent_offset >= kInFile) return {Status::kBadPack, i};
   int32_t after = i + 1;

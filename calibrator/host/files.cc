@@ -21,34 +21,19 @@ Failure failed(const std::string& path, const char* what, int error) {
   return {path + ": cannot be " + what + ": " + std::strerror(error)};
 }
 
-// Owns a descriptor for reading.
-class ReadHandle {
- public:
-  explicit ReadHandle(int file) : file_(file) {}
-  ~ReadHandle() {
-    if (file_ >= 0) ::close(file_);
-  }
-  ReadHandle(ReadHandle&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  ReadHandle& operator=(ReadHandle&&) = delete;
-  int get() const { return file_; }
-
- private:
-  int file_;
-};
-
 // Opens a regular file. Not blocking, so that a FIFO is refused and not waited for.
-Outcome<ReadHandle> open_regular(const std::string& path, uint64_t* size) {
-  ReadHandle file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) {
+Outcome<ReadHandle> open_regular(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) {
     if (errno == ENOENT) return Failure{path + ": no such file"};
     return failed(path, "opened", errno);
   }
+  ReadHandle handle(file, 0);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return failed(path, "read", errno);
+  if (::fstat(file, &status) != 0) return failed(path, "read", errno);
   if (S_ISDIR(status.st_mode)) return Failure{path + ": is a folder, not a file"};
   if (!S_ISREG(status.st_mode)) return Failure{path + ": is not a regular file"};
-  *size = static_cast<uint64_t>(status.st_size);
-  return file;
+  return ReadHandle(handle.release(), static_cast<uint64_t>(status.st_size));
 }
 
 Outcome<FileBytes> read_at(const ReadHandle& file, const std::string& path, uint64_t offset, size_t size) {
@@ -150,22 +135,31 @@ Outcome<Done> sync_folder(const std::string& folder, const FileCalls& calls) {
 
 const FileCalls kSystemFileCalls = {system_open, ::write, ::fsync, ::close, ::rename};
 
-Outcome<FileBytes> read_file(const std::string& path, uint64_t max_bytes) {
-  uint64_t size = 0;
-  auto file = open_regular(path, &size);
-  if (!file) return file.failure();
-  if (size == 0) return Failure{path + ": is empty"};
-  if (size > max_bytes) {
-    return Failure{path + ": has " + std::to_string(size) + " bytes, more than the " +
+ReadHandle::~ReadHandle() {
+  if (file_ >= 0) ::close(file_);
+}
+
+Outcome<ReadHandle> open_regular_file(const std::string& path, uint64_t max_bytes) {
+  auto file = open_regular(path);
+  if (!file) return file;
+  if (file->size() == 0) return Failure{path + ": is empty"};
+  if (file->size() > max_bytes) {
+    return Failure{path + ": has " + std::to_string(file->size()) + " bytes, more than the " +
                    std::to_string(max_bytes) + " that are allowed here"};
   }
-  return read_at(*file, path, 0, static_cast<size_t>(size));
+  return file;
+}
+
+Outcome<FileBytes> read_file(const std::string& path, uint64_t max_bytes) {
+  auto file = open_regular_file(path, max_bytes);
+  if (!file) return file.failure();
+  return read_at(*file, path, 0, static_cast<size_t>(file->size()));
 }
 
 Outcome<FileBytes> read_file_part(const std::string& path, uint64_t offset, size_t size) {
-  uint64_t total = 0;
-  auto file = open_regular(path, &total);
+  auto file = open_regular(path);
   if (!file) return file.failure();
+  const uint64_t total = file->size();
   if (offset > total || total - offset < size) {
     return Failure{path + ": ends early, after " + std::to_string(total) + " bytes"};
   }
@@ -173,10 +167,9 @@ Outcome<FileBytes> read_file_part(const std::string& path, uint64_t offset, size
 }
 
 Outcome<uint64_t> file_size(const std::string& path) {
-  uint64_t size = 0;
-  auto file = open_regular(path, &size);
+  auto file = open_regular(path);
   if (!file) return file.failure();
-  return size;
+  return file->size();
 }
 
 void remove_unfinished_file() {
@@ -210,10 +203,9 @@ Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t>
   if (auto step = temporary.create(mode, replaces); !step) return step;
   if (auto step = temporary.write_and_close(bytes); !step) return step;
 
-  uint64_t size = 0;
-  auto reopened = open_regular(temporary.path(), &size);
+  auto reopened = open_regular(temporary.path());
   if (!reopened) return reopened.failure();
-  auto back = read_at(*reopened, temporary.path(), 0, static_cast<size_t>(size));
+  auto back = read_at(*reopened, temporary.path(), 0, static_cast<size_t>(reopened->size()));
   if (!back) return back.failure();
   if (back->size() != bytes.size ||
       (bytes.size != 0 && std::memcmp(back->data(), bytes.data, bytes.size) != 0)) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "calibrator/host/outcome.h"
 #include "intaglio/span.h"
@@ -35,7 +36,24 @@ class FileBytes {
   size_t size_ = 0;
 };
 
+// Owns the descriptor of a file that is read, of so many bytes when it was opened.
+class ReadHandle {
+ public:
+  ReadHandle(int file, uint64_t size) : file_(file), size_(size) {}
+  ~ReadHandle();
+  ReadHandle(ReadHandle&& other) noexcept : file_(other.release()), size_(other.size_) {}
+  ReadHandle& operator=(ReadHandle&&) = delete;
+  int get() const { return file_; }
+  uint64_t size() const { return size_; }
+  int release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+  uint64_t size_;
+};
+
 // Only regular files of 1 to max_bytes bytes.
+Outcome<ReadHandle> open_regular_file(const std::string& path, uint64_t max_bytes);
 Outcome<FileBytes> read_file(const std::string& path, uint64_t max_bytes);
 // `size` bytes from `offset` on; fewer are an error.
 Outcome<FileBytes> read_file_part(const std::string& path, uint64_t offset, size_t size);

@@ -248,6 +248,8 @@ itg_executor itg_openmp_executor(int32_t threads);
 typedef struct itg_observer {
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const itg_tensor* view);
   void* context;
+  /* Called by itg_session_create() for each node whose weights it has packed: runs read them packed. */
+  void (*on_packed)(void* context, int32_t node);
 } itg_observer;
 
 typedef struct itg_session_options {

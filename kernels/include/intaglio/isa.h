@@ -10,7 +10,7 @@ using IsaMask = uint32_t;
 
 namespace isa {
 inline constexpr IsaMask kScalar = 0;
-inline constexpr IsaMask kAvx2 = 1u << 0;  // with FMA3
+inline constexpr IsaMask kAvx2 = 1u << 0;  // with FMA3 and PCLMULQDQ, as every CPU that has it
 inline constexpr IsaMask kAvxVnni = 1u << 1;
 inline constexpr IsaMask kAvx512Ymm = 1u << 2;   // AVX-512 VNNI on 256 bits, for CPUs that slow down on 512
 inline constexpr IsaMask kAvx512Vnni = 1u << 3;  // with F, BW, DQ, VL

@@ -12,6 +12,8 @@ namespace intaglio {
 struct Observer {
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const TensorView& view) = nullptr;
   void* context = nullptr;
+  // Called by create() for each node whose weights it has packed: run() reads them packed.
+  void (*on_packed)(void* context, int32_t node) = nullptr;
 };
 
 struct SessionOptions {
