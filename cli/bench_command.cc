@@ -118,7 +118,7 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
   auto loaded = LoadedSession::create(*file, *options);
   if (!loaded) return loaded.failure();
   const double load_ms = now_ms() - opened;
-  const auto needs = Session::measure(file->model(), all_ops(), *options);
+  const SessionNeeds& needs = loaded->needs();
   Session& session = **loaded;
   const std::vector<double> times = time_runs(session, arguments.repeats);
   std::vector<double> layers;
@@ -129,8 +129,8 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
                 {"min_ms", times.front()},
                 {"median_ms", median_of(times)},
                 {"load_ms", load_ms},
-                {"packed_bytes", needs->packed_bytes},
-                {"in_place_bytes", needs->in_place_bytes},
+                {"packed_bytes", needs.packed_bytes},
+                {"in_place_bytes", needs.in_place_bytes},
                 {"layers", json_of_layers(session, layers)}});
     return Done{};
   }
@@ -146,8 +146,8 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
         arguments.execution.threads, arguments.execution.threads == 1 ? "thread" : "threads",
         grouped(static_cast<uint64_t>(macs)).c_str());
   print("  loaded in %s ms; %s bytes of weights packed then, %s used packed from the file\n",
-        decimal(load_ms, 2).c_str(), grouped(needs->packed_bytes).c_str(),
-        grouped(needs->in_place_bytes).c_str());
+        decimal(load_ms, 2).c_str(), grouped(needs.packed_bytes).c_str(),
+        grouped(needs.in_place_bytes).c_str());
   return Done{};
 }
 

@@ -150,6 +150,7 @@ Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOpt
   const auto needs = Session::measure(model, all_ops(), options);
   if (!needs) return needs.error();
   LoadedSession loaded;
+  loaded.needs_ = *needs;
   loaded.memory_ = FileBytes(needs->total());
   loaded.parts_ = Session::split({loaded.memory_.data(), loaded.memory_.size()}, *needs);
   const auto session = Session::create(model, all_ops(), loaded.parts_, options);

@@ -64,9 +64,11 @@ class LoadedSession {
   Session& operator*() { return session_; }
   Session* operator->() { return &session_; }
   Span<uint8_t> activations() const { return parts_.activations; }
+  const SessionNeeds& needs() const { return needs_; }
 
  private:
   FileBytes memory_;
+  SessionNeeds needs_;
   SessionMemory parts_;
   Session session_;
 };
