@@ -23,8 +23,10 @@ const Dwconv3x3S8Kernel kKernels[] = {
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0] - 1;
 constexpr int32_t kOutputLines = 2, kTaps = 3, kInputLines = 4;
 
+int32_t output_lines(const Dwconv3x3S8Kernel& kernel) { return kernel.quad == 1 ? 1 : kOutputLines; }
+
 int32_t position_bytes(const Dwconv3x3S8Kernel& kernel) {
-  return 4 + 4 + kOutputLines * kTaps * kInputLines * (4 / kernel.quad);
+  return 4 + 4 + output_lines(kernel) * kTaps * kInputLines * (kernel.quad == 2 ? 2 : 1);
 }
 
 Dwconv3x3Block block_at(const Dwconv3x3S8Kernel& kernel, int32_t channels, int32_t first) {
@@ -49,6 +51,13 @@ int32_t dwconv_3x3_s8_select(IsaMask isa) {
   for (int32_t i = 0; i < kCount; ++i)
     if ((kKernels[i].isa & ~isa) == 0) return i;
   return -1;
+}
+
+bool dwconv_3x3_s8_fits(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, int32_t channels) {
+  const ptrdiff_t line = static_cast<ptrdiff_t>(kTaps) * channels;
+  for (ptrdiff_t i = 0; kernel.quad == 1 && i < line; ++i)
+    if (weights[i] == -128 && weights[line + i] == -128) return false;
+  return true;
 }
 
 int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t channels) {
@@ -79,7 +88,7 @@ void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, 
           static_cast<uint32_t>(folded_bias[c]) - static_cast<uint32_t>(kernel.lhs_offset) * sum;
       memcpy(out + 4 * p, &bias, sizeof bias);
       memcpy(out + 4 * (width + p), &multiplier[c], sizeof multiplier[c]);
-      for (ptrdiff_t line = 0; line < kOutputLines; ++line)
+      for (ptrdiff_t line = 0; line < output_lines(kernel); ++line)
         for (ptrdiff_t t = 0; t < kTaps * kTaps; ++t) {
           const ptrdiff_t ky = t / kTaps + line, kx = t % kTaps;
           const ptrdiff_t at =
@@ -87,8 +96,11 @@ void dwconv_3x3_s8_pack(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, 
           const int8_t byte = weights[t * channels + c];
           const int16_t word = byte;
           uint8_t* const to = out + ptrdiff_t{8} * width;
-          if (quad == 4) memcpy(to + at, &byte, sizeof byte);
-          if (quad == 2) memcpy(to + 2 * at, &word, sizeof word);
+          if (quad == 2) {
+            memcpy(to + 2 * at, &word, sizeof word);
+          } else {
+            memcpy(to + at, &byte, sizeof byte);
+          }
         }
     }
     out += static_cast<ptrdiff_t>(width) * position_bytes(kernel);

@@ -7,14 +7,15 @@
 // for x < ow and c < channels; wrapping int32, multipliers below 1. A column outside [0, w) holds `padding`.
 //
 // The trick: the four lines' bytes of a column, interleaved, are the operand of an instruction that sums four
-// products, for three output columns and, at stride 1, for two output lines.
+// products, for three output columns and, at stride 1, for two output lines. Where there is no such
+// instruction (quad 1) the lines stay as they are, and the registers hold each code for its nine products.
 //
 // Layouts: an input line is a pointer to its first column and the step to the next, 0 where a line of padding
 // is one column. Packed: a piece for each of dwconv_3x3_s8_block()'s blocks, which may overlap: int32[width],
 // the bias less lhs_offset * sum w; float[width], the multiplier; the weights, [line of output][kx][4 / quad]
-// [width][quad], of bytes where quad is 4, of int16 where it is 2: those of a channel for quad input lines
-// side by side. The order of a block's channels is that in which packs, 128 bits at a time, undo the
-// interleaving. output overlaps nothing.
+// [width][quad], of int16 where quad is 2, else of bytes: those of a channel for quad input lines
+// side by side; where quad is 1 one line of output, which the other is computed with. The order of a block's
+// channels is that in which packs, 128 bits at a time, undo the interleaving. output overlaps nothing.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ struct Dwconv3x3S8Kernel {
   IsaMask isa;
   int32_t lhs_offset;
   int32_t max_block, min_block;                   // channels of its blocks: 64, 32 or 16
-  int32_t quad;                                   // products that one lane sums: 4 or 2
+  int32_t quad;                                   // products that one lane sums: 4, 2 or 1
   void (*function)(const Dwconv3x3S8Args& args);  // nullptr where this build has not compiled it
 };
 
@@ -57,6 +58,10 @@ int32_t dwconv_3x3_s8_count();
 const Dwconv3x3S8Kernel& dwconv_3x3_s8_kernel(int32_t index);
 // The first that `isa` allows, compiled or not; -1: none.
 int32_t dwconv_3x3_s8_select(IsaMask isa);
+
+// Whether these weights are for this kernel: with quad 1 the products of lines 0 and 1 are summed in int16,
+// which fits unless both weights are -128. weights: [3][3][channels].
+bool dwconv_3x3_s8_fits(const Dwconv3x3S8Kernel& kernel, const int8_t* weights, int32_t channels);
 
 int64_t dwconv_3x3_s8_packed_bytes(const Dwconv3x3S8Kernel& kernel, int32_t channels);
 // weights: [3][3][channels].

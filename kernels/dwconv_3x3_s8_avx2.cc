@@ -12,6 +12,7 @@ struct Pairs16 {
   using Sum = __m256i;
   static constexpr int32_t kWidth = 16, kSums = 2;
   static constexpr int32_t kTapBytes = 2 * 2 * 32;  // of the weights of a line of output and a kx
+  static constexpr int32_t kWeightBytes = 2 * 3 * kTapBytes;
 
   struct Column {
     __m256i q[2][2];  // [pair of lines][channels 0-3 and 8-11, then 4-7 and 12-15]
@@ -44,7 +45,10 @@ struct Pairs16 {
   static Sum bias(const int8_t* head, int32_t v) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(head) + v);
   }
-  __attribute__((always_inline)) static inline void dot(Sum* acc, const Column& x, const int8_t* w) {
+  template <int32_t Line>
+  __attribute__((always_inline)) static inline void dot(Sum* acc, const Column& x, const int8_t* w,
+                                                        int32_t kx) {
+    w += (3 * Line + kx) * kTapBytes;
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 4; ++i) {
       const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w) + i);

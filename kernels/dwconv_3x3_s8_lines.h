@@ -68,8 +68,8 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
 #pragma GCC unroll 3
     for (int32_t kx = 0; kx < 3; ++kx) {
       const Column& column = kx == 0 ? a : kx == 1 ? b : c;
-      V::dot(acc[0], column, weights + kx * V::kTapBytes);
-      if (Lines == 2) V::dot(acc[1], column, weights + (3 + kx) * V::kTapBytes);
+      V::template dot<0>(acc[0], column, weights, kx);
+      if (Lines == 2) V::template dot<1>(acc[1], column, weights, kx);
     }
     const int8_t* const multiplier = head + 4 * V::kWidth;
     V::store(y0, V::narrow(acc[0], multiplier, limits, clamps), part);
@@ -92,7 +92,7 @@ void run_blocks(const Dwconv3x3S8Args& args) {
     } else {
       two ? run_lines<Narrow, 2>(args, block, packed) : run_lines<Narrow, 1>(args, block, packed);
     }
-    packed += 8 * block.width + 6 * (block.width == Wide::kWidth ? Wide::kTapBytes : Narrow::kTapBytes);
+    packed += 8 * block.width + (block.width == Wide::kWidth ? Wide::kWeightBytes : Narrow::kWeightBytes);
     first = block.start + block.count;
   }
 }

@@ -89,6 +89,7 @@ struct Vnni {
   using Part = typename V::Part;
   static constexpr int32_t kWidth = V::kBytes, kSums = 4;
   static constexpr int32_t kTapBytes = 4 * V::kBytes;  // of the weights of a line of output and a kx
+  static constexpr int32_t kWeightBytes = 2 * 3 * kTapBytes;
 
   struct Column {
     Codes q[4];
@@ -111,7 +112,10 @@ struct Vnni {
   }
   static Sum bias(const int8_t* head, int32_t v) { return V::load(head + V::kBytes * v); }
   // gcc would copy every sum around the intrinsic.
-  __attribute__((always_inline)) static inline void dot(Sum* acc, const Column& x, const int8_t* w) {
+  template <int32_t Line>
+  __attribute__((always_inline)) static inline void dot(Sum* acc, const Column& x, const int8_t* w,
+                                                        int32_t kx) {
+    w += (3 * Line + kx) * kTapBytes;
 #pragma GCC unroll 4
     for (int32_t v = 0; v < 4; ++v)
       __asm__(ITG_DOT " %2, %1, %0"

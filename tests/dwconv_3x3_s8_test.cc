@@ -41,7 +41,11 @@ void run_case(const Dwconv3x3S8Kernel& kernel, const Case& c, Random& random) {
     args.lines[i] = outside ? padding.data() : lines.back()->data();
     args.steps[i] = outside ? 0 : c.channels;
   }
-  const Exact<int8_t> weights(codes(9 * channels));
+  std::vector<int8_t> weight_codes = codes(9 * channels);
+  if (!dwconv_3x3_s8_fits(kernel, weight_codes.data(), c.channels))
+    for (int8_t& code : weight_codes) code = code == -128 ? int8_t{-127} : code;
+  REQUIRE(dwconv_3x3_s8_fits(kernel, weight_codes.data(), c.channels));
+  const Exact<int8_t> weights(weight_codes);
   std::vector<int32_t> bias(channels);
   std::vector<float> multiplier(channels);
   for (size_t i = 0; i < channels; ++i) {
@@ -119,5 +123,24 @@ TEST_CASE("selection by mask") {
     const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(i);
     CHECK(dwconv_3x3_s8_select(kernel.isa) == i);
     if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
+  }
+}
+
+TEST_CASE("weights whose two products int16 cannot hold are for another kernel") {
+  constexpr int32_t kChannels = 20;
+  for (int32_t index = 0; index < dwconv_3x3_s8_count(); ++index) {
+    const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(index);
+    const auto fits = [&kernel](int32_t first, int32_t second) {
+      std::vector<int8_t> weights(9 * kChannels, 1);
+      weights[static_cast<size_t>(first * kChannels + 19)] = -128;
+      weights[static_cast<size_t>(second * kChannels + 19)] = -128;
+      return dwconv_3x3_s8_fits(kernel, weights.data(), kChannels);
+    };
+    CAPTURE(kernel.name);
+    CHECK(fits(0, 3) == (kernel.quad != 1));  // taps of one column in lines 0 and 1
+    CHECK(fits(2, 5) == (kernel.quad != 1));
+    CHECK(fits(0, 4));
+    CHECK(fits(3, 6));
+    CHECK(fits(8, 8));
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "intaglio/session.h"
+#include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
 #include "kernels/gemm_f32.h"
@@ -143,6 +144,36 @@ int64_t run_dwconv_s8(const DwconvS8Kernel& kernel, int32_t runs) {
                        filled<int8_t>(kTaps * kChannels, code), runs);
 }
 
+int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
+  const std::vector<int32_t> bias(kChannels, 100);
+  const std::vector<float> multiplier(kChannels, 0.002f);
+  const auto x = filled<int8_t>(kSide * kSide * kChannels, code), w = filled<int8_t>(kTaps * kChannels, code);
+  const std::vector<int8_t> padding(kChannels);
+  std::vector<int8_t> y(kSide * kSide * kChannels);
+  uint8_t* const packed = memory(dwconv_3x3_s8_packed_bytes(kernel, kChannels));
+  dwconv_3x3_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kChannels, packed);
+  Dwconv3x3S8Args args{};
+  args.padding = padding.data();
+  args.packed = packed;
+  args.requant = make_output_s8(3, -128, 127);
+  args.w = args.ow = kSide;
+  args.channels = kChannels;
+  args.pad_left = args.stride = 1;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t line = 0; line < kSide; line += 2) {
+      for (int32_t i = 0; i < 4; ++i) {
+        const int32_t from = line - 1 + i;
+        const bool inside = from >= 0 && from < kSide;
+        args.lines[i] = inside ? x.data() + from * kSide * kChannels : padding.data();
+        args.steps[i] = inside ? kChannels : 0;
+      }
+      args.output[0] = y.data() + line * kSide * kChannels;
+      args.output[1] = args.output[0] + kSide * kChannels;
+      kernel.function(args);
+    }
+  return int64_t{kSide} * kSide * kChannels * kTaps;
+}
+
 int64_t run_dwconv_f32(const DwconvF32Kernel& kernel, int32_t runs) {
   DwconvF32Args args{};
   args.clamp = {0.0f, 6.0f};
@@ -207,6 +238,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
+    macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
   }
   if (macs == 0) {

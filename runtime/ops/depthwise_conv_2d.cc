@@ -72,7 +72,9 @@ int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) 
   if (!kListsDwconv3x3S8 || !fits_3x3(g) || g.ic < kDwconv3x3MinChannels) return -1;
   for (const float multiplier : node.info.options.multiplier)
     if (!(multiplier < 1.0f)) return -1;
-  return dwconv_3x3_s8_select(isa);
+  const int32_t kernel = dwconv_3x3_s8_select(isa);
+  const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
+  return kernel < 0 || dwconv_3x3_s8_fits(dwconv_3x3_s8_kernel(kernel), w, g.ic) ? kernel : -1;
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
