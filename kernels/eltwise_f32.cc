@@ -2,10 +2,30 @@
 
 #include <cstring>
 
+#include "kernels/compiled_isa.h"
 #include "kernels/output_f32.h"
 
 namespace intaglio {
+
+#define ITG_ELTWISE_F32(suffix, isa)                                                            \
+  void add_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                             const ClampF32& clamp);                                            \
+  void mul_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                             const ClampF32& clamp);
+#include "kernels/eltwise_f32_kernels.inc"
+#undef ITG_ELTWISE_F32
+
 namespace {
+
+#define ITG_ELTWISE_F32(suffix, isa)                                                                    \
+  ITG_LISTED_##isa({"eltwise_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_f32_##suffix), \
+                    ITG_COMPILED_##isa(mul_rows_f32_##suffix)}, )
+const EltwiseF32Kernel kKernels[] = {
+#include "kernels/eltwise_f32_kernels.inc"
+};
+#undef ITG_ELTWISE_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 
 // As in eltwise_s8.cc: a block that cannot be one of the operands.
 constexpr int32_t kBlock = 64;
@@ -36,7 +56,17 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 
 }  // namespace
 
-void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+int32_t eltwise_f32_count() { return kCount; }
+const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t eltwise_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
   const ClampF32 c = clamp;
   for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p + q, c); });
 }
@@ -62,7 +92,8 @@ void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const Clam
   for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(b - a[i], c);
 }
 
-void mul_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+void mul_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
   const ClampF32 c = clamp;
   for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p * q, c); });
 }

@@ -10,16 +10,32 @@
 // y may stand exactly where a (clamp, prelu: x) stands; no other overlap is allowed.
 #pragma once
 
+#include "intaglio/isa.h"
 #include "kernels/canonical_f32.h"
 
 namespace intaglio {
 
 // a and y are [rows, n]; one row of b serves every row.
-void add_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+using RowsF32 = void (*)(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp);
+
+// The two that networks are full of.
+struct EltwiseF32Kernel {
+  const char* name;
+  IsaMask isa;
+  RowsF32 add_rows, mul_rows;  // nullptr where this build has not compiled them
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t eltwise_f32_count();
+const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t eltwise_f32_select(IsaMask isa);
+
+// The others, alike.
 void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
 void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp);
-void mul_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
 void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
 void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp);

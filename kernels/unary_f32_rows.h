@@ -94,18 +94,24 @@ static inline float mish_f32(float x) {
   return x < 20.0f ? y : x;
 }
 
-// y[i] = function(x[i]), through a block that cannot be x: compilers vectorise it although y may be x. What
+// y[i] = function(x[i]), into a block that cannot be x: compilers vectorise it although y may be x. What
 // is left at the end is a block, too.
 template <typename Function>
 static inline void map_f32(const UnaryF32Args& args, Function function) {
   constexpr int32_t kBlock = 64;
   const int32_t n = args.n;
   for (int32_t i = 0; i < n; i += kBlock) {
-    const size_t bytes = sizeof(float) * static_cast<size_t>(n - i < kBlock ? n - i : kBlock);
-    float block[kBlock];
-    memcpy(block, args.x + i, bytes);
-    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(block[j]));
-    memcpy(args.y + i, block, bytes);
+    const bool whole = n - i >= kBlock;
+    const size_t bytes = sizeof(float) * static_cast<size_t>(n - i);
+    float rest[kBlock], block[kBlock];
+    if (!whole) memcpy(rest, args.x + i, bytes);
+    const float* const x = whole ? args.x + i : rest;
+    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(x[j]));
+    if (whole) {
+      memcpy(args.y + i, block, sizeof block);  // of a size that the compiler knows: no call
+    } else {
+      memcpy(args.y + i, block, bytes);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/compiled_isa.h"
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
+#include "kernels/output_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 
@@ -14,6 +15,7 @@ namespace intaglio {
 namespace {
 
 using test::bits_of;
+using test::Exact;
 using test::Random;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -172,25 +174,48 @@ TEST_CASE("a lookup reads the entry of each code") {
   }
 }
 
-TEST_CASE("FP32 addition: one rounding, then the clamp") {
-  Random random(4);
+TEST_CASE("FP32 addition and multiplication: one rounding, then the clamp, every kernel") {
+  const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
+  for (int32_t k = 0; k < eltwise_f32_count(); ++k) {
+    const EltwiseF32Kernel& kernel = eltwise_f32_kernel(k);
+    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    CAPTURE(kernel.name);
+    Random random(4);
+    for (int32_t trial = 0; trial < test::shape_count(1000); ++trial) {
+      const int32_t rows = random.between(1, 4);
+      const auto n = static_cast<size_t>(random.one_in(8) ? random.between(1, 400) : random.between(1, 70));
+      const ClampF32& clamp = clamps[random.between(0, 3)];
+      std::vector<float> a = random.reals(static_cast<size_t>(rows) * n, -10.0f, 10.0f);
+      std::vector<float> b = random.reals(n, -10.0f, 10.0f);
+      if (random.one_in(4)) a[a.size() - 1] = random.any_float();
+      if (random.one_in(4)) b[0] = random.any_float();
+      for (const bool adds : {true, false}) {
+        std::vector<float> expected(a.size());
+        for (size_t i = 0; i < a.size(); ++i)
+          expected[i] = finish_f32(adds ? a[i] + b[i % n] : a[i] * b[i % n], clamp);
+        const Exact<float> x(a), row(b);
+        Exact<float> y(a.size()), in_place(a);
+        const RowsF32 combine = adds ? kernel.add_rows : kernel.mul_rows;
+        combine(x.data(), row.data(), y.data(), rows, static_cast<int32_t>(n), clamp);
+        combine(in_place.data(), row.data(), in_place.data(), rows, static_cast<int32_t>(n), clamp);
+        REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(float)) == 0);
+        REQUIRE(memcmp(in_place.data(), expected.data(), expected.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("FP32 addition of one number: one rounding, then the clamp") {
+  Random random(6);
   const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
   for (const ClampF32& clamp : clamps) {
     for (const int32_t n : kSizes) {
-      const std::vector<float> a = random.reals(static_cast<size_t>(3 * n), -10.0f, 10.0f);
-      const std::vector<float> b = random.reals(static_cast<size_t>(n), -10.0f, 10.0f);
-      std::vector<float> y(a.size()), expected(a.size()), expected_one(a.size());
-      for (size_t i = 0; i < a.size(); ++i) {
-        expected[i] = std::min(std::max(a[i] + b[i % b.size()], clamp.lo), clamp.hi) + 0.0f;
-        expected_one[i] = std::min(std::max(a[i] + b[0], clamp.lo), clamp.hi) + 0.0f;
-      }
-      add_rows_f32(a.data(), b.data(), y.data(), 3, n, clamp);
+      const std::vector<float> a = random.reals(static_cast<size_t>(n), -10.0f, 10.0f);
+      std::vector<float> y(a.size()), expected(a.size());
+      for (size_t i = 0; i < a.size(); ++i)
+        expected[i] = std::min(std::max(a[i] + 0.3f, clamp.lo), clamp.hi) + 0.0f;
+      add_value_f32(a.data(), 0.3f, y.data(), n, clamp);
       REQUIRE(bits_of(y) == bits_of(expected));
-      y = a;
-      add_rows_f32(y.data(), b.data(), y.data(), 3, n, clamp);
-      REQUIRE(bits_of(y) == bits_of(expected));
-      add_value_f32(a.data(), b[0], y.data(), 3 * n, clamp);
-      REQUIRE(bits_of(y) == bits_of(expected_one));
     }
   }
 }
@@ -200,8 +225,11 @@ TEST_CASE("FP32 results are canonical: one NaN, no negative zero") {
   const std::vector<float> a = {-0.0f, kInf, negative_nan, 1.0f, -kInf};
   const std::vector<float> b = {-0.0f, -kInf, 1.0f, negative_nan, 1.0f};
   std::vector<float> y(a.size());
-  add_rows_f32(a.data(), b.data(), y.data(), 1, 5, {-kInf, kInf});
-  CHECK(bits_of(y) == std::vector<uint32_t>{0u, 0x7fc00000u, 0x7fc00000u, 0x7fc00000u, 0xff800000u});
+  for (int32_t k = 0; k < eltwise_f32_count(); ++k) {
+    if ((eltwise_f32_kernel(k).isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    eltwise_f32_kernel(k).add_rows(a.data(), b.data(), y.data(), 1, 5, {-kInf, kInf});
+    CHECK(bits_of(y) == std::vector<uint32_t>{0u, 0x7fc00000u, 0x7fc00000u, 0x7fc00000u, 0xff800000u});
+  }
   clamp_row_f32(a.data(), y.data(), 5, {0.0f, 6.0f});
   CHECK(bits_of(y) == std::vector<uint32_t>{0u, bits_of(6.0f), 0x7fc00000u, bits_of(1.0f), 0u});
   clamp_row_f32(a.data(), y.data(), 5, {-kInf, -0.0f});

@@ -28,7 +28,10 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  plan->kernel = static_cast<uint16_t>(eltwise_f32_select(context.isa));
+  return check_operands_f32(node);
+}
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   AddS8 params = {};
@@ -59,12 +62,15 @@ void run_f32(const NodeView& node, const NodeRun& run) {
         add_value_f32(large, subtract ? -small : small, y, n, clamp);
       },
       [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool swap) {
-        const auto combine = !subtract ? add_rows_f32 : swap ? sub_from_rows_f32 : sub_rows_f32;
+        const RowsF32 combine = !subtract ? eltwise_f32_kernel(run.kernel).add_rows
+                                : swap    ? sub_from_rows_f32
+                                          : sub_rows_f32;
         combine(large, small, y, rows, n, clamp);
       });
 }
 
 const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
+const char* kernel_name_f32(uint16_t kernel) { return eltwise_f32_kernel(kernel).name; }
 
 constexpr QuantRule add_rule() {
   QuantRule rule;
@@ -86,8 +92,8 @@ constexpr QuantRule sub_rule() {
 
 extern const OpDef kAddS8, kAddF32, kSubS8, kSubF32;
 const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, kernel_name_f32};
 const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, sub_rule(), plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, sub_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, sub_rule(), plan_f32, nullptr, run_f32, kernel_name_f32};
 
 }  // namespace intaglio

@@ -21,7 +21,10 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return kNoError;
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
+Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  plan->kernel = static_cast<uint16_t>(eltwise_f32_select(context.isa));
+  return check_operands_f32(node);
+}
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const EltwiseS8Kernel& kernel = eltwise_s8_kernel(run.kernel);
@@ -45,16 +48,18 @@ void run_f32(const NodeView& node, const NodeRun& run) {
       node, run,
       [&](const float* x, float factor, float* y, int32_t n, bool) { mul_value_f32(x, factor, y, n, clamp); },
       [&](const float* x, const float* row, float* y, int32_t rows, int32_t n, bool) {
-        mul_rows_f32(x, row, y, rows, n, clamp);
+        eltwise_f32_kernel(run.kernel).mul_rows(x, row, y, rows, n, clamp);
       });
 }
 
 const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name; }
+const char* kernel_name_f32(uint16_t kernel) { return eltwise_f32_kernel(kernel).name; }
 
 }  // namespace
 
 extern const OpDef kMulS8, kMulF32;
 const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kMulF32 = {Op::kMul, DType::kF32, 0, sign_keeping_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMulF32 = {Op::kMul, DType::kF32, 0,       sign_keeping_rule(),
+                       plan_f32, nullptr,     run_f32, kernel_name_f32};
 
 }  // namespace intaglio
