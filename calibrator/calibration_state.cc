@@ -9,12 +9,15 @@ namespace {
 // The layout, little-endian, without gaps:
 //   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
 //   digests: graph, samples, golden; the golden sample
-//   each observer: u32 samples[2], f32 min[2], f32 max[2], u32 counts[2][kBins]
-//   i64 mean sums; u32 CRC-32 of all before it
+//   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
+//     its peaks, u32 counts[2][kBins]
+//   i64 mean sums; each input: u32 count, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
-constexpr size_t kObserverBytes = 6 * 4 + sizeof(TensorObserver::halves);
+constexpr size_t kPeakBytes = 2 * 8 + 4;
+constexpr size_t kObserverBytes = 6 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
+constexpr size_t kInputBytes = 4 + sizeof(InputValues::values);
 
 class Bytes {
  public:
@@ -47,7 +50,25 @@ bool plausible(const TensorObserver& o, uint32_t samples) {
     if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f &&
           o.max[half] <= 3.4028235e38f))
       return false;
+  for (const PeakSums& peaks : o.peaks)
+    if (peaks.count > samples || peaks.squares < 0) return false;
   return uint64_t{o.samples[0]} + o.samples[1] == samples;
+}
+
+bool plausible(const InputValues& input) {
+  if (input.count > kMostInputValues) return input.count == kMostInputValues + 1;
+  for (uint32_t i = 0; i < input.count; ++i) {
+    if (!(input.values[i] >= -3.4028235e38f && input.values[i] <= 3.4028235e38f)) return false;
+    if (i > 0 && !(input.values[i - 1] < input.values[i])) return false;
+  }
+  return true;
+}
+
+InputValues read_input(Reader& reader) {
+  InputValues input;
+  reader.get(&input.count, 1);
+  reader.get(input.values, kMostInputValues);
+  return input;
 }
 
 void read_observer(Reader& reader, TensorObserver& o) {
@@ -55,6 +76,11 @@ void read_observer(Reader& reader, TensorObserver& o) {
   reader.get(o.samples, 2);
   reader.get(o.min, 2);
   reader.get(o.max, 2);
+  for (PeakSums& peaks : o.peaks) {
+    reader.get(&peaks.sum, 1);
+    reader.get(&peaks.squares, 1);
+    reader.get(&peaks.count, 1);
+  }
   reader.get(&o.halves[0], 2);
   fit_bins(o);
 }
@@ -63,7 +89,7 @@ void read_observer(Reader& reader, TensorObserver& o) {
 
 size_t state_bytes(const CalibrationState& state) {
   return kHeaderBytes + state.golden_sample.size + state.observers.size * kObserverBytes +
-         state.mean_sums.size * sizeof(int64_t) + sizeof(uint32_t);
+         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
 }
 
 void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
@@ -81,9 +107,18 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
     out.put(o.samples, 2);
     out.put(o.min, 2);
     out.put(o.max, 2);
+    for (const PeakSums& peaks : o.peaks) {
+      out.put(&peaks.sum, 1);
+      out.put(&peaks.squares, 1);
+      out.put(&peaks.count, 1);
+    }
     out.put(&o.halves[0], 2);
   }
   out.put(state.mean_sums.data, state.mean_sums.size);
+  for (const InputValues& input : state.inputs) {
+    out.put(&input.count, 1);
+    out.put(input.values, kMostInputValues);
+  }
   const uint32_t crc = crc32(0, bytes.data, bytes.size - sizeof(uint32_t));
   out.put(&crc, 1);
 }
@@ -119,6 +154,12 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
     read_observer(reader, spare);
     if (!plausible(spare, header[1])) return damaged(kHeaderBytes + i * kObserverBytes);
   }
+  const uint8_t* const inputs =
+      observers + state.observers.size * kObserverBytes + state.mean_sums.size * sizeof(int64_t);
+  Reader input_reader(inputs);
+  for (size_t i = 0; i < state.inputs.size; ++i)
+    if (!plausible(read_input(input_reader)))
+      return damaged(static_cast<size_t>(inputs - bytes.data) + i * kInputBytes);
 
   // Nothing below can be refused.
   for (size_t i = 0; i < state.observers.size; ++i) {
@@ -132,6 +173,7 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
     sums.get(&other, 1);
     sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other));
   }
+  for (InputValues& input : state.inputs) merge(input, read_input(sums));
   if (header[1] > 0 && (state.sample_count == 0 || golden < state.golden)) {
     state.golden = golden;
     memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
@@ -146,6 +188,7 @@ void reset_state(CalibrationState& state) {
   state.sample_count = 0;
   for (TensorObserver& observer : state.observers) reset(observer);
   for (int64_t& sum : state.mean_sums) sum = 0;
+  for (InputValues& input : state.inputs) input = InputValues();
 }
 
 void add_mean(int64_t& sum, double mean) {

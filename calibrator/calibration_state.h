@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/digest.h"
+#include "calibrator/input_values.h"
 #include "calibrator/observer.h"
 #include "intaglio/calibrator.h"
 
@@ -21,6 +22,7 @@ struct CalibrationState {
   uint32_t sample_count = 0;
   Span<TensorObserver> observers;
   Span<int64_t> mean_sums;      // patch means of every layer with weights, in units of kMeanUnit
+  Span<InputValues> inputs;     // of each of the model's inputs; of image inputs none are kept
   Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
 };
 

@@ -157,6 +157,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
   state.model = model;
   state.options = options;
+  state.asked = options.method;
   if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();
@@ -189,6 +190,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   CalibrationState& seen = state.seen;
   seen.observers = arena.make<TensorObserver>(observers);
   seen.mean_sums = arena.make<int64_t>(means);
+  seen.inputs = arena.make<InputValues>(model.inputs().size);
   seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
   state.means = arena.make<double>(largest);
   state.spare = arena.make<TensorObserver>(1);
@@ -222,6 +224,7 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   return align_memory(sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) +
                       nodes * sizeof(size_t) + observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
                       largest * sizeof(double) + input_bytes(model) + outputs +
+                      model.inputs().size * sizeof(InputValues) +
                       model.outputs().size * sizeof(OutputTensor) +
                       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }

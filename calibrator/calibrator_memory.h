@@ -12,8 +12,9 @@
 namespace intaglio {
 
 struct CalibratorMemory {
-  Model model;                // FP32
-  CalibratorOptions options;  // its executor: that of `threads`
+  Model model;                             // FP32
+  CalibratorOptions options;               // its executor: that of `threads`
+  RangeMethod asked = RangeMethod::kAuto;  // by the caller; options.method is the one in use
   ThreadRegion threads;
   Session session;
   SessionMemory session_memory;

@@ -23,7 +23,7 @@ class Finish {
 
   // What recoveries have put into the calibrator's memory is taken out of it.
   Error restore() {
-    memory_.options.method = asked_;
+    memory_.options.method = memory_.asked;
     return equalizer_.restore();
   }
 
@@ -89,7 +89,6 @@ class Finish {
   }
 
   CalibratorMemory& memory_;
-  RangeMethod asked_ = memory_.options.method;
   Replay replay_;
   Arena arena_;
   NetworkErrorMeter meter_;
@@ -98,7 +97,7 @@ class Finish {
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{replay_, memory_.session, int8_.session(), kept_};
-  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, asked_, lasting_, {}};
+  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, lasting_, {}};
 };
 
 }  // namespace

@@ -12,6 +12,10 @@ class SampleObservation {
 
   Error run() {
     const Model& model = state_.model;
+    for (size_t i = 0; i < model.inputs().size; ++i) {
+      const Span<float> values = state_.session.input(static_cast<int32_t>(i)).as<float>();
+      if (!is_picture(static_cast<int32_t>(i), values)) add_values(state_.seen.inputs[i], values);
+    }
     for (int32_t n = -1; n < model.node_count(); ++n) {
       if (n >= 0) state_.session.run_nodes(n, n + 1);
       ITG_TRY(look_behind(n));
@@ -24,6 +28,18 @@ class SampleObservation {
   }
 
  private:
+  // An array for an image input may hold other values than pixels.
+  bool is_picture(int32_t input, Span<const float> values) const {
+    for (int32_t i = 0; i < state_.model.image_count(); ++i) {
+      const ImageInput image = state_.model.image(i);
+      if (image.input != input) continue;
+      const Extremes seen = extremes_of(values);
+      const Range pixels = range_of_pixels(image);
+      return static_cast<double>(seen.min) >= pixels.lo && static_cast<double>(seen.max) <= pixels.hi;
+    }
+    return false;
+  }
+
   // What node `n` has written, or the model's inputs, and what the node behind it will read: side by side.
   Error look_behind(int32_t n) {
     const Model& model = state_.model;

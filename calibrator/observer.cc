@@ -2,10 +2,13 @@
 
 #include <initializer_list>
 
+#include "runtime/real_functions.h"
+
 namespace intaglio {
 namespace {
 
 constexpr int32_t kHalf = kBins / 2;
+constexpr double kPerOctave = 0x1p20;
 
 double power_of_two(int32_t exponent) {
   const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52;
@@ -59,6 +62,27 @@ size_t stride_of(size_t elements) {
 
 }  // namespace
 
+void PeakSums::add(float peak) {
+  if (!(peak > 0.0f)) return;
+  const double log = log2_real(static_cast<double>(peak));
+  sum += static_cast<int64_t>(round_even(log * kPerOctave));
+  squares += static_cast<int64_t>(round_even(log * log * kPerOctave));
+  ++count;
+}
+
+void PeakSums::add(const PeakSums& other) {
+  sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other.sum));
+  squares = static_cast<int64_t>(static_cast<uint64_t>(squares) + static_cast<uint64_t>(other.squares));
+  count += other.count;
+}
+
+double PeakSums::variance() const {
+  if (count < 2) return 0.0;
+  const double total = static_cast<double>(sum) / kPerOctave,
+               variance = (static_cast<double>(squares) / kPerOctave - total * total / count) / (count - 1);
+  return variance > 0.0 ? variance : 0.0;
+}
+
 double TensorObserver::bin_width() const { return power_of_two(exponent); }
 
 double TensorObserver::bin_start(int32_t bin) const {
@@ -95,6 +119,8 @@ void observe(TensorObserver& o, Span<const float> values, const Extremes& extrem
   o.min[half] = extremes.min < o.min[half] ? extremes.min : o.min[half];
   o.max[half] = extremes.max > o.max[half] ? extremes.max : o.max[half];
   ++o.samples[half];
+  o.peaks[0].add(-extremes.min);
+  o.peaks[1].add(extremes.max);
 
   constexpr size_t kBlock = 64;
   float block[kBlock];
@@ -153,6 +179,7 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     o.min[half] = other.min[half] < o.min[half] ? other.min[half] : o.min[half];
     o.max[half] = other.max[half] > o.max[half] ? other.max[half] : o.max[half];
     o.samples[half] += other.samples[half];
+    o.peaks[half].add(other.peaks[half]);
   }
 }
 

@@ -17,12 +17,23 @@ struct Histogram {
 // The smallest width exponent: values below 2^-60 fall into the bins around zero.
 inline constexpr int32_t kMinExponent = -60;
 
+// Logarithms of the samples' largest magnitudes of one sign, as order-free sums.
+struct PeakSums {
+  int64_t sum = 0, squares = 0;  // of log2, in units of 2^-20
+  uint32_t count = 0;            // samples with such a value
+
+  void add(float peak);  // 0 adds nothing
+  void add(const PeakSums& other);
+  double variance() const;  // of one sample's log2; 0 with less than two
+};
+
 struct TensorObserver {
   int32_t exponent = kMinExponent;  // of the bin width, of both histograms
   uint32_t two_sided = 0;           // 0 or 1
   float min[2] = {};  // over all elements, zero included; by half: samples with an even, an odd digest
   float max[2] = {};
   uint32_t samples[2] = {};
+  PeakSums peaks[2];  // below zero and above
   Histogram halves[2];
 
   double bin_width() const;

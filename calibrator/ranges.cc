@@ -119,6 +119,37 @@ double quantization_error(const TensorObserver& o, const Histogram& histogram, c
   return error;
 }
 
+namespace {
+
+// With zero, and no further than the bounds.
+Range within(const Range& range, const Bounds& bounds) {
+  const double lo = range.lo < bounds.lo ? bounds.lo : range.lo;
+  const double hi = range.hi > bounds.hi ? bounds.hi : range.hi;
+  return {lo < 0.0 ? lo : 0.0, hi > 0.0 ? hi : 0.0};
+}
+
+// The expected largest of `n` normal deviates, for powers of two exactly.
+double largest_of(uint32_t n) {
+  constexpr double kLargest[] = {0.0, 0.56419, 1.02938, 1.42360, 1.76599, 2.06967, 2.34373, 2.59460, 2.82683};
+  constexpr uint32_t kLast = sizeof kLargest / sizeof kLargest[0] - 1;
+  uint32_t octave = 0;
+  while (octave < kLast && uint32_t{2} << octave <= n) ++octave;
+  if (octave == kLast) return kLargest[kLast];
+  const double past = static_cast<double>(n) / (uint32_t{1} << octave) - 1.0;
+  return kLargest[octave] + past * (kLargest[octave + 1] - kLargest[octave]);
+}
+
+// See vector_range().
+double room_by_peaks(const PeakSums& peaks) {
+  constexpr double kSpread = 0.6, kWeight = 4.0, kLn2 = 0.69314718055994531;
+  if (peaks.count == 0) return 1.0;
+  const double others = peaks.count - 1.0;
+  const double variance = (kWeight * kSpread * kSpread + others * peaks.variance()) / (kWeight + others);
+  return exp_real(kLn2 * sqrt_real(variance) * (largest_of(256) - largest_of(peaks.count)));
+}
+
+}  // namespace
+
 double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form) {
   return best_room(observer, Scorer(observer, form, bounds.non_negative()));
 }
@@ -151,9 +182,17 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
       range = scaled(seen, room > 0.0 ? room : best_room(observer, scorer));
       break;
   }
-  range.lo = range.lo < bounds.lo ? bounds.lo : range.lo;
-  range.hi = range.hi > bounds.hi ? bounds.hi : range.hi;
-  return {range.lo < 0.0 ? range.lo : 0.0, range.hi > 0.0 ? range.hi : 0.0};
+  return within(range, bounds);
+}
+
+Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
+  const Range seen = seen_range(observer);
+  Range range{seen.lo * room_by_peaks(observer.peaks[0]), seen.hi * room_by_peaks(observer.peaks[1])};
+  if (observer.two_sided != 0) {
+    if (range.hi < -0.5 * range.lo) range.hi = -0.5 * range.lo;
+    if (-range.lo < 0.5 * range.hi) range.lo = -0.5 * range.hi;
+  }
+  return within(range, bounds);
 }
 
 }  // namespace intaglio

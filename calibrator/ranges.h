@@ -25,6 +25,17 @@ double room_of(const TensorObserver& observer, const Bounds& bounds, const Quant
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
                    double percentile, double room = 0.0);
 
+// The range for RangeMethod::kAuto of a vector of the network's head, which has as few values in a sample as
+// it has channels: the largest are still to come. What is clipped here is an error of the answer, while
+// rounding adds the least part of it. Each end is the largest that 256 samples are expected to show, by the
+// spread s of the logarithms of what each sample showed:
+//
+//   end(256) = end(n) * 2^(s (z(256) - z(n)))   z(n): expected largest of n normal deviates
+//   s^2 = (4 * 0.6^2 + (n - 1) * measured) / (n + 3), so that it is known with one sample, too
+//
+// Of both signs, the shorter end is at least half the longer.
+Range vector_range(const TensorObserver& observer, const Bounds& bounds);
+
 // Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
 double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
                           const QuantParams& params);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "calibrator/range_models.h"
 #include "calibrator/ranges.h"
 #include "calibrator/signs.h"
 #include "runtime/op.h"
@@ -22,11 +23,13 @@ class SlotParams {
         model_(memory.model),
         map_(map),
         writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
+        in_head_(arena.make<bool>(static_cast<size_t>(model_.tensor_count()))),
         non_negative_(non_negative_tensors(model_, arena)) {
     for (int32_t& writer : writers_) writer = -1;
     for (int32_t n = 0; n < model_.node_count(); ++n)
       for (const int32_t output : model_.node(n).outputs)
         if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
+    if (!in_head_.empty()) find_head();
   }
 
   Error choose() {
@@ -114,6 +117,22 @@ class SlotParams {
     return write(first, params_of(all, map_.slots.own(first), all.lo >= 0.0));
   }
 
+  // ---- the head: vectors behind which there is nothing but vectors
+
+  void find_head() {
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) {
+      const Shape shape = model_.tensor(t).shape;
+      in_head_[static_cast<size_t>(t)] = shape.rank > 0 && shape.elements() == shape.back(0);
+    }
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
+      const NodeInfo node = model_.node(n);
+      bool all = true;
+      for (const int32_t output : node.outputs) all = all && in_head_[static_cast<size_t>(output)];
+      for (const int32_t input : node.inputs)
+        if (input >= 0 && !all) in_head_[static_cast<size_t>(input)] = false;
+    }
+  }
+
   // ---- one root
 
   // Tengine's zero points are 0 throughout.
@@ -128,7 +147,7 @@ class SlotParams {
     const TensorInfo info = model_.tensor(tensor);
     if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
     if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
-    const Range range = observed_range(observer_of(tensor), bounds_of(tensor), form);
+    const Range range = range_of(tensor, form);
     return params_of(range, form, non_negative && range.lo >= 0.0);
   }
 
@@ -178,6 +197,32 @@ class SlotParams {
     pool_share_ = samples > kPooled ? kPooled / samples : 1.0;
   }
 
+  Range range_of(int32_t tensor, const QuantConfig& form) const {
+    const TensorObserver& seen = observer_of(tensor);
+    const Bounds bounds = bounds_of(tensor);
+    const Range all = seen_range(seen);
+    const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
+    const bool is_picture = bounds.filled && all.lo >= bounds.lo && all.hi <= bounds.hi;
+    Range range;
+    if (memory_.asked == RangeMethod::kAuto && !is_picture) {
+      if (is_input && range_of_input(tensor, form, all, range)) return range;
+      if (!is_input && half_ == kBothHalves && in_head_[static_cast<size_t>(tensor)])
+        return vector_range(seen, bounds);
+    }
+    return observed_range(seen, bounds, form);
+  }
+
+  // Of an input that comes from codes.
+  bool range_of_input(int32_t tensor, const QuantConfig& form, const Range& seen, Range& range) const {
+    if (form.bits != 8 || form.has(policy::kSymmetric) || form.has(policy::kPowerOfTwo)) return false;
+    for (size_t i = 0; i < model_.inputs().size; ++i) {
+      if (model_.inputs()[i] != tensor) continue;
+      const double step = code_step(memory_.seen.inputs[i]);
+      return step > 0.0 && range_of_codes(step, seen, range);
+    }
+    return false;
+  }
+
   double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
     if (form.observer != RangeMethod::kAuto) return 0.0;
     const double own = log_real(room_of(seen, bounds, form));
@@ -225,13 +270,8 @@ class SlotParams {
     for (int32_t i = 0; i < model_.image_count(); ++i) {
       const ImageInput image = model_.image(i);
       if (model_.inputs()[static_cast<size_t>(image.input)] != tensor) continue;
-      bounds = {0.0, 0.0, true};
-      for (int32_t c = 0; c < image.channels; ++c)
-        for (const float pixel : {0.0f, 255.0f}) {
-          const auto x = static_cast<double>((pixel - image.mean[c]) * image.norm[c]);
-          bounds.lo = x < bounds.lo ? x : bounds.lo;
-          bounds.hi = x > bounds.hi ? x : bounds.hi;
-        }
+      const Range pixels = range_of_pixels(image);
+      bounds = {pixels.lo, pixels.hi, true};
     }
   }
 
@@ -241,6 +281,7 @@ class SlotParams {
   const Model& model_;
   SlotMap& map_;
   Span<int32_t> writers_;  // node of each tensor, or -1
+  Span<bool> in_head_;     // of each tensor
   Span<const bool> non_negative_;
 };
 

@@ -139,3 +139,39 @@ TEST_CASE("MSE is scored on the grid that will be: never worse than min-max, for
       if (bits == 4) CHECK(error_of(*o, range, config) < 0.5 * error_of(*o, seen_range(*o), config));
     }
 }
+
+TEST_CASE(
+    "a head's vector: the largest that 256 samples are expected to show, the shorter end half the longer") {
+  const Bounds free{-kInfinity, kInfinity};
+  const auto of_peaks = [](const Values& peaks) {
+    auto observer = std::make_unique<TensorObserver>();
+    Histogram scratch;
+    for (const float peak : peaks) {
+      const float pair[] = {-0.1f * peak, peak};
+      const Span<const float> sample{pair, 2};
+      observe(*observer, sample, extremes_of(sample), 0, scratch);
+    }
+    return observer;
+  };
+  // One sample: a spread of 0.6 octaves.
+  Range range = vector_range(*of_peaks({8.0f}), free);
+  CHECK(range.hi == doctest::Approx(8.0 * std::exp2(0.6 * 2.82683)));
+  CHECK(range.lo == -0.5 * range.hi);
+  // Four samples: the measured spread counts for three parts of seven.
+  const double logs[] = {0.0, 1.0, 2.0, 3.0}, mean = 1.5;
+  double variance = 0.0;
+  for (const double log : logs) variance += (log - mean) * (log - mean) / 3.0;
+  const auto four = of_peaks({1.0f, 2.0f, 4.0f, 8.0f});
+  CHECK(four->peaks[1].variance() == doctest::Approx(variance));
+  const double spread = std::sqrt((4.0 * 0.36 + 3.0 * variance) / 7.0);
+  range = vector_range(*four, free);
+  CHECK(range.hi == doctest::Approx(8.0 * std::exp2(spread * (2.82683 - 1.02938))));
+  range = vector_range(*four, {-1.0, 9.0});
+  CHECK(range.lo == -1.0);
+  CHECK(range.hi == 9.0);
+  // Many that agree: what was seen.
+  range = vector_range(*of_peaks(Values(300, 8.0f)), free);
+  CHECK(range.hi == 8.0);
+  range = vector_range(*of_peaks({0.0f, 0.0f}), free);
+  CHECK(range.hi == 0.0);
+}

@@ -199,7 +199,7 @@ Error Equalizer::run(RecoveryContext& context) {
     NetworkError error;
     choose_exponents(with_room);
     ITG_TRY(scale(context));
-    if (context.asked == RangeMethod::kAuto && can_judge(*memory_)) {
+    if (memory_->asked == RangeMethod::kAuto && can_judge(*memory_)) {
       FoundMethod found;
       ITG_TRY(find_method(context, found));
       error = found.best == RangeMethod::kAuto ? found.of_auto : found.of_best;

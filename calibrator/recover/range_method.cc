@@ -79,7 +79,7 @@ Error build_with_ranges(RecoveryContext& context) {
 }
 
 Error choose_method(RecoveryContext& context) {
-  if (context.asked != RangeMethod::kAuto) return kNoError;
+  if (context.memory.asked != RangeMethod::kAuto) return kNoError;
   RecoveryRecord record{recovery::kRangeMethod,         -1, -1, context.error.ratio(), context.error.ratio(),
                         RecoveryVerdict::kTooFewSamples};
   if (!can_judge(context.memory)) {

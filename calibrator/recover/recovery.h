@@ -17,7 +17,6 @@ struct RecoveryContext {
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
-  RangeMethod asked;     // by the caller; the options hold the one in use
   const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
   NetworkError error;    // of the int8 model as it is now, over all samples
 
