@@ -68,6 +68,11 @@ inline Span<const uint8_t> from_c(itg_bytes bytes) { return {bytes.data, bytes.s
 inline OpList from_c(itg_op_list list) {
   return {reinterpret_cast<const OpDef* const*>(list.ops), list.count};
 }
+// Executors are handed through as they are, to regions' bodies, too.
+static_assert(sizeof(itg_executor) == sizeof(Executor) &&
+              offsetof(itg_executor, width) == offsetof(Executor, width) &&
+              offsetof(itg_executor, parallel_for) == offsetof(Executor, parallel_for) &&
+              offsetof(itg_executor, region) == offsetof(Executor, region));
 inline Executor from_c(const itg_executor& executor) {
   Executor result;
   result.context = executor.context;

@@ -1,4 +1,5 @@
 #include "c_api/c_handles.h"
+#include "intaglio/planned_model.h"
 
 using namespace intaglio;
 
@@ -6,7 +7,7 @@ namespace {
 
 void observe(void* context, int32_t node, int32_t tensor, const TensorView& view) {
   const itg_observer& observer = static_cast<const CSession*>(context)->observer;
-  itg_tensor seen = to_c(view.info, view.data);
+  itg_tensor seen = intaglio::to_c(view.info, view.data);
   seen.struct_size = sizeof seen;
   observer.on_tensor(observer.context, node, tensor, &seen);
 }
@@ -23,7 +24,38 @@ SessionOptions from_c(const itg_session_options& options) {
   return result;
 }
 
-itg_tensor view(const TensorView& tensor) { return to_c(tensor.info, tensor.data); }
+itg_session_needs to_c(const SessionNeeds& needs) {
+  return {needs.persistent_bytes, needs.activation_bytes, needs.scratch_bytes,
+          needs.total(),          needs.packed_bytes,     needs.in_place_bytes};
+}
+
+SessionMemory from_c(const itg_session_memory& memory) {
+  return {intaglio::from_c(memory.persistent), intaglio::from_c(memory.activations),
+          intaglio::from_c(memory.scratch)};
+}
+
+// An empty session, and its options: those of C, with an observer that speaks C.
+SessionOptions put_session(itg_session* session, const itg_session_options* options) {
+  put_object(session, CSession());
+  CSession& made = object_in<CSession>(session);
+  const itg_session_options chosen = take(options, itg_session_options_init);
+  SessionOptions result = from_c(chosen);
+  made.observer = chosen.observer;
+  result.observer = {chosen.observer.on_tensor != nullptr ? observe : nullptr, &made,
+                     chosen.observer.on_packed != nullptr ? report_packed : nullptr};
+  return result;
+}
+
+itg_error keep(itg_session* session, const Result<Session>& made) {
+  object_in<CSession>(session).session = *made;
+  return intaglio::to_c(made.error());
+}
+
+const PlannedModel& planned_in(const itg_planned_model* handle) {
+  return *reinterpret_cast<const PlannedModel*>(handle);
+}
+
+itg_tensor view(const TensorView& tensor) { return intaglio::to_c(tensor.info, tensor.data); }
 
 }  // namespace
 
@@ -39,9 +71,8 @@ itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg
                               bool for_this_cpu, itg_session_needs* needs) {
   const Result<SessionNeeds> found = Session::measure(
       model_in(model), intaglio::from_c(ops), from_c(take(options, itg_session_options_init)), for_this_cpu);
-  *needs = {found->persistent_bytes,    found->activation_bytes, found->scratch_bytes,
-            found ? found->total() : 0, found->packed_bytes,     found->in_place_bytes};
-  return to_c(found.error());
+  *needs = found ? to_c(*found) : itg_session_needs{};
+  return intaglio::to_c(found.error());
 }
 
 itg_session_memory itg_session_split(itg_span block, const itg_session_needs* needs) {
@@ -53,19 +84,23 @@ itg_session_memory itg_session_split(itg_span block, const itg_session_needs* ne
 
 itg_error itg_session_create(itg_session* session, const itg_model* model, itg_op_list ops,
                              const itg_session_memory* memory, const itg_session_options* options) {
-  put_object(session, CSession());
-  CSession& made = object_in<CSession>(session);
-  const itg_session_options chosen = take(options, itg_session_options_init);
-  SessionOptions session_options = from_c(chosen);
-  made.observer = chosen.observer;
-  session_options.observer = {chosen.observer.on_tensor != nullptr ? observe : nullptr, &made,
-                              chosen.observer.on_packed != nullptr ? report_packed : nullptr};
-  const SessionMemory spans = {intaglio::from_c(memory->persistent), intaglio::from_c(memory->activations),
-                               intaglio::from_c(memory->scratch)};
-  const Result<Session> created =
-      Session::create(model_in(model), intaglio::from_c(ops), spans, session_options);
-  made.session = *created;
-  return to_c(created.error());
+  const SessionOptions chosen = put_session(session, options);
+  return keep(session, Session::create(model_in(model), intaglio::from_c(ops), from_c(*memory), chosen));
+}
+
+void itg_planned_model_needs(const itg_planned_model* planned, itg_session_needs* needs) {
+  *needs = to_c(planned_in(planned).needs);
+}
+itg_error itg_planned_model_check(const itg_planned_model* planned) {
+  return intaglio::to_c(planned_in(planned).check());
+}
+itg_error itg_session_start(itg_session* session, const itg_planned_model* planned,
+                            const itg_session_memory* memory, const itg_session_options* options) {
+  const SessionOptions chosen = put_session(session, options);
+  return keep(session, Session::start(planned_in(planned), from_c(*memory), chosen));
+}
+void itg_session_model(const itg_session* session, itg_model* model) {
+  put_object(model, session_in(session).model());
 }
 
 void itg_session_input(const itg_session* session, int32_t i, itg_tensor* tensor) {
@@ -89,7 +124,7 @@ void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last) {
   object_in<CSession>(session).session.run_nodes(first, last);
 }
 itg_error itg_session_prepare_node(itg_session* session, int32_t i) {
-  return to_c(object_in<CSession>(session).session.prepare_node(i));
+  return intaglio::to_c(object_in<CSession>(session).session.prepare_node(i));
 }
 void itg_session_reset(itg_session* session) { object_in<CSession>(session).session.reset(); }
 const char* itg_session_kernel_name(const itg_session* session, int32_t node) {

@@ -13,6 +13,7 @@ namespace {
 
 struct ExportArguments {
   std::string model, folder, target = "scalar", prefix = "itg";
+  bool planned = false;
 };
 
 constexpr const char* kFooter =
@@ -21,8 +22,15 @@ constexpr const char* kFooter =
     "is linked), the exact memory of a session on the target, helpers from reals to codes and back, a "
     "self-test whose\n"
     "output was computed here, a sample main and a CMakeLists.txt.\n\n"
+    "Without --planned the model is a file inside the program: the device checks every byte when it starts, "
+    "and another model\n"
+    "of the same operators may take its place (model store, calibration on the device). With --planned all "
+    "of that is checked\n"
+    "here: the session is a table of constants, and neither the loader nor any operator's checks are linked, "
+    "about half of\n"
+    "the code. It runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
-    "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --prefix net";
+    "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --prefix net --planned";
 
 bool is_identifier(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
@@ -68,8 +76,15 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   const Model& model = file->model();
   SessionOptions options;
   options.isa = target->isa;
-  const auto needs = Session::measure(model, all_ops(), options, false);
+  auto needs = Session::measure(model, all_ops(), options, false);
   if (!needs) return file->failure(needs.error());
+  ModelPlan plan;
+  if (arguments.planned) {
+    auto made = plan_model(model, target->plan_target());
+    if (!made) return file->failure(made.error());
+    plan = std::move(*made);
+    *needs = plan.needs;
+  }
   const auto golden = golden_crc(*file);
   if (!golden) return golden.failure();
 
@@ -82,6 +97,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.model = &model;
   exported.target = *target;
   exported.needs = *needs;
+  if (arguments.planned) exported.plan = &plan;
   exported.prefix = arguments.prefix;
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
@@ -91,9 +107,12 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
         write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
     if (!written) return written.failure();
   }
-  print("%s: %s for %s\n", safe(arguments.folder).c_str(), safe(exported.source).c_str(),
-        target->name.c_str());
-  print("  flash   model %s bytes\n", grouped(model.bytes().size).c_str());
+  print("%s: %s for %s%s\n", safe(arguments.folder).c_str(), safe(exported.source).c_str(),
+        target->name.c_str(), arguments.planned ? ", planned" : "");
+  print("  flash   model %s bytes", grouped(model.bytes().size).c_str());
+  if (arguments.planned)
+    print(", plan %s", grouped(plan.nodes.size() * sizeof(PlannedNode) + plan.kept.size()).c_str());
+  print("\n");
   print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n", grouped(needs->total()).c_str(),
         grouped(needs->persistent_bytes).c_str(), grouped(needs->activation_bytes).c_str(),
         grouped(needs->scratch_bytes).c_str());
@@ -111,6 +130,8 @@ Command add_export_c_command(CLI::App& parent) {
   app->add_option("--target", arguments->target, "where it will run: " + target_names())
       ->type_name("NAME")
       ->capture_default_str();
+  app->add_flag("--planned", arguments->planned,
+                "plan the session here: smaller, for a model that stays as it is built in");
   app->add_option("--prefix", arguments->prefix, "of every name, so that several models fit one program")
       ->type_name("NAME")
       ->capture_default_str();

@@ -1,58 +1,13 @@
 #include "cli/export_c_files.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdarg>
-#include <cstdio>
-#include <set>
 
+#include "cli/export_c_plan.h"
+#include "cli/export_c_text.h"
 #include "cli/output.h"
-#include "runtime/op_search.h"
 
-namespace intaglio {
-
-#define ITG_OP(name, kind) extern const OpDef k##name;
-#include "runtime/op_list.inc"
-#undef ITG_OP
-
-namespace cli {
+namespace intaglio::cli {
 namespace {
-
-struct OpSymbol {
-  const OpDef* op;
-  const char* name;
-};
-const OpSymbol kOpSymbols[] = {
-#define ITG_OP(name, kind) {&k##name, "k" #name},
-#include "runtime/op_list.inc"
-#undef ITG_OP
-};
-
-// A text that is filled with printf's formats.
-class Text {
- public:
-  Text& add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
-    va_list list, again;
-    va_start(list, format);
-    va_copy(again, list);
-    const int length = std::vsnprintf(nullptr, 0, format, list);
-    std::string line(static_cast<size_t>(length) + 1, '\0');
-    std::vsnprintf(line.data(), line.size(), format, again);
-    va_end(again);
-    va_end(list);
-    text_.append(line, 0, static_cast<size_t>(length));
-    return *this;
-  }
-  const std::string& str() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-std::string upper(std::string name) {
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return name;
-}
 
 // A name from the model inside a comment: nothing that ends it.
 std::string comment(const char* name) {
@@ -60,16 +15,6 @@ std::string comment(const char* name) {
   for (char& c : text)
     if (c == '*' || c == '/' || c == '\\' || c == '?') c = '_';
   return text;
-}
-
-// The operators that the model's nodes need, each once, in the order of op_list.inc.
-std::vector<const char*> op_symbols(const Model& model) {
-  std::set<const OpDef*> used;
-  for (int32_t n = 0; n < model.node_count(); ++n) used.insert(find_op(all_ops(), model, model.node(n)));
-  std::vector<const char*> names;
-  for (const OpSymbol& symbol : kOpSymbols)
-    if (used.count(symbol.op) != 0) names.push_back(symbol.name);
-  return names;
 }
 
 const char* c_type(DType dtype) {
@@ -134,11 +79,11 @@ std::string header(const ExportedModel& e) {
       "#define %s_MEMORY_BYTES %zu\n#define %s_PERSISTENT_BYTES %zu\n#define %s_ACTIVATION_BYTES %zu\n"
       "#define %s_SCRATCH_BYTES %zu\n\n",
       m, e.needs.total(), m, e.needs.persistent_bytes, m, e.needs.activation_bytes, m, e.needs.scratch_bytes);
-  h.add("/* The operators that the model needs: no other is linked. */\nitg_op_list %s_model_ops(void);\n\n",
-        p);
+  h.add("%s", (e.plan != nullptr ? planned_declarations(e) : checked_declarations(e)).c_str());
   h.add(
-      "/* Opens the model and makes a session in `memory`, %s_MEMORY_BYTES at a multiple of "
-      "ITG_MEMORY_ALIGNMENT. */\n"
+      "/* Makes a session in `memory`, %s_MEMORY_BYTES at a multiple of ITG_MEMORY_ALIGNMENT, and a handle "
+      "on its "
+      "model. */\n"
       "itg_error %s_start(itg_model* model, itg_session* session, void* memory);\n\n",
       m, p);
   h.add(
@@ -176,68 +121,23 @@ std::string data(const ExportedModel& e) {
       "\"%s_model.h\"\n\n"
       "alignas(ITG_MODEL_ALIGNMENT) const uint8_t %s_model_data[%s_MODEL_BYTES] = {",
       e.prefix.c_str(), e.prefix.c_str(), upper(e.prefix).c_str());
-  std::string numbers;
-  const Span<const uint8_t> bytes = e.model->bytes();
-  for (size_t i = 0; i < bytes.size; ++i) {
-    if (i % 24 == 0) numbers += "\n    ";
-    numbers += std::to_string(bytes[i]) + ",";
-  }
-  return c.str() + numbers + "\n};\n";
+  return c.add(e.model->bytes()).add("\n};\n").str();
 }
 
 std::string program_parts(const ExportedModel& e) {
   const char* const p = e.prefix.c_str();
-  const std::string macros = upper(e.prefix);
-  const char* const m = macros.c_str();
   Text c;
+  c.add("%s", (e.plan != nullptr ? planned_program(e) : checked_program(e)).c_str());
   c.add(
-      "// Written by intaglio export-c: what the model needs of the library, and its self-test.\n"
-      "#include \"%s_model.h\"\n\nnamespace intaglio {\nstruct OpDef;\n",
-      p);
-  const std::vector<const char*> symbols = op_symbols(*e.model);
-  for (const char* const symbol : symbols) c.add("extern const OpDef %s;\n", symbol);
-  c.add("}  // namespace intaglio\n\nnamespace {\n\nconst void* const kOps[] = {\n");
-  for (const char* const symbol : symbols) c.add("    &intaglio::%s,\n", symbol);
-  c.add(
-      "};\n\n// The kernels that the sizes in the header are for.\nitg_session_options target_options() {\n"
-      "  itg_session_options options;\n  itg_session_options_init(&options, sizeof options);\n"
-      "  options.isa = 0x%xu;\n  return options;\n}\n\n",
-      static_cast<unsigned>(e.target.isa));
-  c.add(
-      "uint32_t crc32(uint32_t crc, const uint8_t* bytes, size_t size) {\n"
+      "namespace {\n\nuint32_t crc32(uint32_t crc, const uint8_t* bytes, size_t size) {\n"
       "  crc = ~crc;\n  for (size_t i = 0; i < size; ++i) {\n    crc ^= bytes[i];\n"
       "    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1u)));\n  }\n"
       "  return ~crc;\n}\n\n}  // namespace\n\n");
   c.add(
-      "itg_op_list %s_model_ops(void) {\n"
-      "  return {reinterpret_cast<const itg_op* const*>(kOps), sizeof kOps / sizeof kOps[0]};\n}\n\n",
-      p);
-  c.add(
-      "itg_error %s_start(itg_model* model, itg_session* session, void* memory) {\n"
-      "  itg_error error = itg_model_open(model, %s_model_data, %s_MODEL_BYTES, nullptr);\n"
-      "  if (error.status != ITG_kOk) return error;\n"
-      "  const itg_session_needs needs = {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, "
-      "%s_MEMORY_BYTES, 0, 0};\n"
-      "  const itg_session_memory parts = itg_session_split({static_cast<uint8_t*>(memory), "
-      "%s_MEMORY_BYTES}, &needs);\n"
-      "  const itg_session_options options = target_options();\n"
-      "  return itg_session_create(session, model, %s_model_ops(), &parts, &options);\n}\n\n",
-      p, p, m, m, m, m, m, m, p);
-  c.add(
       "itg_error %s_self_test(void* memory) {\n  itg_model model;\n  itg_session session;\n"
       "  itg_error error = %s_start(&model, &session, memory);\n  if (error.status != ITG_kOk) return "
-      "error;\n",
+      "error;\n  error = check(model);\n  if (error.status != ITG_kOk) return error;\n",
       p, p);
-  c.add(
-      "  // The sizes in the header are this machine's own.\n  itg_session_needs needs;\n"
-      "  const itg_session_options options = target_options();\n"
-      "  error = itg_session_measure(&model, %s_model_ops(), &options, true, &needs);\n"
-      "  if (error.status != ITG_kOk) return error;\n"
-      "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES "
-      "||\n"
-      "      needs.scratch_bytes != %s_SCRATCH_BYTES || needs.total_bytes != %s_MEMORY_BYTES)\n"
-      "    return {ITG_kOutOfMemory, -1, -1, 0, %s_MEMORY_BYTES, static_cast<int64_t>(needs.total_bytes)};\n",
-      p, m, m, m, m, m);
   c.add(
       "  uint32_t state = 1;\n  itg_tensor tensor;\n"
       "  for (int32_t i = 0; i < itg_model_input_count(&model); ++i) {\n"
@@ -337,5 +237,4 @@ std::vector<TextFile> exported_files(const ExportedModel& e) {
           {"CMakeLists.txt", cmake_lists(e)}};
 }
 
-}  // namespace cli
-}  // namespace intaglio
+}  // namespace intaglio::cli

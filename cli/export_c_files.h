@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/plan_model.h"
 #include "cli/target.h"
 #include "intaglio/session.h"
 
@@ -13,10 +13,11 @@ namespace intaglio::cli {
 struct ExportedModel {
   const Model* model = nullptr;
   Target target;
-  SessionNeeds needs;   // of a session there
-  std::string prefix;   // of every name: a C identifier
-  std::string source;   // the model file's name, for the comments
-  uint32_t golden = 0;  // CRC-32 of the outputs' bytes for the inputs of the self-test
+  SessionNeeds needs;               // of a session there
+  const ModelPlan* plan = nullptr;  // where the session is planned here
+  std::string prefix;               // of every name: a C identifier
+  std::string source;               // the model file's name, for the comments
+  uint32_t golden = 0;              // CRC-32 of the outputs' bytes for the inputs of the self-test
 };
 
 struct TextFile {

@@ -31,6 +31,10 @@ Outcome<SessionReport> measure_session(const InspectArguments& arguments, const 
     const auto found = find_target(arguments.target);
     if (!found) return found.failure();
     options.isa = found->isa;
+    if (arguments.threads == 1) {
+      const auto planned = measure_planned(model, found->plan_target());
+      if (planned) report.planned_bytes = planned->total();
+    }
   }
   const auto needs = Session::measure(model, all_ops(), options, arguments.target.empty());
   if (needs) {

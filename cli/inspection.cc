@@ -99,7 +99,8 @@ Json json_of_session(const SessionReport& session) {
           {"scratch_bytes", session.needs.scratch_bytes},
           {"packed_bytes", session.needs.packed_bytes},
           {"in_place_bytes", session.needs.in_place_bytes},
-          {"total_bytes", session.needs.total()}};
+          {"total_bytes", session.needs.total()},
+          {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)}};
 }
 
 Json json_of_calibration(const CalibrationInfo& info) {
@@ -332,6 +333,9 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
           grouped(session.needs.total()).c_str(), session.target.c_str(), session.threads,
           session.threads == 1 ? "thread" : "threads", grouped(session.needs.persistent_bytes).c_str(),
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
+    if (session.planned_bytes > 0)
+      print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
+            grouped(session.planned_bytes).c_str());
     print_packing(model, session);
   }
   if (arguments.ops) print("\n"), print_ops(model);

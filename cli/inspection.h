@@ -16,7 +16,8 @@ struct SessionReport {
   std::string target;
   int32_t threads = 1;
   SessionNeeds needs;
-  std::string problem;  // why there is no session; empty where there is one
+  size_t planned_bytes = 0;  // of one that export-c --planned made for the target; 0: no target was named
+  std::string problem;       // why there is no session; empty where there is one
 };
 
 Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/outcome.h"
-#include "intaglio/isa.h"
+#include "calibrator/host/plan_model.h"
 
 namespace intaglio::cli {
 
@@ -13,6 +12,8 @@ struct Target {
   std::string name;
   IsaMask isa = isa::kScalar;  // the kernels that a build for it has
   bool cortex_m = false;
+
+  PlanTarget plan_target() const { return {isa, cortex_m}; }
 };
 
 std::vector<Target> targets();

@@ -130,4 +130,11 @@ inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #endif
     ;
 
+// What this build's lists hold, by which kernels are numbered.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+inline constexpr IsaMask kListedIsa = kCompiledIsa;
+#else
+inline constexpr IsaMask kListedIsa = isa::kAll;
+#endif
+
 }  // namespace intaglio

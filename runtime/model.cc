@@ -72,8 +72,8 @@ Error check_checksum(Span<const uint8_t> bytes) {
   return kNoError;
 }
 
-NodeOptions options_of(const schema::Node& node) {
-  NodeOptions options;
+// Fills options that have their defaults.
+void read_options(const schema::Node& node, NodeOptions& options) {
   options.groups = node.groups();
   options.axes = span_of(node.axes());
   options.axis = node.axis();
@@ -107,7 +107,6 @@ NodeOptions options_of(const schema::Node& node) {
     options.intermediate_scale = intermediate->scale();
     options.intermediate_zero_point = intermediate->zero_point();
   }
-  return options;
 }
 
 }  // namespace
@@ -116,10 +115,15 @@ Result<Model> Model::open(Span<const uint8_t> bytes, const OpenOptions& options)
   ITG_TRY(check_container(bytes));
   ITG_TRY(check_tables(bytes));
   if (!options.skip_checksum) ITG_TRY(check_checksum(bytes));
+  const Model model = without_checks(bytes);
+  ITG_TRY(check_model(root_of(model.root_), model));
+  return model;
+}
+
+Model Model::without_checks(Span<const uint8_t> bytes) {
   Model model;
   model.bytes_ = bytes;
   model.root_ = schema::GetModel(bytes.data);
-  ITG_TRY(check_model(root_of(model.root_), model));
   return model;
 }
 
@@ -149,7 +153,7 @@ NodeInfo Model::node(int32_t index) const {
   info.op = static_cast<Op>(node.op());
   info.inputs = span_of(node.inputs());
   info.outputs = span_of(node.outputs());
-  info.options = options_of(node);
+  read_options(node, info.options);
   return info;
 }
 

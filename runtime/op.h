@@ -132,6 +132,13 @@ constexpr QuantRule averaging_rule() {
   return rule;
 }
 
+// The half of an operator that a session needs once it is planned: k<Name>Run beside k<Name>, so that a
+// program whose sessions were planned on the build machine (intaglio/planned_model.h) links no other.
+struct OpRun {
+  // Computes the outputs. Cannot fail, allocate or log.
+  void (*run)(const NodeView& node, const NodeRun& run) = nullptr;
+};
+
 struct OpDef {
   Op op = Op::kNone;
   DType dtype = DType::kNone;  // of the first output; (op, dtype) is unique in a list
@@ -142,8 +149,7 @@ struct OpDef {
   Error (*plan)(const NodeView& node, const PlanContext& context, NodePlan* plan) = nullptr;
   // Fills `persistent`. Cannot fail: plan() said yes. nullptr where persistent_bytes is always 0.
   void (*prepare)(const NodeView& node, uint16_t kernel, uint8_t* persistent) = nullptr;
-  // Computes the outputs. Cannot fail, allocate or log.
-  void (*run)(const NodeView& node, const NodeRun& run) = nullptr;
+  const OpRun* run = nullptr;
   const char* (*kernel_name)(uint16_t kernel) = nullptr;  // nullptr: the operator has one kernel only
 };
 

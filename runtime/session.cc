@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "intaglio/planned_model.h"
 #include "kernels/compiled_isa.h"
 #include "runtime/liveness.h"
 #include "runtime/op.h"
@@ -9,17 +10,12 @@
 
 namespace intaglio {
 
-// One a node, at the start of persistent memory; fixed width, so that a host can size any target.
-struct Session::NodeRecord {
-  uint32_t persistent_offset;  // with kInFile: in the model's bytes
-  uint16_t kernel;
-  uint16_t op;  // position in the session's operator list
-};
-
 namespace {
 
 constexpr uint64_t kMaxNeed = uint64_t{1} << 31;
-constexpr uint32_t kInFile = 1u << 31;  // what the node keeps is used packed, where the model holds it
+constexpr uint32_t kInFile =
+    1u << 31;  // an offset in the model's bytes, where the node's weights stand packed
+static_assert(sizeof(PlannedNode) == 8);  // so that a host can size any target
 static_assert(kMaxModelBytes <= kInFile);
 
 uint64_t align_up(uint64_t bytes, uint64_t alignment) {
@@ -35,12 +31,15 @@ struct PersistentLayout {
   uint64_t packed;  // offset of what the nodes keep
 };
 
-// [ NodeRecord a node | state values | what each node keeps, every piece 64-aligned ]
+uint64_t states_offset(const Model& model) {
+  return align_up(sizeof(PlannedNode) * static_cast<uint64_t>(model.node_count()), kMemoryAlignment);
+}
+
+// [ PlannedNode a node | state values | what each node keeps, every piece 64-aligned ]
 // While create() checks overlaps the room behind the records holds one int32 a tensor.
-PersistentLayout persistent_layout(const Model& model, size_t record_bytes) {
+PersistentLayout persistent_layout(const Model& model) {
   PersistentLayout layout;
-  layout.states =
-      align_up(uint64_t{record_bytes} * static_cast<uint64_t>(model.node_count()), kMemoryAlignment);
+  layout.states = states_offset(model);
   uint64_t end = layout.states;
   for (int32_t i = 0; i < model.state_count(); ++i)
     end += align_up(model.tensor(model.state(i).input).bytes(), kTensorAlignment);
@@ -53,32 +52,32 @@ bool same_text(const char* a, const char* b) {
   return *a == *b;
 }
 
-struct PlannedNode {
+struct NodeChoice {
   int32_t op = kNoOp;
   NodePlan plan;
   Span<const uint8_t> pack;  // what the model holds in the place of what prepare() would make; empty: nothing
 };
 
 // Packed for another kernel, by another layout or not where a kernel may read it: passed over.
-Error find_pack(const NodeView& node, const OpDef& def, PlannedNode* planned) {
+Error find_pack(const NodeView& node, const OpDef& def, NodeChoice* choice) {
   const PackInfo pack = node.model->pack(node.index);
-  if (pack.data.empty() || pack.layout != kPackLayout || planned->plan.persistent_bytes == 0 ||
+  if (pack.data.empty() || pack.layout != kPackLayout || choice->plan.persistent_bytes == 0 ||
       def.kernel_name == nullptr || reinterpret_cast<uintptr_t>(pack.data.data) % kMemoryAlignment != 0 ||
-      !same_text(pack.kernel, def.kernel_name(planned->plan.kernel)))
+      !same_text(pack.kernel, def.kernel_name(choice->plan.kernel)))
     return kNoError;
-  const size_t expected = planned->plan.persistent_bytes;
+  const size_t expected = choice->plan.persistent_bytes;
   if (pack.data.size != expected)
     return node.error(Status::kBadPack,
                       static_cast<int64_t>(pack.data.size < expected ? pack.data.size : expected));
-  planned->pack = pack.data;
+  choice->pack = pack.data;
   return kNoError;
 }
 
 // What it keeps must be to the byte what prepare() makes, in `place`, of as many bytes.
-Error check_pack(const NodeView& node, const OpDef& def, const PlannedNode& planned, uint8_t* place) {
-  const Span<const uint8_t> pack = planned.pack;
+Error check_pack(const NodeView& node, const OpDef& def, const NodeChoice& choice, uint8_t* place) {
+  const Span<const uint8_t> pack = choice.pack;
   memset(place, 0, pack.size);
-  def.prepare(node, planned.plan.kernel, place);
+  def.prepare(node, choice.plan.kernel, place);
   if (memcmp(place, pack.data, pack.size) == 0) return kNoError;
   size_t i = 0;
   while (place[i] == pack[i]) ++i;
@@ -86,14 +85,14 @@ Error check_pack(const NodeView& node, const OpDef& def, const PlannedNode& plan
 }
 
 Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext& context,
-                bool weights_checked, PlannedNode* planned) {
+                bool weights_checked, NodeChoice* choice) {
   const NodeView node = view_node(model, index, weights_checked);
-  *planned = PlannedNode();
-  planned->op = find_op_index(ops, node.info.op, node.output().dtype);
-  if (planned->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
-  const OpDef& def = *ops[static_cast<size_t>(planned->op)];
-  ITG_TRY(def.plan(node, context, &planned->plan));
-  return kPacksWeights ? find_pack(node, def, planned) : kNoError;
+  *choice = NodeChoice();
+  choice->op = find_op_index(ops, node.info.op, node.output().dtype);
+  if (choice->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
+  const OpDef& def = *ops[static_cast<size_t>(choice->op)];
+  ITG_TRY(def.plan(node, context, &choice->plan));
+  return kPacksWeights ? find_pack(node, def, choice) : kNoError;
 }
 
 Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cpu) {
@@ -106,12 +105,20 @@ Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cp
   return context;
 }
 
-Error check_span(Span<uint8_t> memory, size_t needed, Status too_small) {
-  if (memory.size < needed)
-    return {too_small, -1, -1, static_cast<int64_t>(memory.size), static_cast<int64_t>(needed)};
-  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data) % kMemoryAlignment;
-  if (needed > 0 && misaligned != 0)
-    return {Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
+Error check_memory(const SessionMemory& memory, const SessionNeeds& needs) {
+  constexpr auto kFirst = static_cast<int32_t>(Status::kPersistentTooSmall);
+  static_assert(static_cast<int32_t>(Status::kActivationsTooSmall) == kFirst + 1 &&
+                static_cast<int32_t>(Status::kScratchTooSmall) == kFirst + 2);
+  const Span<uint8_t> spans[] = {memory.persistent, memory.activations, memory.scratch};
+  const size_t needed[] = {needs.persistent_bytes, needs.activation_bytes, needs.scratch_bytes};
+  for (int32_t i = 0; i < 3; ++i) {
+    if (spans[i].size < needed[i])
+      return {static_cast<Status>(kFirst + i), -1, -1, static_cast<int64_t>(spans[i].size),
+              static_cast<int64_t>(needed[i])};
+    const size_t misaligned = reinterpret_cast<uintptr_t>(spans[i].data) % kMemoryAlignment;
+    if (needed[i] > 0 && misaligned != 0)
+      return {Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
+  }
   return kNoError;
 }
 
@@ -153,23 +160,23 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
                                       bool for_this_cpu) {
   const Result<PlanContext> context = plan_context(options, for_this_cpu);
   if (!context) return context.error();
-  const PersistentLayout layout = persistent_layout(model, sizeof(NodeRecord));
+  const PersistentLayout layout = persistent_layout(model);
   SessionNeeds needs;
   uint64_t packed = 0, scratch = 0;
   for (int32_t i = 0; i < model.node_count(); ++i) {
-    PlannedNode planned;
-    ITG_TRY(plan_node(model, ops, i, *context, false, &planned));
-    const uint32_t node_scratch = planned.plan.scratch_bytes;
+    NodeChoice choice;
+    ITG_TRY(plan_node(model, ops, i, *context, false, &choice));
+    const uint32_t node_scratch = choice.plan.scratch_bytes;
     scratch = node_scratch > scratch ? node_scratch : scratch;
-    if (!kPacksWeights || planned.pack.empty()) {
-      packed += align_up(planned.plan.persistent_bytes, kMemoryAlignment);
-      needs.packed_bytes += planned.plan.persistent_bytes;
+    if (!kPacksWeights || choice.pack.empty()) {
+      packed += align_up(choice.plan.persistent_bytes, kMemoryAlignment);
+      needs.packed_bytes += choice.plan.persistent_bytes;
       continue;
     }
     // create() makes it once more to compare: in the activations where they have room.
-    needs.in_place_bytes += planned.pack.size;
-    if (planned.pack.size > scratch && planned.pack.size > model.activation_bytes())
-      scratch = align_up(planned.pack.size, kMemoryAlignment);
+    needs.in_place_bytes += choice.pack.size;
+    if (choice.pack.size > scratch && choice.pack.size > model.activation_bytes())
+      scratch = align_up(choice.pack.size, kMemoryAlignment);
   }
   const uint64_t last_uses = layout.states + sizeof(int32_t) * static_cast<uint64_t>(model.tensor_count());
   const uint64_t persistent = layout.packed + packed;
@@ -187,34 +194,33 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
                                 const SessionOptions& options) {
   const Result<SessionNeeds> needs = measure(model, ops, options);
   if (!needs) return needs.error();
-  ITG_TRY(check_span(memory.persistent, needs->persistent_bytes, Status::kPersistentTooSmall));
-  ITG_TRY(check_span(memory.activations, needs->activation_bytes, Status::kActivationsTooSmall));
-  ITG_TRY(check_span(memory.scratch, needs->scratch_bytes, Status::kScratchTooSmall));
+  ITG_TRY(check_memory(memory, *needs));
 
-  const PersistentLayout layout = persistent_layout(model, sizeof(NodeRecord));
+  const PersistentLayout layout = persistent_layout(model);
   auto* const last_uses = reinterpret_cast<int32_t*>(memory.persistent.data + layout.states);
   ITG_TRY(check_overlaps(model, ops, {last_uses, static_cast<size_t>(model.tensor_count())}));
 
   Session session;
   session.model_ = model;
-  session.ops_ = ops;
+  session.ops_ = ops.data;
+  session.op_count_ = ops.size;
   session.memory_ = memory;
   session.options_ = options;
   if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
   const Result<PlanContext> context = plan_context(options, true);
-  auto* const records = reinterpret_cast<NodeRecord*>(memory.persistent.data);
+  auto* const records = reinterpret_cast<PlannedNode*>(memory.persistent.data);
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
-    PlannedNode planned;
-    ITG_TRY(plan_node(model, ops, i, *context, true, &planned));  // measure() was the first
-    const NodePlan& plan = planned.plan;
-    records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(planned.op)};
-    const OpDef& def = *ops[static_cast<size_t>(planned.op)];
-    if (kPacksWeights && !planned.pack.empty()) {
-      const bool room = planned.pack.size <= memory.activations.size;
-      ITG_TRY(check_pack(view_node(model, i), def, planned,
-                         room ? memory.activations.data : memory.scratch.data));
-      records[i].persistent_offset = static_cast<uint32_t>(planned.pack.data - model.bytes().data) | kInFile;
+    NodeChoice choice;
+    ITG_TRY(plan_node(model, ops, i, *context, true, &choice));  // measure() was the first
+    const NodePlan& plan = choice.plan;
+    records[i] = {static_cast<uint32_t>(offset), plan.kernel, static_cast<uint16_t>(choice.op)};
+    const OpDef& def = *ops[static_cast<size_t>(choice.op)];
+    if (kPacksWeights && !choice.pack.empty()) {
+      const bool room = choice.pack.size <= memory.activations.size;
+      ITG_TRY(
+          check_pack(view_node(model, i), def, choice, room ? memory.activations.data : memory.scratch.data));
+      records[i].kept_offset = static_cast<uint32_t>(choice.pack.data - model.bytes().data) | kInFile;
       continue;
     }
     if (plan.persistent_bytes > 0) {
@@ -228,26 +234,48 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   return session;
 }
 
+Result<Session> Session::start(const PlannedModel& planned, const SessionMemory& memory,
+                               const SessionOptions& options) {
+  const IsaMask present = cpu_isa() & kCompiledIsa;
+  if (planned.listed != kListedIsa || (planned.isa & ~present) != 0)
+    return Error{Status::kOtherKernels, -1, -1, planned.isa, present};
+  const Executor& executor = options.executor;
+  if (executor.parallel_for != nullptr && executor.width != 1)
+    return Error{Status::kBadExecutor, -1, -1, executor.width, 1};
+  ITG_TRY(check_memory(memory, planned.needs));
+  Session session;
+  session.model_ = Model::without_checks(planned.model);
+  session.planned_ = &planned;
+  session.memory_ = memory;
+  session.options_ = options;
+  session.options_.executor.width = 1;
+  session.reset();
+  return session;
+}
+
+const PlannedNode* Session::nodes() const {
+  return planned() ? planned_->nodes.data : reinterpret_cast<const PlannedNode*>(memory_.persistent.data);
+}
+
 Error Session::prepare_node(int32_t i) {
-  const auto* const records = reinterpret_cast<const NodeRecord*>(memory_.persistent.data);
-  const NodeRecord& record = records[i];
+  if (planned()) return {Status::kOperatorMissing, i, -1, static_cast<int64_t>(model_.node(i).op)};
+  const PlannedNode* const records = nodes();
+  const PlannedNode& record = records[i];
   const Result<PlanContext> context = plan_context(options_, true);
   if (!context) return context.error();
-  PlannedNode planned;
-  ITG_TRY(plan_node(model_, ops_, i, *context, false, &planned));
-  const NodePlan& plan = planned.plan;
-  if (kPacksWeights && record.persistent_offset >= kInFile) return {Status::kBadPack, i};
+  NodeChoice choice;
+  ITG_TRY(plan_node(model_, {ops_, op_count_}, i, *context, false, &choice));
+  const NodePlan& plan = choice.plan;
+  if (kPacksWeights && record.kept_offset >= kInFile) return {Status::kBadPack, i};
   int32_t after = i + 1;
-  while (kPacksWeights && after < model_.node_count() && records[after].persistent_offset >= kInFile) ++after;
-  const uint64_t next =
-      after < model_.node_count() ? records[after].persistent_offset : memory_.persistent.size;
-  if (planned.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
-      record.persistent_offset + uint64_t{plan.persistent_bytes} > next)
-    return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.persistent_offset),
+  while (kPacksWeights && after < model_.node_count() && records[after].kept_offset >= kInFile) ++after;
+  const uint64_t next = after < model_.node_count() ? records[after].kept_offset : memory_.persistent.size;
+  if (choice.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
+      record.kept_offset + uint64_t{plan.persistent_bytes} > next)
+    return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.kept_offset),
             plan.persistent_bytes};
   if (plan.persistent_bytes > 0)
-    ops_[record.op]->prepare(view_node(model_, i), plan.kernel,
-                             memory_.persistent.data + record.persistent_offset);
+    ops_[record.op]->prepare(view_node(model_, i), plan.kernel, memory_.persistent.data + record.kept_offset);
   return kNoError;
 }
 
@@ -264,42 +292,38 @@ TensorView Session::input(int32_t i) const { return tensor(model_.inputs()[stati
 TensorView Session::output(int32_t i) const { return tensor(model_.outputs()[static_cast<size_t>(i)]); }
 
 const char* Session::kernel_name(int32_t node) const {
-  const NodeRecord& record = reinterpret_cast<const NodeRecord*>(memory_.persistent.data)[node];
+  if (planned()) return "";
+  const PlannedNode& record = nodes()[node];
   const OpDef& def = *ops_[record.op];
   return def.kernel_name == nullptr ? "" : def.kernel_name(record.kernel);
 }
 
-void Session::reset() {
-  uint8_t* value = memory_.persistent.data + persistent_layout(model_, sizeof(NodeRecord)).states;
-  for (int32_t i = 0; i < model_.state_count(); ++i) {
-    const StateInfo state = model_.state(i);
-    const size_t bytes = model_.tensor(state.input).bytes();
-    if (state.initial.empty()) {
-      memset(value, 0, bytes);
-    } else {
-      memcpy(value, state.initial.data, bytes);
-    }
-    value += align_up(bytes, kTensorAlignment);
-  }
-}
+void Session::reset() { move_states(StateMove::kReset); }
 
 void Session::run() {
-  uint8_t* const states = memory_.persistent.data + persistent_layout(model_, sizeof(NodeRecord)).states;
-  uint8_t* value = states;
-  for (int32_t i = 0; i < model_.state_count(); ++i) {
-    const TensorView input = tensor(model_.state(i).input);
-    memcpy(input.data, value, input.info.bytes());
-    value += align_up(input.info.bytes(), kTensorAlignment);
-  }
+  move_states(StateMove::kLoad);
   if (options_.observer.on_tensor != nullptr)
     for (const int32_t input : model_.inputs())
       options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
   run_nodes(0, model_.node_count());
-  value = states;
+  move_states(StateMove::kStore);
+}
+
+void Session::move_states(StateMove move) {
+  uint8_t* value = memory_.persistent.data + (planned() ? 0 : states_offset(model_));
   for (int32_t i = 0; i < model_.state_count(); ++i) {
-    const TensorView output = tensor(model_.state(i).output);
-    memcpy(value, output.data, output.info.bytes());
-    value += align_up(output.info.bytes(), kTensorAlignment);
+    const StateInfo state = model_.state(i);
+    const TensorView view = tensor(move == StateMove::kStore ? state.output : state.input);
+    const size_t bytes = view.info.bytes();
+    if (move == StateMove::kLoad) {
+      memcpy(view.data, value, bytes);
+    } else if (move == StateMove::kReset && state.initial.empty()) {
+      memset(value, 0, bytes);
+    } else {
+      memcpy(value, move == StateMove::kStore ? static_cast<const uint8_t*>(view.data) : state.initial.data,
+             bytes);
+    }
+    value += align_up(bytes, kTensorAlignment);
   }
 }
 
@@ -322,7 +346,8 @@ void Session::run_nodes(int32_t first, int32_t last) {
 
 void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t last) {
   const FloatMode mode;
-  const auto* const records = reinterpret_cast<const NodeRecord*>(memory_.persistent.data);
+  const PlannedNode* const records = nodes();
+  const uint8_t* const kept = planned() ? planned_->kept : memory_.persistent.data;
   NodeRun run;
   run.model = &model_;
   run.activations = memory_.activations.data;
@@ -330,11 +355,12 @@ void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t la
   run.executor = &executor;
   for (int32_t i = first; i < last; ++i) {
     const NodeView node = view_node(model_, i);
-    const uint32_t offset = records[i].persistent_offset;
-    run.persistent = kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile)
-                                                        : memory_.persistent.data + offset;
+    const uint32_t offset = records[i].kept_offset;
+    run.persistent =
+        kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile) : kept + offset;
     run.kernel = records[i].kernel;
-    ops_[records[i].op]->run(node, run);
+    const uint16_t op = records[i].op;
+    (planned() ? planned_->ops[op] : ops_[op]->run)->run(node, run);
 #ifndef NDEBUG
     poison_dead_inputs(model_, run, node.info, i);
 #endif

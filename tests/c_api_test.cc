@@ -5,6 +5,7 @@
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
 #include "tests/c_consumer/c_consumer.h"
+#include "tests/support/planned_session.h"
 #include "tests/support/small_models.h"
 
 using namespace intaglio;
@@ -109,6 +110,86 @@ TEST_CASE("C runs a model to the bytes that C++ gives, on every instruction set"
         bytes += static_cast<int64_t>(running.model().tensor(t).bytes());
     CHECK(trace.bytes == bytes);
   }
+}
+
+TEST_CASE("C starts a planned session, of its own exact memory, and asks for its model") {
+  const AlignedBytes file = small_cnn();
+  PlannedSession planned(file.view());
+  REQUIRE(planned.error().ok());
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(samples()[0]);
+  const auto* const handle = reinterpret_cast<const itg_planned_model*>(&planned.planned());
+  CHECK(itg_planned_model_check(handle).status == ITG_kOk);
+  itg_session_needs needs;
+  itg_planned_model_needs(handle, &needs);
+  CHECK(needs.total_bytes == planned.planned().needs.total());
+  AlignedBytes block(needs.total_bytes);
+  itg_session_memory memory = itg_session_split({block.data(), block.size()}, &needs);
+  consumer_trace trace{};
+  itg_session_options options;
+  itg_session_options_init(&options, sizeof options);
+  options.observer.context = &trace;
+  options.observer.on_tensor = [](void* context, int32_t, int32_t, const itg_tensor*) {
+    ++static_cast<consumer_trace*>(context)->outputs;
+  };
+  itg_session session;
+  REQUIRE(itg_session_start(&session, handle, &memory, &options).status == ITG_kOk);
+  itg_model model;
+  itg_session_model(&session, &model);
+  CHECK(itg_model_bytes(&model).data == file.view().data);
+  memcpy(itg_session_input_data(&session, 0), samples()[0].data(), samples()[0].size() * sizeof(float));
+  itg_session_run(&session);
+  CHECK(memcmp(itg_session_output_data(&session, 0), expected.data(), expected.size() * sizeof(float)) == 0);
+  CHECK(trace.outputs == 1 + itg_model_node_count(&model));
+  --memory.scratch.size;
+  CHECK(itg_session_start(&session, handle, &memory, nullptr).status == ITG_kScratchTooSmall);
+  planned.planned().crc32 ^= 1;
+  CHECK(itg_planned_model_check(handle).status == ITG_kBadChecksum);
+}
+
+TEST_CASE("an executor of C holds its threads for a whole run") {
+  struct Threads {
+    int32_t regions = 0, loops_inside = 0, loops_outside = 0;
+    bool inside = false;
+  } threads;
+  const auto loop = [](void* context, int32_t count, void (*task)(void*, int32_t), void* argument) {
+    auto& t = *static_cast<Threads*>(context);
+    ++(t.inside ? t.loops_inside : t.loops_outside);
+    for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
+  };
+  const auto region = [](void* context, void (*body)(void*, const itg_executor*), void* argument) {
+    auto& t = *static_cast<Threads*>(context);
+    ++t.regions;
+    t.inside = true;
+    const itg_executor ready = {context, 2,
+                                [](void* of, int32_t count, void (*task)(void*, int32_t), void* given) {
+                                  ++static_cast<Threads*>(of)->loops_inside;
+                                  for (int32_t i = 0; i < count; ++i) task(given, i);
+                                },
+                                nullptr};
+    body(argument, &ready);
+    t.inside = false;
+  };
+  const AlignedBytes file = small_cnn();
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(samples()[0]);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  itg_session_options options;
+  itg_session_options_init(&options, sizeof options);
+  options.executor = {&threads, 2, loop, region};
+  itg_session_needs needs;
+  REQUIRE(itg_session_measure(&model, itg_all_ops(), &options, true, &needs).status == ITG_kOk);
+  AlignedBytes block(needs.total_bytes);
+  const itg_session_memory memory = itg_session_split({block.data(), block.size()}, &needs);
+  itg_session session;
+  REQUIRE(itg_session_create(&session, &model, itg_all_ops(), &memory, &options).status == ITG_kOk);
+  memcpy(itg_session_input_data(&session, 0), samples()[0].data(), samples()[0].size() * sizeof(float));
+  itg_session_run(&session);
+  CHECK(memcmp(itg_session_output_data(&session, 0), expected.data(), expected.size() * sizeof(float)) == 0);
+  CHECK(threads.regions == 1);
+  CHECK(threads.loops_inside > 0);
+  CHECK(threads.loops_outside == 0);
 }
 
 TEST_CASE("options of an older header leave the rest at its default") {

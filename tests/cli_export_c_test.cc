@@ -50,6 +50,26 @@ TEST_CASE("sizes are those that inspect gives for the same target") {
   }
 }
 
+TEST_CASE("with --planned only the halves of operators that run are named, and memory is what inspect says") {
+  const Folder folder;
+  for (const std::string target : {"cortex-m55", "cortex-m4", "x86-avx2", "scalar"}) {
+    folder.good("export-c %/net.itg -o %/" + target + " --planned --prefix net --target " + target);
+    const std::string parts = folder.text(target + "/net_model.cc"),
+                      header = folder.text(target + "/net_model.h");
+    for (const char* const name : {"kConv2dF32Run", "kDepthwiseConv2dF32Run", "kMaxPool2dF32Run"})
+      CHECK(holds(parts, std::string("&intaglio::") + name + ","));
+    CHECK(!holds(parts, "OpDef"));
+    CHECK(!holds(parts, "itg_model_open"));
+    CHECK(!holds(header, "net_model_ops"));
+    CHECK(holds(header, "NET_PERSISTENT_BYTES 0\n"));
+    const auto session = folder.json("inspect %/net.itg --json --target " + target)["session"];
+    const auto bytes = session["planned_bytes"].get<size_t>();
+    CHECK(bytes < session["total_bytes"].get<size_t>());
+    CHECK(holds(header, "NET_MEMORY_BYTES " + std::to_string(bytes) + "\n"));
+  }
+  CHECK(folder.json("inspect %/net.itg --json")["session"]["planned_bytes"].is_null());
+}
+
 TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
   const Folder folder;
   folder.bad("export-c %/net.itg -o %/out --target toaster", "--target toaster");

@@ -1,15 +1,22 @@
 // One model on one board, as small as a program can be that checks what it does: flash, memory and executed
 // instructions are measured on it. ITG_RUNS runs; ends with 0 where the output is the build machine's. With
-// ITG_STACK it also prints how much of the stack was used.
+// ITG_PLANNED the session is the one that export-c --planned wrote. With ITG_STACK it also prints how much of
+// the stack was used.
 #include "board_model.h"  // written by make_board_model
 #include "benchmarks/board_models/board_input.h"
 #include "runtime/crc32.h"
 
-// In a section of its own, so that it does not count as code.
-__asm__(".section .model, \"a\"\n.balign 16\nmodel_bytes:\n.incbin \"" ITG_MODEL "\"\n.previous\n");
-extern "C" const uint8_t model_bytes[kModelBytes];
-
+// In a section of its own, so that it does not count as code; under the name that export-c gives it.
+__asm__(".section .model, \"a\"\n.balign 16\n.global net_model_data\nnet_model_data:\n.incbin \"" ITG_MODEL
+        "\"\n.previous\n");
+#if defined(ITG_PLANNED)
+#include "intaglio/planned_model.h"
+#include "net_model.h"
+alignas(intaglio::kMemoryAlignment) static uint8_t memory[NET_MEMORY_BYTES];
+#else
+extern "C" const uint8_t net_model_data[kModelBytes];
 alignas(intaglio::kMemoryAlignment) static uint8_t memory[kMemoryBytes];
+#endif
 
 #if defined(ITG_STACK)
 #include "tests/firmware/board_print.h"
@@ -40,12 +47,17 @@ extern "C" int main() {
 #if defined(ITG_STACK)
   paint_stack();
 #endif
-  const Result<Model> model = Model::open({model_bytes, kModelBytes});
+#if defined(ITG_PLANNED)
+  Result<Session> session =
+      Session::start(net_planned, Session::split({memory, sizeof memory}, net_planned.needs));
+#else
+  const Result<Model> model = Model::open({net_model_data, kModelBytes});
   if (!model) return 1;
   const OpList ops = kOps;
   const Result<SessionNeeds> needs = Session::measure(*model, ops);
   if (!needs || needs->total() != kMemoryBytes) return 2;
   Result<Session> session = Session::create(*model, ops, Session::split({memory, sizeof memory}, *needs));
+#endif
   if (!session) return 3;
   for (int32_t run = 1; run < ITG_RUNS; ++run) session->run();
   fill_board_input(session->input());

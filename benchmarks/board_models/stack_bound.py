@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 
-OPERATOR = re.compile(r"^intaglio::k\w+(S8|F32)$")  # the tables of runtime/ops
+OPERATOR = re.compile(r"^intaglio::k\w+(S8|F32)(Run)?$")  # the tables of runtime/ops
 POINTER_DEPTH = 3  # operator, body of a loop, kernel
 
 Function = collections.namedtuple("Function", "name frame calls through_pointer")

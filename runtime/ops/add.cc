@@ -90,10 +90,13 @@ constexpr QuantRule sub_rule() {
 
 }  // namespace
 
+extern const OpRun kAddS8Run, kAddF32Run, kSubS8Run, kSubF32Run;
+const OpRun kAddS8Run = {run_s8}, kAddF32Run = {run_f32}, kSubS8Run = {run_s8}, kSubF32Run = {run_f32};
+
 extern const OpDef kAddS8, kAddF32, kSubS8, kSubF32;
-const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, run_f32, kernel_name_f32};
-const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, sub_rule(), plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, sub_rule(), plan_f32, nullptr, run_f32, kernel_name_f32};
+const OpDef kAddS8 = {Op::kAdd, DType::kS8, 0, add_rule(), plan_s8, nullptr, &kAddS8Run, kernel_name};
+const OpDef kAddF32 = {Op::kAdd, DType::kF32, 0, add_rule(), plan_f32, nullptr, &kAddF32Run, kernel_name_f32};
+const OpDef kSubS8 = {Op::kSub, DType::kS8, 0, sub_rule(), plan_s8, nullptr, &kSubS8Run, kernel_name};
+const OpDef kSubF32 = {Op::kSub, DType::kF32, 0, sub_rule(), plan_f32, nullptr, &kSubF32Run, kernel_name_f32};
 
 }  // namespace intaglio

@@ -40,7 +40,10 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kClampF32Run;
+const OpRun kClampF32Run = {run};
+
 extern const OpDef kClampF32;
-const OpDef kClampF32 = {Op::kClamp, DType::kF32, 0, quant_rule(), plan, nullptr, run, nullptr};
+const OpDef kClampF32 = {Op::kClamp, DType::kF32, 0, quant_rule(), plan, nullptr, &kClampF32Run, nullptr};
 
 }  // namespace intaglio

@@ -83,8 +83,12 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kConcatS8Run, kConcatF32Run;
+const OpRun kConcatS8Run = {run_any}, kConcatF32Run = {run_any};
+
 extern const OpDef kConcatS8, kConcatF32;
-const OpDef kConcatS8 = {Op::kConcat, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_any, nullptr};
-const OpDef kConcatF32 = {Op::kConcat, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_any, nullptr};
+const OpDef kConcatS8 = {Op::kConcat, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kConcatS8Run, nullptr};
+const OpDef kConcatF32 = {Op::kConcat, DType::kF32,    -1,     quant_rule(), plan_f32,
+                          nullptr,     &kConcatF32Run, nullptr};
 
 }  // namespace intaglio

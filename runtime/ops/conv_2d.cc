@@ -90,11 +90,14 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kConv2dS8Run, kConv2dF32Run;
+const OpRun kConv2dS8Run = {run_s8}, kConv2dF32Run = {run_f32};
+
 // The output may stand where the residual stands: each element is read before it is written.
 extern const OpDef kConv2dS8, kConv2dF32;
 const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, quant_rule(),
-                         plan_s8,     prepare_s8, run_s8,         gemm_s8_name};
+                         plan_s8,     prepare_s8, &kConv2dS8Run,  gemm_s8_name};
 const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, quant_rule(),
-                          plan_f32,    prepare_f32, run_f32,        gemm_f32_name};
+                          plan_f32,    prepare_f32, &kConv2dF32Run, gemm_f32_name};
 
 }  // namespace intaglio

@@ -268,10 +268,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kDepthwiseConv2dS8Run, kDepthwiseConv2dF32Run;
+const OpRun kDepthwiseConv2dS8Run = {run_s8}, kDepthwiseConv2dF32Run = {run_f32};
+
 extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32;
-const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d, DType::kS8, -1,     quant_rule(), plan_s8,
-                                  prepare_s8,           run_s8,     name_s8};
-const OpDef kDepthwiseConv2dF32 = {
-    Op::kDepthwiseConv2d, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_f32, name_f32};
+const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d,   DType::kS8, -1, quant_rule(), plan_s8, prepare_s8,
+                                  &kDepthwiseConv2dS8Run, name_s8};
+const OpDef kDepthwiseConv2dF32 = {Op::kDepthwiseConv2d,    DType::kF32, -1, quant_rule(), plan_f32, nullptr,
+                                   &kDepthwiseConv2dF32Run, name_f32};
 
 }  // namespace intaglio

@@ -24,7 +24,11 @@ void run(const NodeView& node, const NodeRun& run) {
 
 }  // namespace
 
+extern const OpRun kDequantizeF32Run;
+const OpRun kDequantizeF32Run = {run};
+
 extern const OpDef kDequantizeF32;
-const OpDef kDequantizeF32 = {Op::kDequantize, DType::kF32, -1, {}, plan, nullptr, run, nullptr};
+const OpDef kDequantizeF32 = {Op::kDequantize, DType::kF32,        -1,     {}, plan,
+                              nullptr,         &kDequantizeF32Run, nullptr};
 
 }  // namespace intaglio

@@ -34,8 +34,12 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 
 }  // namespace
 
+extern const OpRun kDivS8Run, kDivF32Run;
+const OpRun kDivS8Run = {run_s8}, kDivF32Run = {run_f32};
+
 extern const OpDef kDivS8, kDivF32;
-const OpDef kDivS8 = {Op::kDiv, DType::kS8, 0, sign_keeping_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kDivF32 = {Op::kDiv, DType::kF32, 0, sign_keeping_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kDivS8 = {Op::kDiv, DType::kS8, 0, sign_keeping_rule(), plan_s8, nullptr, &kDivS8Run, nullptr};
+const OpDef kDivF32 = {Op::kDiv, DType::kF32, 0,           sign_keeping_rule(),
+                       plan_f32, nullptr,     &kDivF32Run, nullptr};
 
 }  // namespace intaglio

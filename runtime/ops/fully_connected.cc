@@ -63,10 +63,14 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kFullyConnectedS8Run, kFullyConnectedF32Run;
+const OpRun kFullyConnectedS8Run = {run_s8}, kFullyConnectedF32Run = {run_f32};
+
 extern const OpDef kFullyConnectedS8, kFullyConnectedF32;
-const OpDef kFullyConnectedS8 = {Op::kFullyConnected, DType::kS8, -1,          quant_rule(), plan_s8,
-                                 prepare_s8,          run_s8,     gemm_s8_name};
-const OpDef kFullyConnectedF32 = {Op::kFullyConnected, DType::kF32, -1,           quant_rule(), plan_f32,
-                                  prepare_f32,         run_f32,     gemm_f32_name};
+const OpDef kFullyConnectedS8 = {Op::kFullyConnected,   DType::kS8,  -1, quant_rule(), plan_s8, prepare_s8,
+                                 &kFullyConnectedS8Run, gemm_s8_name};
+const OpDef kFullyConnectedF32 = {Op::kFullyConnected,    DType::kF32,  -1,
+                                  quant_rule(),           plan_f32,     prepare_f32,
+                                  &kFullyConnectedF32Run, gemm_f32_name};
 
 }  // namespace intaglio

@@ -72,8 +72,12 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kGatherS8Run, kGatherF32Run;
+const OpRun kGatherS8Run = {run_any}, kGatherF32Run = {run_any};
+
 extern const OpDef kGatherS8, kGatherF32;
-const OpDef kGatherS8 = {Op::kGather, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_any, nullptr};
-const OpDef kGatherF32 = {Op::kGather, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_any, nullptr};
+const OpDef kGatherS8 = {Op::kGather, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kGatherS8Run, nullptr};
+const OpDef kGatherF32 = {Op::kGather, DType::kF32,    -1,     quant_rule(), plan_f32,
+                          nullptr,     &kGatherF32Run, nullptr};
 
 }  // namespace intaglio

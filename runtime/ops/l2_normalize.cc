@@ -71,10 +71,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kL2NormalizeS8Run, kL2NormalizeF32Run;
+const OpRun kL2NormalizeS8Run = {run_s8}, kL2NormalizeF32Run = {run_f32};
+
 extern const OpDef kL2NormalizeS8, kL2NormalizeF32;
-const OpDef kL2NormalizeS8 = {Op::kL2Normalize, DType::kS8, 0,      quant_rule(),
-                              plan_s8,          nullptr,    run_s8, nullptr};
-const OpDef kL2NormalizeF32 = {Op::kL2Normalize, DType::kF32, 0,       quant_rule(),
-                               plan_f32,         nullptr,     run_f32, nullptr};
+const OpDef kL2NormalizeS8 = {Op::kL2Normalize, DType::kS8,         0,      quant_rule(), plan_s8,
+                              nullptr,          &kL2NormalizeS8Run, nullptr};
+const OpDef kL2NormalizeF32 = {Op::kL2Normalize, DType::kF32,         0,      quant_rule(), plan_f32,
+                               nullptr,          &kL2NormalizeF32Run, nullptr};
 
 }  // namespace intaglio

@@ -49,7 +49,10 @@ const char* kernel_name(uint16_t kernel) { return eltwise_s8_kernel(kernel).name
 
 }  // namespace
 
+extern const OpRun kLookupS8Run;
+const OpRun kLookupS8Run = {run};
+
 extern const OpDef kLookupS8;
-const OpDef kLookupS8 = {Op::kLookup, DType::kS8, 0, {}, plan, nullptr, run, kernel_name};
+const OpDef kLookupS8 = {Op::kLookup, DType::kS8, 0, {}, plan, nullptr, &kLookupS8Run, kernel_name};
 
 }  // namespace intaglio

@@ -47,10 +47,18 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kMaximumS8Run, kMaximumF32Run, kMinimumS8Run, kMinimumF32Run;
+const OpRun kMaximumS8Run = {run_s8}, kMaximumF32Run = {run_f32}, kMinimumS8Run = {run_s8},
+            kMinimumF32Run = {run_f32};
+
 extern const OpDef kMaximumS8, kMaximumF32, kMinimumS8, kMinimumF32;
-const OpDef kMaximumS8 = {Op::kMaximum, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kMaximumF32 = {Op::kMaximum, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
-const OpDef kMinimumS8 = {Op::kMinimum, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kMinimumF32 = {Op::kMinimum, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMaximumS8 = {Op::kMaximum, DType::kS8,     0,      quant_rule(), plan_s8,
+                          nullptr,      &kMaximumS8Run, nullptr};
+const OpDef kMaximumF32 = {Op::kMaximum, DType::kF32,     0,      quant_rule(), plan_f32,
+                           nullptr,      &kMaximumF32Run, nullptr};
+const OpDef kMinimumS8 = {Op::kMinimum, DType::kS8,     0,      quant_rule(), plan_s8,
+                          nullptr,      &kMinimumS8Run, nullptr};
+const OpDef kMinimumF32 = {Op::kMinimum, DType::kF32,     0,      quant_rule(), plan_f32,
+                           nullptr,      &kMinimumF32Run, nullptr};
 
 }  // namespace intaglio

@@ -130,10 +130,17 @@ void run_f32(const NodeView& node, const NodeRun& run) {
   });
 }
 
+const char* name_s8(uint16_t kernel) { return pool_s8_kernel(kernel).name; }
+const char* name_f32(uint16_t kernel) { return pool_f32_kernel(kernel).name; }
+
 }  // namespace
 
+extern const OpRun kMeanS8Run, kMeanF32Run;
+const OpRun kMeanS8Run = {run_s8}, kMeanF32Run = {run_f32};
+
 extern const OpDef kMeanS8, kMeanF32;
-const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, run_s8, nullptr};
-const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1, averaging_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, &kMeanS8Run, name_s8};
+const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1,           averaging_rule(),
+                        plan_f32,  nullptr,     &kMeanF32Run, name_f32};
 
 }  // namespace intaglio

@@ -57,9 +57,12 @@ const char* kernel_name_f32(uint16_t kernel) { return eltwise_f32_kernel(kernel)
 
 }  // namespace
 
+extern const OpRun kMulS8Run, kMulF32Run;
+const OpRun kMulS8Run = {run_s8}, kMulF32Run = {run_f32};
+
 extern const OpDef kMulS8, kMulF32;
-const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, run_s8, kernel_name};
-const OpDef kMulF32 = {Op::kMul, DType::kF32, 0,       sign_keeping_rule(),
-                       plan_f32, nullptr,     run_f32, kernel_name_f32};
+const OpDef kMulS8 = {Op::kMul, DType::kS8, 0, {}, plan_s8, nullptr, &kMulS8Run, kernel_name};
+const OpDef kMulF32 = {Op::kMul, DType::kF32, 0,           sign_keeping_rule(),
+                       plan_f32, nullptr,     &kMulF32Run, kernel_name_f32};
 
 }  // namespace intaglio

@@ -80,8 +80,11 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kPadS8Run, kPadF32Run;
+const OpRun kPadS8Run = {run_s8}, kPadF32Run = {run_f32};
+
 extern const OpDef kPadS8, kPadF32;
-const OpDef kPadS8 = {Op::kPad, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kPadF32 = {Op::kPad, DType::kF32, -1, quant_rule(), plan_f32, nullptr, run_f32, nullptr};
+const OpDef kPadS8 = {Op::kPad, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kPadS8Run, nullptr};
+const OpDef kPadF32 = {Op::kPad, DType::kF32, -1, quant_rule(), plan_f32, nullptr, &kPadF32Run, nullptr};
 
 }  // namespace intaglio

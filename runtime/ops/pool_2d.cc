@@ -145,14 +145,18 @@ constexpr QuantRule same_as_input() {
 
 }  // namespace
 
+extern const OpRun kAvgPool2dS8Run, kAvgPool2dF32Run, kMaxPool2dS8Run, kMaxPool2dF32Run;
+const OpRun kAvgPool2dS8Run = {run_average_s8}, kAvgPool2dF32Run = {run_average_f32},
+            kMaxPool2dS8Run = {run_max_s8}, kMaxPool2dF32Run = {run_max_f32};
+
 extern const OpDef kAvgPool2dS8, kAvgPool2dF32, kMaxPool2dS8, kMaxPool2dF32;
-const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,     -1,     {}, plan_average_s8,
-                            nullptr,        run_average_s8, name_s8};
-const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,     -1,      averaging_rule(), plan_f32,
-                             nullptr,        run_average_f32, name_f32};
-const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8, -1,         same_as_input(),
-                            plan_max_s8,    nullptr,    run_max_s8, name_s8};
-const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32, -1,          same_as_input(),
-                             plan_f32,       nullptr,     run_max_f32, name_f32};
+const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,       -1,     {}, plan_average_s8,
+                            nullptr,        &kAvgPool2dS8Run, name_s8};
+const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,       -1,      averaging_rule(), plan_f32,
+                             nullptr,        &kAvgPool2dF32Run, name_f32};
+const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8,       -1,     same_as_input(), plan_max_s8,
+                            nullptr,        &kMaxPool2dS8Run, name_s8};
+const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32,       -1,      same_as_input(), plan_f32,
+                             nullptr,        &kMaxPool2dF32Run, name_f32};
 
 }  // namespace intaglio

@@ -41,7 +41,10 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kPReluF32Run;
+const OpRun kPReluF32Run = {run};
+
 extern const OpDef kPReluF32;
-const OpDef kPReluF32 = {Op::kPRelu, DType::kF32, 0, quant_rule(), plan, nullptr, run, nullptr};
+const OpDef kPReluF32 = {Op::kPRelu, DType::kF32, 0, quant_rule(), plan, nullptr, &kPReluF32Run, nullptr};
 
 }  // namespace intaglio

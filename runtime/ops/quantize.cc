@@ -27,7 +27,10 @@ void run(const NodeView& node, const NodeRun& run) {
 
 }  // namespace
 
+extern const OpRun kQuantizeS8Run;
+const OpRun kQuantizeS8Run = {run};
+
 extern const OpDef kQuantizeS8;
-const OpDef kQuantizeS8 = {Op::kQuantize, DType::kS8, -1, {}, plan, nullptr, run, nullptr};
+const OpDef kQuantizeS8 = {Op::kQuantize, DType::kS8, -1, {}, plan, nullptr, &kQuantizeS8Run, nullptr};
 
 }  // namespace intaglio

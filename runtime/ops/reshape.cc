@@ -42,8 +42,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kReshapeS8Run, kReshapeF32Run;
+const OpRun kReshapeS8Run = {run_any}, kReshapeF32Run = {run_any};
+
 extern const OpDef kReshapeS8, kReshapeF32;
-const OpDef kReshapeS8 = {Op::kReshape, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_any, nullptr};
-const OpDef kReshapeF32 = {Op::kReshape, DType::kF32, 0, quant_rule(), plan_f32, nullptr, run_any, nullptr};
+const OpDef kReshapeS8 = {Op::kReshape, DType::kS8,     0,      quant_rule(), plan_s8,
+                          nullptr,      &kReshapeS8Run, nullptr};
+const OpDef kReshapeF32 = {Op::kReshape, DType::kF32,     0,      quant_rule(), plan_f32,
+                           nullptr,      &kReshapeF32Run, nullptr};
 
 }  // namespace intaglio

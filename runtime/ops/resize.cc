@@ -187,10 +187,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kResizeS8Run, kResizeF32Run;
+const OpRun kResizeS8Run = {run_s8}, kResizeF32Run = {run_f32};
+
 extern const OpDef kResizeS8, kResizeF32;
-const OpDef kResizeS8 = {Op::kResize, DType::kS8,       -1,     quant_rule(),
-                         plan_s8,     prepare<int32_t>, run_s8, kernel_name};
-const OpDef kResizeF32 = {Op::kResize, DType::kF32,    -1,      quant_rule(),
-                          plan_f32,    prepare<float>, run_f32, kernel_name};
+const OpDef kResizeS8 = {Op::kResize,      DType::kS8,    -1,         quant_rule(), plan_s8,
+                         prepare<int32_t>, &kResizeS8Run, kernel_name};
+const OpDef kResizeF32 = {Op::kResize,    DType::kF32,    -1,         quant_rule(), plan_f32,
+                          prepare<float>, &kResizeF32Run, kernel_name};
 
 }  // namespace intaglio

@@ -81,9 +81,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kSoftmaxS8Run, kSoftmaxF32Run;
+const OpRun kSoftmaxS8Run = {run_s8}, kSoftmaxF32Run = {run_f32};
+
 extern const OpDef kSoftmaxS8, kSoftmaxF32;
-const OpDef kSoftmaxS8 = {Op::kSoftmax, DType::kS8, 0, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kSoftmaxF32 = {Op::kSoftmax, DType::kF32, 0,       quant_rule(),
-                           plan_f32,     nullptr,     run_f32, kernel_name};
+const OpDef kSoftmaxS8 = {Op::kSoftmax, DType::kS8,     0,      quant_rule(), plan_s8,
+                          nullptr,      &kSoftmaxS8Run, nullptr};
+const OpDef kSoftmaxF32 = {Op::kSoftmax, DType::kF32,     0,          quant_rule(), plan_f32,
+                           nullptr,      &kSoftmaxF32Run, kernel_name};
 
 }  // namespace intaglio

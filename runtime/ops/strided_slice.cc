@@ -63,10 +63,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kStridedSliceS8Run, kStridedSliceF32Run;
+const OpRun kStridedSliceS8Run = {run_slice<uint8_t>}, kStridedSliceF32Run = {run_slice<uint32_t>};
+
 extern const OpDef kStridedSliceS8, kStridedSliceF32;
-const OpDef kStridedSliceS8 = {Op::kStridedSlice, DType::kS8,         -1,     quant_rule(), plan_s8,
-                               nullptr,           run_slice<uint8_t>, nullptr};
-const OpDef kStridedSliceF32 = {Op::kStridedSlice, DType::kF32,         -1,     quant_rule(), plan_f32,
-                                nullptr,           run_slice<uint32_t>, nullptr};
+const OpDef kStridedSliceS8 = {Op::kStridedSlice, DType::kS8,          -1,     quant_rule(), plan_s8,
+                               nullptr,           &kStridedSliceS8Run, nullptr};
+const OpDef kStridedSliceF32 = {Op::kStridedSlice, DType::kF32,          -1,     quant_rule(), plan_f32,
+                                nullptr,           &kStridedSliceF32Run, nullptr};
 
 }  // namespace intaglio

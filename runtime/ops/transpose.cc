@@ -63,9 +63,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
+extern const OpRun kTransposeS8Run, kTransposeF32Run;
+const OpRun kTransposeS8Run = {run_s8}, kTransposeF32Run = {run_f32};
+
 extern const OpDef kTransposeS8, kTransposeF32;
-const OpDef kTransposeS8 = {Op::kTranspose, DType::kS8, -1, quant_rule(), plan_s8, nullptr, run_s8, nullptr};
-const OpDef kTransposeF32 = {Op::kTranspose, DType::kF32, -1,      quant_rule(),
-                             plan_f32,       nullptr,     run_f32, nullptr};
+const OpDef kTransposeS8 = {Op::kTranspose, DType::kS8,       -1,     quant_rule(), plan_s8,
+                            nullptr,        &kTransposeS8Run, nullptr};
+const OpDef kTransposeF32 = {Op::kTranspose, DType::kF32,       -1,     quant_rule(), plan_f32,
+                             nullptr,        &kTransposeF32Run, nullptr};
 
 }  // namespace intaglio

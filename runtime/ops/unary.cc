@@ -101,32 +101,45 @@ constexpr QuantRule fixed(Unary function, float scale, int32_t zero_point) {
   return rule;
 }
 
-constexpr OpDef define(Op op, const QuantRule& rule) {
-  return {op, DType::kF32, 0, rule, plan, nullptr, run, kernel_name};
+constexpr OpDef define(Op op, const OpRun* op_run, const QuantRule& rule) {
+  return {op, DType::kF32, 0, rule, plan, nullptr, op_run, kernel_name};
 }
 
 }  // namespace
 
+extern const OpRun kLeakyReluF32Run, kSigmoidF32Run, kTanhF32Run, kHardSwishF32Run, kHardSigmoidF32Run,
+    kSwishF32Run, kGeluF32Run, kExpF32Run, kAbsF32Run, kSqrtF32Run, kRsqrtF32Run, kReciprocalF32Run,
+    kLogF32Run, kErfF32Run, kEluF32Run, kSoftplusF32Run, kMishF32Run, kGeluTanhF32Run;
+const OpRun kLeakyReluF32Run = {run}, kSigmoidF32Run = {run}, kTanhF32Run = {run}, kHardSwishF32Run = {run},
+            kHardSigmoidF32Run = {run}, kSwishF32Run = {run}, kGeluF32Run = {run}, kExpF32Run = {run},
+            kAbsF32Run = {run}, kSqrtF32Run = {run}, kRsqrtF32Run = {run}, kReciprocalF32Run = {run},
+            kLogF32Run = {run}, kErfF32Run = {run}, kEluF32Run = {run}, kSoftplusF32Run = {run},
+            kMishF32Run = {run}, kGeluTanhF32Run = {run};
+
 extern const OpDef kLeakyReluF32, kSigmoidF32, kTanhF32, kHardSwishF32, kHardSigmoidF32, kSwishF32, kGeluF32,
     kExpF32, kAbsF32, kSqrtF32, kRsqrtF32, kReciprocalF32, kLogF32, kErfF32, kEluF32, kSoftplusF32, kMishF32,
     kGeluTanhF32;
-const OpDef kLeakyReluF32 = define(Op::kLeakyRelu, observed(leaky_relu, SignRule::kKeeps));
-const OpDef kSigmoidF32 = define(Op::kSigmoid, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
-const OpDef kTanhF32 = define(Op::kTanh, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
-const OpDef kHardSwishF32 = define(Op::kHardSwish, observed(hard_swish, SignRule::kKeeps));
-const OpDef kHardSigmoidF32 = define(Op::kHardSigmoid, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
-const OpDef kSwishF32 = define(Op::kSwish, observed(swish, SignRule::kKeeps));
-const OpDef kGeluF32 = define(Op::kGelu, observed(gelu, SignRule::kKeeps));
-const OpDef kExpF32 = define(Op::kExp, observed(exponential, SignRule::kNonNegative));
-const OpDef kAbsF32 = define(Op::kAbs, observed(magnitude, SignRule::kNonNegative));
-const OpDef kSqrtF32 = define(Op::kSqrt, observed(square_root, SignRule::kNonNegative));
-const OpDef kRsqrtF32 = define(Op::kRsqrt, observed(reciprocal_square_root, SignRule::kNonNegative));
-const OpDef kReciprocalF32 = define(Op::kReciprocal, observed(reciprocal, SignRule::kKeeps));
-const OpDef kLogF32 = define(Op::kLog, observed(logarithm, SignRule::kAny));
-const OpDef kErfF32 = define(Op::kErf, fixed(error_function, 1.0f / 128.0f, 0));
-const OpDef kEluF32 = define(Op::kElu, observed(elu, SignRule::kKeeps));
-const OpDef kSoftplusF32 = define(Op::kSoftplus, observed(softplus, SignRule::kNonNegative));
-const OpDef kMishF32 = define(Op::kMish, observed(mish, SignRule::kKeeps));
-const OpDef kGeluTanhF32 = define(Op::kGeluTanh, observed(gelu_tanh, SignRule::kKeeps));
+const OpDef kLeakyReluF32 = define(Op::kLeakyRelu, &kLeakyReluF32Run, observed(leaky_relu, SignRule::kKeeps));
+const OpDef kSigmoidF32 = define(Op::kSigmoid, &kSigmoidF32Run, fixed(sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kTanhF32 = define(Op::kTanh, &kTanhF32Run, fixed(hyperbolic_tangent, 1.0f / 128.0f, 0));
+const OpDef kHardSwishF32 = define(Op::kHardSwish, &kHardSwishF32Run, observed(hard_swish, SignRule::kKeeps));
+const OpDef kHardSigmoidF32 =
+    define(Op::kHardSigmoid, &kHardSigmoidF32Run, fixed(hard_sigmoid, kUnitScale, kUnitZeroPoint));
+const OpDef kSwishF32 = define(Op::kSwish, &kSwishF32Run, observed(swish, SignRule::kKeeps));
+const OpDef kGeluF32 = define(Op::kGelu, &kGeluF32Run, observed(gelu, SignRule::kKeeps));
+const OpDef kExpF32 = define(Op::kExp, &kExpF32Run, observed(exponential, SignRule::kNonNegative));
+const OpDef kAbsF32 = define(Op::kAbs, &kAbsF32Run, observed(magnitude, SignRule::kNonNegative));
+const OpDef kSqrtF32 = define(Op::kSqrt, &kSqrtF32Run, observed(square_root, SignRule::kNonNegative));
+const OpDef kRsqrtF32 =
+    define(Op::kRsqrt, &kRsqrtF32Run, observed(reciprocal_square_root, SignRule::kNonNegative));
+const OpDef kReciprocalF32 =
+    define(Op::kReciprocal, &kReciprocalF32Run, observed(reciprocal, SignRule::kKeeps));
+const OpDef kLogF32 = define(Op::kLog, &kLogF32Run, observed(logarithm, SignRule::kAny));
+const OpDef kErfF32 = define(Op::kErf, &kErfF32Run, fixed(error_function, 1.0f / 128.0f, 0));
+const OpDef kEluF32 = define(Op::kElu, &kEluF32Run, observed(elu, SignRule::kKeeps));
+const OpDef kSoftplusF32 =
+    define(Op::kSoftplus, &kSoftplusF32Run, observed(softplus, SignRule::kNonNegative));
+const OpDef kMishF32 = define(Op::kMish, &kMishF32Run, observed(mish, SignRule::kKeeps));
+const OpDef kGeluTanhF32 = define(Op::kGeluTanh, &kGeluTanhF32Run, observed(gelu_tanh, SignRule::kKeeps));
 
 }  // namespace intaglio

@@ -1,11 +1,12 @@
-// A model's output, run alone and by an executor of several widths.
+// A model's output, run alone, by an executor of several widths, and as a session planned beforehand.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 
-#include "tests/support/model_builder.h"
+#include "runtime/op.h"
+#include "tests/support/planned_session.h"
 
 namespace intaglio::test {
 
@@ -21,7 +22,7 @@ inline void run_backwards(void*, int32_t count, void (*task)(void* argument, int
   for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
 }
 
-// The model's output, which no width changes.
+// The model's output, which neither a width nor planning beforehand changes.
 template <typename Out, typename In>
 std::vector<Out> run_widths(ModelBuilder& b, const std::vector<std::vector<In>>& inputs) {
   const AlignedBytes file = b.finish();
@@ -37,6 +38,19 @@ std::vector<Out> run_widths(ModelBuilder& b, const std::vector<std::vector<In>>&
     if (width == 1) first = found;
     REQUIRE(found.size() == first.size());
     REQUIRE(memcmp(found.data(), first.data(), first.size() * sizeof(Out)) == 0);
+  }
+  for (const IsaMask isa : {isa::kScalar, cpu_isa() & kCompiledIsa}) {
+    PlannedSession planned(file.view(), {isa, false});
+    REQUIRE_MESSAGE(planned.error().ok(), text_of(planned.error()));
+    for (const PlannedNode& node : planned.plan().nodes)  // numbers are told from each other by names
+      REQUIRE((planned.plan().ops[node.op]->kernel_name != nullptr || node.kernel == 0));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      memcpy(planned.session().input(static_cast<int32_t>(i)).data, inputs[i].data(),
+             inputs[i].size() * sizeof(In));
+    planned.session().run();
+    const Span<Out> found = planned.session().output().template as<Out>();
+    REQUIRE(found.size == first.size());
+    REQUIRE(memcmp(found.data, first.data(), first.size() * sizeof(Out)) == 0);
   }
   return first;
 }

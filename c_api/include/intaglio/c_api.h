@@ -238,7 +238,9 @@ typedef struct itg_executor {
   /* Calls task(argument, i) once for each i in [0, count), in any order, and returns when all are done. NULL:
    * serial. */
   void (*parallel_for)(void* context, int32_t count, void (*task)(void* argument, int32_t i), void* argument);
-  void (*region)(void); /* the library's own, of itg_openmp_executor(); NULL in others */
+  /* A run has many nodes: calls body(argument, ready) with threads at hand, whose `ready` is this executor as the
+   * body shall use it, and lets them go when it returns. NULL: every parallel_for finds its own. */
+  void (*region)(void* context, void (*body)(void* argument, const struct itg_executor* ready), void* argument);
 } itg_executor;
 /* OpenMP threads; in the library intaglio_openmp alone. */
 itg_executor itg_openmp_executor(int32_t threads);
@@ -291,6 +293,18 @@ itg_session_memory itg_session_split(itg_span block, const itg_session_needs* ne
 itg_error itg_session_create(itg_session* session, const itg_model* model, itg_op_list ops,
                              const itg_session_memory* memory, const itg_session_options* options);
 
+/* A model with the session that the build machine planned for it, as constants of the program: what
+ * `intaglio export-c --planned` writes. It names the bytes that it was made for and runs no others. */
+typedef struct itg_planned_model itg_planned_model;
+void itg_planned_model_needs(const itg_planned_model* planned, itg_session_needs* needs);
+/* Whether its bytes are still those that were exported (else ITG_kBadChecksum). Reads all of them. */
+itg_error itg_planned_model_check(const itg_planned_model* planned);
+/* A session as planned: checks nothing but the memory, that the executor is serial, and that the library has the
+ * plan's kernels (ITG_kOtherKernels). options->isa is not asked; `options` may be NULL. */
+itg_error itg_session_start(itg_session* session, const itg_planned_model* planned,
+                            const itg_session_memory* memory, const itg_session_options* options);
+void itg_session_model(const itg_session* session, itg_model* model); /* the model that it runs */
+
 /* Inputs are written before each run, which may reuse their memory. Outputs are valid until the next run. */
 void itg_session_input(const itg_session* session, int32_t i, itg_tensor* tensor);
 void itg_session_output(const itg_session* session, int32_t i, itg_tensor* tensor);
@@ -302,9 +316,9 @@ const void* itg_session_output_data(const itg_session* session, int32_t i);
 void itg_session_run(itg_session* session); /* cannot fail */
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
 itg_error itg_session_prepare_node(itg_session* session,
-                                   int32_t i); /* after its constants were changed in place */
+                                   int32_t i); /* after its constants were changed in place; not if planned */
 void itg_session_reset(itg_session* session);  /* states to their initial values */
-const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "" where it has none */
+const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "" where it has none, or planned */
 
 /* Pictures into a session's input: whole, rows row_bytes apart, or row by row. `scratch` starts at a multiple
  * of 4, has itg_image_measure() bytes, and is the writer's until the last row. */

@@ -188,6 +188,9 @@ class Model {
   static constexpr uint32_t kNoOffset = 0xffffffffu;
 
  private:
+  friend class Session;  // of a planned model
+  static Model without_checks(Span<const uint8_t> bytes);
+
   Span<const uint8_t> bytes_;
   const void* root_ = nullptr;
 };

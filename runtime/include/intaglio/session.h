@@ -43,6 +43,9 @@ struct SessionMemory {
   Span<uint8_t> scratch;
 };
 
+struct PlannedModel;  // intaglio/planned_model.h
+struct PlannedNode;
+
 class Session {
  public:
   Session() = default;
@@ -60,6 +63,12 @@ class Session {
   static Result<Session> create(const Model& model, OpList ops, const SessionMemory& memory,
                                 const SessionOptions& options = {});
 
+  // A session that was planned on the build machine: checks nothing but the memory, of planned.needs, that
+  // the executor is serial, and that the library has the plan's kernels (kOtherKernels). options.isa is not
+  // asked. `planned` and the memory outlive the session.
+  static Result<Session> start(const PlannedModel& planned, const SessionMemory& memory,
+                               const SessionOptions& options = {});
+
   // Inputs are written before each run: the run may reuse their memory. Outputs are valid until the next
   // run or the next write to an input. `i` counts the model's inputs() or outputs().
   TensorView input(int32_t i = 0) const;
@@ -71,22 +80,30 @@ class Session {
   void run_nodes(int32_t first, int32_t last);
   // After the bytes of node `i`'s constants were changed in place: checks the node and packs them anew.
   // Refused where the node now needs another kernel or more memory, or is used packed from the model
-  // (kBadPack); its outputs are then of no use.
+  // (kBadPack); its outputs are then of no use. Refused in a planned session (kOperatorMissing).
   Error prepare_node(int32_t i);
   // State tensors to their initial values, as after create().
   void reset();
 
   const Model& model() const { return model_; }
   TensorView tensor(int32_t index) const;  // any tensor; an activation's data is valid as the observer's is
-  const char* kernel_name(int32_t node) const;  // of the kernel chosen for it; "" where it has none
+  // Of the kernel chosen for a node; "" where it has none, and in a planned session.
+  const char* kernel_name(int32_t node) const;
 
  private:
-  struct NodeRecord;
+  enum class StateMove { kReset, kLoad, kStore };
 
+  bool planned() const { return op_count_ == 0; }
+  const PlannedNode* nodes() const;
+  void move_states(StateMove move);
   void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
 
   Model model_;
-  OpList ops_;
+  union {
+    const OpDef* const* ops_ = nullptr;
+    const PlannedModel* planned_;  // where there are no operators
+  };
+  size_t op_count_ = 0;
   SessionMemory memory_;
   SessionOptions options_;
 };

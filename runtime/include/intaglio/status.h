@@ -93,6 +93,9 @@
   /* operators */                                                                                           \
   X(kOperatorMissing, 120, "operator {value} is not in the list given to the session")                      \
   X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                            \
+  X(kOtherKernels, 122,                                                                                     \
+    "the session was planned for the kernels {value} (bits as in isa.h), the library here has {limit}: "    \
+    "export the model again for this target")                                                               \
   /* calibration */                                                                                         \
   X(kOutOfMemory, 140, "{value} bytes of memory are not enough, {limit} are needed")                        \
   X(kNoSamples, 141, "no samples were given: calibration needs at least one")                               \
