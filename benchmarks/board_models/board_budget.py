@@ -9,7 +9,8 @@ Flash is everything but the model: start-up, main, our code and libgcc's and lib
 activations, bookkeeping and scratch, as Session::measure gives it on the board. Instructions are those of one run (two
 runs less one); they are no time. Each model has two programs: one that checks it on the board, and one whose session the
 build machine planned. The stack, from main() on, is the deepest that stack_bound.py finds; what a run uses must not be
-more. Fails where a figure is above its budget: what was reached, rounded up; and where README.md's table has others.
+more. Fails where a figure is above its budget: what was reached, rounded up; and where README.md's table is a
+hundredth away.
 `peer` is TensorFlow Lite Micro with CMSIS-NN, measured in the same way: flash at -Os; arena; instructions at -O2, in
 millions.
 """
@@ -34,16 +35,16 @@ PEER_INSTRUCTIONS = {"cortex-m4": (29.86, 24.10, 7.701, 0.583), "cortex-m7": (30
                      "cortex-m55": (4.914, 6.558, 1.817, 0.150)}
 # With the loader, which checks every byte of the model, and planned on the build machine (export-c --planned), which links
 # no check: the peer has none either.
-FLASH = {"cortex-m4": (27800, 30550, 30550, 19800),
-         "cortex-m7": (27800, 30550, 30550, 19800),
-         "cortex-m55": (27300, 29950, 29950, 19200)}
+FLASH = {"cortex-m4": (27800, 30550, 30550, 19850),
+         "cortex-m7": (27800, 30550, 30550, 19850),
+         "cortex-m55": (27300, 29950, 29950, 19250)}
 MEMORY = {"cortex-m4": (38080, 58048, 17536, 2368), "cortex-m7": (38080, 58048, 17536, 2368),
           "cortex-m55": (35776, 57344, 17536, 1728)}
 INSTRUCTIONS = {"cortex-m4": (17.8e6, 17.0e6, 5.04e6, 0.465e6), "cortex-m7": (17.9e6, 17.3e6, 5.07e6, 0.464e6),
                 "cortex-m55": (4.24e6, 5.32e6, 1.58e6, 0.100e6)}
-PLANNED_FLASH = {"cortex-m4": (13700, 16000, 15850, 8700),
-                 "cortex-m7": (13700, 15950, 15800, 8700),
-                 "cortex-m55": (13000, 15200, 15050, 7950)}
+PLANNED_FLASH = {"cortex-m4": (13700, 15950, 15800, 8750),
+                 "cortex-m7": (13700, 15950, 15800, 8750),
+                 "cortex-m55": (13050, 15200, 15050, 8000)}
 PLANNED_MEMORY = {"cortex-m4": (37760, 57408, 17216, 2112), "cortex-m7": (37760, 57408, 17216, 2112),
                   "cortex-m55": (35456, 56704, 17216, 1472)}
 STACK, PLANNED_STACK = 1820, 1610  # on each
@@ -61,6 +62,16 @@ def constants(header):
     text = header.read_text(encoding="utf-8")
     return {name: int(value) for name, value in
             re.findall(r"size_t (k\w+) = (\d+);", text) + re.findall(r"#define (NET_\w+) (\d+)\n", text)}
+
+
+def stale(name, found):
+    """Where README's row of a model is more than a hundredth away from what was found: (bytes, the peer's) a cell."""
+    row = " | ".join(f"{of:,} ({of / peer:.2f})".replace(",", " ") for of, peer in found)
+    cells = re.search(rf"^\| {name} \|(.*)\|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    written = [int(cell.replace(" ", "")) for cell in re.findall(r"\| *([0-9 ]+) \(", "|" + cells.group(1))] if cells else []
+    if len(written) < len(found) or any(abs(w - of) > of // 100 for w, (of, _) in zip(written, found)):
+        return [f"README.md, {name}: its row should be {row}"]
+    return []
 
 
 def printed(command, what):
@@ -127,10 +138,7 @@ def main():
                         [planned[f"NET_{part}_BYTES"] for part in ("MEMORY", "ACTIVATION", "PERSISTENT", "SCRATCH")],
                         (PLANNED_FLASH, PLANNED_MEMORY, PLANNED_STACK))
         if cpu == "cortex-m4":
-            cells = (checked[0], ahead[0], checked[1], ahead[1])
-            row = f"| {NAMES[i]} | " + " | ".join(f"{of:,} ({of / peer:.2f})".replace(",", " ") for of, peer in cells) + " |"
-            if row not in README.read_text(encoding="utf-8"):
-                failed.append(f"README.md has another row than: {row}")
+            failed += stale(NAMES[i], (checked[0], ahead[0], checked[1], ahead[1]))
     for text in failed:
         print("failed:", text)
     return 1 if failed else 0
