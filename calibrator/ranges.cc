@@ -80,6 +80,21 @@ Range mse_range(const TensorObserver& o, const Scorer& error) {
   return range;
 }
 
+// Where one half has seen far more than the other, a single sample often has, and room beyond that is wasted:
+// the end is half way (in logarithms) from the larger to the geometric mean of both; with 4 to 8 samples ever
+// less of that way.
+double between(float a, float b, double share) {
+  const double x = static_cast<double>(a < 0.0f ? -a : a), y = static_cast<double>(b < 0.0f ? -b : b);
+  const double larger = x > y ? x : y, smaller = x > y ? y : x;
+  return smaller > 0.0 ? larger * exp_real(0.25 * share * log_real(smaller / larger)) : larger;
+}
+
+Range between_halves(const TensorObserver& o) {
+  const double samples = static_cast<double>(o.samples[0]) + o.samples[1];
+  const double share = samples > 4.0 ? (samples < 8.0 ? 2.0 - samples / 4.0 : 0.0) : 1.0;
+  return {-between(o.min[0], o.min[1], share), between(o.max[0], o.max[1], share)};
+}
+
 // Few samples do not show the largest values that will come: one half's min-max range, made wider or
 // narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
 // whole.
@@ -179,7 +194,7 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
       range = aciq_range(observer, form, bounds.non_negative());
       break;
     case RangeMethod::kAuto:
-      range = scaled(seen, room > 0.0 ? room : best_room(observer, scorer));
+      range = scaled(between_halves(observer), room > 0.0 ? room : best_room(observer, scorer));
       break;
   }
   return within(range, bounds);

@@ -175,3 +175,26 @@ TEST_CASE(
   range = vector_range(*of_peaks({0.0f, 0.0f}), free);
   CHECK(range.hi == 0.0);
 }
+
+TEST_CASE(
+    "auto: halves that have seen different ends give one between them, ever closer to the larger with more "
+    "samples") {
+  const auto end = [](float first, float second, int32_t pairs) {
+    auto observer = std::make_unique<TensorObserver>();
+    Histogram scratch;
+    for (int32_t i = 0; i < 2 * pairs; ++i) {
+      const float value[] = {i % 2 == 0 ? first : second};
+      const Span<const float> sample{value, 1};
+      observe(*observer, sample, extremes_of(sample), i % 2, scratch);
+    }
+    QuantConfig config = form();
+    config.observer = RangeMethod::kAuto;
+    return choose_range(*observer, {-kInfinity, kInfinity}, config, 0.9999, 1.0).hi;
+  };
+  CHECK(end(16.0f, 1.0f, 2) == doctest::Approx(8.0));  // of 16 and their mean 4
+  CHECK(end(1.0f, 16.0f, 1) == doctest::Approx(8.0));
+  CHECK(end(16.0f, 1.0f, 3) == doctest::Approx(std::exp2(3.5)));  // a quarter of the way
+  CHECK(end(16.0f, 1.0f, 4) == doctest::Approx(16.0));
+  CHECK(end(16.0f, 16.0f, 2) == doctest::Approx(16.0));
+  CHECK(end(16.0f, 0.0f, 2) == doctest::Approx(16.0));
+}
