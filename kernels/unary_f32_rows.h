@@ -94,66 +94,72 @@ static inline float mish_f32(float x) {
   return x < 20.0f ? y : x;
 }
 
-// y[i] = function(x[i]), into a block that cannot be x: compilers vectorise it although y may be x. What
-// is left at the end is a block, too.
+constexpr int32_t kUnaryBlock = 64;
+
 template <typename Function>
-static inline void map_f32(const UnaryF32Args& args, Function function) {
-  constexpr int32_t kBlock = 64;
-  const int32_t n = args.n;
-  for (int32_t i = 0; i < n; i += kBlock) {
-    const bool whole = n - i >= kBlock;
-    const size_t bytes = sizeof(float) * static_cast<size_t>(n - i);
-    float rest[kBlock], block[kBlock];
-    if (!whole) memcpy(rest, args.x + i, bytes);
-    const float* const x = whole ? args.x + i : rest;
-    for (int32_t j = 0; j < kBlock; ++j) block[j] = canonical_f32(function(x[j]));
-    if (whole) {
-      memcpy(args.y + i, block, sizeof block);  // of a size that the compiler knows: no call
-    } else {
-      memcpy(args.y + i, block, bytes);
-    }
-  }
+static inline void map_f32(const float* x, float* __restrict block, Function function) {
+  for (int32_t i = 0; i < kUnaryBlock; ++i) block[i] = canonical_f32(function(x[i]));
 }
 
-static inline void unary_rows_f32(const UnaryF32Args& args) {
+// A block's values, from x: the loops of all functions, and one copy of what is around them.
+__attribute__((noinline)) static void unary_block_f32(const UnaryF32Args& args, const float* x,
+                                                      float* block) {
   const float alpha = args.alpha, beta = args.beta;
   switch (args.function) {
     case UnaryF32::kLeakyRelu:
-      return map_f32(args, [alpha](float x) { return x > 0.0f ? x : alpha * x; });
+      return map_f32(x, block, [alpha](float v) { return v > 0.0f ? v : alpha * v; });
     case UnaryF32::kSigmoid:
-      return map_f32(args, [](float x) { return sigmoid_f32(x); });
+      return map_f32(x, block, [](float v) { return sigmoid_f32(v); });
     case UnaryF32::kTanh:
-      return map_f32(args, [](float x) { return tanh_f32(x); });
+      return map_f32(x, block, [](float v) { return tanh_f32(v); });
     case UnaryF32::kHardSwish:
-      return map_f32(args, [](float x) { return hard_swish_f32(x); });
+      return map_f32(x, block, [](float v) { return hard_swish_f32(v); });
     case UnaryF32::kHardSigmoid:
-      return map_f32(args, [alpha, beta](float x) { return hard_sigmoid_f32(x, alpha, beta); });
+      return map_f32(x, block, [alpha, beta](float v) { return hard_sigmoid_f32(v, alpha, beta); });
     case UnaryF32::kSwish:
-      return map_f32(args, [](float x) { return x / (1.0f + exp_f32(-x)); });
+      return map_f32(x, block, [](float v) { return v / (1.0f + exp_f32(-v)); });
     case UnaryF32::kGelu:
-      return map_f32(args, [](float x) { return x * half_erfc_f32(-0x1.6a09e6p-1f * x); });
+      return map_f32(x, block, [](float v) { return v * half_erfc_f32(-0x1.6a09e6p-1f * v); });
     case UnaryF32::kExp:
-      return map_f32(args, [](float x) { return exp_f32(x); });
+      return map_f32(x, block, [](float v) { return exp_f32(v); });
     case UnaryF32::kAbs:
-      return map_f32(args, [](float x) { return x < 0.0f ? -x : x; });
+      return map_f32(x, block, [](float v) { return v < 0.0f ? -v : v; });
     case UnaryF32::kSqrt:
-      return map_f32(args, [](float x) { return sqrt_f32(x); });
+      return map_f32(x, block, [](float v) { return sqrt_f32(v); });
     case UnaryF32::kRsqrt:
-      return map_f32(args, [](float x) { return 1.0f / sqrt_f32(x); });
+      return map_f32(x, block, [](float v) { return 1.0f / sqrt_f32(v); });
     case UnaryF32::kReciprocal:
-      return map_f32(args, [](float x) { return 1.0f / x; });
+      return map_f32(x, block, [](float v) { return 1.0f / v; });
     case UnaryF32::kLog:
-      return map_f32(args, [](float x) { return log_f32(x); });
+      return map_f32(x, block, [](float v) { return log_f32(v); });
     case UnaryF32::kErf:
-      return map_f32(args, [](float x) { return erf_f32(x); });
+      return map_f32(x, block, [](float v) { return erf_f32(v); });
     case UnaryF32::kElu:
-      return map_f32(args, [alpha](float x) { return elu_f32(x, alpha); });
+      return map_f32(x, block, [alpha](float v) { return elu_f32(v, alpha); });
     case UnaryF32::kSoftplus:
-      return map_f32(args, [](float x) { return softplus_f32(x); });
+      return map_f32(x, block, [](float v) { return softplus_f32(v); });
     case UnaryF32::kMish:
-      return map_f32(args, [](float x) { return mish_f32(x); });
+      return map_f32(x, block, [](float v) { return mish_f32(v); });
     case UnaryF32::kGeluTanh:
-      return map_f32(args, [](float x) { return gelu_tanh_f32(x); });
+      return map_f32(x, block, [](float v) { return gelu_tanh_f32(v); });
+  }
+}
+
+// y[i] = function(x[i]), into a block that cannot be x: compilers vectorise it although y may be x. What
+// is left at the end is a block, too.
+static inline void unary_rows_f32(const UnaryF32Args& args) {
+  for (int32_t i = 0; i < args.n; i += kUnaryBlock) {
+    float rest[kUnaryBlock], block[kUnaryBlock];
+    const int32_t left = args.n - i;
+    if (left >= kUnaryBlock) {
+      unary_block_f32(args, args.x + i, block);
+      memcpy(args.y + i, block, sizeof block);  // of a size that the compiler knows: no call
+      continue;
+    }
+    const size_t bytes = sizeof(float) * static_cast<size_t>(left);
+    memcpy(rest, args.x + i, bytes);
+    unary_block_f32(args, rest, block);
+    memcpy(args.y + i, block, bytes);
   }
 }
 
