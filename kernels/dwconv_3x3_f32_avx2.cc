@@ -29,6 +29,6 @@ struct Eight {
 
 void dwconv_3x3_f32_avx2(const Dwconv3x3F32Args& args);
 
-void dwconv_3x3_f32_avx2(const Dwconv3x3F32Args& args) { dwconv_3x3<Eight>(args); }
+void dwconv_3x3_f32_avx2(const Dwconv3x3F32Args& args) { dwconv_3x3<Eight>(args, 0, args.channels); }
 
 }  // namespace intaglio

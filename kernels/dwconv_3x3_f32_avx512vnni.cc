@@ -23,6 +23,6 @@ struct Sixteen {
 
 void dwconv_3x3_f32_avx512vnni(const Dwconv3x3F32Args& args);
 
-void dwconv_3x3_f32_avx512vnni(const Dwconv3x3F32Args& args) { dwconv_3x3<Sixteen>(args); }
+void dwconv_3x3_f32_avx512vnni(const Dwconv3x3F32Args& args) { dwconv_3x3<Sixteen>(args, 0, args.channels); }
 
 }  // namespace intaglio

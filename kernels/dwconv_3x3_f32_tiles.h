@@ -33,9 +33,13 @@ inline void add_line(const float* const* from, ptrdiff_t first, typename V::Mask
   }
 }
 
+struct Channels {
+  ptrdiff_t begin, end;
+};
+
 // Columns [x, x + Columns) of the output.
 template <typename V, int32_t Columns, int32_t Stride>
-void tile(const Dwconv3x3F32Args& args, int32_t x) {
+void tile(const Dwconv3x3F32Args& args, Channels range, int32_t x) {
   constexpr int32_t kOutputs = Stride == 1 ? 2 : 1, kInputs = Stride == 1 ? 4 : 3;
   constexpr int32_t kWide = (Columns - 1) * Stride + 3;
   const float* from[kInputs][kWide];
@@ -49,9 +53,9 @@ void tile(const Dwconv3x3F32Args& args, int32_t x) {
   const float* const bias = args.bias;
   float* const outputs[2] = {args.output[0] + x * channels,
                              args.output[1] != nullptr ? args.output[1] + x * channels : nullptr};
-  const float* w = args.weights;
-  for (ptrdiff_t first = 0; first < channels; first += V::kLanes, w += V::kLanes) {
-    const typename V::Mask mask = V::mask(static_cast<int32_t>(channels - first));
+  const float* w = args.weights + range.begin;
+  for (ptrdiff_t first = range.begin; first < range.end; first += V::kLanes, w += V::kLanes) {
+    const typename V::Mask mask = V::mask(static_cast<int32_t>(range.end - first));
     typename V::Register sums[kOutputs][Columns];
     sums[0][0] = bias != nullptr ? V::load(bias + first, mask) : V::zero();
 #pragma GCC unroll 2
@@ -80,19 +84,20 @@ void tile(const Dwconv3x3F32Args& args, int32_t x) {
 }
 
 template <typename V, int32_t Columns, int32_t Stride>
-void all_columns(const Dwconv3x3F32Args& args) {
+void all_columns(const Dwconv3x3F32Args& args, Channels range) {
   int32_t x = 0;
-  for (; x + Columns <= args.ow; x += Columns) tile<V, Columns, Stride>(args, x);
-  for (; x + 3 <= args.ow; x += 3) tile<V, 3, Stride>(args, x);
-  for (; x < args.ow; ++x) tile<V, 1, Stride>(args, x);
+  for (; x + Columns <= args.ow; x += Columns) tile<V, Columns, Stride>(args, range, x);
+  for (; x + 3 <= args.ow; x += 3) tile<V, 3, Stride>(args, range, x);
+  for (; x < args.ow; ++x) tile<V, 1, Stride>(args, range, x);
 }
 
+// Channels [begin, end).
 template <typename V>
-void dwconv_3x3(const Dwconv3x3F32Args& args) {
+void dwconv_3x3(const Dwconv3x3F32Args& args, int32_t begin, int32_t end) {
   if (args.stride == 1) {
-    all_columns<V, V::kColumns, 1>(args);
+    all_columns<V, V::kColumns, 1>(args, {begin, end});
   } else {
-    all_columns<V, 7, 2>(args);
+    all_columns<V, 7, 2>(args, {begin, end});
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "intaglio/session.h"
+#include "kernels/dwconv_3x3_f32.h"
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
@@ -144,18 +145,12 @@ int64_t run_dwconv_s8(const DwconvS8Kernel& kernel, int32_t runs) {
                        filled<int8_t>(kTaps * kChannels, code), runs);
 }
 
-int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
-  const std::vector<int32_t> bias(kChannels, 100);
-  const std::vector<float> multiplier(kChannels, 0.002f);
-  const auto x = filled<int8_t>(kSide * kSide * kChannels, code), w = filled<int8_t>(kTaps * kChannels, code);
-  const std::vector<int8_t> padding(kChannels);
-  std::vector<int8_t> y(kSide * kSide * kChannels);
-  uint8_t* const packed = memory(dwconv_3x3_s8_packed_bytes(kernel, kChannels));
-  dwconv_3x3_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kChannels, packed);
-  Dwconv3x3S8Args args{};
+// Two lines at a time of what `args` is for, all but its lines.
+template <typename T, typename Args, typename Kernel>
+int64_t run_depthwise_3x3(const Kernel& kernel, Args args, const std::vector<T>& x, int32_t runs) {
+  const std::vector<T> padding(kChannels);
+  std::vector<T> y(kSide * kSide * kChannels);
   args.padding = padding.data();
-  args.packed = packed;
-  args.requant = make_output_s8(3, -128, 127);
   args.w = args.ow = kSide;
   args.channels = kChannels;
   args.pad_left = args.stride = 1;
@@ -172,6 +167,26 @@ int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
       kernel.function(args);
     }
   return int64_t{kSide} * kSide * kChannels * kTaps;
+}
+
+int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
+  const std::vector<int32_t> bias(kChannels, 100);
+  const std::vector<float> multiplier(kChannels, 0.002f);
+  const auto w = filled<int8_t>(kTaps * kChannels, code);
+  uint8_t* const packed = memory(dwconv_3x3_s8_packed_bytes(kernel, kChannels));
+  dwconv_3x3_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kChannels, packed);
+  Dwconv3x3S8Args args{};
+  args.packed = packed;
+  args.requant = make_output_s8(3, -128, 127);
+  return run_depthwise_3x3(kernel, args, filled<int8_t>(kSide * kSide * kChannels, code), runs);
+}
+
+int64_t run_dwconv_3x3_f32(const Dwconv3x3F32Kernel& kernel, int32_t runs) {
+  const auto w = filled<float>(kTaps * kChannels, real);
+  Dwconv3x3F32Args args{};
+  args.weights = w.data();
+  args.clamp = {0.0f, 6.0f};
+  return run_depthwise_3x3(kernel, args, filled<float>(kSide * kSide * kChannels, real), runs);
 }
 
 int64_t run_dwconv_f32(const DwconvF32Kernel& kernel, int32_t runs) {
@@ -239,6 +254,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
+    macs += run_named(name, dwconv_3x3_f32_count(), dwconv_3x3_f32_kernel, run_dwconv_3x3_f32, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
   }
   if (macs == 0) {

@@ -22,11 +22,13 @@ LIMITS = {
     ("aarch64", "dwconv_3x3_s8_neondot"): ("cortex-a76", 0.60),
     ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.36),
     ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.20),
+    ("aarch64", "dwconv_3x3_f32_neon"): ("cortex-a53", 0.72),
     ("armv7", "gemm_s8_neon"): ("cortex-a7", 0.36),
     ("armv7", "dwconv_s8_neon"): ("cortex-a7", 1.30),
     ("armv7", "dwconv_3x3_s8_neon"): ("cortex-a7", 1.15),
     ("armv7", "gemm_f32_neon"): ("cortex-a7", 2.00),
     ("armv7", "dwconv_f32_neon"): ("cortex-a7", 7.20),
+    ("armv7", "dwconv_3x3_f32_neon"): ("cortex-a7", 4.80),
 }
 
 
