@@ -221,6 +221,8 @@ TEST_CASE(
       {"dwconv_3x3_s8_avx512vnni", 3621374159u},
       {"dwconv_3x3_s8_avx512ymm", 3621374159u},
       {"dwconv_3x3_s8_avxvnni", 1016164469u},
+      {"dwconv_3x3_s8_neon", 43632708u},
+      {"dwconv_3x3_s8_neondot", 2373477677u},
       {"gemm_s8_avx2", 4257613734u},
       {"gemm_s8_avx512vnni", 3091300348u},
       {"gemm_s8_avx512ymm", 4070448870u},
