@@ -25,6 +25,7 @@ struct CalibratorMemory {
   Span<double> means;         // of one layer, while it is worked on
   Span<TensorObserver> spare;
   CalibrationState seen;
+  bool channels_scaled = false;  // whether model and seen are those of an equalized model
   bool graph_is_named = false;  // whether seen.graph is known yet
   Error fault;                  // of a sample that cannot be taken back
   Span<const OutputTensor> outputs;

@@ -66,6 +66,10 @@ void Int8Model::set_provenance() {
     recovers = true;
   }
   if (!recovers) text.add(", no recovery");
+  if (memory_->channels_scaled) {
+    text.add(", ");
+    text.add(kChannelsScaled);
+  }
   if (!options.float_nodes.empty()) text.add(", some nodes in float");
   graph_.calibration.library_version = kLibraryVersion;
   graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];

@@ -41,6 +41,10 @@ class Int8Model {
   Session session_;
 };
 
+// What a file says of itself (CalibrationInfo::options) where equalization has stayed: activations inside are
+// those of the FP32 model with channels scaled.
+inline constexpr char kChannelsScaled[] = "channels scaled";
+
 // The rule of a node of an int8 graph that has weights; nullptr where it has none or is not int8.
 const QuantRule* weight_rule(const Graph& graph, int32_t node);
 

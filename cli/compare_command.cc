@@ -77,19 +77,22 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
             {"agreement", agreement ? Json(*agreement) : Json(nullptr)},
             {"cosine", json_number(figures.cosine)},
             {"sqnr_db", json_number(figures.sqnr)},
+            {"channels_scaled", comparison.scaled},
             {"layers", Json::array()}};
   for (const LayerReport& layer : comparison.layers) {
     json["layers"].push_back({{"name", test.tensor(layer.tensor).name},
                               {"op", op_name(test.node(layer.node).op)},
                               {"cosine", json_number(cosine(layer))},
                               {"sqnr_db", json_number(sqnr_db(layer))},
-                              {"clipped", layer.clipped}});
+                              {"clipped", json_number(layer.clipped)}});
   }
   return json;
 }
 
 void print_comparison(const Comparison& comparison, const Model& test, size_t count) {
   print_layers(test, {comparison.layers.data(), comparison.layers.size()}, true);
+  if (comparison.scaled)
+    print("\n  -: the model is equalized, so channels of these layers are not those of the FP32 model\n");
   print("\n  %zu samples\n", count);
   for (const int32_t output : comparison.outputs) {
     const LayerReport& layer = comparison.layers[static_cast<size_t>(output)];
@@ -178,10 +181,10 @@ Command add_compare_command(CLI::App& parent) {
       ->type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_flag(
-      "--json", arguments->json,
-      "one JSON object on stdout: {count, agreement, cosine, sqnr_db, layers: [{name, op, cosine, sqnr_db, "
-      "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
+  app->add_flag("--json", arguments->json,
+                "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, layers: "
+                "[{name, op, cosine, sqnr_db, "
+                "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
   return make_command(app, arguments, run_compare);
 }
 

@@ -1,10 +1,13 @@
 #include "cli/layer_comparison.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "calibrator/evaluate.h"
 #include "calibrator/host/host_arena.h"
+#include "calibrator/int8_model.h"
+#include "calibrator/recover/channel_groups.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"
 
@@ -35,6 +38,19 @@ std::string range_text(const TensorInfo& info) {
   std::snprintf(text, sizeof text, "%.4g..%.4g", scale * (-128 - info.quantization.zero_point),
                 scale * (127 - info.quantization.zero_point));
   return text;
+}
+
+// The channels of an equalized model differ from the reference's by powers of two.
+void drop_scaled_layers(const Model& reference, Span<const LayerPair> pairs, Arena& arena,
+                        std::vector<LayerReport>& layers) {
+  const ChannelGroups groups = group_channels(reference, arena);
+  for (size_t i = 0; i < pairs.size; ++i) {
+    LayerReport& layer = layers[i];
+    for (const int32_t input : reference.node(pairs[i].reference_node).inputs)
+      if (input >= 0 && groups.is_free(input)) layer.noise_alone = kNothing;
+    if (!groups.is_free(pairs[i].reference_tensor)) continue;
+    layer.signal = layer.noise = layer.dot = layer.norm = layer.noise_alone = layer.clipped = kNothing;
+  }
 }
 
 }  // namespace
@@ -108,6 +124,8 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   }
   progress.clear();
   for (LayerReport& layer : result.layers) layer.clipped /= static_cast<double>(samples.count());
+  result.scaled = std::strstr(test_model.calibration().options, kChannelsScaled) != nullptr;
+  if (result.scaled) drop_scaled_layers(reference_model, pairs, memory.arena(), result.layers);
   return result;
 }
 

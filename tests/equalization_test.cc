@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "calibrator/recover/channel_groups.h"
 #include "intaglio/calibrator.h"
@@ -71,7 +72,7 @@ AlignedBytes residual_net(float outlier) {
 
 struct Outcome {
   double before = 0.0, after = 0.0;  // noise over signal
-  bool kept = false;
+  bool kept = false, says_scaled = false;
   std::vector<uint8_t> bytes, state_before, state_after;
 };
 
@@ -113,6 +114,8 @@ Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa 
   for (const RecoveryRecord& record : report.recoveries)
     outcome.kept = outcome.kept || record.verdict == RecoveryVerdict::kKept;
   outcome.bytes.assign(report.bytes.begin(), report.bytes.end());
+  outcome.says_scaled =
+      std::strstr(Model::open(report.bytes)->calibration().options, "channels scaled") != nullptr;
   return outcome;
 }
 
@@ -147,6 +150,7 @@ TEST_CASE("an outlier channel no longer takes the others' codes, and the state s
   CHECK(outcome.kept);
   CHECK(outcome.after < 0.1 * outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
+  CHECK(outcome.says_scaled);
   CHECK(calibrate(net, true).bytes == outcome.bytes);
   CHECK(calibrate(net, false, isa::kScalar).bytes == outcome.bytes);
   for (const int32_t threads : {2, 8})
@@ -154,5 +158,6 @@ TEST_CASE("an outlier channel no longer takes the others' codes, and the state s
   // It cannot help a model whose channels are alike, and then leaves it as it was.
   const Outcome even = calibrate(residual_net(1.0f));
   CHECK(!even.kept);
+  CHECK(!even.says_scaled);
   CHECK(even.after == even.before);
 }

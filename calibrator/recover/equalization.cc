@@ -178,7 +178,7 @@ Error Equalizer::use(const Model& model, const CalibrationState& seen) {
   memory_->model = model;
   memory_->session = *session;
   memory_->seen = seen;
-  in_use_ = model.bytes().data != original_.bytes().data;
+  in_use_ = memory_->channels_scaled = model.bytes().data != original_.bytes().data;
   return kNoError;
 }
 
