@@ -23,7 +23,7 @@ bool says(const std::string& message, const std::string& part) {
 TEST_CASE("a mapped file has the bytes, aligned for a model, also after they were given back") {
   const TemporaryFolder folder;
   std::string text;
-  for (int i = 0; i < 100000; ++i) text += static_cast<char>(i * i % 251);
+  for (int i = 0; i < 100000; ++i) text += static_cast<char>(int64_t{i} * i % 251);
   auto file = MappedFile::open(folder.put("a", text), text.size());
   REQUIRE(file);
   CHECK(file->size() == text.size());
