@@ -78,9 +78,10 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   // Kernels that pack complete a tile's rows.
   if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
-  if (kPacks && kernel.matches_pairs)
-    bytes = int64_t{kernel.mr + kPairsRows} *
-            round_up(static_cast<int32_t>(pairs_layout(taps, k).depth), kPairsBlock);
+  if (kPacks && kernel.matches_pairs) {
+    const PairsLayout layout = pairs_layout(taps, k);
+    bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;
+  }
   return (bytes + 63) & ~int64_t{63};
 }
 

@@ -1,97 +1,126 @@
-// vpmaddubsw without saturation, see gemm_s8_pairs.h. A tile's rows are copied as x + 128, one after the
-// other's taps, into scratch [24][depth rounded up to 16]; a panel whose order is not the natural one
-// shuffles six of them at a time, behind those. Tiles of up to 6 x 16.
+// vpmaddubsw without saturation, see gemm_s8_pairs.h. For each panel the rows of one or more tiles are
+// shuffled into its order, as x + 128, ahead of the products: a quad is then spread by its load alone, which
+// leaves the ports to the multiplications (shuffled in registers it was no faster, by way of memory block by
+// block a fifth slower).
 #include "kernels/gemm_s8_pairs.h"
 #include "kernels/gemm_s8_rows_avx2.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 24;
+constexpr int32_t kMr = 24, kRows = 4;
 
 inline __m128i load_8(const void* p) { return _mm_loadl_epi64(static_cast<const __m128i*>(p)); }
 inline __m128i load_16(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+inline __m256i join(__m128i low, __m128i high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
 inline __m256i load_32(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+inline void store_32(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
 inline void store_16(void* p, __m128i v) { _mm_storeu_si128(static_cast<__m128i*>(p), v); }
 
-// k codes, their top bits flipped. Pieces overlap: nothing past the end, on either side.
-void copy_row(const int8_t* x, int32_t k, uint8_t* out) {
-  const __m128i top = _mm_set1_epi8(-128);
+// k codes. Pieces overlap: nothing past the end, on either side.
+void copy_row(const int8_t* x, int32_t k, int8_t* out) {
   if (k >= 16) {
-    for (int32_t i = 0; i + 16 <= k; i += 16) store_16(out + i, _mm_xor_si128(load_16(x + i), top));
-    store_16(out + k - 16, _mm_xor_si128(load_16(x + k - 16), top));
+    for (int32_t i = 0; i + 16 <= k; i += 16) store_16(out + i, load_16(x + i));
+    store_16(out + k - 16, load_16(x + k - 16));
   } else if (k >= 8) {
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_xor_si128(load_8(x), top));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + k - 8), _mm_xor_si128(load_8(x + k - 8), top));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out), load_8(x));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + k - 8), load_8(x + k - 8));
   } else {
-    for (int32_t i = 0; i < k; ++i) out[i] = static_cast<uint8_t>(x[i] + 128);
+    for (int32_t i = 0; i < k; ++i) out[i] = x[i];
   }
 }
 
-void shuffle_rows(const uint8_t* x, int32_t rows, ptrdiff_t step, const uint8_t* order, uint8_t* out) {
-  for (int32_t r = 0; r < rows; ++r, x += step, out += step)
-    for (ptrdiff_t i = 0; i < step; i += kPairsBlock)
-      store_16(out + i, _mm_shuffle_epi8(load_16(x + i), load_16(order + i)));
+// Sums of four products. In assembly: gcc would add the products of several depths to each other first, which
+// takes more registers than there are.
+inline void add_products(__m256i& acc, __m256i x, __m256i w, __m256i ones) {
+  __m256i sums;
+  __asm__(
+      "vpmaddubsw %[w], %[x], %[sums]\n"
+      "vpmaddwd %[ones], %[sums], %[sums]\n"
+      "vpaddd %[sums], %[acc], %[acc]"
+      : [acc] "+x"(acc), [sums] "=&x"(sums)
+      : [x] "x"(x), [w] "x"(w), [ones] "x"(ones));
 }
 
-// Sums of four products.
-inline void add_products(__m256i& acc, __m256i x, __m256i w, __m256i ones) {
-  acc = _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(x, w), ones));
+// `count` rows as x + 128, each block in the panel's order, into rows of layout.row bytes.
+void shuffle_rows(const GemmS8Args& args, const PairsLayout& layout, const int8_t* const* rows, int32_t count,
+                  const int8_t* order, uint8_t* out) {
+  const __m256i top = _mm256_set1_epi8(-128);
+  const int32_t k = pairs_in_place(args.k) ? args.k : layout.depth;
+  for (int32_t i = 0, at = 0; i < layout.depth; i += 32, order += 32, out += 32) {
+    const __m256i places = load_32(order);
+    const int8_t* const* const low = rows;
+    const int32_t low_at = at;
+    const auto next = [&] {
+      at += kPairsDepths;
+      if (at < k) return;
+      at = 0;
+      rows += kMr;
+    };
+    next();
+    uint8_t* to = out;
+    if (at == low_at + kPairsDepths && i + 32 <= layout.depth) {
+      for (int32_t r = 0; r < count; ++r, to += layout.row)
+        store_32(to, _mm256_shuffle_epi8(_mm256_xor_si256(load_32(low[r] + low_at), top), places));
+    } else {  // of two taps, or the last one, twice
+      const int8_t* const* const high = i + kPairsDepths < layout.depth ? rows : low;
+      const int32_t high_at = i + kPairsDepths < layout.depth ? at : low_at;
+      for (int32_t r = 0; r < count; ++r, to += layout.row) {
+        const __m256i codes = join(load_16(low[r] + low_at), load_16(high[r] + high_at));
+        store_32(to, _mm256_shuffle_epi8(_mm256_xor_si256(codes, top), places));
+      }
+    }
+    next();
+  }
 }
 
 struct Panel {
   const int8_t* head;  // biases
-  const uint8_t* runs;
+  const int32_t* quads;
   const int8_t* weights;
-  int32_t quads;
+  int32_t safe, count;  // of quads
 };
 
-// M rows; those past `count` repeat the last one.
+// M shuffled rows.
 template <int32_t M>
-void tile(const Panel& panel, const uint8_t* rows, ptrdiff_t step, int32_t count, __m256i* sums) {
+__attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdiff_t step, __m256i* sums) {
   const __m256i ones = _mm256_set1_epi16(1);
-  const uint8_t* x[M];
   __m256i acc[M][2];
 #pragma GCC unroll 4
   for (int32_t r = 0; r < M; ++r) {
-    x[r] = rows + (r < count ? r : count - 1) * step;
-    acc[r][0] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panel.head));
-    acc[r][1] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panel.head + 32));
+    acc[r][0] = load_32(panel.head);
+    acc[r][1] = load_32(panel.head + 32);
   }
   const int8_t* w = panel.weights;
-  const uint8_t* run = panel.runs;
-  ptrdiff_t i = 0;
-  const ptrdiff_t depth = ptrdiff_t{4} * panel.quads;
-  for (;;) {
-    const int32_t safe = *run++;
-    for (const ptrdiff_t end = i + 4 * safe; i < end; i += 4, w += 64) {
-      const __m256i w0 = load_32(w), w1 = load_32(w + 32);
+  const int32_t* quad = panel.quads;
+  for (const int32_t* const end = quad + panel.safe; quad != end; ++quad, w += 64) {
+    const uint8_t* const from = x + *quad;
+    const __m256i w0 = load_32(w), w1 = load_32(w + 32);
 #pragma GCC unroll 4
-      for (int32_t r = 0; r < M; ++r) {
-        int32_t quad;
-        memcpy(&quad, x[r] + i, sizeof quad);
-        const __m256i spread = _mm256_set1_epi32(quad);
-        add_products(acc[r][0], spread, w0, ones);
-        add_products(acc[r][1], spread, w1, ones);
-      }
+    for (int32_t r = 0; r < M; ++r) {
+      int32_t codes;
+      memcpy(&codes, from + r * step, sizeof codes);
+      const __m256i spread = _mm256_set1_epi32(codes);
+      add_products(acc[r][0], spread, w0, ones);
+      add_products(acc[r][1], spread, w1, ones);
     }
-    if (i == depth) break;
-    if (safe == kPairsRun) continue;
+  }
+  for (const int32_t* const end = panel.quads + panel.count; quad != end; ++quad, w += 64) {
+    const uint8_t* const from = x + *quad;
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
     // Even codes, then odd ones.
     for (uint32_t half = 0x00ff00ffu; half != 0; half = half << 8 & 0xff00ff00u) {
 #pragma GCC unroll 4
       for (int32_t r = 0; r < M; ++r) {
-        uint32_t quad;
-        memcpy(&quad, x[r] + i, sizeof quad);
-        const __m256i spread = _mm256_set1_epi32(static_cast<int32_t>(quad & half));
+        uint32_t codes;
+        memcpy(&codes, from + r * step, sizeof codes);
+        const __m256i spread = _mm256_set1_epi32(static_cast<int32_t>(codes & half));
         add_products(acc[r][0], spread, w0, ones);
         add_products(acc[r][1], spread, w1, ones);
       }
     }
-    i += 4;
-    w += 64;
-    if (i == depth) break;
   }
 #pragma GCC unroll 4
   for (int32_t r = 0; r < M; ++r) {
@@ -106,30 +135,34 @@ void gemm_s8_avx2(const GemmS8Args& args);
 
 void gemm_s8_avx2(const GemmS8Args& args) {
   const PairsLayout layout = pairs_layout(args.taps, args.k);
-  const ptrdiff_t step = (layout.depth + kPairsBlock - 1) / kPairsBlock * kPairsBlock;
-  const int32_t tap_depth = layout.depth / args.taps;
-  auto* const rows = static_cast<uint8_t*>(args.scratch);
-  uint8_t* const shuffled = rows + kMr * step;
-  for (int32_t r = 0; r < args.m; ++r)
-    for (int32_t t = 0; t < args.taps; ++t)
-      copy_row(args.rows[static_cast<ptrdiff_t>(t) * kMr + r], args.k, rows + r * step + t * tap_depth);
+  const ptrdiff_t step = layout.row;
+  auto* const shuffled = static_cast<uint8_t*>(args.scratch);
+  const int32_t group = pairs_group(layout, kMr);
+  const int8_t* const* rows = args.rows;
+  const int8_t* joined[kMr];
+  if (!pairs_in_place(args.k)) {
+    const int32_t tap_depth = layout.depth / args.taps;
+    auto* const copies = static_cast<int8_t*>(args.scratch) + group * step;
+    for (int32_t r = 0; r < args.m; ++r) {
+      joined[r] = copies + r * step;
+      for (int32_t t = 0; t < args.taps; ++t)
+        copy_row(args.rows[static_cast<ptrdiff_t>(t) * kMr + r], args.k, copies + r * step + t * tap_depth);
+    }
+    rows = joined;
+  }
   alignas(32) __m256i sums[2 * kMr];
   const auto* start = static_cast<const int8_t*>(args.weights);
   for (int32_t first = 0; first < args.n; first += kAvx2Columns, start += layout.bytes) {
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(start);
-    const Panel panel = {start, bytes + layout.runs, start + layout.weights, layout.depth / 4};
-    const bool natural = bytes[layout.natural] != 0;
-    for (int32_t r = 0; r < args.m; r += kPairsRows) {
-      const int32_t count = args.m - r < kPairsRows ? args.m - r : kPairsRows;
-      const uint8_t* x = rows + r * step;
-      if (!natural) {
-        shuffle_rows(x, count, step, bytes + layout.order, shuffled);
-        x = shuffled;
-      }
-      __m256i* const to = sums + 2 * r;
-      count > 2   ? tile<4>(panel, x, step, count, to)
-      : count > 1 ? tile<2>(panel, x, step, count, to)
-                  : tile<1>(panel, x, step, count, to);
+    Panel panel = {start, reinterpret_cast<const int32_t*>(start + layout.quads), start + layout.weights, 0,
+                   layout.depth / 4};
+    memcpy(&panel.safe, start + layout.safe, sizeof panel.safe);
+    for (int32_t r = 0; r < args.m; r += group) {
+      const int32_t count = args.m - r < group ? args.m - r : group;
+      shuffle_rows(args, layout, rows + r, count, start + layout.order, shuffled);
+      int32_t i = 0;
+      for (; i + kRows <= count; i += kRows)
+        tile<kRows>(panel, shuffled + i * step, step, sums + 2 * (r + i));
+      for (; i < count; ++i) tile<1>(panel, shuffled + i * step, step, sums + 2 * (r + i));
     }
     avx2_store_rows(args, first, start + 64, sums);
   }

@@ -11,9 +11,9 @@ constexpr int32_t kVectors = kPairsColumns / 8;
 // which.
 struct Block {
   int32_t size;
-  int16_t weights[kPairsBlock][kPairsColumns];
-  Eight positive[kPairsBlock][kVectors], negative[kPairsBlock][kVectors];
-  uint32_t partners[kPairsBlock];  // bit j: j is safe beside it
+  int16_t weights[kPairsDepths][kPairsColumns];
+  Eight positive[kPairsDepths][kVectors], negative[kPairsDepths][kVectors];
+  uint32_t partners[kPairsDepths];  // bit j: j is safe beside it
 };
 
 void split_signs(Block* block) {
@@ -60,7 +60,7 @@ int32_t count_bits(uint32_t mask) {
 
 // Of the depths in `among`, the one with the fewest partners in `left`.
 int32_t scarcest(const Block& block, uint32_t among, uint32_t left) {
-  int32_t best = -1, fewest = kPairsBlock + 1;
+  int32_t best = -1, fewest = kPairsDepths + 1;
   for (int32_t i = 0; i < block.size; ++i) {
     if ((among >> i & 1) == 0) continue;
     const int32_t count = count_bits(block.partners[i] & left);
@@ -96,14 +96,10 @@ int32_t match(const Block& block, uint8_t* order) {
 
 }  // namespace
 
-int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
-                   int32_t k, uint8_t* panel) {
+void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
+                int32_t k, uint8_t* panel) {
   const PairsLayout layout = pairs_layout(taps, k);
   const int32_t tap_depth = layout.depth / taps;
-  uint8_t* order = panel + layout.order;
-  uint8_t* run = panel + layout.runs;
-  auto* out = reinterpret_cast<int8_t*>(panel + layout.weights);
-  int32_t natural = 1, unsafe = 0, fast = 0;
   const int8_t* columns[kPairsColumns];
   bool all = true;
   for (int32_t p = 0; p < kPairsColumns; ++p) {
@@ -111,9 +107,12 @@ int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t fi
     columns[p] = c < n ? weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
     all = all && c < n;
   }
-  for (int32_t start = 0; start < layout.depth; start += kPairsBlock, order += kPairsBlock) {
+  // Safe quads from the front on, the others from the back.
+  int32_t safe = 0, other = layout.depth / 4;
+  uint8_t* order = panel + layout.order;
+  for (int32_t start = 0; start < layout.depth; start += kPairsDepths) {
     Block block;
-    block.size = layout.depth - start < kPairsBlock ? layout.depth - start : kPairsBlock;
+    block.size = layout.depth - start < kPairsDepths ? layout.depth - start : kPairsDepths;
     for (int32_t i = 0; i < block.size; ++i) {
       const int32_t tap = (start + i) / tap_depth, depth = (start + i) % tap_depth;
       const ptrdiff_t at = static_cast<ptrdiff_t>(tap) * k + depth;
@@ -126,31 +125,27 @@ int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t fi
       }
     }
     split_signs(&block);
-    for (int32_t i = 0; i < kPairsBlock; ++i) order[i] = static_cast<uint8_t>(i);
-    int32_t safe = block.size / 2;
+    for (int32_t i = 0; i < kPairsDepths; ++i) order[i] = static_cast<uint8_t>(i);
+    int32_t pairs = block.size / 2;
     if (!is_natural(block)) {
-      natural = 0;
       find_partners(&block);
-      safe = match(block, order);
+      pairs = match(block, order);
     }
     for (int32_t q = 0; q < block.size / 4; ++q) {
+      const int32_t to = 2 * q + 2 <= pairs ? safe++ : --other, from = start + 4 * q;
+      memcpy(panel + layout.quads + ptrdiff_t{4} * to, &from, sizeof from);
+      uint8_t* out = panel + layout.weights + ptrdiff_t{4} * kPairsColumns * to;
       const int16_t* rows[4];
       for (int32_t j = 0; j < 4; ++j) rows[j] = block.weights[order[4 * q + j]];
       for (int32_t p = 0; p < kPairsColumns; ++p, out += 4)
-        for (int32_t j = 0; j < 4; ++j) out[j] = static_cast<int8_t>(rows[j][p]);
-      if (2 * q + 2 > safe) {
-        *run++ = static_cast<uint8_t>(fast);
-        fast = 0;
-        ++unsafe;
-      } else if (++fast == kPairsRun) {
-        *run++ = kPairsRun;
-        fast = 0;
-      }
+        for (int32_t j = 0; j < 4; ++j) out[j] = static_cast<uint8_t>(rows[j][p]);
     }
+    order += kPairsDepths;
   }
-  *run = static_cast<uint8_t>(fast);
-  memcpy(panel + layout.natural, &natural, sizeof natural);
-  return unsafe;
+  uint8_t* const end = panel + layout.quads;
+  memset(order, 0, static_cast<size_t>(end - order));
+  memset(panel + layout.safe, 0, static_cast<size_t>(layout.order - layout.safe));
+  memcpy(panel + layout.safe, &safe, sizeof safe);
 }
 
 PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int32_t n, int32_t taps,
@@ -159,13 +154,10 @@ PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int3
   PairsProof proof = {0, 0};
   const auto* panel = static_cast<const uint8_t*>(packed);
   for (int32_t first = 0; first < n; first += kernel.nr, panel += layout.bytes) {
-    const int32_t quads = layout.depth / 4;
-    proof.quads += quads;
-    for (int32_t q = 0, r = 0; q < quads; ++r) {
-      const int32_t run = panel[layout.runs + r];
-      proof.safe += run;
-      q += run < kPairsRun ? run + 1 : run;
-    }
+    int32_t safe;
+    memcpy(&safe, panel + layout.safe, sizeof safe);
+    proof.quads += layout.depth / 4;
+    proof.safe += safe;
   }
   return proof;
 }

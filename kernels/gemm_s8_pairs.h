@@ -7,39 +7,49 @@
 //
 // A panel of sixteen columns, depth = taps * ceil(k / 4) * 4:
 //   int32[16] folded_bias - 128 * sum w, float[16] multiplier, in the order in which packs leave the columns
-//   int32     1: the order is the natural one
-//   u8[ceil(depth / 16)][16]  which of its sixteen depths stands at a place
-//   u8[depth / 4 + 1]  quads of depths that are safe, then one that is not, and so on; 255: no such one
-//   follows padding to 64 bytes s8[depth / 4][16][4]  the weights, in that order
+//   int32     how many quads of depths are safe
+//   u8[ceil(depth / 32)][32]  from 160 bytes on: which of its sixteen depths stands at a place of a shuffled
+//   row int32[depth / 4]  where in that row each quad begins, the safe ones first padding to 64 bytes,
+//   s8[depth / 4][16][4]  the weights, quad by quad
 #pragma once
 
 #include "kernels/gemm_s8.h"
 
 namespace intaglio {
 
-inline constexpr int32_t kPairsColumns = 16, kPairsBlock = 16, kPairsRun = 255;
-inline constexpr int32_t kPairsRows = 4;  // that a kernel shuffles at a time, in scratch after its rows
+inline constexpr int32_t kPairsColumns = 16, kPairsDepths = 16;
 
 struct PairsLayout {
   int32_t depth;
-  ptrdiff_t natural, order, runs, weights, bytes;  // offsets in a panel, and its size
+  ptrdiff_t row;                                 // bytes of a shuffled row: whole vectors
+  ptrdiff_t safe, order, quads, weights, bytes;  // offsets in a panel, and its size
 };
 
 static inline PairsLayout pairs_layout(int32_t taps, int32_t k) {
   PairsLayout l;
   l.depth = taps * ((k + 3) / 4 * 4);
-  l.natural = 8 * kPairsColumns;
-  l.order = l.natural + 4;
-  l.runs = l.order + (l.depth + kPairsBlock - 1) / kPairsBlock * kPairsBlock;
-  l.weights = (l.runs + l.depth / 4 + 1 + 63) / 64 * 64;
+  l.row = (static_cast<ptrdiff_t>(l.depth) + 31) / 32 * 32;
+  l.safe = 8 * kPairsColumns;
+  l.order = l.safe + 32;
+  l.quads = l.order + l.row;
+  l.weights = (l.quads + l.depth + 63) / 64 * 64;
   l.bytes = l.weights + static_cast<ptrdiff_t>(l.depth) * kPairsColumns;
   return l;
 }
 
-// Fills order, runs and weights of the panel of columns [first, first + 16) of n; returns how many quads are
-// not safe.
-int32_t pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
-                   int32_t k, uint8_t* panel);
+// Whether sixteen depths always stand in one row of one tap. Where they do not, the kernel puts the rows of a
+// tile's taps together first, each rounded up to a multiple of four.
+static inline bool pairs_in_place(int32_t k) { return k % kPairsDepths == 0; }
+
+// How many rows it shuffles at a time: as many as stay in the first cache, four at least.
+static inline int32_t pairs_group(const PairsLayout& layout, int32_t mr) {
+  const ptrdiff_t fit = 24576 / layout.row / 4 * 4;
+  return fit < 4 ? 4 : fit < mr ? static_cast<int32_t>(fit) : mr;
+}
+
+// Fills order, quads and weights of the panel of columns [first, first + 16) of n.
+void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
+                int32_t k, uint8_t* panel);
 
 // The share of the quads of depths that a kernel of this kind multiplies at full speed, of all its panels.
 struct PairsProof {
