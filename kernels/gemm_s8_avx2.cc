@@ -44,35 +44,45 @@ inline void add_products(__m256i& acc, __m256i x, __m256i w, __m256i ones) {
       : [x] "x"(x), [w] "x"(w), [ones] "x"(ones));
 }
 
-// `count` rows as x + 128, each block in the panel's order, into rows of layout.row bytes.
-void shuffle_rows(const GemmS8Args& args, const PairsLayout& layout, const int8_t* const* rows, int32_t count,
+// Codes as x + 128, in a panel's order.
+inline __m256i shuffle(__m256i codes, __m256i order) {
+  return _mm256_shuffle_epi8(_mm256_xor_si256(codes, _mm256_set1_epi8(-128)), order);
+}
+
+// A row of one tap, or of taps that were put together.
+void shuffle_row(const int8_t* x, int32_t depth, const int8_t* order, uint8_t* out) {
+  int32_t i = 0;
+  for (; i + 32 <= depth; i += 32) store_32(out + i, shuffle(load_32(x + i), load_32(order + i)));
+  if (i == depth) return;
+  const __m128i low = load_16(x + i);  // more than sixteen: put together, where room follows
+  store_32(out + i, shuffle(join(low, depth - i > kPairsDepths ? load_16(x + i + kPairsDepths) : low),
+                            load_32(order + i)));
+}
+
+// Of several taps, in place.
+void shuffle_taps(const GemmS8Args& args, const PairsLayout& layout, const int8_t* const* rows, int32_t count,
                   const int8_t* order, uint8_t* out) {
-  const __m256i top = _mm256_set1_epi8(-128);
-  const int32_t k = pairs_in_place(args.k) ? args.k : layout.depth;
-  for (int32_t i = 0, at = 0; i < layout.depth; i += 32, order += 32, out += 32) {
+  int32_t at = 0;
+  for (int32_t i = 0; i < layout.depth; i += 32, order += 32, out += 32) {
     const __m256i places = load_32(order);
-    const int8_t* const* const low = rows;
+    const int8_t *const *const low = rows, *const *high = rows;
     const int32_t low_at = at;
     const auto next = [&] {
       at += kPairsDepths;
-      if (at < k) return;
+      if (at < args.k) return;
       at = 0;
       rows += kMr;
     };
     next();
-    uint8_t* to = out;
-    if (at == low_at + kPairsDepths && i + 32 <= layout.depth) {
-      for (int32_t r = 0; r < count; ++r, to += layout.row)
-        store_32(to, _mm256_shuffle_epi8(_mm256_xor_si256(load_32(low[r] + low_at), top), places));
-    } else {  // of two taps, or the last one, twice
-      const int8_t* const* const high = i + kPairsDepths < layout.depth ? rows : low;
-      const int32_t high_at = i + kPairsDepths < layout.depth ? at : low_at;
-      for (int32_t r = 0; r < count; ++r, to += layout.row) {
-        const __m256i codes = join(load_16(low[r] + low_at), load_16(high[r] + high_at));
-        store_32(to, _mm256_shuffle_epi8(_mm256_xor_si256(codes, top), places));
-      }
+    int32_t high_at = low_at;
+    if (i + kPairsDepths < layout.depth) {  // else the last one goes twice
+      high = rows;
+      high_at = at;
+      next();
     }
-    next();
+    uint8_t* to = out;
+    for (int32_t r = 0; r < count; ++r, to += layout.row)
+      store_32(to, shuffle(join(load_16(low[r] + low_at), load_16(high[r] + high_at)), places));
   }
 }
 
@@ -158,7 +168,12 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     memcpy(&panel.safe, start + layout.safe, sizeof panel.safe);
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
-      shuffle_rows(args, layout, rows + r, count, start + layout.order, shuffled);
+      if (args.taps > 1 && pairs_in_place(args.k)) {
+        shuffle_taps(args, layout, rows + r, count, start + layout.order, shuffled);
+      } else {
+        for (int32_t i = 0; i < count; ++i)
+          shuffle_row(rows[r + i], layout.depth, start + layout.order, shuffled + i * step);
+      }
       int32_t i = 0;
       for (; i + kRows <= count; i += kRows)
         tile<kRows>(panel, shuffled + i * step, step, sums + 2 * (r + i));
