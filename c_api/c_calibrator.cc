@@ -70,6 +70,22 @@ bool load_from_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs
   return source.load(source.context, i, reinterpret_cast<const itg_span*>(inputs.data), inputs.size);
 }
 
+void tell_source(void* context, int32_t i, const Session& session) {
+  const auto& source = *static_cast<const itg_sample_source*>(context);
+  itg_session handle;
+  put_object(&handle, CSession{session});
+  source.ran(source.context, i, &handle);
+}
+
+SampleSource from_c(const itg_sample_source* source) {
+  SampleSource result;
+  result.load = load_from_source;
+  result.context = const_cast<itg_sample_source*>(source);
+  result.count = source->count;
+  if (source->ran != nullptr) result.ran = tell_source;
+  return result;
+}
+
 }  // namespace
 
 void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size) {
@@ -119,6 +135,10 @@ itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs
   return to_c(in(calibrator).add({reinterpret_cast<const Span<const uint8_t>*>(inputs), input_count}));
 }
 
+itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad) {
+  return to_c(in(calibrator).add_all(from_c(source), bad));
+}
+
 size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator) { return in(calibrator).state_bytes(); }
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state) {
   return to_c(in(calibrator).save(intaglio::from_c(state)));
@@ -147,7 +167,7 @@ itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink
                                 const itg_sample_source* source) {
   const ModelSink to = {write_to_sink, const_cast<itg_model_sink*>(sink)};
   if (source == nullptr) return to_c(in(calibrator).finish(to));
-  const SampleSource from = {load_from_source, const_cast<itg_sample_source*>(source), source->count};
+  const SampleSource from = from_c(source);
   return to_c(in(calibrator).finish(to, &from));
 }
 

@@ -85,17 +85,6 @@ size_t record_count(const Model& model) {
   return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 2);
 }
 
-SampleName name_of(Span<const Span<const uint8_t>> inputs) {
-  Sha256 sha;
-  SampleName name;
-  for (const Span<const uint8_t> input : inputs) {
-    sha.update(input.data, input.size);
-    name.fingerprint = fingerprint(name.fingerprint, input.data, input.size);
-  }
-  name.digest = sha.finish();
-  return name;
-}
-
 }  // namespace
 
 size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
@@ -120,7 +109,7 @@ Result<CalibratorNeeds> Calibrator::measure(const Model& model, const Calibrator
   const Result<SessionNeeds> session = Session::measure(model, float_ops(), session_options);
   if (!session) return session.error();
   CalibratorNeeds needs;
-  needs.session_bytes = align_memory(session->total());
+  needs.session_bytes = align_memory(session->total()) + Lanes::bytes(*session, lane_count(options.executor));
   needs.observer_bytes = observer_bytes(model, options);
   needs.replay_bytes = align_memory(options.replay_bytes);
   needs.output_bytes = output_bytes(model, *session, options);
@@ -168,6 +157,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   session_options.executor = state.options.executor;
   const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
   state.session_memory = Session::split({memory.data, needs->session_bytes}, *session_needs);
+  const size_t own_bytes = align_memory(session_needs->total());
+  state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs->session_bytes - own_bytes});
   const Result<Session> session = Session::create(model, float_ops(), state.session_memory, session_options);
   if (!session) return session.error();
   state.session = *session;
@@ -192,10 +183,18 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   seen.mean_sums = arena.make<int64_t>(means);
   seen.inputs = arena.make<InputValues>(model.inputs().size);
   seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
-  state.means = arena.make<double>(largest);
-  state.spare = arena.make<TensorObserver>(1);
+  const auto lanes = static_cast<size_t>(lane_count(options.executor));
+  state.lane_states = arena.make<LaneState>(lanes);
+  for (LaneState& lane : state.lane_states) {
+    lane.means = arena.make<double>(largest);
+    if (&lane == state.lane_states.data) continue;
+    lane.observers = arena.make<TensorObserver>(observers);
+    lane.mean_sums = arena.make<int64_t>(means);
+    lane.inputs = arena.make<InputValues>(model.inputs().size);
+  }
+  state.spare = arena.make<TensorObserver>(lanes);
   state.outputs = output_tensors(model, arena);
-  state.exact_outputs = arena.make<float>(output_elements(state.outputs));
+  state.exact_outputs = arena.make<float>(lanes * output_elements(state.outputs));
   state.references = ReferenceOutputs(state.outputs, {replay, needs->replay_bytes});
   state.records = arena.make<RecoveryRecord>(record_count(model));
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
@@ -209,7 +208,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
 size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
   const auto tensors = static_cast<size_t>(model.tensor_count()),
-             nodes = static_cast<size_t>(model.node_count());
+             nodes = static_cast<size_t>(model.node_count()),
+             lanes = static_cast<size_t>(lane_count(options.executor));
   size_t means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
   for (size_t n = 0; n < nodes; ++n) {
     const size_t count = mean_count(model, static_cast<int32_t>(n), options);
@@ -222,54 +222,18 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   for (size_t t = 0; t < tensors; ++t)
     observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
   return align_memory(sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) +
-                      nodes * sizeof(size_t) + observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
-                      largest * sizeof(double) + input_bytes(model) + outputs +
-                      model.inputs().size * sizeof(InputValues) +
-                      model.outputs().size * sizeof(OutputTensor) +
+                      nodes * sizeof(size_t) +
+                      lanes * (observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
+                               largest * sizeof(double) + outputs + sizeof(LaneState) +
+                               model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
+                      input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
                       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
-}
-
-Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
-  CalibratorMemory& state = *memory_;
-  if (!state.fault.ok()) return state.fault;
-  const Model& model = state.model;
-  CalibrationState& seen = state.seen;
-  if (inputs.size != model.inputs().size)
-    return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size),
-            static_cast<int64_t>(model.inputs().size)};
-  if (seen.sample_count == kMaxSamples) return {Status::kTooManyItems, -1, -1, kMaxSamples + 1, kMaxSamples};
-  for (size_t i = 0; i < inputs.size; ++i) {
-    const int32_t tensor = model.inputs()[i];
-    const size_t bytes = model.tensor(tensor).bytes();
-    if (inputs[i].size != bytes)
-      return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size),
-              static_cast<int64_t>(bytes)};
-    memcpy(state.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
-  }
-  const SampleName sample = name_of(inputs);
-  const Digest& digest = sample.digest;
-  // What one bad sample has left in the observers cannot be taken back: the fault stays.
-  float* const outputs = state.references.next(sample);
-  state.threads.hold([&] { state.fault = observe_sample(state, half_of(digest), outputs); });
-  if (!state.fault.ok()) return state.fault;
-  if (outputs != nullptr) state.references.keep();
-  if (seen.sample_count == 0 || digest < seen.golden) {
-    seen.golden = digest;
-    uint8_t* at = seen.golden_sample.data;
-    for (const Span<const uint8_t> input : inputs) {
-      memcpy(at, input.data, input.size);
-      at += input.size;
-    }
-  }
-  add_to_set(seen.samples, digest);
-  ++seen.sample_count;
-  return kNoError;
 }
 
 TensorView Calibrator::output(int32_t i) const { return memory_->session.output(i); }
 
-Span<double> CalibratorMemory::means_of(int32_t node) {
-  return {means.data, mean_count(model, node, options)};
+Span<double> CalibratorMemory::means_of(int32_t node, int32_t lane) const {
+  return {lane_states[static_cast<size_t>(lane)].means.data, mean_count(model, node, options)};
 }
 
 // Only states that are kept or merged name their graph.

@@ -4,12 +4,21 @@
 #include "calibrator/bake.h"
 #include "calibrator/calibration_state.h"
 #include "calibrator/graph.h"
+#include "calibrator/lanes.h"
 #include "calibrator/output_tensors.h"
 #include "calibrator/slot_map.h"
 #include "calibrator/thread_region.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
+
+// What one lane sees of its samples. The first lane's observers and sums are those of CalibratorMemory::seen.
+struct LaneState {
+  Span<TensorObserver> observers;
+  Span<int64_t> mean_sums;
+  Span<InputValues> inputs;
+  Span<double> means;  // of one layer, while it is worked on
+};
 
 struct CalibratorMemory {
   Model model;                             // FP32
@@ -18,24 +27,27 @@ struct CalibratorMemory {
   ThreadRegion threads;
   Session session;
   SessionMemory session_memory;
+  Lanes lanes;                // of the session, as many as lane_states
   Arena slot_memory;          // all of it, whatever has been made there
   SlotMap slots;              // of the last choose_params()
   Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1: no slot's range hangs on it
   Span<size_t> first_mean;    // of each node: where its patch means start in seen.mean_sums
-  Span<double> means;         // of one layer, while it is worked on
-  Span<TensorObserver> spare;
+  Span<LaneState> lane_states;
+  Span<TensorObserver> spare;  // one a lane
   CalibrationState seen;
   bool channels_scaled = false;  // whether model and seen are those of an equalized model
   bool graph_is_named = false;  // whether seen.graph is known yet
   Error fault;                  // of a sample that cannot be taken back
   Span<const OutputTensor> outputs;
-  Span<float> exact_outputs;  // of one sample
+  Span<float> exact_outputs;  // of one sample a lane
   ReferenceOutputs references;
   Span<RecoveryRecord> records;
   Span<uint8_t> output;  // memory of finish()
   CalibrationReport report;
 
-  Span<double> means_of(int32_t node);  // room for a node's patch means; empty for a node without weights
+  // Room for a node's patch means on a lane; empty for a node without weights.
+  Span<double> means_of(int32_t node, int32_t lane) const;
+  int32_t lane_count() const { return static_cast<int32_t>(lane_states.size); }
   void name_graph();
 };
 
@@ -51,9 +63,19 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
 // What the sink gets; see finish.cc.
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source);
 
-// Runs the sample that stands in the FP32 session's inputs, and adds every tensor to what has been seen in
-// `half` of the samples. `outputs`: gets the values of memory.outputs; or nullptr.
-Error observe_sample(CalibratorMemory& memory, int32_t half, float* outputs);
+// A sample that stands in the inputs of a lane of the FP32 session.
+struct LaneSample {
+  SampleName name;
+  float* outputs = nullptr;  // gets the values of memory.outputs; nullptr: they are not kept
+  Error error;
+};
+
+// Runs the sample of this lane and adds every tensor to what the lane has seen. Lanes may run at once, each
+// with the serial executor.
+void observe_sample(CalibratorMemory& memory, int32_t lane, const Executor& executor, LaneSample& sample);
+// What the other lanes have seen goes over to memory.seen.
+void merge_lanes(CalibratorMemory& memory);
+
 // Mean inputs that are kept of a node; 0 where it has no weights or stays in FP32.
 size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options);
 

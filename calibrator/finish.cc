@@ -31,13 +31,15 @@ class Finish {
     memory_.report = CalibrationReport();
     if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
     ITG_TRY(replay_.check(kept_));
-    walk_ = SampleWalk(replay_, memory_.session, int8_.session(), kept_);
+    walk_ = SampleWalk(replay_, memory_, int8_.session(), int8_.lanes(), kept_);
     ITG_TRY(choose_params(memory_));
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(int8_.build());
     ITG_TRY(context_.measure("first replay", context_.error));
     memory_.report.noise_without_recovery = context_.error.noise;
     ITG_TRY(recover(context_));
+    if (replay_.wants_results() && context_.told_revision != int8_.revision())
+      ITG_TRY(context_.measure("last replay", context_.error));
     ITG_TRY(int8_.rewrite());
     ITG_TRY(check_replay());
     if (memory_.options.layer_report) ITG_TRY(report_layers());
@@ -96,7 +98,7 @@ class Finish {
   Arena lasting_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
-  SampleWalk walk_{replay_, memory_.session, int8_.session(), kept_};
+  SampleWalk walk_{replay_, memory_, int8_.session(), int8_.lanes(), kept_};
   RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, lasting_, {}};
 };
 

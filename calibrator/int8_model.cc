@@ -33,6 +33,7 @@ void overwrite(Span<const T> target, const void* source) {
 }  // namespace
 
 Error Int8Model::build() {
+  ++revision_;
   arena_ = empty_;
   session_memory_ = {};
   SlotMap slots = memory_->slots;  // a handle: weights and biases get their scales in place
@@ -105,6 +106,7 @@ Error Int8Model::rewrite() {
 }
 
 Error Int8Model::update_layer(int32_t n) {
+  ++revision_;
   const QuantRule& rule = *weight_rule(graph_, n);
   const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
   const NodeInfo in_file = session_.model().node(n);
@@ -134,15 +136,16 @@ Error Int8Model::open(bool changed_in_place) {
   options.executor = memory_->options.executor;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
   if (!needs) return needs.error();
-  if (session_memory_.size < needs->total()) {
-    session_memory_ = {static_cast<uint8_t*>(arena_.allocate(needs->total(), kMemoryAlignment)),
-                       needs->total()};
+  const size_t own_bytes = align_memory(needs->total());
+  const size_t bytes = own_bytes + Lanes::bytes(*needs, memory_->lane_count());
+  if (session_memory_.size < bytes) {
+    session_memory_ = {static_cast<uint8_t*>(arena_.allocate(bytes, kMemoryAlignment)), bytes};
     if (session_memory_.data == nullptr)
-      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()),
-              static_cast<int64_t>(needs->total())};
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()), static_cast<int64_t>(bytes)};
   }
-  const Result<Session> session =
-      Session::create(*model, all_ops(), Session::split(session_memory_, *needs), options);
+  const SessionMemory own = Session::split(session_memory_, *needs);
+  lanes_ = Lanes(own, {session_memory_.data + own_bytes, session_memory_.size - own_bytes});
+  const Result<Session> session = Session::create(*model, all_ops(), own, options);
   if (!session) return session.error();
   session_ = *session;
   return kNoError;

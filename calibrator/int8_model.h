@@ -22,6 +22,9 @@ class Int8Model {
 
   Graph& graph() { return graph_; }
   Session& session() { return session_; }
+  const Lanes& lanes() const { return lanes_; }  // of the session
+  // Another number after each call of build() and update_layer().
+  int64_t revision() const { return revision_; }
   Span<const uint8_t> bytes() const { return bytes_; }
   // Behind all of the above; copies of it are scratch.
   Arena& arena() { return arena_; }
@@ -39,6 +42,8 @@ class Int8Model {
   Span<const uint8_t> bytes_;
   Span<uint8_t> session_memory_;
   Session session_;
+  Lanes lanes_;
+  int64_t revision_ = 0;
 };
 
 // What a file says of itself (CalibrationInfo::options) where equalization has stayed: activations inside are

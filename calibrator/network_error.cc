@@ -1,13 +1,17 @@
 #include "calibrator/network_error.h"
 
+#include "runtime/op.h"
+
 namespace intaglio {
 
 NetworkErrorMeter::NetworkErrorMeter(CalibratorMemory& memory, Arena& arena)
-    : memory_(&memory), outputs_(arena.make<Output>(memory.outputs.size)) {}
+    : memory_(&memory),
+      outputs_(arena.make<Output>(memory.outputs.size)),
+      figures_(arena.make<Figures>(memory.lane_states.size * outputs_.size)) {}
 
 void NetworkErrorMeter::start(Int8Model& int8) {
-  int8_ = &int8.session();
-  const Model& model = int8_->model();
+  int8_ = &int8;
+  const Model& model = int8.session().model();
   for (size_t i = 0; i < outputs_.size; ++i) {
     Output made;
     made.exact = memory_->outputs[i];
@@ -21,34 +25,52 @@ void NetworkErrorMeter::start(Int8Model& int8) {
   }
 }
 
-const float* NetworkErrorMeter::exact_values(Replay& samples, int32_t i) {
+const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, Session& fp32, int32_t lane) {
   if (const float* const known = samples.reference(i)) return known;
-  Session& fp32 = memory_->session;
+  float* const values =
+      memory_->exact_outputs.data + static_cast<size_t>(lane) * output_elements(memory_->outputs);
   int32_t done = 0;
   for (const OutputTensor& output : memory_->outputs) {
     fp32.run_nodes(done, output.node + 1);
     done = output.node + 1;
-    memcpy(memory_->exact_outputs.data + output.first, fp32.tensor(output.tensor).data,
-           output.elements * sizeof(float));
+    memcpy(values + output.first, fp32.tensor(output.tensor).data, output.elements * sizeof(float));
   }
-  return memory_->exact_outputs.data;
+  return values;
 }
 
-Error NetworkErrorMeter::add(Replay& samples, int32_t i) {
-  ITG_TRY(samples.load(i));
-  copy_inputs(memory_->session, *int8_);
-  const float* const exact = exact_values(samples, i);
+void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor,
+                                 bool to_the_end) {
+  Session fp32 = memory_->lanes.of(memory_->session, lane, executor);
+  Session int8 = int8_->lanes().of(int8_->session(), lane, executor);
+  copy_inputs(fp32, int8);
+  const float* const exact = exact_values(samples, i, fp32, lane);
   int32_t done = 0;
-  for (Output& output : outputs_) {
+  for (size_t o = 0; o < outputs_.size; ++o) {
+    const Output& output = outputs_[o];
+    Figures& figures = figures_[static_cast<size_t>(lane) * outputs_.size + o];
+    figures = {};
     if (output.tensor < 0) continue;
-    int8_->run_nodes(done, output.node + 1);
+    int8.run_nodes(done, output.node + 1);
     done = output.node + 1;
-    const TensorView view = int8_->tensor(output.tensor);
+    const TensorView view = int8.tensor(output.tensor);
     if (view.info.shape.elements() != static_cast<int64_t>(output.exact.elements)) continue;
     LayerReport sums;
     compare_values(exact + output.exact.first, view, sums);
-    output.signal.add(sums.signal);
-    output.noise.add(sums.noise);
+    figures = {sums.signal, sums.noise};
+  }
+  if (to_the_end) int8.run_nodes(done, int8.model().node_count());
+}
+
+Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, bool to_the_end) {
+  for (size_t lane = 0; lane < which.size; ++lane)
+    ITG_TRY(samples.load(which[lane], static_cast<int32_t>(lane)));
+  const Executor inner = which.size == 1 ? memory_->options.executor : Executor();
+  parallel_for(memory_->options.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
+    run_lane(samples, which[static_cast<size_t>(lane)], lane, inner, to_the_end);
+  });
+  for (size_t at = 0; at < which.size * outputs_.size; ++at) {
+    outputs_[at % outputs_.size].signal.add(figures_[at].signal);
+    outputs_[at % outputs_.size].noise.add(figures_[at].noise);
   }
   return kNoError;
 }

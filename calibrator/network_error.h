@@ -15,8 +15,10 @@ class NetworkErrorMeter {
 
   // Starts a measurement of this model, which outlives it.
   void start(Int8Model& int8);
-  // Runs sample `i`; the FP32 model only where its outputs are not known.
-  Error add(Replay& samples, int32_t i);
+  // Runs these samples side by side, as many as there are lanes at most; the FP32 model only where its
+  // outputs are not known. With `to_the_end` also what stands behind the outputs that are compared: the
+  // model's outputs are then those of its lanes' sessions.
+  Error add(Replay& samples, Span<const int32_t> which, bool to_the_end);
   // Does not depend on the order of the samples.
   NetworkError total() const;
 
@@ -27,11 +29,18 @@ class NetworkErrorMeter {
     OrderFreeSum signal, noise;
   };
 
-  const float* exact_values(Replay& samples, int32_t i);
+  // Of one sample at one output.
+  struct Figures {
+    double signal = 0.0, noise = 0.0;
+  };
+
+  const float* exact_values(const Replay& samples, int32_t i, Session& fp32, int32_t lane);
+  void run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor, bool to_the_end);
 
   CalibratorMemory* memory_;
-  Span<Output> outputs_;  // by ascending node of the int8 model
-  Session* int8_ = nullptr;
+  Span<Output> outputs_;   // by ascending node of the int8 model
+  Span<Figures> figures_;  // of each lane, one an output
+  Int8Model* int8_ = nullptr;
 };
 
 }  // namespace intaglio

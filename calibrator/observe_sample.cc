@@ -4,24 +4,33 @@
 namespace intaglio {
 namespace {
 
-// One sample, which stands in the session's inputs: runs it and looks at every tensor.
+// One sample, which stands in the inputs of a lane: runs it and looks at every tensor.
 class SampleObservation {
  public:
-  SampleObservation(CalibratorMemory& state, int32_t half, float* outputs)
-      : state_(state), half_(half), outputs_(outputs) {}
+  SampleObservation(CalibratorMemory& memory, int32_t lane, const Executor& executor, LaneSample& sample)
+      : memory_(memory),
+        lane_(lane),
+        executor_(executor),
+        sample_(sample),
+        session_(memory.lanes.of(memory.session, lane, executor)),
+        observers_(lane == 0 ? memory.seen.observers
+                             : memory.lane_states[static_cast<size_t>(lane)].observers),
+        mean_sums_(lane == 0 ? memory.seen.mean_sums
+                             : memory.lane_states[static_cast<size_t>(lane)].mean_sums),
+        inputs_(lane == 0 ? memory.seen.inputs : memory.lane_states[static_cast<size_t>(lane)].inputs) {}
 
   Error run() {
-    const Model& model = state_.model;
+    const Model& model = memory_.model;
     for (size_t i = 0; i < model.inputs().size; ++i) {
-      const Span<float> values = state_.session.input(static_cast<int32_t>(i)).as<float>();
-      if (!is_picture(static_cast<int32_t>(i), values)) add_values(state_.seen.inputs[i], values);
+      const Span<float> values = session_.input(static_cast<int32_t>(i)).as<float>();
+      if (!is_picture(static_cast<int32_t>(i), values)) add_values(inputs_[i], values);
     }
     for (int32_t n = -1; n < model.node_count(); ++n) {
-      if (n >= 0) state_.session.run_nodes(n, n + 1);
+      if (n >= 0) session_.run_nodes(n, n + 1);
       ITG_TRY(look_behind(n));
-      for (const OutputTensor& output : state_.outputs)
-        if (output.node == n && outputs_ != nullptr)
-          memcpy(outputs_ + output.first, state_.session.tensor(output.tensor).data,
+      for (const OutputTensor& output : memory_.outputs)
+        if (output.node == n && sample_.outputs != nullptr)
+          memcpy(sample_.outputs + output.first, session_.tensor(output.tensor).data,
                  output.elements * sizeof(float));
     }
     return kNoError;
@@ -30,8 +39,8 @@ class SampleObservation {
  private:
   // An array for an image input may hold other values than pixels.
   bool is_picture(int32_t input, Span<const float> values) const {
-    for (int32_t i = 0; i < state_.model.image_count(); ++i) {
-      const ImageInput image = state_.model.image(i);
+    for (int32_t i = 0; i < memory_.model.image_count(); ++i) {
+      const ImageInput image = memory_.model.image(i);
       if (image.input != input) continue;
       const Extremes seen = extremes_of(values);
       const Range pixels = range_of_pixels(image);
@@ -42,46 +51,72 @@ class SampleObservation {
 
   // What node `n` has written, or the model's inputs, and what the node behind it will read: side by side.
   Error look_behind(int32_t n) {
-    const Model& model = state_.model;
-    const Span<double> means = n + 1 < model.node_count() ? state_.means_of(n + 1) : Span<double>();
+    const Model& model = memory_.model;
+    const Span<double> means = n + 1 < model.node_count() ? memory_.means_of(n + 1, lane_) : Span<double>();
     Error error;
-    parallel_for(state_.options.executor, means.empty() ? 1 : 2, [&](int32_t task) {
+    parallel_for(executor_, means.empty() ? 1 : 2, [&](int32_t task) {
       if (task == 0) {
         error = observe_all(n < 0 ? model.inputs() : model.node(n).outputs, n);
       } else {
-        patch_means(state_.session, n + 1, means);
+        patch_means(session_, n + 1, means);
       }
     });
     if (!error.ok() || means.empty()) return error;
-    int64_t* const sums = state_.seen.mean_sums.data + state_.first_mean[static_cast<size_t>(n + 1)];
+    int64_t* const sums = mean_sums_.data + memory_.first_mean[static_cast<size_t>(n + 1)];
     for (size_t i = 0; i < means.size; ++i) add_mean(sums[i], means[i]);
     return kNoError;
   }
 
   Error observe_all(Span<const int32_t> tensors, int32_t node) {
     for (const int32_t tensor : tensors) {
-      const Span<float> values = state_.session.tensor(tensor).as<float>();
+      const Span<float> values = session_.tensor(tensor).as<float>();
       const Extremes extremes = extremes_of(values);
       if (!extremes.finite)
-        return {Status::kNonFiniteActivation, node, tensor, state_.seen.sample_count,
+        return {Status::kNonFiniteActivation, node, tensor, int64_t{memory_.seen.sample_count} + lane_,
                 first_non_finite(values)};
-      const int32_t observer = state_.observer_of[static_cast<size_t>(tensor)];
+      const int32_t observer = memory_.observer_of[static_cast<size_t>(tensor)];
       if (observer < 0) continue;
-      observe(state_.seen.observers[static_cast<size_t>(observer)], values, extremes, half_,
-              state_.spare[0].halves[0]);
+      observe(observers_[static_cast<size_t>(observer)], values, extremes, half_of(sample_.name.digest),
+              memory_.spare[static_cast<size_t>(lane_)].halves[0]);
     }
     return kNoError;
   }
 
-  CalibratorMemory& state_;
-  int32_t half_;
-  float* outputs_;  // room for the outputs' values; nullptr: they are not kept
+  CalibratorMemory& memory_;
+  int32_t lane_;
+  Executor executor_;
+  LaneSample& sample_;
+  Session session_;
+  Span<TensorObserver> observers_;
+  Span<int64_t> mean_sums_;
+  Span<InputValues> inputs_;
 };
 
 }  // namespace
 
-Error observe_sample(CalibratorMemory& memory, int32_t half, float* outputs) {
-  return SampleObservation(memory, half, outputs).run();
+void observe_sample(CalibratorMemory& memory, int32_t lane, const Executor& executor, LaneSample& sample) {
+  sample.error = SampleObservation(memory, lane, executor, sample).run();
+}
+
+void merge_lanes(CalibratorMemory& memory) {
+  const CalibrationState& seen = memory.seen;
+  for (size_t lane = 1; lane < memory.lane_states.size; ++lane) {
+    const LaneState& state = memory.lane_states[lane];
+    for (size_t i = 0; i < seen.observers.size; ++i) {
+      TensorObserver& observer = state.observers[i];
+      if (observer.samples[0] + observer.samples[1] == 0) continue;
+      merge(seen.observers[i], observer);
+      reset(observer);
+    }
+    for (size_t i = 0; i < seen.mean_sums.size; ++i) {
+      seen.mean_sums[i] += state.mean_sums[i];
+      state.mean_sums[i] = 0;
+    }
+    for (size_t i = 0; i < seen.inputs.size; ++i) {
+      merge(seen.inputs[i], state.inputs[i]);
+      state.inputs[i] = InputValues();
+    }
+  }
 }
 
 }  // namespace intaglio

@@ -45,7 +45,8 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
   constexpr size_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
                    kSlack = 16384;
-  size_t bytes = kSlack, packed = 0, names = 0;
+  const auto more_lanes = static_cast<size_t>(lane_count(options.executor) - 1);
+  size_t bytes = kSlack, packed = 0, names = 0, largest_patch = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
@@ -76,7 +77,9 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
     bytes += 3 * static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
     packed += packed_bound(weights, node.options, def->quant.weight_axis);
-    bytes += 24 * patch_size(model, node);
+    const size_t patch = patch_size(model, node);
+    bytes += 24 * patch;
+    largest_patch = patch > largest_patch ? patch : largest_patch;
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
@@ -89,7 +92,11 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
       options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes;
   const size_t int8_session =
       session.persistent_bytes + (packs ? packed : 0) + activations + 4 * session.scratch_bytes + 4096;
-  return align_memory(bytes + int8_session);
+  constexpr size_t kFigures = 64;  // of an output of a sample
+  const size_t each_lane = activations + 4 * session.scratch_bytes + 16 * largest_patch +
+                           kFigures * (model.outputs().size + static_cast<size_t>(model.node_count())) +
+                           8 * kMemoryAlignment;
+  return align_memory(bytes + int8_session + more_lanes * each_lane);
 }
 
 }  // namespace intaglio

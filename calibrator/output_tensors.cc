@@ -52,10 +52,16 @@ size_t ReferenceOutputs::bytes_per_sample(Span<const OutputTensor> outputs) {
   return align_memory(sizeof(SampleName) + output_elements(outputs) * sizeof(float));
 }
 
-float* ReferenceOutputs::next(const SampleName& sample) {
-  if (find(sample.digest) != nullptr || memory_.size / stride_ <= count_) return nullptr;
+float* ReferenceOutputs::room(size_t ahead) const {
+  const size_t at = count_ + ahead;
+  return at < memory_.size / stride_ ? reinterpret_cast<float*>(entry(at) + sizeof(SampleName)) : nullptr;
+}
+
+void ReferenceOutputs::keep(const SampleName& sample, const float* values) {
+  if (values == nullptr || find(sample.digest) != nullptr) return;
   memcpy(entry(count_), &sample, sizeof sample);
-  return reinterpret_cast<float*>(entry(count_) + sizeof sample);
+  memmove(entry(count_) + sizeof sample, values, stride_ - sizeof sample);
+  ++count_;
 }
 
 const float* ReferenceOutputs::find(const Digest& sample) const {

@@ -36,10 +36,11 @@ class ReferenceOutputs {
 
   static size_t bytes_per_sample(Span<const OutputTensor> outputs);
 
-  // Room for a sample's values; nullptr where there is none, or where they are known. It counts from keep()
-  // on.
-  float* next(const SampleName& sample);
-  void keep() { ++count_; }
+  // Room for the values of a sample that keep() may get `ahead` samples from now; nullptr where there is
+  // none.
+  float* room(size_t ahead) const;
+  // `values` in the memory that room() gave, or nullptr. Those of a sample that is known are not kept again.
+  void keep(const SampleName& sample, const float* values);
   // nullptr where they were not kept.
   const float* find(const Digest& sample) const;
   const Digest* find_digest(uint64_t fingerprint) const;

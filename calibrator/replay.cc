@@ -1,25 +1,27 @@
 #include "calibrator/replay.h"
 
 namespace intaglio {
-namespace {
 
-constexpr size_t kMaxInputs = 256;  // the loader's limit
-
-}  // namespace
-
-Error Replay::load(int32_t i) {
-  Span<uint8_t> inputs[kMaxInputs];
-  const Session& fp32 = memory_->session;
-  const size_t count = fp32.model().inputs().size;
-  const uint8_t* golden = memory_->seen.golden_sample.data;
+Error load_inputs(const SampleSource& source, int32_t i, const Session& session) {
+  Span<uint8_t> inputs[kMaxModelInputs];
+  const size_t count = session.model().inputs().size;
   for (size_t k = 0; k < count; ++k) {
-    const TensorView view = fp32.input(static_cast<int32_t>(k));
+    const TensorView view = session.input(static_cast<int32_t>(k));
     inputs[k] = {static_cast<uint8_t*>(view.data), view.info.bytes()};
-    if (source_ == nullptr) memcpy(view.data, golden, view.info.bytes());
+  }
+  const bool loaded = source.load(source.context, i, {inputs, count});
+  return loaded ? kNoError : Error{Status::kSamplesDiffer, -1, -1, i};
+}
+
+Error Replay::load(int32_t i, int32_t lane) {
+  const Session into = memory_->lanes.of(memory_->session, lane);
+  if (source_ != nullptr) return load_inputs(*source_, i, into);
+  const uint8_t* golden = memory_->seen.golden_sample.data;
+  for (size_t k = 0; k < into.model().inputs().size; ++k) {
+    const TensorView view = into.input(static_cast<int32_t>(k));
+    memcpy(view.data, golden, view.info.bytes());
     golden += view.info.bytes();
   }
-  if (source_ != nullptr && !source_->load(source_->context, i, {inputs, count}))
-    return {Status::kSamplesDiffer, -1, -1, i};
   return kNoError;
 }
 
@@ -74,8 +76,7 @@ Error Replay::belongs(int32_t i, Part part, bool* is_one) {
   if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
   if (part != Part::kEvenHalf && part != Part::kOddHalf) return kNoError;
   if (!knows_digests()) ITG_TRY(load(i));
-  const Digest digest = knows_digests() ? digests_[static_cast<size_t>(i)] : digest_of_inputs();
-  *is_one = half_of(digest) == (part == Part::kOddHalf ? 1 : 0);
+  *is_one = half_of(digest(i)) == (part == Part::kOddHalf ? 1 : 0);
   return kNoError;
 }
 

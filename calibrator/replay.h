@@ -14,14 +14,21 @@ enum class Part : uint8_t {
   kOddHalf,
 };
 
+inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
+
+// Writes sample `i` into the inputs of a session of the FP32 model. kSamplesDiffer where the source cannot.
+Error load_inputs(const SampleSource& source, int32_t i, const Session& session);
+
 class Replay {
  public:
   Replay(CalibratorMemory& memory, const SampleSource* source) : memory_(&memory), source_(source) {}
 
   bool has_source() const { return source_ != nullptr; }
+  bool wants_results() const { return source_ != nullptr && source_->ran != nullptr; }
+  void tell(int32_t i, const Session& session) const { source_->ran(source_->context, i, session); }
   int32_t count() const { return source_ == nullptr ? 1 : source_->count; }
-  // Writes sample `i` into the FP32 session's inputs.
-  Error load(int32_t i);
+  // Writes sample `i` into the inputs of this lane of the FP32 session.
+  Error load(int32_t i, int32_t lane = 0);
   // Checks that the source's samples are those that were added, and makes the list that reference() and
   // digest() read from `arena`; both know nothing where it has no room.
   Error check(Arena& arena);
@@ -33,6 +40,10 @@ class Replay {
   // Whether sample `i` is one of these. Halves are known without check()'s list, too; that loads the sample.
   Error belongs(int32_t i, Part part, bool* is_one);
   bool knows_digests() const { return !digests_.empty(); }
+  // Of sample `i`, which stands in the first lane's inputs.
+  Digest digest(int32_t i) const {
+    return knows_digests() ? digests_[static_cast<size_t>(i)] : digest_of_inputs();
+  }
 
  private:
   Digest digest_of_inputs() const;  // which stand in the FP32 session

@@ -21,11 +21,7 @@ void SampleWalk::start(int32_t most) {
     for (const int32_t output : model.node(n).outputs) add(output, n);
   live_.size = count;
 
-  slot_bytes_ = kMemoryAlignment;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const size_t bytes = live_bytes(n);
-    slot_bytes_ = bytes > slot_bytes_ ? bytes : slot_bytes_;
-  }
+  slot_bytes_ = align_memory(model.activation_bytes());
   const auto samples = static_cast<size_t>(samples_->count());
   reached_ = arena.make<int32_t>(samples);
   slot_of_ = arena.make<int32_t>(samples);
@@ -39,51 +35,53 @@ void SampleWalk::start(int32_t most) {
   if (!arena.exhausted()) rest_ = arena;
 }
 
-uint8_t* SampleWalk::slot_of(int32_t i) {
-  if (slots_.empty()) return nullptr;
-  int32_t& slot = slot_of_[static_cast<size_t>(i)];
-  if (slot < 0 && used_ * slot_bytes_ < slots_.size) slot = static_cast<int32_t>(used_++);
-  return slot < 0 ? nullptr : slots_.data + static_cast<size_t>(slot) * slot_bytes_;
-}
-
-Error SampleWalk::bring(int32_t i, int32_t node) {
-  int32_t from = 0;
-  const bool is_kept = !slots_.empty() && slot_of_[static_cast<size_t>(i)] >= 0;
-  if (is_kept) {
-    from = reached_[static_cast<size_t>(i)];
-    copy_live(slot_of(i), from, false);
-  } else {
-    ITG_TRY(samples_->load(i));
-    if (walked_ != fp32_) copy_inputs(*fp32_, *walked_);
+Error SampleWalk::fetch(int32_t i, int32_t lane) {
+  if (is_kept(i)) return kNoError;
+  if (used_ * slot_bytes_ < slots_.size) {
+    slot_of_[static_cast<size_t>(i)] = static_cast<int32_t>(used_++);
+    reached_[static_cast<size_t>(i)] = -1;
   }
-  walked_->run_nodes(from, node);
-  if (is_kept && from == node) return kNoError;
-  uint8_t* const slot = slot_of(i);
-  if (slot == nullptr) return kNoError;
-  copy_live(slot, node, true);
-  reached_[static_cast<size_t>(i)] = node;
-  return kNoError;
+  return samples_->load(i, lane);
 }
 
-size_t SampleWalk::live_bytes(int32_t node) const {
-  size_t bytes = 0;
-  for (const Live& live : live_)
-    if (live.written_at < node && live.last_use >= node)
-      bytes += align_memory(walked_->model().tensor(live.tensor).bytes());
-  return bytes;
+Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor) {
+  Session here = lanes_->of(*walked_, lane, executor);
+  const bool is_fp32 = walked_ == &fp32_->session;
+  if (!is_kept(i)) {
+    if (!is_fp32) copy_inputs(fp32_->lanes.of(fp32_->session, lane), here);
+    here.run_nodes(0, place.node);
+    return here;
+  }
+  Session kept = on_slot(i, lane, executor);
+  int32_t& reached = reached_[static_cast<size_t>(i)];
+  if (reached < 0) {
+    copy_inputs(fp32_->lanes.of(fp32_->session, lane), kept);
+    reached = 0;
+  }
+  kept.run_nodes(reached, place.stand);
+  reached = place.stand;
+  if (place.node == place.stand) return kept;
+  copy_live(kept, here, place.stand);
+  here.run_nodes(place.stand, place.node);
+  return here;
 }
 
-void SampleWalk::copy_live(uint8_t* slot, int32_t node, bool save) const {
+Result<Session> SampleWalk::at(int32_t i, const WalkPlace& place) {
+  ITG_TRY(fetch(i, 0));
+  return bring(i, place, 0, fp32_->options.executor);
+}
+
+Session SampleWalk::on_slot(int32_t i, int32_t lane, const Executor& executor) const {
+  const auto slot = static_cast<size_t>(slot_of_[static_cast<size_t>(i)]);
+  return walked_->beside({slots_.data + slot * slot_bytes_, slot_bytes_}, lanes_->scratch_of(lane), executor);
+}
+
+// What nodes from `node` on read of those before it.
+void SampleWalk::copy_live(const Session& from, const Session& to, int32_t node) const {
   for (const Live& live : live_) {
     if (live.written_at >= node || live.last_use < node) continue;
-    const TensorView view = walked_->tensor(live.tensor);
-    const size_t bytes = view.info.bytes();
-    if (save) {
-      memcpy(slot, view.data, bytes);
-    } else {
-      memcpy(view.data, slot, bytes);
-    }
-    slot += align_memory(bytes);
+    const TensorView view = from.tensor(live.tensor);
+    memcpy(to.tensor(live.tensor).data, view.data, view.info.bytes());
   }
 }
 

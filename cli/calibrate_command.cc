@@ -133,34 +133,43 @@ Outcome<Done> save_state(const Job& job, const Calibrator& calibrator) {
   return write_file_atomically(job.arguments.state, state.span());
 }
 
+// What an error of the calibrator is about, in words.
+Failure failure_of(const Job& job, const Error& error, int32_t sample = -1) {
+  if (error.status == Status::kSamplesDiffer && !job.samples.problem().empty())
+    return Failure{job.samples.problem()};
+  const std::string what =
+      sample < 0 ? job.file.path() : "sample " + job.samples.name(static_cast<size_t>(sample));
+  return Failure{what + ": " + error_text(error, &job.file.model())};
+}
+
 // Gives the classes that the FP32 model finds; none where its output is not classes.
 Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator) {
   const bool gives = gives_classes(job.file.model());
   SampleClasses classes;
-  for (size_t i = 0; i < job.samples.count(); ++i) {
-    job.progress.show("calibrating", i, job.samples.count());
-    const auto sample = job.samples.get(i);
-    if (!sample) return sample.failure();
-    const Error error = calibrator.add(*sample);
-    if (!error.ok())
-      return Failure{"sample " + job.samples.name(i) + ": " + error_text(error, &job.file.model())};
-    if (gives) classes.add(job.samples.name(i), calibrator.output());
-  }
+  const SampleSource source = job.samples.source([&](size_t i, const Session& fp32) {
+    if (gives) classes.add(job.samples.name(i), fp32.output());
+  });
+  int32_t bad = -1;
+  const Error error = calibrator.add_all(source, &bad);
+  if (!error.ok()) return failure_of(job, error, bad);
   job.progress.clear();
   classes.warn();
   return classes.found();
 }
 
-Outcome<Done> finish(const Job& job, Calibrator& calibrator, bool from_state) {
+// Gives the classes that the int8 model finds; none from a state, whose samples are not at hand.
+Outcome<std::vector<int32_t>> finish(const Job& job, Calibrator& calibrator, bool from_state) {
   FileSink sink{job.arguments.output, {}};
-  const SampleSource source = job.samples.source();
+  std::vector<int32_t> classes;
+  const SampleSource source = job.samples.source([&](size_t i, const Session& int8) {
+    classes.resize(job.samples.count());
+    classes[i] = best_class(real_values(int8.output())).value_or(-1);
+  });
   const Error error = calibrator.finish({FileSink::write, &sink}, from_state ? nullptr : &source);
   job.progress.clear();
-  if (error.ok()) return Done{};
+  if (error.ok()) return classes;
   if (error.status == Status::kSinkFailed && !sink.problem.empty()) return Failure{sink.problem};
-  if (error.status == Status::kSamplesDiffer && !job.samples.problem().empty())
-    return Failure{job.samples.problem()};
-  return Failure{job.file.path() + ": " + error_text(error, &job.file.model())};
+  return failure_of(job, error);
 }
 
 Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, LoadedSession& int8) {
@@ -180,7 +189,7 @@ Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
   return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
-Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedSession& fp32) {
+Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const CalibrateArguments& arguments = job.arguments;
   const Model& model = job.file.model();
   std::error_code ignored;
@@ -199,8 +208,10 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   }
   std::optional<FloatSearchResult> mixed;
   if (arguments.float_search.asked()) {
+    auto fp32 = LoadedSession::create(job.file, execution);
+    if (!fp32) return fp32.failure();
     const auto found =
-        search_float_layers(job.file, fp32, job.samples, arguments.float_search, options, job.progress);
+        search_float_layers(job.file, *fp32, job.samples, arguments.float_search, options, job.progress);
     if (!found) return found.failure();
     mixed = *found;
     options.float_nodes = {mixed->nodes.data(), mixed->nodes.size()};
@@ -220,7 +231,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   }
   const auto fp32_classes = add_samples(job, *calibrator);
   if (!fp32_classes) return fp32_classes.failure();
-  if (auto step = finish(job, *calibrator, from_state); !step) return step.failure();
+  auto int8_classes = finish(job, *calibrator, from_state);
+  if (!int8_classes) return int8_classes.failure();
   if (!arguments.state.empty()) {
     if (auto step = save_state(job, *calibrator); !step)
       return Failure{step.message() + "; " + arguments.output + " is complete"};
@@ -233,23 +245,23 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, LoadedS
   figures.sqnr = sqnr_db(report.signal, report.noise);
   const auto written = Model::open(report.bytes);
   if (!written) return Failure{arguments.output + ": " + error_text(written.error())};
-  auto int8 = LoadedSession::create(*written, execution);
-  if (!int8) return Failure{arguments.output + ": " + error_text(int8.error(), &*written)};
   Span<const LayerReport> layers = report.layers;
   Comparison comparison;
   if (from_state) {
+    auto fp32 = LoadedSession::create(job.file, execution);
+    if (!fp32) return fp32.failure();
+    auto int8 = LoadedSession::create(*written, execution);
+    if (!int8) return Failure{arguments.output + ": " + error_text(int8.error(), &*written)};
     auto compared =
-        compare_models(job.file, fp32, *written, *int8, job.samples.samples(), wants_layers, job.progress);
+        compare_models(job.file, *fp32, *written, *int8, job.samples.samples(), wants_layers, job.progress);
     if (!compared) return compared.failure();
     comparison = std::move(*compared);
     layers = {comparison.layers.data(), comparison.layers.size()};
     if (!comparison.outputs.empty()) figures.sqnr = comparison.figures().sqnr;
+    if (!fp32_classes->empty()) int8_classes = classes_of(job, *fp32, *int8);
+    if (!int8_classes) return int8_classes.failure();
   }
-  if (!fp32_classes->empty()) {
-    const auto classes = classes_of(job, fp32, *int8);
-    if (!classes) return classes.failure();
-    figures.agreement = agreement_of(*fp32_classes, *classes);
-  }
+  if (!fp32_classes->empty()) figures.agreement = agreement_of(*fp32_classes, *int8_classes);
   const std::vector<StageTime> stages = job.progress.stages();
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (!arguments.report.empty()) {
@@ -304,14 +316,12 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
-  auto fp32 = LoadedSession::create(*file, *execution);
-  if (!fp32) return fp32.failure();
   ProgressLine progress;
   CalibrationSamples kept(*samples, file->model());
   if (auto step = check_samples(kept, progress); !step) return step.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return calibrate({arguments, *file, kept, progress, start}, *execution, *fp32);
+  return calibrate({arguments, *file, kept, progress, start}, *execution);
 }
 
 // The options and arguments of this command line, words of a new one.

@@ -61,12 +61,18 @@ Outcome<Done> CalibrationSamples::load(size_t i, LoadedSession& fp32, LoadedSess
   return Done{};
 }
 
-SampleSource CalibrationSamples::source() {
+SampleSource CalibrationSamples::source(Ran ran) {
+  ran_ = std::move(ran);
   SampleSource source;
   source.load = load_for_source;
+  if (ran_) source.ran = ran_for_source;
   source.context = this;
   source.count = static_cast<int32_t>(count());
   return source;
+}
+
+void CalibrationSamples::ran_for_source(void* context, int32_t i, const Session& session) {
+  static_cast<CalibrationSamples*>(context)->ran_(static_cast<size_t>(i), session);
 }
 
 bool CalibrationSamples::load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs) {

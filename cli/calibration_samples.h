@@ -1,6 +1,7 @@
 // The samples of a calibration, which reads each of them many times: kept in memory as far as there is room.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "cli/samples.h"
@@ -31,13 +32,16 @@ class CalibrationSamples {
   // The same into both sessions' inputs, quantized where `test` is int8.
   Outcome<Done> load(size_t i, LoadedSession& fp32, LoadedSession& test);
 
-  // For Calibrator::finish().
-  SampleSource source();
+  // Called for a sample that has gone through a model: SampleSource::ran.
+  using Ran = std::function<void(size_t i, const Session& session)>;
+  // For the calibrator, until the next call.
+  SampleSource source(Ran ran = {});
   // Why the source could not give a sample; empty where it could.
   const std::string& problem() const { return problem_; }
 
  private:
   Outcome<Sample> fetch(size_t i);
+  static void ran_for_source(void* context, int32_t i, const Session& session);
   static bool load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
 
   const Samples& samples_;
@@ -47,6 +51,7 @@ class CalibrationSamples {
   size_t kept_most_;
   SampleBuffer latest_;
   std::string problem_;
+  Ran ran_;
 };
 
 }  // namespace intaglio::cli

@@ -86,14 +86,14 @@ class FloatSearch {
     FileBytes memory(needs->total());
     auto calibrator = Calibrator::create(model(), {memory.data(), memory.size()}, options);
     if (!calibrator) return file_.failure(calibrator.error());
-    for (size_t i = 0; i < samples_.count(); ++i) {
-      progress_.show("calibrating", i, samples_.count());
-      const auto sample = samples_.get(i);
-      if (!sample) return sample.failure();
-      if (const Error error = calibrator->add(*sample); !error.ok())
-        return Failure{"sample " + samples_.name(i) + ": " + error_text(error, &model())};
-    }
     const SampleSource source = samples_.source();
+    int32_t bad = -1;
+    if (const Error error = calibrator->add_all(source, &bad); !error.ok()) {
+      if (error.status == Status::kSamplesDiffer && !samples_.problem().empty())
+        return Failure{samples_.problem()};
+      return Failure{"sample " + samples_.name(static_cast<size_t>(std::max(bad, 0))) + ": " +
+                     error_text(error, &model())};
+    }
     if (const Error error = calibrator->finish({}, &source); !error.ok()) return file_.failure(error);
     const Span<const uint8_t> written = calibrator->report().bytes;
     Attempt made{FileBytes(written.size), {}};

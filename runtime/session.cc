@@ -279,6 +279,16 @@ Error Session::prepare_node(int32_t i) {
   return kNoError;
 }
 
+Session Session::beside(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor) const {
+  Session other = *this;
+  other.memory_.activations = activations;
+  other.memory_.scratch = scratch;
+  other.options_.executor = executor;
+  if (executor.parallel_for == nullptr) other.options_.executor.width = 1;
+  other.options_.observer = {};
+  return other;
+}
+
 TensorView Session::tensor(int32_t index) const {
   TensorView view;
   view.info = model_.tensor(index);

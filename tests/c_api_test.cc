@@ -73,7 +73,7 @@ ConsumerResult consumer_calibrated(itg_executor executor, int32_t cancel_at = 0,
   const AlignedBytes file = small_cnn();
   const std::vector<float> values = flat(samples());
   ConsumerResult result;
-  result.given = {values.data(), static_cast<int32_t>(samples().size()), samples()[0].size(), 0};
+  result.given = {values.data(), static_cast<int32_t>(samples().size()), samples()[0].size(), 0, 0};
   result.trace.cancel_at = cancel_at;
   result.bytes.resize(room);
   size_t size = 0;
@@ -237,6 +237,8 @@ TEST_CASE("C calibrates in parts, saved, loaded and merged, to the bytes of one 
   CHECK(serial.bytes == expected.bytes);
   CHECK(serial.trace.steps > 0);
   CHECK(serial.given.loads > 0);
+  // Of the FP32 model for those added together, of an int8 one for all.
+  CHECK(serial.given.results >= serial.given.count / 2 + serial.given.count);
   CHECK(serial.report.samples == expected.report.samples);
   CHECK(serial.report.layer_count == static_cast<int32_t>(expected.report.layers.size));
   CHECK(serial.report.recovery_count == static_cast<int32_t>(expected.report.recoveries.size));

@@ -2,6 +2,7 @@
 
 #include "calibrator/patch_means.h"
 #include "calibrator/scales.h"
+#include "runtime/op.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
@@ -47,7 +48,7 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
 Span<double> exact_means(RecoveryContext& context, int32_t n, Arena& arena) {
   CalibratorMemory& memory = context.memory;
   const auto source = static_cast<size_t>(context.int8.graph().nodes[static_cast<size_t>(n)].source);
-  const Span<double> exact = arena.make<double>(memory.means_of(static_cast<int32_t>(source)).size);
+  const Span<double> exact = arena.make<double>(memory.means_of(static_cast<int32_t>(source), 0).size);
   for (size_t i = 0; i < exact.size; ++i)
     exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[source] + i], memory.seen.sample_count);
   return exact;
@@ -101,27 +102,40 @@ Error correct_layer_alone(RecoveryContext& context, int32_t n) {
   return context.int8.update_layer(n);
 }
 
-Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),
-                    void* caller) {
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
   if (!context.samples.has_source()) return correct_layer_alone(context, n);
   CalibratorMemory& memory = context.memory;
   Arena scratch = context.int8.arena();
-  const Span<double> exact = exact_means(context, n, scratch), means = scratch.make<double>(exact.size);
-  const Span<int64_t> sums = scratch.make<int64_t>(exact.size);
+  const Span<double> exact = exact_means(context, n, scratch);
+  const auto lanes = memory.lane_states.size, inputs = exact.size;
+  const Span<double> means = scratch.make<double>(lanes * inputs);
+  const Span<int64_t> sums = scratch.make<int64_t>(lanes * inputs);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
+  const auto add = [&](int32_t i, int32_t lane, const Executor& executor) {
+    const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
+    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, own);
+    int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
+    for (size_t c = 0; c < inputs; ++c) add_mean(sum[c], own[c]);
+  };
   Error error;
   memory.threads.hold([&] {
-    for (int32_t i = 0; i < context.samples.count() && error.ok(); ++i) {
-      error = bring(caller, i);
+    const int32_t samples = context.samples.count();
+    for (int32_t first = 0; first < samples; first += memory.lane_count()) {
+      const int32_t left = samples - first, count = left < memory.lane_count() ? left : memory.lane_count();
+      for (int32_t lane = 0; lane < count && error.ok(); ++lane)
+        error = context.walk.fetch(first + lane, lane);
       if (!error.ok()) return;
-      patch_means(context.int8.session(), n, means);
-      for (size_t c = 0; c < means.size; ++c) add_mean(sums[c], means[c]);
+      const Executor inner = count == 1 ? memory.options.executor : Executor();
+      parallel_for(memory.options.executor, count, [&](int32_t lane) { add(first + lane, lane, inner); });
     }
   });
   ITG_TRY(error);
-  for (size_t i = 0; i < means.size; ++i)
-    means[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.count()));
-  correct_bias(context.int8.graph(), n, memory.model, exact, means);
+  for (size_t i = 0; i < inputs; ++i) {
+    int64_t sum = 0;
+    for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
+    means[i] = mean_of(sum, static_cast<uint32_t>(context.samples.count()));
+  }
+  correct_bias(context.int8.graph(), n, memory.model, exact, {means.data, inputs});
   return context.int8.update_layer(n);
 }
 
@@ -141,9 +155,7 @@ Error attempt(RecoveryContext& context, bool by_samples, bool* kept) {
   for (int32_t n = 0; n < nodes; ++n) {
     if (weight_rule(graph, n) == nullptr) continue;
     ITG_TRY(context.step("bias correction", n, nodes));
-    ITG_TRY(by_samples
-                ? correct_layer(context, n, [&context, n](int32_t i) { return context.walk.bring(i, n); })
-                : correct_layer_alone(context, n));
+    ITG_TRY(by_samples ? correct_layer(context, n, n) : correct_layer_alone(context, n));
   }
   ITG_TRY(context.measure("after bias correction", after));
   *kept = !after.worse_than(before);

@@ -13,16 +13,8 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
 // From the FP32 means alone: what the rounding of the weights adds.
 Error correct_layer_alone(RecoveryContext& context, int32_t n);
 
-// The same over all samples; bring(i) makes the int8 session hold what it holds for sample `i` before node
-// `n`. `bring` gives kNoError or why it cannot.
-Error correct_layer(RecoveryContext& context, int32_t n, Error (*bring)(void* caller, int32_t i),
-                    void* caller);
-
-template <typename Bring>
-Error correct_layer(RecoveryContext& context, int32_t n, Bring&& bring) {
-  return correct_layer(
-      context, n, [](void* caller, int32_t i) { return (*static_cast<Bring*>(caller))(i); }, &bring);
-}
+// The same over all samples, each brought to node `n` from where it stands in the context's walk.
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand);
 
 // All layers in order, each with its predecessors quantized and corrected where the samples can be had again.
 // Where they cannot, or where that makes the network's error grow (inputs that are clipped in a few samples

@@ -239,10 +239,11 @@ Error Equalizer::scale(RecoveryContext& context) {
   ITG_TRY(use(*scaled, seen));
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("observing once more", i, context.samples.count()));
-    bool odd = false;
-    ITG_TRY(context.samples.belongs(i, Part::kOddHalf, &odd));
+    LaneSample sample;
     ITG_TRY(context.samples.load(i));
-    ITG_TRY(observe_sample(*memory_, odd ? 1 : 0, nullptr));
+    sample.name.digest = context.samples.digest(i);
+    observe_sample(*memory_, 0, memory_->options.executor, sample);
+    ITG_TRY(sample.error);
   }
   return kNoError;
 }

@@ -49,7 +49,8 @@ class BlockRecovery {
               static_cast<int64_t>(context_.memory.options.replay_bytes) + 1};
     Session& fp32 = context_.memory.session;
     context_.walk.start();
-    exact_walk_ = SampleWalk(context_.samples, fp32, fp32, context_.walk.rest());
+    exact_walk_ =
+        SampleWalk(context_.samples, context_.memory, fp32, context_.memory.lanes, context_.walk.rest());
     exact_walk_.start((context_.samples.count() + 3) / 4);
     ITG_TRY(context_.measure(what_.stage, held_out_, Part::kHeldOut));
     const int32_t nodes = int8_.session().model().node_count();
@@ -187,26 +188,22 @@ class BlockRecovery {
     return record.verdict == RecoveryVerdict::kKept ? kNoError : put_back(block, copies);
   }
 
-  // Every sample stands before the block; what runs within it is not kept. Through all of the model each goes
-  // once.
-  Error enter(const Block& block, int32_t i, int32_t node) {
-    if (is_whole(block)) return context_.walk.bring(i, node);
-    ITG_TRY(context_.walk.bring(i, block.first));
-    int8_.session().run_nodes(block.first, node);
-    return kNoError;
-  }
+  // Every sample stands before the block, and runs what it needs of it each time. Through all of the model
+  // each goes once.
+  int32_t stand_of(const Block& block, int32_t node) const { return is_whole(block) ? node : block.first; }
 
   Error add_block_error(const Block& block, BlockError& error) {
     if (block.output < 0) return kNoError;
-    Session& fp32 = context_.memory.session;
     const int32_t writer = exact_writer(block.output);
-    const int32_t exact = fp32.model().node(writer).outputs[0];
+    const int32_t exact = context_.memory.model.node(writer).outputs[0];
     for (int32_t i = 0; i < context_.samples.count(); ++i) {
       if (!context_.samples.held_out(i)) continue;
-      ITG_TRY(enter(block, i, block.end));
-      ITG_TRY(exact_walk_.bring(i, writer + 1));
+      const Result<Session> int8 = context_.walk.at(i, {stand_of(block, block.end), block.end});
+      if (!int8) return int8.error();
+      const Result<Session> fp32 = exact_walk_.at(i, {writer + 1, writer + 1});
+      if (!fp32) return fp32.error();
       LayerReport sums;
-      compare_values(fp32.tensor(exact).as<float>().data, int8_.session().tensor(block.output), sums);
+      compare_values(fp32->tensor(exact).as<float>().data, int8->tensor(block.output), sums);
       error.signal.add(sums.signal);
       error.noise.add(sums.noise);
     }
@@ -239,15 +236,15 @@ class BlockRecovery {
     for (int32_t i = 0; i < context_.samples.count(); ++i) {
       if (context_.samples.held_out(i)) continue;
       ITG_TRY(context_.step(what_.stage, n, model().node_count()));
-      ITG_TRY(enter(block, i, n));
-      add_moments(moments, int8_.session(), n, executor, columns);
+      const Result<Session> session = context_.walk.at(i, {stand_of(block, n), n});
+      if (!session) return session.error();
+      add_moments(moments, *session, n, executor, columns);
     }
     finish_moments(moments, kDamping + kDampingPerInput * weights.matrix.depth() / moments.positions);
     what_.change(weights, work);
     ITG_TRY(int8_.update_layer(n));
     const bool corrects = (context_.memory.options.recover & recovery::kBiasCorrection) != 0;
-    return corrects ? correct_layer(context_, n, [this, &block, n](int32_t i) { return enter(block, i, n); })
-                    : kNoError;
+    return corrects ? correct_layer(context_, n, stand_of(block, n)) : kNoError;
   }
 
   // ---- weights
@@ -320,7 +317,8 @@ class BlockRecovery {
   RecoveryContext& context_;
   Int8Model& int8_;
   LayerChange what_;
-  SampleWalk exact_walk_{context_.samples, context_.memory.session, context_.memory.session, Arena()};
+  SampleWalk exact_walk_{context_.samples, context_.memory, context_.memory.session, context_.memory.lanes,
+                         Arena()};
   NetworkError held_out_;  // of the samples held out, with the model as it is now
 };
 

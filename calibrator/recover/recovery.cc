@@ -31,14 +31,33 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
+  const bool tells = part == Part::kAll && samples.wants_results();
+  Error fault;
+  memory.threads.hold([&] { fault = run_all(stage, part, tells); });
+  ITG_TRY(fault);
+  if (tells) told_revision = int8.revision();
+  result = meter.total();
+  return kNoError;
+}
+
+// As many samples at once as there are lanes.
+Error RecoveryContext::run_all(const char* stage, Part part, bool tells) {
+  int32_t batch[kMaxLanes];
+  size_t waiting = 0;
   for (int32_t i = 0; i < samples.count(); ++i) {
     bool is_one = false;
     ITG_TRY(samples.belongs(i, part, &is_one));
-    if (!is_one) continue;
-    ITG_TRY(step(stage, i, samples.count()));
-    ITG_TRY(meter.add(samples, i));
+    if (is_one) {
+      ITG_TRY(step(stage, i, samples.count()));
+      batch[waiting++] = i;
+    }
+    const bool is_full = waiting == memory.lane_states.size || i + 1 == samples.count();
+    if (!is_full || waiting == 0) continue;
+    ITG_TRY(meter.add(samples, {batch, waiting}, tells));
+    for (size_t lane = 0; lane < waiting && tells; ++lane)
+      samples.tell(batch[lane], int8.lanes().of(int8.session(), static_cast<int32_t>(lane)));
+    waiting = 0;
   }
-  result = meter.total();
   return kNoError;
 }
 

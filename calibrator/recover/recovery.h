@@ -17,14 +17,18 @@ struct RecoveryContext {
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
-  const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
-  NetworkError error;    // of the int8 model as it is now, over all samples
+  const Arena& lasting;        // copies of it are scratch that outlives a rebuild of the int8 model
+  NetworkError error;          // of the int8 model as it is now, over all samples
+  int64_t told_revision = -1;  // of the int8 model whose results the source has been told last
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
   // Over these samples, with the int8 model as it is now.
   Error measure(const char* stage, NetworkError& error, Part part = Part::kAll);
   void record(const RecoveryRecord& record);
+
+ private:
+  Error run_all(const char* stage, Part part, bool tells);
 };
 
 // One recovery. Those of a calibration run in the order of the table.

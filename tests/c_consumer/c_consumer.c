@@ -71,6 +71,15 @@ static bool load_sample(void* context, int32_t i, const itg_span* inputs, size_t
   return true;
 }
 
+static bool load_odd_sample(void* context, int32_t i, const itg_span* inputs, size_t input_count) {
+  return load_sample(context, 2 * i + 1, inputs, input_count);
+}
+
+static void count_results(void* context, int32_t i, const itg_session* session) {
+  consumer_samples* samples = context;
+  if (i < samples->count && itg_session_output_data(session, 0) != NULL) ++samples->results;
+}
+
 typedef struct file {
   uint8_t* bytes;
   size_t room, size;
@@ -108,11 +117,18 @@ itg_error consumer_calibrate(const uint8_t* bytes, size_t size, consumer_samples
   for (i = 0; i < 3 && error.status == ITG_kOk; ++i)
     error = itg_calibrator_create(&calibrators[i], &model, aligned_block(needs.total_bytes, &blocks[i]),
                                   &options);
-  for (i = 0; i < samples->count && error.status == ITG_kOk; ++i) {
+  for (i = 0; i < samples->count && error.status == ITG_kOk; i += 2) {
     itg_bytes input;
     input.data = (const uint8_t*)(samples->values + (size_t)i * samples->elements);
     input.size = samples->elements * sizeof(float);
-    error = itg_calibrator_add(&calibrators[i % 2], &input, 1);
+    error = itg_calibrator_add(&calibrators[0], &input, 1);
+  }
+  if (error.status == ITG_kOk) {
+    source.load = load_odd_sample;
+    source.context = samples;
+    source.count = samples->count / 2;
+    source.ran = count_results;
+    error = itg_calibrator_add_all(&calibrators[1], &source, NULL);
   }
   if (error.status == ITG_kOk) {
     state = aligned_block(itg_calibrator_state_bytes(&calibrators[0]), &blocks[3]);

@@ -12,7 +12,8 @@ typedef struct consumer_samples {
   const float* values; /* [count, elements] */
   int32_t count;
   size_t elements;
-  int32_t loads; /* how often the source was asked */
+  int32_t loads;   /* how often the source was asked */
+  int32_t results; /* how often it was told of one */
 } consumer_samples;
 
 /* What an observer and a progress callback have seen. */

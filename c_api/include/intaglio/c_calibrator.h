@@ -112,11 +112,15 @@ typedef struct itg_model_sink {
   void* context;
 } itg_model_sink;
 
-/* Gives the samples once more, in any order. False where it cannot: finish() gives ITG_kSamplesDiffer. */
+/* Samples that can be had again and again, in any order, one at a time. */
 typedef struct itg_sample_source {
+  /* Writes sample `i` into the inputs. False where it cannot: ITG_kSamplesDiffer then. */
   bool (*load)(void* context, int32_t i, const itg_span* inputs, size_t input_count);
   void* context;
   int32_t count;
+  /* NULL, or told of sample `i` that has gone through `session`: the FP32 model's in add_all(), an int8
+   * model's in finish(), there at times more than once; the last time it is the model that is handed over. */
+  void (*ran)(void* context, int32_t i, const itg_session* session);
 } itg_sample_source;
 
 typedef struct itg_layer_report {
@@ -171,6 +175,9 @@ itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* mod
                                 const itg_calibrator_options* options);
 /* One sample: the bytes of each model input, in their order. */
 itg_error itg_calibrator_add(itg_calibrator* calibrator, const itg_bytes* inputs, size_t input_count);
+/* Every sample of a source, several at once where there are threads. `bad` may be NULL; it gets the index of
+ * the sample that an error is about, or -1. */
+itg_error itg_calibrator_add_all(itg_calibrator* calibrator, const itg_sample_source* source, int32_t* bad);
 /* What has been seen: kept, loaded, merged across devices. */
 size_t itg_calibrator_state_bytes(const itg_calibrator* calibrator);
 itg_error itg_calibrator_save(const itg_calibrator* calibrator, itg_span state);

@@ -93,13 +93,18 @@ struct ModelSink {
   void* context = nullptr;
 };
 
-// Gives the samples of add() once more, so that errors can be corrected layer by layer. Their order is free.
+// Samples that can be had again and again, in any order, one at a time: add_all() takes them, and finish()
+// has them once more, so that errors can be corrected layer by layer.
 struct SampleSource {
-  // Writes sample `i` into the model's inputs. Returns false where it cannot: finish() then gives
-  // kSamplesDiffer.
+  // Writes sample `i` into the model's inputs. Returns false where it cannot: add_all() and finish() then
+  // give kSamplesDiffer.
   bool (*load)(void* context, int32_t i, Span<const Span<uint8_t>> inputs) = nullptr;
   void* context = nullptr;
   int32_t count = 0;
+  // If given: sample `i` has gone through `session`, whose outputs hold what came of it: through the FP32
+  // model in add_all(), through an int8 model in finish(), there at times more than once; the last time it
+  // is the model that is handed over.
+  void (*ran)(void* context, int32_t i, const Session& session) = nullptr;
 };
 
 // One layer of the int8 model against the same layer in FP32, over all samples of the source.
@@ -169,7 +174,10 @@ class Calibrator {
   // One sample: the bytes of each model input, in the order of inputs(). The samples are a set: one that is
   // given twice counts twice.
   Error add(Span<const Span<const uint8_t>> inputs);
-  // What the FP32 model gave for the last of them, until the next call.
+  // Every sample of a source, with as many at once as the executor has threads (8 at most). `bad` gets the
+  // index of the sample that an error is about, or -1.
+  Error add_all(const SampleSource& source, int32_t* bad = nullptr);
+  // What the FP32 model gave for the last sample of add(), until the next call.
   TensorView output(int32_t i = 0) const;
 
   // What has been seen so far, to be kept, loaded later, or merged on another device. States of the same

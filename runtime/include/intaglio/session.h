@@ -85,6 +85,11 @@ class Session {
   // State tensors to their initial values, as after create().
   void reset();
 
+  // This session on other activations and scratch, each as large as its own and aligned alike: both may
+  // run_nodes() at once. They share all else, so prepare_node(), reset() and the states of run() are for
+  // times when one of them runs alone. It has no observer.
+  Session beside(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor = {}) const;
+
   const Model& model() const { return model_; }
   TensorView tensor(int32_t index) const;  // any tensor; an activation's data is valid as the observer's is
   // Of the kernel chosen for a node; "" where it has none, and in a planned session.
