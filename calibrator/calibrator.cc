@@ -54,8 +54,9 @@ Error check_constants(const Model& model) {
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     if (!info.is_constant() || info.dtype != DType::kF32) continue;
-    const int64_t at = first_non_finite(
-        {reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)});
+    const Span<const float> values{reinterpret_cast<const float*>(info.constant.data),
+                                   info.constant.size / sizeof(float)};
+    const int64_t at = extremes_of(values).finite ? -1 : first_non_finite(values);
     if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
   }
   return kNoError;
@@ -221,13 +222,12 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     outputs += static_cast<size_t>(model.tensor(output).shape.elements()) * sizeof(float);
   for (size_t t = 0; t < tensors; ++t)
     observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
-  return align_memory(sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) +
-                      nodes * sizeof(size_t) +
-                      lanes * (observers * sizeof(TensorObserver) + means * sizeof(int64_t) +
-                               largest * sizeof(double) + outputs + sizeof(LaneState) +
-                               model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
-                      input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
-                      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
+  return align_memory(
+      sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) + nodes * sizeof(size_t) +
+      lanes * (observers * sizeof(TensorObserver) + means * sizeof(int64_t) + largest * sizeof(double) +
+               outputs + sizeof(LaneState) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
+      input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
+      record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 
 TensorView Calibrator::output(int32_t i) const { return memory_->session.output(i); }

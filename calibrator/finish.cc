@@ -72,18 +72,35 @@ class Finish {
     return kNoError;
   }
 
+  // As many samples at once as there are lanes; their sums are added in the samples' order.
   Error report_layers() {
     Arena& arena = int8_.arena();
     const Span<const LayerPair> pairs = pair_layers(memory_.model, int8_.session().model(), arena);
     const Span<LayerReport> layers = arena.make<LayerReport>(pairs.size);
     if (layers.size != pairs.size) return {Status::kOutOfMemory};
-    for (int32_t i = 0; i < replay_.count(); ++i) {
+    Arena scratch = arena;
+    const Span<LayerReport> of_lanes = scratch.make<LayerReport>(memory_.lane_states.size * pairs.size);
+    if (scratch.exhausted()) return {Status::kOutOfMemory};
+    const int32_t lanes = memory_.lane_count();
+    for (int32_t first = 0; first < replay_.count(); first += lanes) {
+      const int32_t left = replay_.count() - first, count = left < lanes ? left : lanes;
+      for (LayerReport& layer : of_lanes) layer = LayerReport();
       for (const bool alone : {false, true}) {
-        ITG_TRY(context_.step("report", i, replay_.count()));
-        ITG_TRY(replay_.load(i));
-        copy_inputs(memory_.session, int8_.session());
-        compare_layers(memory_.session, int8_.session(), pairs, layers, alone);
+        ITG_TRY(context_.step("report", first, replay_.count()));
+        for (int32_t lane = 0; lane < count; ++lane) ITG_TRY(replay_.load(first + lane, lane));
+        memory_.threads.hold([&] {
+          const Executor inner = count == 1 ? memory_.options.executor : Executor();
+          parallel_for(memory_.options.executor, count, [&](int32_t lane) {
+            Session fp32 = memory_.lanes.of(memory_.session, lane, inner);
+            Session int8 = int8_.lanes().of(int8_.session(), lane, inner);
+            copy_inputs(fp32, int8);
+            LayerReport* const own = of_lanes.data + static_cast<size_t>(lane) * pairs.size;
+            compare_layers(fp32, int8, pairs, {own, pairs.size}, alone);
+          });
+        });
       }
+      for (size_t i = 0; i < static_cast<size_t>(count) * pairs.size; ++i)
+        layers[i % pairs.size].add(of_lanes[i]);
     }
     for (LayerReport& layer : layers) layer.clipped /= replay_.count();
     memory_.report.layers = layers;

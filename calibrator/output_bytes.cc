@@ -92,7 +92,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
       options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes;
   const size_t int8_session =
       session.persistent_bytes + (packs ? packed : 0) + activations + 4 * session.scratch_bytes + 4096;
-  constexpr size_t kFigures = 64;  // of an output of a sample
+  constexpr size_t kFigures = sizeof(LayerReport);  // of a layer of a sample
   const size_t each_lane = activations + 4 * session.scratch_bytes + 16 * largest_patch +
                            kFigures * (model.outputs().size + static_cast<size_t>(model.node_count())) +
                            8 * kMemoryAlignment;

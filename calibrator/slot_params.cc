@@ -22,6 +22,8 @@ class SlotParams {
         half_(half),
         model_(memory.model),
         map_(map),
+        rooms_(arena.make<double>(static_cast<size_t>(map.slots.count()))),
+        chosen_(arena.make<QuantParams>(rooms_.size)),
         writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
         in_head_(arena.make<bool>(static_cast<size_t>(model_.tensor_count()))),
         non_negative_(non_negative_tensors(model_, arena)) {
@@ -33,18 +35,35 @@ class SlotParams {
   }
 
   Error choose() {
+    each_root([](SlotParams& on_lane, int32_t slot) { on_lane.find_room(slot); });
     pool_rooms();
-    for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
-      const QuantConfig& config = map_.slots.own(slot);
-      if (config.state != QuantState::kInitial || config.parameter) continue;
-      ITG_TRY(write(slot, params_of_root(slot)));
-    }
+    each_root([](SlotParams& on_lane, int32_t slot) {
+      on_lane.chosen_[static_cast<size_t>(slot)] = on_lane.params_of_root(slot);
+    });
+    for (int32_t slot = 0; slot < map_.slots.count(); ++slot)
+      if (is_root(slot)) ITG_TRY(write(slot, chosen_[static_cast<size_t>(slot)]));
     // Backwards: what a Concat takes over is what the Concats behind it have settled.
     for (int32_t n = model_.node_count() - 1; n >= 0; --n) ITG_TRY(share_with_inputs(n));
     return kNoError;
   }
 
  private:
+  bool is_root(int32_t slot) const {
+    const QuantConfig& config = map_.slots.own(slot);
+    return config.state == QuantState::kInitial && !config.parameter;
+  }
+
+  // Every lane with its share of the roots, and a copy of this.
+  void each_root(void (*work)(SlotParams& on_lane, int32_t slot)) const {
+    const int32_t lanes = memory_.lane_count();
+    parallel_for(memory_.options.executor, lanes, [&](int32_t lane) {
+      SlotParams own = *this;
+      own.lane_ = lane;
+      for (own.slot_ = lane; own.slot_ < map_.slots.count(); own.slot_ += lanes)
+        if (is_root(own.slot_)) work(own, own.slot_);
+    });
+  }
+
   Error write(int32_t slot, const QuantParams& params) {
     const Error error = map_.slots.set_params(slot, params);
     return error.ok() ? error : at_slot(model_, map_, slot, error);
@@ -182,14 +201,10 @@ class SlotParams {
     double sum = 0.0;
     int32_t count = 0;
     for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
-      const QuantConfig& form = map_.slots.own(slot);
-      const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
-      if (form.state != QuantState::kInitial || form.parameter || model_.tensor(tensor).is_constant())
-        continue;
-      if (fixing_rule(tensor) != nullptr) continue;
-      const Bounds bounds = bounds_of(tensor);
-      if (form.observer != RangeMethod::kAuto || bounds.filled || bounds.hi < kInfinity) continue;
-      sum += log_real(room_of(observer_of(tensor), bounds, form));
+      const double room = rooms_[static_cast<size_t>(slot)];
+      const bool bounded = room > 0.0 && bounds_of(map_.tensor_of[static_cast<size_t>(slot)]).hi < kInfinity;
+      if (!(room > 0.0) || bounded) continue;
+      sum += log_real(room);
       ++count;
     }
     pooled_room_ = count == 0 ? 0.0 : sum / count;
@@ -223,16 +238,25 @@ class SlotParams {
     return false;
   }
 
+  void find_room(int32_t slot) {
+    const QuantConfig& form = map_.slots.own(slot);
+    const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
+    if (form.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
+    if (fixing_rule(tensor) != nullptr || bounds_of(tensor).filled) return;
+    rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), form);
+  }
+
   double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
     if (form.observer != RangeMethod::kAuto) return 0.0;
-    const double own = log_real(room_of(seen, bounds, form));
+    const double known = rooms_[static_cast<size_t>(slot_)];
+    const double own = log_real(known > 0.0 ? known : room_of(seen, bounds, form));
     return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
   }
 
   Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
     const double percentile = memory_.options.percentile, room = room_for(seen, bounds, form);
     if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
-    TensorObserver& part = memory_.spare[0];
+    TensorObserver& part = memory_.spare[static_cast<size_t>(lane_)];
     part = seen;
     const int32_t other = 1 - half_;
     part.min[other] = part.max[other] = 0.0f;
@@ -280,8 +304,11 @@ class SlotParams {
   double pooled_room_ = 0.0, pool_share_ = 0.0;  // a logarithm; its weight
   const Model& model_;
   SlotMap& map_;
-  Span<int32_t> writers_;  // node of each tensor, or -1
-  Span<bool> in_head_;     // of each tensor
+  int32_t lane_ = 0, slot_ = 0;  // at work
+  Span<double> rooms_;           // of each slot: room_of() where RangeMethod::kAuto chooses; else 0
+  Span<QuantParams> chosen_;     // of each slot
+  Span<int32_t> writers_;        // node of each tensor, or -1
+  Span<bool> in_head_;           // of each tensor
   Span<const bool> non_negative_;
 };
 

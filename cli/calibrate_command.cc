@@ -243,8 +243,11 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   figures.images = job.samples.count();
   figures.sha256 = sha256_text(report.bytes);
   figures.sqnr = sqnr_db(report.signal, report.noise);
-  const auto written = Model::open(report.bytes);
+  OpenOptions checked;
+  checked.skip_checksum = true;  // finish() has opened these bytes
+  const auto written = Model::open(report.bytes, checked);
   if (!written) return Failure{arguments.output + ": " + error_text(written.error())};
+  figures.method = written->calibration().method;
   Span<const LayerReport> layers = report.layers;
   Comparison comparison;
   if (from_state) {

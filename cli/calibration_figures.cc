@@ -19,7 +19,7 @@ std::string sha256_text(Span<const uint8_t> bytes) {
   return text;
 }
 
-std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records) {
+std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const std::string& method) {
   std::vector<RecoverySummary> summaries;
   for (const RecoveryRule& rule : recovery_rules()) {
     RecoverySummary summary;
@@ -45,6 +45,8 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records) {
     if (summary.tried && summary.in_blocks)
       summary.outcome = std::to_string(summary.kept) + " of " + std::to_string(summary.attempts) +
                         " blocks kept, measured on samples held out";
+    else if (summary.tried && rule.bit == recovery::kRangeMethod)
+      summary.outcome = summary.kept > 0 ? method + " kept" : "auto stays: none of the others is 1 dB better";
     else if (summary.tried)
       summary.outcome = summary.kept > 0 ? "kept" : "undone: the error of the model's outputs grew";
     summaries.push_back(summary);
@@ -81,7 +83,7 @@ void print_figures(const CalibrationFigures& figures, const std::string& output,
     print(", %d with those of the state", report.samples);
   print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
   if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
-  for (const RecoverySummary& summary : summarize(report.recoveries)) {
+  for (const RecoverySummary& summary : summarize(report.recoveries, figures.method)) {
     print("  %s: ", summary.title.c_str());
     if (summary.tried)
       print("%s dB before, %s dB after; ", decimal(sqnr_db(1.0, summary.before), 2).c_str(),

@@ -15,6 +15,7 @@ struct CalibrationFigures {
   double seconds = 0, sqnr = 0;
   std::optional<double> agreement;
   std::string sha256;
+  std::string method;  // of the ranges, as the file has it
 };
 
 std::string sha256_text(Span<const uint8_t> bytes);
@@ -26,8 +27,8 @@ struct RecoverySummary {
   bool tried = false, in_blocks = false;
   double before = 0, after = 0;  // noise over signal
 };
-// Those that were asked for, in their order.
-std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records);
+// Those that were asked for, in their order. `method`: of the ranges in the end, by its name in the file.
+std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const std::string& method);
 
 // Of a recovery on the command line; "" where there is none of this bit.
 const char* recovery_title(RecoveryMask bit);

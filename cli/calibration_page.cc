@@ -213,7 +213,7 @@ class Page {
     const Span<const RecoveryRecord> records = page_.calibrator.report().recoveries;
     std::string rows;
     bool in_blocks = false;
-    for (const RecoverySummary& summary : summarize(records)) {
+    for (const RecoverySummary& summary : summarize(records, page_.figures.method)) {
       rows += tag("tr", tag("td", html_text(summary.title)) +
                             tag("td", summary.tried ? db_of_ratio(summary.before) : "-", "number") +
                             tag("td", summary.tried ? db_of_ratio(summary.after) : "-", "number") +

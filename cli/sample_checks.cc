@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
+#include <set>
 
+#include "calibrator/digest.h"
+#include "calibrator/observer.h"
 #include "cli/class_scores.h"
 
 namespace intaglio::cli {
@@ -12,25 +14,23 @@ namespace {
 
 constexpr size_t kNamesInWarning = 3;
 
-// Index of the first value that is NaN or infinite, or the values' number.
-size_t first_non_finite(Span<const float> values) {
-  return static_cast<size_t>(
-      std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); }) - values.begin());
-}
-
 bool is_constant(Span<const float> values) {
   return std::all_of(values.begin(), values.end(), [&](float x) { return x == values[0]; });
 }
 
 bool is_beyond(Span<const float> values, const ImageInput& recipe) {
-  for (size_t i = 0; i < values.size; ++i) {
-    const auto c = static_cast<size_t>(
-        recipe.channels > 0 ? static_cast<int32_t>(i % static_cast<size_t>(recipe.channels)) : 0);
+  const auto channels = static_cast<size_t>(std::max(recipe.channels, 1));
+  std::vector<float> least(channels), most(channels);
+  for (size_t c = 0; c < channels; ++c) {
     const float black = (0.0f - recipe.mean[c]) * recipe.norm[c],
                 white = (255.0f - recipe.mean[c]) * recipe.norm[c];
     const float room = 0.001f * std::abs(white - black);
-    if (values[i] < std::min(black, white) - room || values[i] > std::max(black, white) + room) return true;
+    least[c] = std::min(black, white) - room;
+    most[c] = std::max(black, white) + room;
   }
+  for (size_t i = 0; i < values.size; i += channels)
+    for (size_t c = 0; c < channels && i + c < values.size; ++c)
+      if (values[i + c] < least[c] || values[i + c] > most[c]) return true;
   return false;
 }
 
@@ -57,21 +57,22 @@ void Suspects::warn(const std::string& what) const {
 }
 
 Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress) {
-  std::map<Digest, std::string> seen;
+  std::set<uint64_t> seen;
   Suspects duplicates, constants, beyond;
   for (size_t i = 0; i < samples.count(); ++i) {
     progress.show("looking at samples", i, samples.count());
     const std::string& name = samples.name(i);
-    const auto digest = samples.samples().digest(i);
-    if (!digest) return digest.failure();
-    if (!seen.emplace(*digest, name).second) duplicates.add(name);
     const auto sample = samples.get(i);
     if (!sample) return sample.failure();
+    uint64_t content = 0;
+    for (const Span<const uint8_t> input : *sample) content = fingerprint(content, input.data, input.size);
+    if (!seen.insert(content).second) duplicates.add(name);
     bool constant = true, pixels = true;
     for (size_t j = 0; j < sample->size; ++j) {
       const Span<const float> values = {reinterpret_cast<const float*>((*sample)[j].data),
                                         (*sample)[j].size / sizeof(float)};
-      if (const size_t bad = first_non_finite(values); bad < values.size) {
+      if (!extremes_of(values).finite) {
+        const auto bad = static_cast<size_t>(first_non_finite(values));
         return Failure{"sample " + name + (sample->size == 1 ? "" : ", input " + std::to_string(j)) +
                        ": element " + std::to_string(bad) +
                        (std::isnan(values[bad]) ? " is NaN" : " is infinite") +

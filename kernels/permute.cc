@@ -51,7 +51,7 @@ void permute(const Permutation& t, const T* x, T* y, int32_t first, int32_t last
   const auto matrix_begin = [&](int32_t axis, const ptrdiff_t* steps) {
     return axis < 0 ? ptrdiff_t{0} : begin[axis] * steps[axis];
   };
-  ptrdiff_t x_steps[6];
+  ptrdiff_t x_steps[6] = {};
   for (int32_t i = 0; i < t.rank; ++i) x_steps[i] = t.steps[i];
   const ptrdiff_t x_start = matrix_begin(rows_axis, x_steps) + matrix_begin(columns_axis, x_steps);
   const ptrdiff_t y_start = matrix_begin(rows_axis, y_steps) + matrix_begin(columns_axis, y_steps);

@@ -57,7 +57,7 @@ Span<double> exact_means(RecoveryContext& context, int32_t n, Arena& arena) {
 }  // namespace
 
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
-                  Span<const double> int8_means) {
+                  Span<const double> int8_means, const Executor& executor) {
   const QuantRule& rule = *weight_rule(graph, n);
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   const NodeInfo exact_node = fp32.node(node.source);
@@ -73,8 +73,9 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   const auto in_scale = static_cast<double>(input.quantization.scales[0]);
   const Span<int32_t> biases = biases_of(graph, n, rule);
   const auto channels = static_cast<int32_t>(biases.size);
-  for (int32_t first = 0; first < channels; first += kMeanLanes) {
-    const int32_t count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
+  parallel_for(executor, (channels + kMeanLanes - 1) / kMeanLanes, [&](int32_t block) {
+    const int32_t first = block * kMeanLanes,
+                  count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
     double exact_means[kMeanLanes], int8_mean[kMeanLanes];
     mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_means);
     mean_outputs(exact_node, weights.shape, codes, first, count, int8_means, int8_mean);
@@ -90,7 +91,7 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
       target = target > room ? room : (target < -room ? -room : target);
       code = static_cast<int32_t>(round_even(target));
     }
-  }
+  });
 }
 
 Error correct_layer_alone(RecoveryContext& context, int32_t n) {
@@ -98,7 +99,7 @@ Error correct_layer_alone(RecoveryContext& context, int32_t n) {
   Arena scratch = context.int8.arena();
   const Span<double> exact = exact_means(context, n, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  correct_bias(context.int8.graph(), n, memory.model, exact, exact);
+  correct_bias(context.int8.graph(), n, memory.model, exact, exact, memory.options.executor);
   return context.int8.update_layer(n);
 }
 
@@ -135,7 +136,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
     for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
     means[i] = mean_of(sum, static_cast<uint32_t>(context.samples.count()));
   }
-  correct_bias(context.int8.graph(), n, memory.model, exact, {means.data, inputs});
+  correct_bias(context.int8.graph(), n, memory.model, exact, {means.data, inputs}, memory.options.executor);
   return context.int8.update_layer(n);
 }
 
@@ -152,11 +153,17 @@ Error attempt(RecoveryContext& context, bool by_samples, bool* kept) {
   NetworkError after;
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   context.walk.start();
-  for (int32_t n = 0; n < nodes; ++n) {
-    if (weight_rule(graph, n) == nullptr) continue;
-    ITG_TRY(context.step("bias correction", n, nodes));
-    ITG_TRY(by_samples ? correct_layer(context, n, n) : correct_layer_alone(context, n));
-  }
+  const auto correct_all = [&]() -> Error {
+    for (int32_t n = 0; n < nodes; ++n) {
+      if (weight_rule(graph, n) == nullptr) continue;
+      ITG_TRY(context.step("bias correction", n, nodes));
+      ITG_TRY(by_samples ? correct_layer(context, n, n) : correct_layer_alone(context, n));
+    }
+    return kNoError;
+  };
+  Error error;
+  context.memory.threads.hold([&] { error = correct_all(); });
+  ITG_TRY(error);
   ITG_TRY(context.measure("after bias correction", after));
   *kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),

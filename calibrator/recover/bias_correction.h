@@ -8,7 +8,7 @@ namespace intaglio {
 // Adds to each bias of node `n` of the int8 graph the mean output of the FP32 layer less the mean output of
 // the int8 one, given the mean inputs of both as reals. Never past what keeps the accumulator in int32.
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
-                  Span<const double> int8_means);
+                  Span<const double> int8_means, const Executor& executor);
 
 // From the FP32 means alone: what the rounding of the weights adds.
 Error correct_layer_alone(RecoveryContext& context, int32_t n);

@@ -22,9 +22,12 @@ Error build_by(RecoveryContext& context, RangeMethod method, int32_t half) {
 // What the rounding of weights adds to every mean would drown the rest in some networks.
 Error correct_biases_alone(RecoveryContext& context) {
   const Graph& graph = context.int8.graph();
-  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
-    if (weight_rule(graph, n) != nullptr) ITG_TRY(correct_layer_alone(context, n));
-  return kNoError;
+  Error error;
+  context.memory.threads.hold([&] {
+    for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()) && error.ok(); ++n)
+      if (weight_rule(graph, n) != nullptr) error = correct_layer_alone(context, n);
+  });
+  return error;
 }
 
 // Stops where the noise is past `most`; the signal is then that of a part.

@@ -116,6 +116,18 @@ struct LayerReport {
          norm = 0;  // sums of products, and of the int8 values' squares: cosine = dot / sqrt(signal * norm)
   double noise_alone = 0;  // the same as `noise` with exact inputs to this layer
   double clipped = 0;      // share of the values at an end of the range that the FP32 value lies beyond
+
+  // The sums of the same layer over other samples.
+  void add(const LayerReport& other) {
+    node = other.node;
+    tensor = other.tensor;
+    signal += other.signal;
+    noise += other.noise;
+    dot += other.dot;
+    norm += other.norm;
+    noise_alone += other.noise_alone;
+    clipped += other.clipped;
+  }
 };
 
 enum class RecoveryVerdict : uint8_t {
