@@ -18,6 +18,9 @@ using namespace intaglio::test;
 
 namespace {
 
+const std::string kEveryWay =
+    "0dd7ae9fc352a592ffece016d363220dd13689966bdb72c7e3b2a9ae9d75c8f1";  // all files of the second test, one
+                                                                         // behind the other
 constexpr uint32_t kFloatOutputs = 3853261016u;
 const std::string kInt8File = "f8eceeca26d27a24a6aa134ae9e99697875974a824b429917623663514c8b661";
 constexpr uint32_t kInt8Outputs = 2281600022u;
@@ -70,8 +73,8 @@ uint32_t outputs_of(const AlignedBytes& bytes, const Samples& samples, IsaMask m
   return crc;
 }
 
-std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples, IsaMask mask) {
-  CalibratorOptions options;
+std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples, IsaMask mask,
+                               CalibratorOptions options = {}) {
   options.isa = mask;
   const Model model = *Model::open(bytes.view());
   AlignedBytes memory(Calibrator::measure(model, options)->total());
@@ -106,5 +109,34 @@ TEST_CASE("every machine and instruction set gives the bytes of the scalar host 
     CHECK(sha256_of(written) == kInt8File);
     const AlignedBytes int8(Span<const uint8_t>(written.data(), written.size()));
     CHECK(outputs_of(int8, samples, mask) == kInt8Outputs);
+  }
+}
+
+TEST_CASE("so does every way of choosing ranges and every recovery") {
+  const AlignedBytes model = small_cnn();
+  const Samples samples = small_cnn_samples(9, 3);
+  for (const IsaMask mask : masks()) {
+    CAPTURE(mask);
+    CalibratorOptions options;
+    options.layer_report = false;
+    options.replay_bytes = *Calibrator::replay_bytes(*Model::open(model.view()), 9, options);
+    std::vector<uint8_t> all;
+    const auto add = [&] {
+      const std::vector<uint8_t> file = calibrate(model, samples, mask, options);
+      all.insert(all.end(), file.begin(), file.end());
+    };
+    for (int32_t method = 0; method < kRangeMethodCount; ++method) {
+      options.method = static_cast<RangeMethod>(method);
+      add();
+    }
+    options.method = RangeMethod::kAuto;
+    for (const RecoveryMask recover :
+         {recovery::kNone, recovery::kBiasCorrection, recovery::kEqualization, recovery::kRangeSearch,
+          recovery::kWeightScales, recovery::kLearnedScales, recovery::kAdaptiveRounding, recovery::kAll}) {
+      options.recover = recover;
+      options.replay_bytes = *Calibrator::replay_bytes(*Model::open(model.view()), 9, options);
+      add();
+    }
+    CHECK(sha256_of(all) == kEveryWay);
   }
 }

@@ -76,3 +76,38 @@ TEST_CASE(
     CHECK(calibrate(*model, samples, other) == first);
   }
 }
+
+TEST_CASE(
+    "three more networks: equalization, bias correction and weight scales give the same bytes everywhere") {
+  const std::string folder = shared_folder();
+  if (folder.empty()) return;
+  for (const std::string name : {"kws_fp32", "vww_96_fp32", "mobilenet_v1_0.25_224_fp32"}) {
+    CAPTURE(name);
+    auto file = read_file(folder + "/models/" + name + ".tflite", kMaxModelBytes);
+    REQUIRE_MESSAGE(file, file.message());
+    Import import(file->span(), ImportOptions(), name);
+    const AlignedBytes bytes = import.write();
+    const Result<Model> model = Model::open(bytes.view());
+    REQUIRE(static_cast<bool>(model));
+    Random random(9);
+    Samples samples(8);
+    for (auto& sample : samples) {
+      const float level = random.real(0.0f, 0.5f);
+      for (int64_t i = 0; i < import.input().shape.elements(); ++i)
+        sample.push_back(level + random.real(0.0f, 0.5f));
+    }
+    CalibratorOptions options;
+    options.layer_report = false;
+    options.recover = recovery::kBiasCorrection | recovery::kEqualization | recovery::kWeightScales;
+    const std::vector<uint8_t> first = calibrate(*model, samples, options);
+    std::rotate(samples.begin(), samples.begin() + 3, samples.end());
+    CalibratorOptions other = options;
+    other.executor = thread_executor(8);
+    other.isa = isa::kAvx2;
+    CHECK(calibrate(*model, samples, other) == first);
+    std::rotate(samples.begin(), samples.begin() + 2, samples.end());
+    other.executor = thread_executor(2);
+    other.isa = isa::kScalar;
+    CHECK(calibrate(*model, samples, other) == first);
+  }
+}
