@@ -11,21 +11,33 @@
 namespace intaglio {
 namespace {
 
+size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 // Upper bound of an int8 layer's packed weights: no kernel pads channels and depth to more than these
 // multiples.
 size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
   constexpr size_t kChannels = 64, kDepth = 16;
-  const auto round_up = [](size_t value, size_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-  };
   const auto groups = static_cast<size_t>(options.groups < 1 ? 1 : options.groups);
   const auto channels = static_cast<size_t>(weights.shape[axis]);
   const bool depthwise = axis + 1 == weights.shape.rank;
   const auto depth = depthwise ? size_t{1} : static_cast<size_t>(weights.shape.back(0));
   const size_t taps = static_cast<size_t>(weights.shape.elements()) / channels / depth;
-  return groups * round_up((channels + groups - 1) / groups, kChannels) *
-             (taps * round_up(depth, kDepth) + 8) +
+  const size_t column = taps * round_up(depth, kDepth);
+  // Bias and multiplier, and what a panel of sixteen columns says of each depth.
+  return groups * round_up((channels + groups - 1) / groups, kChannels) * (column + column / 8 + 16) +
          kMemoryAlignment;
+}
+
+// Upper bound of what an int8 kernel that packs takes of scratch for a layer and a thread: its rows, as they
+// stand and shuffled.
+size_t row_bound(const TensorInfo& weights, int32_t axis) {
+  constexpr size_t kRows = 2 * 24, kDepth = 4, kVector = 32;
+  const bool depthwise = axis + 1 == weights.shape.rank;
+  if (depthwise) return 0;
+  const auto depth = static_cast<size_t>(weights.shape.back(0));
+  const size_t taps =
+      static_cast<size_t>(weights.shape.elements()) / static_cast<size_t>(weights.shape[axis]) / depth;
+  return kRows * round_up(taps * round_up(depth, kDepth), kVector);
 }
 
 bool is_weight(const Model& model, int32_t tensor) {
@@ -46,7 +58,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   constexpr size_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
                    kSlack = 16384;
   const auto more_lanes = static_cast<size_t>(lane_count(options.executor) - 1);
-  size_t bytes = kSlack, packed = 0, names = 0, largest_patch = 0;
+  size_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
@@ -77,6 +89,8 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
     bytes += 3 * static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
     packed += packed_bound(weights, node.options, def->quant.weight_axis);
+    const size_t row = row_bound(weights, def->quant.weight_axis);
+    rows = row > rows ? row : rows;
     const size_t patch = patch_size(model, node);
     bytes += 24 * patch;
     largest_patch = patch > largest_patch ? patch : largest_patch;
@@ -90,10 +104,12 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.
   const size_t activations =
       options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes;
-  const size_t int8_session =
-      session.persistent_bytes + (packs ? packed : 0) + activations + 4 * session.scratch_bytes + 4096;
+  const auto width =
+      static_cast<size_t>(options.executor.parallel_for == nullptr ? 1 : options.executor.width);
+  const size_t scratch = 4 * session.scratch_bytes + (packs ? width * rows : 0);
+  const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + activations + scratch + 4096;
   constexpr size_t kFigures = sizeof(LayerReport);  // of a layer of a sample
-  const size_t each_lane = activations + 4 * session.scratch_bytes + 16 * largest_patch +
+  const size_t each_lane = activations + scratch + 16 * largest_patch +
                            kFigures * (model.outputs().size + static_cast<size_t>(model.node_count())) +
                            8 * kMemoryAlignment;
   return align_memory(bytes + int8_session + more_lanes * each_lane);
