@@ -34,7 +34,7 @@ inline int32x4_t mul_helium(int32x4_t a, int32x4_t b, const MulS8& p, const Outp
 
 void add_rows_s8_helium(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                         const AddS8& params) {
-  const AddS8 p = params;
+  const AddHelium p = make_add_helium(params);
   for (int32_t r = 0; r < rows; ++r, a += n, y += n)
     map_helium(a, y, n, [b, &p](int32x4_t v, int32_t i, mve_pred16_t there) {
       return add_helium(v, vldrbq_z_s32(b + i, there), p);
@@ -42,7 +42,7 @@ void add_rows_s8_helium(const int8_t* a, const int8_t* b, int8_t* y, int32_t row
 }
 
 void add_code_s8_helium(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
-  const AddS8 p = params;
+  const AddHelium p = make_add_helium(params);
   const int32x4_t other = vdupq_n_s32(b);
   map_helium(a, y, n, [other, &p](int32x4_t v, int32_t, mve_pred16_t) { return add_helium(v, other, p); });
 }

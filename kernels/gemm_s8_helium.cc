@@ -1,8 +1,9 @@
 // Cortex-M with Helium: sixteen products an instruction (vmladava), summed into a core register.
 //
-// The depth is one run of taps * k, as the weights stand. One vector meets four others in a step: a column
-// the four rows of a tile, or, where a tile has fewer rows, a row four columns. Rows that do not stand at
-// even distances already are copied once, to scratch [4][taps * k].
+// The depth is one run of taps * k, as the weights stand. Two rows meet three columns in a step, six sums in
+// the core's even registers: five loads for six products. Of columns that are left each meets the four rows,
+// and where a tile has fewer rows a row meets four columns: five loads for four products. Rows that do not
+// stand at even distances already are copied once, to scratch [4][taps * k].
 #include "kernels/gemm_s8.h"
 #include "kernels/requant_helium.h"
 
@@ -39,6 +40,76 @@ inline int32x4_t multiply(const int8_t* one, const int8_t* four, int32_t stride,
       : [n] "r"(depth)
       : "lr", "q0", "q1", "q2", "memory");
   return sums;
+}
+
+// Three columns of a tile. Its offsets are in the assembly below.
+struct ThreeColumns {
+  const int8_t* w[3];
+  const int32_t* bias;
+  int32_t depth, to_next;  // from where the loop leaves a column's weights to the next three columns
+  const int8_t* x[4];
+  int32_t sums[4][3];
+};
+static_assert(sizeof(ThreeColumns) == 88);
+
+// Makes the sums and moves on to the next three columns. No r7: it may be the frame's.
+inline void multiply_three(ThreeColumns* tile) {
+  __asm__ volatile(
+      "ldm %[t], {r5, r9, r11, lr}\n"
+      "ldrd r1, r3, [%[t], #24]\n"
+      "ldm lr, {r0, r2, r4}\n"
+      "ldr lr, [%[t], #16]\n"
+      "mov r6, r0\n"
+      "mov r8, r2\n"
+      "mov r10, r4\n"
+      "dlstp.8 lr, lr\n"
+      "1:\n"
+      "vldrb.8 q0, [r1], #16\n"
+      "vldrb.8 q1, [r5], #16\n"
+      "vmladava.s8 r0, q0, q1\n"
+      "vldrb.8 q2, [r3], #16\n"
+      "vmladava.s8 r6, q2, q1\n"
+      "vldrb.8 q1, [r9], #16\n"
+      "vmladava.s8 r2, q0, q1\n"
+      "vmladava.s8 r8, q2, q1\n"
+      "vldrb.8 q1, [r11], #16\n"
+      "vmladava.s8 r4, q0, q1\n"
+      "vmladava.s8 r10, q2, q1\n"
+      "letp lr, 1b\n"
+      "add lr, %[t], #40\n"
+      "stm lr, {r0, r2, r4, r6, r8, r10}\n"
+      "ldm %[t], {r5, r9, r11, lr}\n"
+      "ldrd r1, r3, [%[t], #32]\n"
+      "ldmia lr!, {r0, r2, r4}\n"
+      "str lr, [%[t], #12]\n"
+      "ldr lr, [%[t], #16]\n"
+      "mov r6, r0\n"
+      "mov r8, r2\n"
+      "mov r10, r4\n"
+      "dlstp.8 lr, lr\n"
+      "2:\n"
+      "vldrb.8 q0, [r1], #16\n"
+      "vldrb.8 q1, [r5], #16\n"
+      "vmladava.s8 r0, q0, q1\n"
+      "vldrb.8 q2, [r3], #16\n"
+      "vmladava.s8 r6, q2, q1\n"
+      "vldrb.8 q1, [r9], #16\n"
+      "vmladava.s8 r2, q0, q1\n"
+      "vmladava.s8 r8, q2, q1\n"
+      "vldrb.8 q1, [r11], #16\n"
+      "vmladava.s8 r4, q0, q1\n"
+      "vmladava.s8 r10, q2, q1\n"
+      "letp lr, 2b\n"
+      "add lr, %[t], #64\n"
+      "stm lr, {r0, r2, r4, r6, r8, r10}\n"
+      "ldr r1, [%[t], #20]\n"
+      "add r5, r1\n"
+      "add r9, r1\n"
+      "add r11, r1\n"
+      "stm %[t], {r5, r9, r11}\n"
+      :
+      : [t] "r"(tile)
+      : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2", "memory");
 }
 
 // One row's taps, one behind the other. Short runs: a loop, where a call would cost more.
@@ -78,26 +149,44 @@ void four_rows(const GemmS8Args& args) {
   const int8_t* x;
   const int32_t distance = gather_rows(args, &x), depth = args.taps * args.k;
   const OutputHelium output = make_output_helium(args.requant);
-  const uint32x4_t order = vidupq_n_u32(0, 1);
+  const AddHelium add = args.residual != nullptr ? make_add_helium(*args.add) : AddHelium{};
+  const uint32x4_t order = vidupq_n_u32(0, 1), every_third = vmulq_n_u32(order, 3);
   const uint32x4_t rows = vmulq_n_u32(order, static_cast<uint32_t>(args.output_stride));
+  const uint32x4_t residual_rows = vmulq_n_u32(order, static_cast<uint32_t>(args.residual_stride));
   const auto* w = static_cast<const int8_t*>(args.weights);
+  ThreeColumns tile = {{w, w + depth, w + 2 * depth},
+                       args.folded_bias,
+                       depth,
+                       3 * depth - (depth + 15) / 16 * 16,
+                       {x, x + distance, x + 2 * distance, x + 3 * distance},
+                       {}};
+  int32_t* const sums = tile.sums[0];
   const int8_t* residual = args.residual;
-  const int32_t* bias = args.folded_bias;
   const float* multiplier = args.multiplier;
   int8_t* y = args.output;
-  for (const int8_t* const end = y + args.n; y != end; ++y, w += depth) {
-    int32x4_t q = requantize_helium(multiply(w, x, distance, depth, *bias++), *multiplier++, output);
-    if (residual != nullptr) {
-      const uint32x4_t residual_rows = vmulq_n_u32(order, static_cast<uint32_t>(args.residual_stride));
-      q = add_helium(q, vldrbq_gather_offset_s32(residual++, residual_rows), *args.add);
+  for (int32_t left = args.n, columns; left > 0; left -= columns) {
+    columns = left < 3 ? 1 : 3;
+    if (columns == 3) {
+      multiply_three(&tile);
+    } else {
+      const int32x4_t acc = multiply(tile.w[0], x, distance, depth, *tile.bias++);
+      vstrwq_scatter_shifted_offset_s32(sums, every_third, acc);
+      tile.w[0] += depth;
     }
-    vstrbq_scatter_offset_s32(y, rows, q);
+    const int32_t* sum = sums;
+    for (int32_t column = columns; column > 0; --column, ++y) {
+      int32x4_t q =
+          requantize_helium(vldrwq_gather_shifted_offset_s32(sum++, every_third), *multiplier++, output);
+      if (residual != nullptr) q = add_helium(q, vldrbq_gather_offset_s32(residual++, residual_rows), add);
+      vstrbq_scatter_offset_s32(y, rows, q);
+    }
   }
 }
 
 // Where fewer than four columns are left, each alone, four times over.
 void one_row(const GemmS8Args& args, int32_t r) {
   const OutputHelium output = make_output_helium(args.requant);
+  const AddHelium add = args.residual != nullptr ? make_add_helium(*args.add) : AddHelium{};
   const int32_t depth = args.taps * args.k;
   const int8_t* x = args.rows[r];
   if (args.taps > 1) {
@@ -113,7 +202,7 @@ void one_row(const GemmS8Args& args, int32_t r) {
                                     vldrwq_z_s32(args.folded_bias + c, there));
     int32x4_t q = requantize_helium(acc, vldrwq_z_f32(args.multiplier + c, there), output);
     if (args.residual != nullptr)
-      q = add_helium(q, vldrbq_z_s32(args.residual + row * args.residual_stride + c, there), *args.add);
+      q = add_helium(q, vldrbq_z_s32(args.residual + row * args.residual_stride + c, there), add);
     vstrbq_p_s32(args.output + row * args.output_stride + c, q, there);
   }
 }

@@ -33,12 +33,24 @@ static inline int32x4_t requantize_helium(int32x4_t acc, float multiplier, const
   return round_helium(vmulq_n_f32(vcvtq_f32_s32(acc), multiplier), output);
 }
 
-// add_s8 of codes in 32 bits.
-static inline int32x4_t add_helium(int32x4_t a, int32x4_t b, const AddS8& p) {
-  const int32x4_t sum = vaddq_s32(vmulq_n_s32(vsubq_n_s32(a, p.a_zero_point), p.a_multiplier),
-                                  vmulq_n_s32(vsubq_n_s32(b, p.b_zero_point), p.b_multiplier));
-  const int32x4_t shifted = vshlq_r_s32(vaddq_n_s32(sum, int32_t{1} << (p.right_shift - 1)), -p.right_shift);
-  return vminq_s32(vmaxq_s32(vaddq_n_s32(shifted, p.zero_point), vdupq_n_s32(p.lo)), vdupq_n_s32(p.hi));
+// AddS8, made once a call: bias = -(a_zero_point * a_multiplier + b_zero_point * b_multiplier), below 2^29.
+struct AddHelium {
+  int32_t a_multiplier, b_multiplier, bias, left_shift, zero_point;
+  int32x4_t lo, hi;
+};
+
+static inline AddHelium make_add_helium(const AddS8& p) {
+  return {
+      p.a_multiplier,   p.b_multiplier, -(p.a_zero_point * p.a_multiplier + p.b_zero_point * p.b_multiplier),
+      -p.right_shift,   p.zero_point,   vdupq_n_s32(p.lo),
+      vdupq_n_s32(p.hi)};
+}
+
+// add_s8 of codes in 32 bits. The shift rounds half up.
+static inline int32x4_t add_helium(int32x4_t a, int32x4_t b, const AddHelium& p) {
+  const int32x4_t sum = vmlaq_n_s32(vmulq_n_s32(a, p.a_multiplier), b, p.b_multiplier);
+  const int32x4_t shifted = vrshlq_n_s32(vaddq_n_s32(sum, p.bias), p.left_shift);
+  return vminq_s32(vmaxq_s32(vaddq_n_s32(shifted, p.zero_point), p.lo), p.hi);
 }
 
 }  // namespace intaglio
