@@ -47,11 +47,14 @@ Problem draw_problem(Random& random, Kind kind) {
     return p;
   }
   Window2d& w = p.window;
+  // As a network begins: next to no channels, a wide window, lines longer than a call.
+  const bool first_layer = kind == Kind::kConv && random.one_in(4);
+  const int32_t most_kernel = first_layer ? 7 : 4;
   for (;;) {
     p.h = random.between(1, 11);
-    p.w = random.between(1, 11);
-    w.kernel_h = random.between(1, 4);
-    w.kernel_w = random.between(1, 4);
+    p.w = random.between(1, first_layer ? 40 : 11);
+    w.kernel_h = random.between(1, most_kernel);
+    w.kernel_w = random.between(1, most_kernel);
     w.stride_h = random.between(1, 3);
     w.stride_w = random.between(1, 3);
     w.dilation_h = random.one_in(3) ? random.between(1, 3) : 1;
@@ -75,8 +78,8 @@ Problem draw_problem(Random& random, Kind kind) {
     p.oc = p.ic * (random.one_in(4) ? random.between(2, 3) : 1);
     p.groups = p.ic;
   } else {
-    p.groups = random.one_in(4) ? random.between(2, 3) : 1;
-    p.ic = p.groups * random.between(1, 20);
+    p.groups = !first_layer && random.one_in(4) ? random.between(2, 3) : 1;
+    p.ic = p.groups * random.between(1, first_layer ? 4 : 20);
     p.oc = p.groups * random.between(1, 24);
     p.residual = random.one_in(3);
   }

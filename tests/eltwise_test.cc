@@ -130,6 +130,14 @@ TEST_CASE("every kernel, random sizes and values") {
     lookup_s8(a.data(), table.data(), found.data(), rows * n);
     for (size_t j = 0; j < count; ++j) expected[j] = table[static_cast<size_t>(a[j] + 128)];
     REQUIRE(found == expected);
+    add_code_s8(a.data(), b[0], found.data(), rows * n, add);
+    for (size_t j = 0; j < count; ++j) expected[j] = expected_sum(a[j], b[0], add);
+    REQUIRE(found == expected);
+    mul_code_s8(a.data(), b[0], found.data(), rows * n, mul);
+    for (size_t j = 0; j < count; ++j)
+      expected[j] =
+          requantize_s8((a[j] - mul.a_zero_point) * (b[0] - mul.b_zero_point), mul.multiplier, mul.output);
+    REQUIRE(found == expected);
   }
 }
 
@@ -174,7 +182,7 @@ TEST_CASE("a lookup reads the entry of each code") {
   }
 }
 
-TEST_CASE("FP32 addition and multiplication: one rounding, then the clamp, every kernel") {
+TEST_CASE("every FP32 kernel, random sizes and values: one rounding, then the clamp") {
   const ClampF32 clamps[] = {{-kInf, kInf}, {0.0f, kInf}, {0.0f, 6.0f}, {-1.0f, 1.0f}};
   for (int32_t k = 0; k < eltwise_f32_count(); ++k) {
     const EltwiseF32Kernel& kernel = eltwise_f32_kernel(k);

@@ -5,6 +5,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "kernels/output_f32.h"
 #include "kernels/pool_f32.h"
 #include "kernels/pool_s8.h"
 #include "tests/support/float_bits.h"
@@ -202,6 +203,30 @@ TEST_CASE("FP32 maximum") {
         expected[c] = std::min(std::max(best, clamp.lo), clamp.hi);
       }
       REQUIRE(bits_of(y) == bits_of(expected));
+    }
+  }
+}
+
+TEST_CASE("every FP32 kernel, random sizes and values") {
+  Random random(5);
+  const int32_t cases = test::shape_count(2000);
+  for (int32_t i = 0; i < cases; ++i) {
+    const int32_t channels = random.between(1, random.one_in(4) ? 150 : 40);
+    const RandomTaps t = random_taps(random, channels);
+    const test::Exact<float> x(random.reals(t.elements, -3.0f, 5.0f));
+    const int32_t n = static_cast<int32_t>(t.offsets.size()) + random.between(0, 3);
+    const ClampF32 clamp = random.one_in(2) ? kNoClamp : ClampF32{-0.5f, 3.0f};
+    std::vector<float> averages(static_cast<size_t>(channels)), largest(averages.size());
+    average_f32(x.data(), t.taps, n, clamp, averages.data(), channels);
+    max_f32(x.data(), t.taps, clamp, largest.data(), channels);
+    for (size_t c = 0; c < averages.size(); ++c) {
+      float sum = 0.0f, best = -kInf;
+      for (const size_t offset : t.offsets) {
+        sum = sum + x[offset + c];
+        best = std::max(best, x[offset + c]);
+      }
+      REQUIRE(bits_of(averages[c]) == bits_of(finish_f32(sum / static_cast<float>(n), clamp)));
+      REQUIRE(bits_of(largest[c]) == bits_of(finish_f32(best, clamp)));
     }
   }
 }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
+#include "kernels/resize_rows.h"
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 
@@ -145,6 +148,63 @@ TEST_CASE("bilinear: codes by the formula, reals near the exact ones") {
           mix(mix(value(0), value(1), h.fraction), mix(value(2), value(3), h.fraction), v.fraction);
       REQUIRE(std::fabs(static_cast<long double>(found[i]) - exact) < 2e-6L);
     });
+  }
+}
+
+template <typename T, typename Weight, typename Row, typename Formula>
+void check_rows(Random& random, Row row_of, Formula formula) {
+  const int32_t w = random.between(1, 12), ow = random.between(1, 12),
+                channels = random.between(1, random.one_in(4) ? 150 : 40);
+  const auto draw_weight = [&] {
+    if constexpr (sizeof(T) == 1) return static_cast<Weight>(random.between(0, kResizeOne));
+    return static_cast<Weight>(random.real(0.0f, 1.0f));
+  };
+  const auto line = [&](size_t count) {
+    if constexpr (sizeof(T) == 1)
+      return random.codes(count);
+    else
+      return random.reals(count, -4.0f, 4.0f);
+  };
+  const test::Exact<T> top(line(static_cast<size_t>(w * channels))), bottom(line(top.size()));
+  test::Exact<ResizeTap<Weight>> taps(static_cast<size_t>(ow));
+  for (size_t i = 0; i < taps.size(); ++i) {
+    const int32_t first = random.between(0, w - 1);
+    taps[i] = {first, std::min(first + random.between(0, 1), w - 1), draw_weight()};
+  }
+  const Weight wy = draw_weight();
+  std::vector<T> expected;
+  for (size_t i = 0; i < taps.size(); ++i)
+    for (int32_t c = 0; c < channels; ++c) {
+      const auto first = static_cast<size_t>(taps[i].first * channels + c),
+                 second = static_cast<size_t>(taps[i].second * channels + c);
+      expected.push_back(formula(top[first], top[second], bottom[first], bottom[second], taps[i].weight, wy));
+    }
+  for (int32_t k = 0; k < resize_rows_count(); ++k) {
+    const ResizeRowsKernel& kernel = resize_rows_kernel(k);
+    CAPTURE(kernel.name);
+    if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+    test::Exact<T> y(expected.size());
+    row_of(kernel)({top.data(), bottom.data(), wy, taps.data(), ow, channels, y.data()});
+    REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(T)) == 0);
+  }
+}
+
+TEST_CASE("every kernel, random rows") {
+  Random random(4);
+  const int32_t cases = test::shape_count(2000);
+  for (int32_t trial = 0; trial < cases; ++trial) {
+    check_rows<int8_t, int32_t>(
+        random, [](const ResizeRowsKernel& k) { return k.row_s8; },
+        [](int64_t x00, int64_t x01, int64_t x10, int64_t x11, int64_t wx, int64_t wy) {
+          const int64_t t = x00 * (2048 - wx) + x01 * wx, b = x10 * (2048 - wx) + x11 * wx;
+          return static_cast<int8_t>((t * (2048 - wy) + b * wy + (1 << 21)) >> 22);
+        });
+    check_rows<float, float>(
+        random, [](const ResizeRowsKernel& k) { return k.row_f32; },
+        [](float x00, float x01, float x10, float x11, float wx, float wy) {
+          const float t = std::fma(wx, x01 - x00, x00), b = std::fma(wx, x11 - x10, x10);
+          return std::fma(wy, b - t, t) + 0.0f;
+        });
   }
 }
 

@@ -218,6 +218,60 @@ TEST_CASE("gathering by constant indices") {
   }
 }
 
+template <typename T, typename Copy>
+void check_copy(Random& random, Copy copy_function) {
+  const int32_t rank = random.between(1, 6);
+  int32_t dims[6], steps[2][6];
+  ptrdiff_t start[2], size[2];
+  for (int32_t d = 0; d < rank; ++d) dims[d] = random.between(1, d + 1 == rank && random.one_in(4) ? 70 : 4);
+  // Room for both, walked from whichever end, with gaps that only the source may repeat.
+  for (int32_t side = 0; side < 2; ++side) {
+    ptrdiff_t span = 1;
+    start[side] = 0;
+    size[side] = 1;
+    for (int32_t d = rank; d-- > 0;) {
+      const bool repeats = side == 0 && random.one_in(10);
+      const auto step =
+          static_cast<int32_t>(repeats ? 0 : span * (random.one_in(4) ? random.between(1, 3) : 1));
+      const ptrdiff_t reach = ptrdiff_t{step} * (dims[d] - 1);
+      const bool backwards = random.one_in(6);
+      steps[side][d] = backwards ? -step : step;
+      if (backwards) start[side] += reach;
+      size[side] += reach;
+      span = std::max(span, ptrdiff_t{step} * dims[d]);
+    }
+  }
+  test::Exact<T> x(static_cast<size_t>(size[0])), y(static_cast<size_t>(size[1]));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(random.bits());
+  memset(y.data(), 0x5a, y.size() * sizeof(T));
+  std::vector<T> expected(y.data(), y.data() + y.size());
+  const StridedCopy copy = make_strided_copy(dims, steps[0], steps[1], rank);
+  int32_t cut[2] = {random.between(0, copy.dims[0]), random.between(0, copy.dims[0])};
+  if (cut[0] > cut[1]) std::swap(cut[0], cut[1]);
+  const Dims sizes(dims, dims + rank);
+  const size_t count = elements(sizes), slice = count / static_cast<size_t>(copy.dims[0]);
+  for (size_t i = slice * static_cast<size_t>(cut[0]); i < slice * static_cast<size_t>(cut[1]); ++i) {
+    const Dims at = place_of(i, sizes);
+    ptrdiff_t from = start[0], to = start[1];
+    for (size_t d = 0; d < at.size(); ++d) {
+      from += ptrdiff_t{at[d]} * steps[0][d];
+      to += ptrdiff_t{at[d]} * steps[1][d];
+    }
+    expected[static_cast<size_t>(to)] = x[static_cast<size_t>(from)];
+  }
+  copy_function(copy, x.data() + start[0], y.data() + start[1], cut[0], cut[1]);
+  REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(T)) == 0);
+}
+
+TEST_CASE("copies, random sizes and steps") {
+  Random random(6);
+  const int32_t cases = test::shape_count(3000);
+  for (int32_t trial = 0; trial < cases; ++trial) {
+    check_copy<uint8_t>(random, strided_copy_8);
+    check_copy<uint32_t>(random, strided_copy_32);
+  }
+}
+
 TEST_CASE("copies merge the axes that stay together") {
   const int32_t dims[] = {1, 4, 5, 6}, x_steps[] = {120, 30, 6, 1}, y_steps[] = {999, 60, 6, 1};
   const StridedCopy copy = make_strided_copy(dims, x_steps, y_steps, 4);

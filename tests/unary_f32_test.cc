@@ -147,6 +147,31 @@ TEST_CASE("every kernel gives the scalar kernel's bits, at every length, in plac
   }
 }
 
+TEST_CASE("every kernel, random lengths and bits: the scalar kernel's") {
+  Random random(2);
+  const int32_t cases = test::shape_count(3000);
+  for (int32_t trial = 0; trial < cases; ++trial) {
+    const auto n = static_cast<size_t>(random.between(1, random.one_in(4) ? 200 : 40));
+    test::Exact<float> x(n), expected(n);
+    for (size_t i = 0; i < n; ++i) x[i] = random.one_in(4) ? random.any_float() : random.real(-9.0f, 9.0f);
+    const UnaryF32 function = kFunctions[trial % static_cast<int32_t>(std::size(kFunctions))];
+    CAPTURE(static_cast<int>(function));
+    const auto length = static_cast<int32_t>(n);
+    unary_f32_kernel(scalar()).function({function, kAlpha, kBeta, x.data(), expected.data(), length});
+    for (int32_t k = 0; k < scalar(); ++k) {
+      const UnaryF32Kernel& kernel = unary_f32_kernel(k);
+      CAPTURE(kernel.name);
+      if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
+      test::Exact<float> y(n), inside(n);
+      memcpy(inside.data(), x.data(), n * sizeof(float));
+      kernel.function({function, kAlpha, kBeta, x.data(), y.data(), length});
+      kernel.function({function, kAlpha, kBeta, inside.data(), inside.data(), length});
+      REQUIRE(memcmp(y.data(), expected.data(), n * sizeof(float)) == 0);
+      REQUIRE(memcmp(inside.data(), expected.data(), n * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("the square root is the rounded one: every mantissa, and every exponent") {
   const auto check = [](const std::vector<float>& x) {
     const std::vector<float> y = run(UnaryF32::kSqrt, x, unary_f32_select(cpu_isa() & kCompiledIsa));
