@@ -81,6 +81,14 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
   }
 }
 
+// One line of output. A class of columns may have a loop of its own.
+template <typename V>
+struct OneLine {
+  static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
+    run_lines<V, 1>(args, block, head);
+  }
+};
+
 template <typename Wide, typename Narrow>
 void run_blocks(const Dwconv3x3S8Args& args) {
   const auto* packed = static_cast<const int8_t*>(args.packed);
@@ -88,9 +96,9 @@ void run_blocks(const Dwconv3x3S8Args& args) {
     const Dwconv3x3Block block = dwconv_3x3_s8_block(Wide::kWidth, Narrow::kWidth, args.channels, first);
     const bool two = args.output[1] != nullptr;
     if (block.width == Wide::kWidth) {
-      two ? run_lines<Wide, 2>(args, block, packed) : run_lines<Wide, 1>(args, block, packed);
+      two ? run_lines<Wide, 2>(args, block, packed) : OneLine<Wide>::run(args, block, packed);
     } else {
-      two ? run_lines<Narrow, 2>(args, block, packed) : run_lines<Narrow, 1>(args, block, packed);
+      two ? run_lines<Narrow, 2>(args, block, packed) : OneLine<Narrow>::run(args, block, packed);
     }
     packed += 8 * block.width + (block.width == Wide::kWidth ? Wide::kWeightBytes : Narrow::kWeightBytes);
     first = block.start + block.count;

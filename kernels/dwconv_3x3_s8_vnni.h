@@ -37,6 +37,7 @@ struct Vector16 {
   static Type scale(Type v, Real m) { return _mm_cvtps_epi32(_mm_mul_ps(_mm_cvtepi32_ps(v), m)); }
   static Type narrow_32(Type a, Type b) { return _mm_packs_epi32(a, b); }
   static Type narrow_16(Type a, Type b) { return _mm_packs_epi16(a, b); }
+  static Type narrow_u16(Type a, Type b) { return _mm_packus_epi16(a, b); }
   static Type add_16(Type a, Type b) { return _mm_adds_epi16(a, b); }
   static Type clamp(Type v, Type lo, Type hi) { return _mm_max_epi8(_mm_min_epi8(v, hi), lo); }
 };
@@ -60,6 +61,10 @@ struct Vector32 {
     if (!part.whole) return _mm256_mask_storeu_epi8(p, part.mask, v);
     _mm256_storeu_si256(static_cast<Type*>(p), v);
   }
+  static constexpr int32_t kPositions = 1;
+  static Type load_positions(const void* p, const void*, const Part& part) { return load_codes(p, part); }
+  static void store_positions(void* p, void*, Type v, const Part& part) { store_codes(p, v, part); }
+  static Type fourth_for_third(Type v) { return _mm256_mask_slli_epi16(v, 0xaaaau, v, 8); }
 #else
   struct Part {};  // always whole
   static Part part(int32_t) { return {}; }
@@ -78,6 +83,7 @@ struct Vector32 {
   static Type scale(Type v, Real m) { return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(v), m)); }
   static Type narrow_32(Type a, Type b) { return _mm256_packs_epi32(a, b); }
   static Type narrow_16(Type a, Type b) { return _mm256_packs_epi16(a, b); }
+  static Type narrow_u16(Type a, Type b) { return _mm256_packus_epi16(a, b); }
   static Type add_16(Type a, Type b) { return _mm256_adds_epi16(a, b); }
   static Type clamp(Type v, Type lo, Type hi) { return _mm256_max_epi8(_mm256_min_epi8(v, hi), lo); }
 };
@@ -96,12 +102,13 @@ struct Vnni {
   };
   struct Limits {
     Codes zero_point, lowest, highest;
+    bool least_zero_point;  // an instruction less; where nothing is negative, as behind ReLU
   };
   using Sum = Codes;
 
   static Part part(int32_t count) { return V::part(count); }
   static Limits limits(const OutputS8& requant, int32_t lo, int32_t hi) {
-    return {V::words(requant.zero_point), V::bytes(lo), V::bytes(hi)};
+    return {V::words(requant.zero_point), V::bytes(lo), V::bytes(hi), requant.zero_point == -128};
   }
   __attribute__((always_inline)) static inline Column column(const void* const* lines, const Part& part) {
     const Codes r0 = V::load_codes(lines[0], part), r1 = V::load_codes(lines[1], part);
@@ -126,13 +133,117 @@ struct Vnni {
                                                             const Limits& limits, bool clamps) {
 #pragma GCC unroll 4
     for (int32_t v = 0; v < 4; ++v) acc[v] = V::scale(acc[v], V::load_real(multiplier + V::kBytes * v));
-    const Codes low = V::add_16(V::narrow_32(acc[0], acc[1]), limits.zero_point);
-    const Codes high = V::add_16(V::narrow_32(acc[2], acc[3]), limits.zero_point);
-    const Codes codes = V::narrow_16(low, high);
+    const Codes low = V::narrow_32(acc[0], acc[1]), high = V::narrow_32(acc[2], acc[3]);
+    const Codes codes = limits.least_zero_point ? V::flip(V::narrow_u16(low, high))
+                                                : V::narrow_16(V::add_16(low, limits.zero_point),
+                                                               V::add_16(high, limits.zero_point));
     return clamps ? V::clamp(codes, limits.lowest, limits.highest) : codes;
   }
   static void store(void* p, Codes codes, const Part& part) { V::store_codes(p, codes, part); }
 };
+
+#if defined(__AVX512VL__)
+// One block of channels along one line of output at stride 2. Two columns at a time are multiplied as they
+// come, for the output that they end and for the one that the second begins, so that 32 registers hold all
+// weights: nothing is loaded but three lines, biases and multipliers. The third line's codes of both columns
+// share a pair, which each column's weights take their byte of. With two positions a vector holds half as
+// many channels of two outputs, half a line from one another.
+template <typename V>
+__attribute__((noinline)) void run_line_2(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block,
+                                          const int8_t* head) {
+  using Vector = typename V::Type;
+  const typename V::Part part = V::part(block.count);
+  // In memory: gcc moves to and from vector registers what does not fit the others.
+  struct {
+    ptrdiff_t steps[3];
+    const int8_t* padding;
+    ptrdiff_t step;
+    uint32_t w;
+    ptrdiff_t far[3];
+    uint32_t far_x;
+  } once = {{}, args.padding + block.start, args.channels, static_cast<uint32_t>(args.w), {}, 0};
+  const int32_t outputs = V::kPositions == 2 ? (args.ow + 1) / 2 : args.ow, far_output = args.ow - outputs;
+  once.far_x = static_cast<uint32_t>(2 * far_output);
+  uintptr_t lines[3];  // of the next column, which may lie outside its line: no pointers
+#pragma GCC unroll 3
+  for (int32_t i = 0; i < 3; ++i) {
+    once.steps[i] = args.steps[i];
+    once.far[i] = 2 * far_output * args.steps[i];
+    lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + block.start) -
+               static_cast<uintptr_t>(args.steps[i] * args.pad_left);
+  }
+  const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
+  const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
+  const bool clamps = lo > -128 || hi < 127;
+  const typename Vnni<V>::Limits limits = Vnni<V>::limits(args.requant, lo, hi);
+  Vector weights[3][4];
+#pragma GCC unroll 3
+  for (int32_t kx = 0; kx < 3; ++kx)
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < 4; ++v) {
+      const Vector tap = V::load(head + (8 + 4 * kx + v) * V::kBytes);
+      weights[kx][v] = kx == 1 ? V::fourth_for_third(tap) : tap;
+    }
+
+  auto x = static_cast<uint32_t>(-args.pad_left);
+  const auto load = [&](Vector * r) __attribute__((always_inline)) {
+    __asm__("" : "+m"(once));
+    const void *from[3], *far[3] = {};
+#pragma GCC unroll 3
+    for (int32_t i = 0; i < 3; ++i) {
+      from[i] = reinterpret_cast<const void*>(lines[i]);
+      if (V::kPositions == 2)
+        far[i] = reinterpret_cast<const void*>(lines[i] + static_cast<uintptr_t>(once.far[i]));
+      lines[i] += static_cast<uintptr_t>(once.steps[i]);
+    }
+    if (x >= once.w) from[0] = from[1] = from[2] = once.padding;
+    if (V::kPositions == 2 && x + once.far_x >= once.w) far[0] = far[1] = far[2] = once.padding;
+    ++x;
+#pragma GCC unroll 3
+    for (int32_t i = 0; i < 3; ++i) r[i] = V::flip(V::load_positions(from[i], far[i], part));
+  };
+  // gcc would copy every sum around the intrinsic.
+  const auto dot = [](Vector * acc, const Vector* q, const Vector* by) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < 4; ++v) __asm__(ITG_DOT " %2, %1, %0" : "+v"(acc[v]) : "v"(q[v]), "v"(by[v]));
+  };
+  const auto quads = [](Vector * q, const Vector* r, Vector low, Vector high) __attribute__((always_inline)) {
+    const Vector a = V::low_8(r[0], r[1]), b = V::high_8(r[0], r[1]);
+    q[0] = V::low_16(a, low);
+    q[1] = V::high_16(a, low);
+    q[2] = V::low_16(b, high);
+    q[3] = V::high_16(b, high);
+  };
+
+  int8_t* y = args.output[0] + block.start;
+  Vector next[4], q[4];
+  const auto begin = [&]() __attribute__((always_inline)) {
+    __asm__("" : "+r"(head));
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < 4; ++v) next[v] = V::load(head + V::kBytes * v);
+    dot(next, q, weights[0]);
+  };
+  Vector odd[3], even[3];
+  load(even);
+  quads(q, even, V::low_8(even[2], even[2]), V::high_8(even[2], even[2]));
+  begin();
+  for (int32_t left = outputs; left > 0; --left) {
+    load(odd);
+    load(even);
+    const Vector low = V::low_8(even[2], odd[2]), high = V::high_8(even[2], odd[2]);
+    quads(q, odd, low, high);
+    Vector acc[4] = {next[0], next[1], next[2], next[3]};
+    dot(acc, q, weights[1]);
+    quads(q, even, low, high);
+    dot(acc, q, weights[2]);
+    begin();
+    V::store_positions(y, y + far_output * once.step,
+                       Vnni<V>::narrow(acc, head + 4 * V::kBytes, limits, clamps), part);
+    y += once.step;
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace intaglio

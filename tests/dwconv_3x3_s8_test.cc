@@ -64,7 +64,7 @@ void run_case(const Dwconv3x3S8Kernel& kernel, const Case& c, Random& random) {
   args.packed = packed.data();
   args.output[0] = first.data();
   args.output[1] = c.lines == 2 ? second.data() : nullptr;
-  const int32_t zero_point = random.between(-128, 127);
+  const int32_t zero_point = random.one_in(4) ? -128 : random.between(-128, 127);
   args.requant = random.one_in(2)
                      ? make_output_s8(zero_point, -128, 127)
                      : make_output_s8(zero_point, random.between(-128, 0), random.between(0, 127));
