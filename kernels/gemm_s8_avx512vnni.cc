@@ -1,96 +1,7 @@
-// vpdpbusd multiplies unsigned by signed bytes: rows are read as x + 128, their top bits flipped where four
-// bytes are spread over a vector. That is one instruction either way, and costs half a percent; a copy of the
-// rows, or sums of them, cost more. A tile holds up to 7 x 64, 14 x 32 or 14 x 16 sums in registers: with
-// fewer than 12 rows, one vector of weights a row does not keep the multipliers busy.
-#include <immintrin.h>
-
-#include "kernels/gemm_s8.h"
+#include "kernels/gemm_s8_avx512_strip.h"
 
 namespace intaglio {
 namespace {
-
-constexpr int32_t kMr = 56, kNr = 64, kLanes = 16;
-
-// How codes leave a tile, see requant.h.
-struct Output {
-  __m512i order;       // of the packs, as dwords
-  __m512i zero_point;  // int16
-  __m512i lowest, highest;
-  bool clamps;            // beyond what int8 does
-  float highest_product;  // before the zero point
-};
-
-struct Tile {
-  const int8_t* const* rows;
-  const int8_t* panel;  // biases, multipliers, weights
-  int8_t* output;
-  size_t output_stride;
-  int32_t taps, k;
-};
-
-// gcc would copy every sum around the intrinsic.
-inline void dot(__m512i& acc, __m512i x, __m512i w) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
-}
-inline void dot_memory(__m512i& acc, __m512i x, const int8_t* w) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "m"(*reinterpret_cast<const __m512i*>(w)));
-}
-
-// Four bytes everywhere, their top bits flipped.
-inline __m512i spread(const int8_t* x) {
-  int32_t quad;
-  memcpy(&quad, x, sizeof quad);
-  return _mm512_xor_si512(_mm512_set1_epi32(quad), _mm512_set1_epi8(-128));
-}
-
-inline __mmask64 first_bytes(int32_t count) { return ~uint64_t{0} >> (64 - count); }
-
-inline Output make_output(const OutputS8& requant) {
-  const auto lo = static_cast<int32_t>(requant.lo_minus_zero_point) + requant.zero_point;
-  const auto hi = static_cast<int32_t>(requant.hi_minus_zero_point) + requant.zero_point;
-  Output out;
-  out.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  out.zero_point = _mm512_set1_epi16(static_cast<int16_t>(requant.zero_point));
-  out.lowest = _mm512_set1_epi8(static_cast<int8_t>(lo));
-  out.highest = _mm512_set1_epi8(static_cast<int8_t>(hi));
-  out.clamps = lo > -128 || hi < 127;
-  out.highest_product = requant.hi_minus_zero_point;
-  return out;
-}
-
-// Sixteen codes a vector of sums, in order. Clamping follows rounding here: both keep order, so nothing
-// differs.
-template <int32_t V>
-inline __m512i narrow(const __m512i* q, const Output& out) {
-  const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(q[0], q[1]), out.zero_point);
-  const __m512i cd = _mm512_adds_epi16(_mm512_packs_epi32(q[2], q[3]), out.zero_point);
-  __m512i codes = _mm512_packs_epi16(ab, cd);
-  if (V < 4) codes = _mm512_permutexvar_epi32(out.order, codes);
-  if (out.clamps) codes = _mm512_max_epi8(_mm512_min_epi8(codes, out.highest), out.lowest);
-  return codes;
-}
-
-// The i-th row of 16 V codes.
-template <int32_t V>
-inline void store(int8_t* y, int32_t i, __m512i codes) {
-  if (V == 4) {
-    _mm512_storeu_si512(y, codes);
-  } else if (V == 2) {
-    const __m256i half = i == 0 ? _mm512_castsi512_si256(codes) : _mm512_extracti64x4_epi64(codes, 1);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), half);
-  } else {
-    const __m128i quarter = i == 0   ? _mm512_castsi512_si128(codes)
-                            : i == 1 ? _mm512_extracti32x4_epi32(codes, 1)
-                            : i == 2 ? _mm512_extracti32x4_epi32(codes, 2)
-                                     : _mm512_extracti32x4_epi32(codes, 3);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y), quarter);
-  }
-}
-
-// By itself: gcc would collect addresses in vectors.
-inline const int8_t* address(const int8_t* const* x) {
-  return *static_cast<const int8_t* const volatile*>(x);
-}
 
 // M rows of 16 V columns. `Steep`: products may pass what int32 holds.
 template <int32_t M, int32_t V, bool Steep>
@@ -115,23 +26,13 @@ void tile(const Tile& t, const Output& out) {
     ptrdiff_t depth = t.k - rest;
     for (bool more = rest != 0;; more = false) {
       for (ptrdiff_t i = 0; i < depth; i += 4) {
-        // With all four vectors of weights 7 rows would not fit the registers.
-        constexpr int32_t kHeld = M * V + V + 2 <= 32 ? V : V - 2;
+        constexpr int32_t kHeld = held_columns(M, V);
         __m512i columns[V];
 #pragma GCC unroll 4
         for (int32_t v = 0; v < kHeld; ++v) columns[v] = _mm512_loadu_si512(w + 64 * v);
 #pragma GCC unroll 14
-        for (int32_t r = 0; r < M; ++r) {
-          const __m512i row = spread((M > 7 ? address(x + r) : x[r]) + i);
-#pragma GCC unroll 4
-          for (int32_t v = 0; v < V; ++v) {
-            if (v < kHeld) {
-              dot(acc[r][v], row, columns[v]);
-            } else {
-              dot_memory(acc[r][v], row, w + 64 * v);
-            }
-          }
-        }
+        for (int32_t r = 0; r < M; ++r)
+          dot_row<V, kHeld>(acc[r], spread((M > 7 ? address(x + r) : x[r]) + i), columns, w);
         w += 64 * V;
       }
       if (!more) break;
@@ -153,20 +54,7 @@ void tile(const Tile& t, const Output& out) {
   int8_t* y = t.output;
 #pragma GCC unroll 14
   for (int32_t r = 0; r < M; r += kShare) {
-    __m512i q[4];
-#pragma GCC unroll 4
-    for (int32_t i = 0; i < 4; ++i) {
-      const int32_t v = i % V, row = r + i / V;
-      if (row >= M) {
-        q[i] = q[i - V];
-        continue;
-      }
-      __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[row][v]), _mm512_loadu_ps(multiplier + 64 * v));
-      // Too small for int32 becomes its least value of itself.
-      if (Steep) product = _mm512_min_ps(product, _mm512_set1_ps(out.highest_product));
-      q[i] = _mm512_cvtps_epi32(product);
-    }
-    const __m512i codes = narrow<V>(q, out);
+    const __m512i codes = leave<M, V, Steep>(acc, r, multiplier, out);
 #pragma GCC unroll 4
     for (int32_t i = 0; i < kShare; ++i) {
       if (r + i >= M) break;
@@ -176,16 +64,16 @@ void tile(const Tile& t, const Output& out) {
   }
 }
 
-using TileFunction = void (*)(const Tile& t, const Output& out);
-
 // For 64, 32 and 16 columns: many, 4 and 1 rows, and one row of steep columns. Any other count takes the next
-// larger tile, and leaves by way of the stack: few tiles are odd, and each is text.
+// larger tile, and leaves by way of the stack: few tiles are odd, and each is text. 64 columns have strips
+// instead of their largest tile.
 struct Tiles {
   int32_t rows[4];
-  TileFunction tiles[4];
+  void (*tiles[4])(const Tile& t, const Output& out);
 };
+constexpr int32_t kStrip = 7;
 constexpr Tiles kTiles[3] = {
-    {{7, 4, 1, 1}, {tile<7, 4, false>, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}},
+    {{0, 4, 1, 1}, {nullptr, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}},
     {{14, 4, 1, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>}},
     {{14, 4, 1, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>}}};
 
@@ -252,9 +140,9 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   const bool adds = args.residual != nullptr;
   alignas(64) int8_t codes[kMr * kNr];
   for (int32_t first = 0, width; first < args.n; first += width) {
-    const int32_t left = args.n - first, shape = left > 48 ? 0 : left > 16 ? 1 : 2;
+    const int32_t ahead = args.n - first, shape = ahead > 48 ? 0 : ahead > 16 ? 1 : 2;
     width = kNr >> shape;
-    const int32_t columns = left < width ? left : width, vectors = width / kLanes;
+    const int32_t columns = ahead < width ? ahead : width, vectors = width / kLanes;
     t.panel = panel;
     panel += column_bytes * width;
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
@@ -266,11 +154,22 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const bool flat =
         adds && columns == width && args.residual_stride == dense && args.output_stride == dense;
     const int32_t stride = flat ? width : kNr;
-    const int32_t usual = steep ? 1 : tiles.rows[0];
     int32_t direct = 0;  // rows that need no more
-    for (int32_t r = 0; r < args.m; r += usual) {
-      const int32_t rows = args.m - r < usual ? args.m - r : usual;
-      const int32_t kind = steep ? 3 : rows > 4 ? 0 : rows > 1 ? 1 : 2;
+    const bool strips = shape == 0 && !steep && args.m >= kStrip && (t.k & 3) == 0;
+    // A last strip of 5 or 6 rows begins with some of the one before.
+    const int32_t in_strips = !strips ? 0 : args.m % kStrip > 4 ? args.m : args.m / kStrip * kStrip;
+    if (strips) {
+      t.rows = args.rows;
+      t.output = aligned ? y : codes;
+      t.output_stride = aligned ? args.output_stride : static_cast<size_t>(stride);
+      strip<kStrip, 4>(t, in_strips, out);
+      direct = aligned ? in_strips : 0;
+    }
+    const int32_t singly = shape == 0 && !strips && args.m > kStrip ? 3 : 1;  // four would pass row_step
+    for (int32_t r = in_strips, rows; r < args.m; r += rows) {
+      const int32_t left = args.m - r;
+      const int32_t kind = steep ? 3 : left > 4 && shape > 0 ? 0 : left > singly ? 1 : 2;
+      rows = left < tiles.rows[kind] ? left : tiles.rows[kind];
       t.rows = args.rows + r;
       if (aligned && rows == tiles.rows[kind]) {
         t.output = y + static_cast<size_t>(r) * args.output_stride;
