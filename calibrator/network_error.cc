@@ -25,6 +25,12 @@ void NetworkErrorMeter::start(Int8Model& int8) {
   }
 }
 
+bool NetworkErrorMeter::can_start_at(int32_t node) const {
+  for (const Output& output : outputs_)
+    if (output.tensor >= 0 && output.node < node) return false;
+  return true;
+}
+
 const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, Session& fp32, int32_t lane) {
   if (const float* const known = samples.reference(i)) return known;
   float* const values =
@@ -39,12 +45,15 @@ const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, S
 }
 
 void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor,
-                                 bool to_the_end) {
+                                 bool to_the_end, const WalkStart& from) {
   Session fp32 = memory_->lanes.of(memory_->session, lane, executor);
   Session int8 = int8_->lanes().of(int8_->session(), lane, executor);
-  copy_inputs(fp32, int8);
+  if (from.walk != nullptr)
+    int8 = from.walk->bring(i, {from.node, from.node}, lane, executor);
+  else
+    copy_inputs(fp32, int8);
   const float* const exact = exact_values(samples, i, fp32, lane);
-  int32_t done = 0;
+  int32_t done = from.node;
   for (size_t o = 0; o < outputs_.size; ++o) {
     const Output& output = outputs_[o];
     Figures& figures = figures_[static_cast<size_t>(lane) * outputs_.size + o];
@@ -61,12 +70,17 @@ void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane,
   if (to_the_end) int8.run_nodes(done, int8.model().node_count());
 }
 
-Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, bool to_the_end) {
-  for (size_t lane = 0; lane < which.size; ++lane)
-    ITG_TRY(samples.load(which[lane], static_cast<int32_t>(lane)));
+Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, bool to_the_end,
+                             const WalkStart& from) {
+  for (int32_t lane = 0; lane < static_cast<int32_t>(which.size); ++lane) {
+    const int32_t i = which[static_cast<size_t>(lane)];
+    // The FP32 model needs the inputs of a sample that the walk has kept, too.
+    const bool is_walked = from.walk != nullptr && samples.reference(i) != nullptr;
+    ITG_TRY(is_walked ? from.walk->fetch(i, lane) : samples.load(i, lane));
+  }
   const Executor inner = which.size == 1 ? memory_->options.executor : Executor();
   parallel_for(memory_->options.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
-    run_lane(samples, which[static_cast<size_t>(lane)], lane, inner, to_the_end);
+    run_lane(samples, which[static_cast<size_t>(lane)], lane, inner, to_the_end, from);
   });
   for (size_t at = 0; at < which.size * outputs_.size; ++at) {
     outputs_[at % outputs_.size].signal.add(figures_[at].signal);

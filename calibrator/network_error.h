@@ -4,9 +4,15 @@
 #include "calibrator/evaluate.h"
 #include "calibrator/int8_model.h"
 #include "calibrator/order_free_sum.h"
-#include "calibrator/replay.h"
+#include "calibrator/sample_walk.h"
 
 namespace intaglio {
+
+// Where samples stand in a walk through the int8 model; without one they start at its inputs.
+struct WalkStart {
+  SampleWalk* walk = nullptr;
+  int32_t node = 0;  // the place of all of them
+};
 
 class NetworkErrorMeter {
  public:
@@ -15,10 +21,12 @@ class NetworkErrorMeter {
 
   // Starts a measurement of this model, which outlives it.
   void start(Int8Model& int8);
+  // Whether nothing that is compared is written before this node.
+  bool can_start_at(int32_t node) const;
   // Runs these samples side by side, as many as there are lanes at most; the FP32 model only where its
   // outputs are not known. With `to_the_end` also what stands behind the outputs that are compared: the
-  // model's outputs are then those of its lanes' sessions.
-  Error add(Replay& samples, Span<const int32_t> which, bool to_the_end);
+  // model's outputs are then those of its lanes' sessions, or those that stand in the walk, which ends here.
+  Error add(Replay& samples, Span<const int32_t> which, bool to_the_end, const WalkStart& from = {});
   // Does not depend on the order of the samples.
   NetworkError total() const;
 
@@ -35,7 +43,8 @@ class NetworkErrorMeter {
   };
 
   const float* exact_values(const Replay& samples, int32_t i, Session& fp32, int32_t lane);
-  void run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor, bool to_the_end);
+  void run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor, bool to_the_end,
+                const WalkStart& from);
 
   CalibratorMemory* memory_;
   Span<Output> outputs_;   // by ascending node of the int8 model

@@ -33,6 +33,10 @@ class SampleWalk {
   Session bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor);
   // Both, on the first lane, with all threads.
   Result<Session> at(int32_t i, const WalkPlace& place);
+  // What bring() gave for this sample last. Whoever runs it past the place ends the walk.
+  Session standing(int32_t i, int32_t lane, const Executor& executor = {}) const {
+    return is_kept(i) ? on_slot(i, lane, executor) : lanes_->of(*walked_, lane, executor);
+  }
 
  private:
   struct Live {

@@ -152,19 +152,22 @@ Error attempt(RecoveryContext& context, bool by_samples, bool* kept) {
   const NetworkError before = context.error;
   NetworkError after;
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
+  int32_t reached = 0;  // by the walk
   context.walk.start();
   const auto correct_all = [&]() -> Error {
     for (int32_t n = 0; n < nodes; ++n) {
       if (weight_rule(graph, n) == nullptr) continue;
       ITG_TRY(context.step("bias correction", n, nodes));
       ITG_TRY(by_samples ? correct_layer(context, n, n) : correct_layer_alone(context, n));
+      reached = n;
     }
     return kNoError;
   };
   Error error;
   context.memory.threads.hold([&] { error = correct_all(); });
   ITG_TRY(error);
-  ITG_TRY(context.measure("after bias correction", after));
+  ITG_TRY(by_samples ? context.measure_from(reached, "after bias correction", after)
+                     : context.measure("after bias correction", after));
   *kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
                   *kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});

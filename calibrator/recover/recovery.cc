@@ -31,9 +31,18 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
+  return run(stage, result, part, {});
+}
+
+Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result) {
+  meter.start(int8);
+  return run(stage, result, Part::kAll, meter.can_start_at(node) ? WalkStart{&walk, node} : WalkStart());
+}
+
+Error RecoveryContext::run(const char* stage, NetworkError& result, Part part, const WalkStart& from) {
   const bool tells = part == Part::kAll && samples.wants_results();
   Error fault;
-  memory.threads.hold([&] { fault = run_all(stage, part, tells); });
+  memory.threads.hold([&] { fault = run_all(stage, part, tells, from); });
   ITG_TRY(fault);
   if (tells) told_revision = int8.revision();
   result = meter.total();
@@ -41,7 +50,7 @@ Error RecoveryContext::measure(const char* stage, NetworkError& result, Part par
 }
 
 // As many samples at once as there are lanes.
-Error RecoveryContext::run_all(const char* stage, Part part, bool tells) {
+Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from) {
   int32_t batch[kMaxLanes];
   size_t waiting = 0;
   for (int32_t i = 0; i < samples.count(); ++i) {
@@ -53,9 +62,12 @@ Error RecoveryContext::run_all(const char* stage, Part part, bool tells) {
     }
     const bool is_full = waiting == memory.lane_states.size || i + 1 == samples.count();
     if (!is_full || waiting == 0) continue;
-    ITG_TRY(meter.add(samples, {batch, waiting}, tells));
-    for (size_t lane = 0; lane < waiting && tells; ++lane)
-      samples.tell(batch[lane], int8.lanes().of(int8.session(), static_cast<int32_t>(lane)));
+    ITG_TRY(meter.add(samples, {batch, waiting}, tells, from));
+    for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane) {
+      const int32_t sample = batch[lane];
+      samples.tell(sample, from.walk != nullptr ? from.walk->standing(sample, lane)
+                                                : int8.lanes().of(int8.session(), lane));
+    }
     waiting = 0;
   }
   return kNoError;

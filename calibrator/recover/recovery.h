@@ -25,10 +25,13 @@ struct RecoveryContext {
   Error step(const char* stage, int32_t done, int32_t total) const;
   // Over these samples, with the int8 model as it is now.
   Error measure(const char* stage, NetworkError& error, Part part = Part::kAll);
+  // The same over all samples, which stand before this node in the walk: it goes on to the end, and ends.
+  Error measure_from(int32_t node, const char* stage, NetworkError& error);
   void record(const RecoveryRecord& record);
 
  private:
-  Error run_all(const char* stage, Part part, bool tells);
+  Error run(const char* stage, NetworkError& result, Part part, const WalkStart& from);
+  Error run_all(const char* stage, Part part, bool tells, const WalkStart& from);
 };
 
 // One recovery. Those of a calibration run in the order of the table.
