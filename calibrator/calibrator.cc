@@ -50,13 +50,14 @@ Error check_float(const Model& model) {
 }
 
 // Every value that a weight or other constant holds is finite.
-Error check_constants(const Model& model) {
+Error check_constants(const Model& model, IsaMask isa) {
+  const ObserveF32Kernel& kernel = observe_f32_best(isa & cpu_isa());
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     if (!info.is_constant() || info.dtype != DType::kF32) continue;
     const Span<const float> values{reinterpret_cast<const float*>(info.constant.data),
                                    info.constant.size / sizeof(float)};
-    const int64_t at = extremes_of(values).finite ? -1 : first_non_finite(values);
+    const int64_t at = extremes_of(values, kernel).finite ? -1 : first_non_finite(values);
     if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
   }
   return kNoError;
@@ -103,7 +104,7 @@ size_t input_bytes(const Model& model) {
 Result<CalibratorNeeds> Calibrator::measure(const Model& model, const CalibratorOptions& options) {
   ITG_TRY(check_options(options, model));
   ITG_TRY(check_float(model));
-  ITG_TRY(check_constants(model));
+  ITG_TRY(check_constants(model, options.isa));
   SessionOptions session_options;
   session_options.isa = options.isa;
   session_options.executor = options.executor;
@@ -149,6 +150,8 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.options = options;
   state.asked = options.method;
   if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
+  state.observe = &observe_f32_best(options.isa & cpu_isa());
+  state.patch_sums = &patch_sums_best(options.isa & cpu_isa());
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();
   uint8_t* const replay = memory.data + needs->session_bytes + needs->observer_bytes;

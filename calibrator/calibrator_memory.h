@@ -9,6 +9,7 @@
 #include "calibrator/slot_map.h"
 #include "calibrator/thread_region.h"
 #include "intaglio/calibrator.h"
+#include "kernels/patch_sums.h"
 
 namespace intaglio {
 
@@ -24,6 +25,8 @@ struct CalibratorMemory {
   Model model;                             // FP32
   CalibratorOptions options;               // its executor: that of `threads`
   RangeMethod asked = RangeMethod::kAuto;  // by the caller; options.method is the one in use
+  const ObserveF32Kernel* observe = nullptr;
+  const PatchSumsKernel* patch_sums = nullptr;
   ThreadRegion threads;
   Session session;
   SessionMemory session_memory;

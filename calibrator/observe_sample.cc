@@ -42,42 +42,58 @@ class SampleObservation {
     for (int32_t i = 0; i < memory_.model.image_count(); ++i) {
       const ImageInput image = memory_.model.image(i);
       if (image.input != input) continue;
-      const Extremes seen = extremes_of(values);
+      const Extremes seen = extremes_of(values, *memory_.observe);
       const Range pixels = range_of_pixels(image);
       return static_cast<double>(seen.min) >= pixels.lo && static_cast<double>(seen.max) <= pixels.hi;
     }
     return false;
   }
 
-  // What node `n` has written, or the model's inputs, and what the node behind it will read: side by side.
+  // What node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
+  // where that is the same and there are no threads to do it side by side.
   Error look_behind(int32_t n) {
     const Model& model = memory_.model;
+    const Span<const int32_t> written = n < 0 ? model.inputs() : model.node(n).outputs;
     const Span<double> means = n + 1 < model.node_count() ? memory_.means_of(n + 1, lane_) : Span<double>();
+    if (means.empty()) return observe_all(written, n, -1);
+    const NodeInfo reader = model.node(n + 1);
+    int32_t together = -1;
+    for (const int32_t tensor : written)
+      if (tensor == reader.inputs[0] && executor_.parallel_for == nullptr && can_look_by_rows(model, reader))
+        together = tensor;
     Error error;
-    parallel_for(executor_, means.empty() ? 1 : 2, [&](int32_t task) {
+    parallel_for(executor_, together < 0 ? 2 : 1, [&](int32_t task) {
       if (task == 0) {
-        error = observe_all(n < 0 ? model.inputs() : model.node(n).outputs, n);
+        error = observe_all(written, n, together);
       } else {
-        patch_means(session_, n + 1, means);
+        patch_means(session_, n + 1, *memory_.patch_sums, means);
       }
     });
-    if (!error.ok() || means.empty()) return error;
+    ITG_TRY(error);
     int64_t* const sums = mean_sums_.data + memory_.first_mean[static_cast<size_t>(n + 1)];
     for (size_t i = 0; i < means.size; ++i) add_mean(sums[i], means[i]);
     return kNoError;
   }
 
-  Error observe_all(Span<const int32_t> tensors, int32_t node) {
+  // `together`: the tensor that is looked at while the means of node + 1 are taken, or -1.
+  Error observe_all(Span<const int32_t> tensors, int32_t node, int32_t together) {
+    Histogram& scratch = memory_.spare[static_cast<size_t>(lane_)].halves[0];
     for (const int32_t tensor : tensors) {
       const Span<float> values = session_.tensor(tensor).as<float>();
-      const Extremes extremes = extremes_of(values);
-      if (!extremes.finite)
+      const int32_t observer = memory_.observer_of[static_cast<size_t>(tensor)];
+      TensorLook look(observer < 0 ? nullptr : &observers_[static_cast<size_t>(observer)], values.size,
+                      half_of(sample_.name.digest), {*memory_.observe, scratch});
+      bool finite;
+      if (tensor == together) {
+        finite = observe_with_means(session_, node + 1, *memory_.patch_sums, look,
+                                    memory_.means_of(node + 1, lane_));
+      } else {
+        finite = look.add(values);
+        if (finite) look.finish();
+      }
+      if (!finite)
         return {Status::kNonFiniteActivation, node, tensor, int64_t{memory_.seen.sample_count} + lane_,
                 first_non_finite(values)};
-      const int32_t observer = memory_.observer_of[static_cast<size_t>(tensor)];
-      if (observer < 0) continue;
-      observe(observers_[static_cast<size_t>(observer)], values, extremes, half_of(sample_.name.digest),
-              memory_.spare[static_cast<size_t>(lane_)].halves[0]);
     }
     return kNoError;
   }

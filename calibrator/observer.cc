@@ -91,65 +91,66 @@ double TensorObserver::bin_start(int32_t bin) const {
 
 void reset(TensorObserver& observer) { observer = TensorObserver{}; }
 
-Extremes extremes_of(Span<const float> values) {
-  constexpr size_t kLanes = 32;  // enough that compilers make vectors of them
-  float min[kLanes] = {}, max[kLanes] = {}, zero[kLanes] = {};
-  const auto look = [&](const float* at, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      min[i] = at[i] < min[i] ? at[i] : min[i];
-      max[i] = at[i] > max[i] ? at[i] : max[i];
-      zero[i] += at[i] * 0.0f;  // NaN for NaN and infinities, and from then on
-    }
-  };
-  size_t i = 0;
-  for (; i + kLanes <= values.size; i += kLanes) look(values.data + i, kLanes);
-  look(values.data + i, values.size - i);
+Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel) {
   Extremes found;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    found.min = min[lane] < found.min ? min[lane] : found.min;
-    found.max = max[lane] > found.max ? max[lane] : found.max;
-    found.finite = found.finite && zero[lane] == 0.0f;
-  }
+  kernel.extremes(values.data, values.size, &found);
   return found;
 }
 
-void observe(TensorObserver& o, Span<const float> values, const Extremes& extremes, int32_t half,
-             Histogram& scratch) {
-  make_room(o, static_cast<double>(extremes.min), static_cast<double>(extremes.max));
-  o.min[half] = extremes.min < o.min[half] ? extremes.min : o.min[half];
-  o.max[half] = extremes.max > o.max[half] ? extremes.max : o.max[half];
-  ++o.samples[half];
-  o.peaks[0].add(-extremes.min);
-  o.peaks[1].add(extremes.max);
+TensorLook::TensorLook(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools)
+    : observer_(observer), half_(half), tools_(tools), stride_(stride_of(elements)) {
+  if (observer != nullptr) memset(&tools_.scratch, 0, sizeof tools_.scratch);
+}
 
-  constexpr size_t kBlock = 64;
-  float block[kBlock];
-  int32_t bins[kBlock];
-  const float per_bin = static_cast<float>(power_of_two(-o.exponent));
-  const int32_t zero = o.two_sided != 0 ? kHalf : 0;
-  uint32_t* const counts = o.halves[half].counts;
-  memset(&scratch, 0, sizeof scratch);
-  const size_t stride = stride_of(values.size), sampled = (values.size + stride - 1) / stride;
-  for (size_t first = 0; first < sampled; first += kBlock) {
-    const size_t count = sampled - first < kBlock ? sampled - first : kBlock;
-    for (size_t i = 0; i < count; ++i) block[i] = values[(first + i) * stride];
-    for (size_t i = 0; i < count; ++i) {
-      // Scaling by a power of two is exact, but for what falls below all floats: zero's bin, or the one below
-      // it.
-      const float position = block[i] * per_bin;
-      const auto whole = static_cast<int32_t>(position);
-      const int32_t above = position < static_cast<float>(whole) ? 1 : 0;
-      const int32_t vanished = block[i] < 0.0f && position == 0.0f ? 1 : 0;
-      bins[i] = zero + whole - (above | vanished);
-    }
-    size_t i = 0;
-    for (; i + 2 <= count; i += 2) {
-      ++counts[bins[i]];
-      ++scratch.counts[bins[i + 1]];
-    }
-    for (; i < count; ++i) ++counts[bins[i]];
+bool TensorLook::add(Span<const float> values) {
+  for (size_t first = 0; first < values.size && seen_.finite; first += kLookElements) {
+    const size_t left = values.size - first;
+    add_piece({values.data + first, left < kLookElements ? left : kLookElements});
   }
-  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += scratch.counts[bin];
+  return seen_.finite;
+}
+
+void TensorLook::add_piece(Span<const float> values) {
+  tools_.kernel.extremes(values.data, values.size, &seen_);
+  if (!seen_.finite || observer_ == nullptr) return;
+  make_room();
+  TensorObserver& o = *observer_;
+  o.min[half_] = seen_.min < o.min[half_] ? seen_.min : o.min[half_];
+  o.max[half_] = seen_.max > o.max[half_] ? seen_.max : o.max[half_];
+  const size_t counted = values.size > skip_ ? (values.size - skip_ - 1) / stride_ + 1 : 0;
+  if (counted > 0)
+    tools_.kernel.count(values.data + skip_, counted, stride_,
+                        {static_cast<float>(power_of_two(-o.exponent)), o.two_sided != 0 ? kHalf : 0,
+                         o.halves[half_].counts, tools_.scratch.counts});
+  skip_ += counted * stride_ - values.size;
+}
+
+void TensorLook::make_room() {
+  const auto min = static_cast<double>(seen_.min), max = static_cast<double>(seen_.max);
+  if (fits(*observer_, min, max) && (min >= 0.0 || observer_->two_sided != 0)) return;
+  gather();
+  intaglio::make_room(*observer_, min, max);
+}
+
+void TensorLook::gather() {
+  uint32_t *const counts = observer_->halves[half_].counts, *const more = tools_.scratch.counts;
+  for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += more[bin];
+  memset(more, 0, sizeof tools_.scratch.counts);
+}
+
+void TensorLook::finish() {
+  if (observer_ == nullptr) return;
+  gather();
+  ++observer_->samples[half_];
+  observer_->peaks[0].add(-seen_.min);
+  observer_->peaks[1].add(seen_.max);
+}
+
+bool observe(TensorObserver& o, Span<const float> values, int32_t half, const ObserverTools& tools) {
+  TensorLook look(&o, values.size, half, tools);
+  if (!look.add(values)) return false;
+  look.finish();
+  return true;
 }
 
 void fit_bins(TensorObserver& o) {

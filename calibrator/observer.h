@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/arena.h"
+#include "kernels/observe_f32.h"
 
 namespace intaglio {
 
@@ -43,16 +44,42 @@ struct TensorObserver {
 void reset(TensorObserver& observer);
 
 // Least and greatest of values, zero included, and whether all are finite; where not, the two mean nothing.
-struct Extremes {
-  float min = 0.0f, max = 0.0f;
-  bool finite = true;
-};
-Extremes extremes_of(Span<const float> values);
+using Extremes = ExtremesF32;
+Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel);
 
-// Values of one sample's tensor, all finite. Min and max see all; the histogram of `half` every stride-th.
-// `scratch` is overwritten: neighbours count into two histograms, which do not wait for each other.
-void observe(TensorObserver& observer, Span<const float> values, const Extremes& extremes, int32_t half,
-             Histogram& scratch);
+// What looking at one sample's tensor needs.
+struct ObserverTools {
+  const ObserveF32Kernel& kernel;
+  Histogram& scratch;  // overwritten
+};
+
+// Elements that stay in a CPU's nearest memory while they are looked at in several ways.
+inline constexpr size_t kLookElements = 8192;
+
+// Looks at the values of one sample's tensor, piece by piece, in their order. Min and max see all; the
+// histogram of `half` every stride-th. Counts do not depend on the pieces.
+class TensorLook {
+ public:
+  // `observer`: nullptr, where only finite() is asked for.
+  TensorLook(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools);
+  // Returns whether all values are finite; where not, the look ends here, and the observer is of no use.
+  bool add(Span<const float> values);
+  void finish();
+
+ private:
+  void add_piece(Span<const float> values);
+  void make_room();
+  void gather();
+
+  TensorObserver* observer_;
+  int32_t half_;
+  ObserverTools tools_;
+  Extremes seen_;
+  size_t stride_, skip_ = 0;  // elements before the next one that is counted
+};
+
+// All of it at once. Returns whether all values are finite.
+bool observe(TensorObserver& observer, Span<const float> values, int32_t half, const ObserverTools& tools);
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);

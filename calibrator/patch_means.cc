@@ -5,28 +5,10 @@
 namespace intaglio {
 namespace {
 
-// Channels that are summed together, and strides whose columns are summed once for all taps.
-constexpr int32_t kLanes = 32, kPhases = 4;
+// Rows and columns of a window whose sums are taken at once.
+constexpr int32_t kMostTaps = 16;
 
-// Exact for codes; reals in double, in an order that the geometry alone decides.
-template <typename T>
-struct SumOf {
-  using Type = double;
-};
-template <>
-struct SumOf<int8_t> {
-  using Type = int32_t;
-};
-template <typename T>
-using Sum = typename SumOf<T>::Type;
-
-// Columns x = first, first + stride, ... up to `last` that a tap reads of an input row; none where last <
-// first.
-struct Columns {
-  int32_t first, last;
-};
-
-Columns columns_of(const TensorInfo& in, const TensorInfo& out, const Window2d& w, int32_t kx) {
+PatchColumns columns_of(const TensorInfo& in, const TensorInfo& out, const Window2d& w, int32_t kx) {
   const int32_t shift = input_x(w, 0, kx), width = in.shape[2];
   const int32_t before = shift < 0 ? (-shift + w.stride_w - 1) / w.stride_w : 0;
   if (before >= out.shape[2] || shift >= width) return {0, -1};
@@ -35,78 +17,75 @@ Columns columns_of(const TensorInfo& in, const TensorInfo& out, const Window2d& 
   return {shift + before * w.stride_w, shift + end * w.stride_w};
 }
 
-// Channels [0, lanes) of one row of an image.
-template <typename T>
-struct Row {
-  const T* data;
-  int32_t channels, width, lanes;
-
-  // sums[c] +-= row[x][c] over x = first, first + step, ... before `end`.
-  template <bool kMinus>
-  void add(int32_t first, int32_t end, int32_t step, Sum<T>* sums) const {
-    for (int32_t x = first; x < end; x += step) {
-      const T* const at = data + int64_t{x} * channels;
-      for (int32_t c = 0; c < lanes; ++c) sums[c] += kMinus ? -Sum<T>{at[c]} : Sum<T>{at[c]};
-    }
-  }
-};
-
-// What each tap reads of row `y`. Taps whose columns lie a stride apart read the same ones but for the
-// borders: each column is added once, and borders are taken off.
-template <typename T>
-void add_row(const TensorInfo& in, const TensorInfo& out, const Window2d& w, const Row<T>& row, int32_t y,
-             double* sums) {
-  const int32_t stride = w.stride_w;
-  const double zero_point = in.quantization.zero_point;
-  Sum<T> phases[kPhases][kLanes] = {};
-  for (int32_t r = 0; r < stride && stride <= kPhases; ++r)
-    row.template add<false>(r, row.width, stride, phases[r]);
-  for (int32_t kx = 0; kx < w.kernel_w; ++kx) {
-    const Columns columns = columns_of(in, out, w, kx);
-    if (columns.last < columns.first) continue;
-    Sum<T> tap[kLanes] = {};
-    if (stride <= kPhases) {
-      const int32_t phase = columns.first % stride;
-      memcpy(tap, phases[phase], sizeof tap);
-      row.template add<true>(phase, columns.first, stride, tap);
-      row.template add<true>(columns.last + stride, row.width, stride, tap);
-    } else {
-      row.template add<false>(columns.first, columns.last + 1, stride, tap);
-    }
-    const double zeros = zero_point * ((columns.last - columns.first) / stride + 1);
-    for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
-      const int32_t shift = y - input_y(w, 0, ky);
-      if (shift < 0 || shift % w.stride_h != 0 || shift / w.stride_h >= out.shape[1]) continue;
-      double* const to = sums + (int64_t{ky} * w.kernel_w + kx) * row.channels;
-      for (int32_t c = 0; c < row.lanes; ++c) to[c] += static_cast<double>(tap[c]) - zeros;
-    }
-  }
+// Whether row `ky` of the window reads row `y` of the input for some output.
+bool reads(const Window2d& w, const TensorInfo& out, int32_t y, int32_t ky) {
+  const int32_t shift = y - input_y(w, 0, ky);
+  return shift >= 0 && shift % w.stride_h == 0 && shift / w.stride_h < out.shape[1];
 }
 
+void sum_row(const PatchSumsKernel& kernel, const PatchRow<float>& row) { kernel.row_f32(row); }
+void sum_row(const PatchSumsKernel& kernel, const PatchRow<int8_t>& row) { kernel.row_s8(row); }
+
+// Rows of the input for columns [first_kx, first_kx + kMostTaps) of the window.
 template <typename T>
-void window_sums(const TensorInfo& in, const TensorInfo& out, const Window2d& w, const T* data,
-                 Span<double> sums) {
-  const int32_t channels = in.shape[3], width = in.shape[2];
-  for (int32_t batch = 0; batch < in.shape[0]; ++batch)
-    for (int32_t y = 0; y < in.shape[1]; ++y, data += int64_t{width} * channels)
-      for (int32_t c = 0; c < channels; c += kLanes)
-        add_row<T>(in, out, w, {data + c, channels, width, channels - c < kLanes ? channels - c : kLanes}, y,
-                   sums.data + c);
+class WindowSums {
+ public:
+  WindowSums(const TensorInfo& in, const TensorInfo& out, const Window2d& w, int32_t first_kx,
+             const PatchSumsKernel& kernel, double* sums)
+      : in_(in), out_(out), window_(w), kernel_(kernel) {
+    row_.width = in.shape[2];
+    row_.channels = in.shape[3];
+    row_.stride = w.stride_w;
+    row_.columns = columns_;
+    row_.taps = taps_;
+    row_.zero_point = in.quantization.zero_point;
+    row_.sums = sums + int64_t{first_kx} * row_.channels;
+    for (int32_t kx = first_kx; kx < w.kernel_w && row_.column_count < kMostTaps; ++kx)
+      columns_[row_.column_count++] = columns_of(in, out, w, kx);
+  }
+
+  // Rows [first, first + count) of all pictures of a batch, one behind the other; `x`: all of them.
+  void add_rows(const T* x, int32_t first, int32_t count) {
+    const int64_t row_elements = int64_t{row_.width} * row_.channels;
+    for (int32_t i = first; i < first + count; ++i) {
+      row_.x = x + i * row_elements;
+      for (int32_t ky = 0; ky < window_.kernel_h;) {
+        for (row_.tap_count = 0; row_.tap_count < kMostTaps && ky < window_.kernel_h; ++ky)
+          if (reads(window_, out_, i % in_.shape[1], ky))
+            taps_[row_.tap_count++] = static_cast<ptrdiff_t>(ky) * window_.kernel_w * row_.channels;
+        if (row_.tap_count > 0) sum_row(kernel_, row_);
+      }
+    }
+  }
+
+ private:
+  const TensorInfo &in_, &out_;
+  const Window2d& window_;
+  const PatchSumsKernel& kernel_;
+  PatchColumns columns_[kMostTaps];
+  ptrdiff_t taps_[kMostTaps];
+  PatchRow<T> row_{};
+};
+
+bool is_windowed(const Model& model, const NodeInfo& node) {
+  return model.tensor(node.inputs[1]).shape.rank > 2;
 }
 
 template <typename T>
 void sums_of(const TensorInfo& in, const TensorInfo& out, bool windowed, const Window2d& window,
-             const void* data, Span<double> sums) {
+             const void* data, const PatchSumsKernel& kernel, Span<double> sums) {
   const auto* values = static_cast<const T*>(data);
-  if (windowed) return window_sums(in, out, window, values, sums);
+  for (int32_t kx = 0; windowed && kx < window.kernel_w; kx += kMostTaps)
+    WindowSums<T>(in, out, window, kx, kernel, sums.data).add_rows(values, 0, in.shape[0] * in.shape[1]);
+  if (windowed) return;
   const auto k = static_cast<int64_t>(sums.size), rows = in.shape.elements() / k;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t i = 0; i < k; ++i)
       sums[static_cast<size_t>(i)] += static_cast<double>(values[row * k + i]) - in.quantization.zero_point;
 }
 
-bool is_windowed(const Model& model, const NodeInfo& node) {
-  return model.tensor(node.inputs[1]).shape.rank > 2;
+double positions_of(const TensorInfo& out) {
+  return static_cast<double>(out.shape.elements() / out.shape.back(0));
 }
 
 }  // namespace
@@ -118,23 +97,49 @@ size_t patch_size(const Model& model, const NodeInfo& node) {
   return static_cast<size_t>(taps * model.tensor(node.inputs[0]).shape[3]);
 }
 
-void patch_means(const Session& session, int32_t node_index, Span<double> means) {
+void patch_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
+                 Span<double> means) {
   const Model& model = session.model();
   const NodeInfo node = model.node(node_index);
   const TensorView in = session.tensor(node.inputs[0]);
   const TensorInfo out = model.tensor(node.outputs[0]);
   const bool windowed = is_windowed(model, node);
   for (double& mean : means) mean = 0.0;
-  const int64_t channels = out.shape.back(0);
-  const double positions = static_cast<double>(out.shape.elements() / channels);
-  double unit = 1.0 / positions;
+  double unit = 1.0 / positions_of(out);
   if (in.info.dtype == DType::kS8) {
-    sums_of<int8_t>(in.info, out, windowed, node.options.window, in.data, means);
-    unit = static_cast<double>(in.info.quantization.scales[0]) / positions;
+    sums_of<int8_t>(in.info, out, windowed, node.options.window, in.data, kernel, means);
+    unit = static_cast<double>(in.info.quantization.scales[0]) / positions_of(out);
   } else {
-    sums_of<float>(in.info, out, windowed, node.options.window, in.data, means);
+    sums_of<float>(in.info, out, windowed, node.options.window, in.data, kernel, means);
   }
   for (double& mean : means) mean *= unit;
+}
+
+bool can_look_by_rows(const Model& model, const NodeInfo& node) {
+  return is_windowed(model, node) && node.options.window.kernel_w <= kMostTaps;
+}
+
+bool observe_with_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
+                        TensorLook& look, Span<double> means) {
+  const NodeInfo node = session.model().node(node_index);
+  const TensorView in = session.tensor(node.inputs[0]);
+  const TensorInfo out = session.model().tensor(node.outputs[0]);
+  const Span<float> values = in.as<float>();
+  for (double& mean : means) mean = 0.0;
+  WindowSums<float> sums(in.info, out, node.options.window, 0, kernel, means.data);
+  const int32_t rows = in.info.shape[0] * in.info.shape[1];
+  const size_t row_elements = values.size / static_cast<size_t>(rows);
+  const auto piece = static_cast<int32_t>(row_elements < kLookElements ? kLookElements / row_elements : 1);
+  for (int32_t first = 0; first < rows; first += piece) {
+    const int32_t count = rows - first < piece ? rows - first : piece;
+    const size_t start = static_cast<size_t>(first) * row_elements;
+    if (!look.add({values.data + start, static_cast<size_t>(count) * row_elements})) return false;
+    sums.add_rows(values.data, first, count);
+  }
+  look.finish();
+  const double unit = 1.0 / positions_of(out);
+  for (double& mean : means) mean *= unit;
+  return true;
 }
 
 }  // namespace intaglio

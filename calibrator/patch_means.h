@@ -2,8 +2,9 @@
 // error that quantization adds to each output channel exactly, borders included.
 #pragma once
 
-#include "calibrator/arena.h"
+#include "calibrator/observer.h"
 #include "intaglio/session.h"
+#include "kernels/patch_sums.h"
 #include "runtime/op.h"
 
 namespace intaglio {
@@ -15,7 +16,13 @@ namespace intaglio {
 size_t patch_size(const Model& model, const NodeInfo& node);
 
 // Of the values that stand in the node's first input, as reals (zero point and scale removed).
-void patch_means(const Session& session, int32_t node, Span<double> means);
+void patch_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, Span<double> means);
+
+// The same of an FP32 node, in one pass with a look at its input's values; the look is finished. Returns
+// whether all of them are finite; where not, the means are of no use. Not for every window.
+bool can_look_by_rows(const Model& model, const NodeInfo& node);
+bool observe_with_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, TensorLook& look,
+                        Span<double> means);
 
 inline constexpr int32_t kMeanLanes = 8;
 

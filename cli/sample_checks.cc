@@ -8,6 +8,7 @@
 #include "calibrator/digest.h"
 #include "calibrator/observer.h"
 #include "cli/class_scores.h"
+#include "intaglio/platform.h"
 
 namespace intaglio::cli {
 namespace {
@@ -57,6 +58,7 @@ void Suspects::warn(const std::string& what) const {
 }
 
 Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress) {
+  const ObserveF32Kernel& kernel = observe_f32_best(cpu_isa());
   std::set<uint64_t> seen;
   Suspects duplicates, constants, beyond;
   for (size_t i = 0; i < samples.count(); ++i) {
@@ -71,7 +73,7 @@ Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress)
     for (size_t j = 0; j < sample->size; ++j) {
       const Span<const float> values = {reinterpret_cast<const float*>((*sample)[j].data),
                                         (*sample)[j].size / sizeof(float)};
-      if (!extremes_of(values).finite) {
+      if (!extremes_of(values, kernel).finite) {
         const auto bad = static_cast<size_t>(first_non_finite(values));
         return Failure{"sample " + name + (sample->size == 1 ? "" : ", input " + std::to_string(j)) +
                        ": element " + std::to_string(bad) +

@@ -10,6 +10,7 @@
 #include "calibrator/order_free_sum.h"
 #include "calibrator/ranges.h"
 #include "calibrator/scales.h"
+#include "intaglio/platform.h"
 #include "runtime/real_functions.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
@@ -26,7 +27,7 @@ std::unique_ptr<TensorObserver> observed(const std::vector<Sample>& samples) {
   const auto scratch = std::make_unique<Histogram>();
   for (const Sample& sample : samples) {
     const Span<const float> values = {sample.data(), sample.size()};
-    observe(*observer, values, extremes_of(values), sample.size() % 2 == 0 ? 0 : 1, *scratch);
+    observe(*observer, values, sample.size() % 2 == 0 ? 0 : 1, {observe_f32_best(cpu_isa()), *scratch});
   }
   return observer;
 }
@@ -119,7 +120,9 @@ TEST_CASE("extremes see every value and every fault") {
               nan = std::numeric_limits<float>::quiet_NaN();
   for (int round = 0; round < 200; ++round) {
     Sample sample = random.reals(static_cast<size_t>(random.between(1, 100)), -2.0f, 3.0f);
-    const auto look = [&sample] { return extremes_of({sample.data(), sample.size()}); };
+    const auto look = [&sample] {
+      return extremes_of({sample.data(), sample.size()}, observe_f32_best(cpu_isa()));
+    };
     const Extremes found = look();
     CHECK(found.finite);
     CHECK(found.min == std::min(0.0f, *std::min_element(sample.begin(), sample.end())));

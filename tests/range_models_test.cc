@@ -9,6 +9,7 @@
 #include <random>
 
 #include "calibrator/ranges.h"
+#include "intaglio/platform.h"
 
 using namespace intaglio;
 
@@ -23,8 +24,8 @@ std::unique_ptr<TensorObserver> observed(const Values& values) {
   Histogram scratch;
   const Span<const float> first = {values.data(), half},
                           second = {values.data() + half, values.size() - half};
-  observe(*observer, first, extremes_of(first), 0, scratch);
-  observe(*observer, second, extremes_of(second), 1, scratch);
+  observe(*observer, first, 0, {observe_f32_best(cpu_isa()), scratch});
+  observe(*observer, second, 1, {observe_f32_best(cpu_isa()), scratch});
   return observer;
 }
 
@@ -149,7 +150,7 @@ TEST_CASE(
     for (const float peak : peaks) {
       const float pair[] = {-0.1f * peak, peak};
       const Span<const float> sample{pair, 2};
-      observe(*observer, sample, extremes_of(sample), 0, scratch);
+      observe(*observer, sample, 0, {observe_f32_best(cpu_isa()), scratch});
     }
     return observer;
   };
@@ -185,7 +186,7 @@ TEST_CASE(
     for (int32_t i = 0; i < 2 * pairs; ++i) {
       const float value[] = {i % 2 == 0 ? first : second};
       const Span<const float> sample{value, 1};
-      observe(*observer, sample, extremes_of(sample), i % 2, scratch);
+      observe(*observer, sample, i % 2, {observe_f32_best(cpu_isa()), scratch});
     }
     QuantConfig config = form();
     config.observer = RangeMethod::kAuto;

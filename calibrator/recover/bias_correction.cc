@@ -114,7 +114,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
   const auto add = [&](int32_t i, int32_t lane, const Executor& executor) {
     const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
-    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, own);
+    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *memory.patch_sums, own);
     int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
     for (size_t c = 0; c < inputs; ++c) add_mean(sum[c], own[c]);
   };

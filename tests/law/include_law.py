@@ -15,6 +15,7 @@ import tempfile
 FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializer_list", "limits", "new",
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
+CALIBRATOR_KERNELS = ["kernels/patch_sums.h", "kernels/observe_f32.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
                    "runtime/liveness.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 ANY = ["*"]
@@ -48,9 +49,9 @@ RULES = [
     Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     # In front of FlatBuffers' own headers, of which it takes two's place.
     Rule(["calibrator/heapless_flatbuffers.h"], ["schema/*"], FREESTANDING + ["flatbuffers/*", "set"]),
-    Rule(["calibrator/passes/*", "calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + PRIVATE_RUNTIME,
+    Rule(["calibrator/passes/*", "calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
-    Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME,
+    Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
