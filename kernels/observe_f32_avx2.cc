@@ -11,6 +11,7 @@ void extremes_f32_avx2(const float* x, size_t n, ExtremesF32* seen) {
   constexpr size_t kLanes = 8, kVectors = 4;
   __m256 min[kVectors], max[kVectors];
   __m256i magnitude[kVectors];
+#pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     min[v] = max[v] = _mm256_setzero_ps();
     magnitude[v] = _mm256_setzero_si256();
@@ -18,6 +19,7 @@ void extremes_f32_avx2(const float* x, size_t n, ExtremesF32* seen) {
   const __m256i kMagnitude = _mm256_set1_epi32(0x7fffffff);
   size_t i = 0;
   for (; i + kVectors * kLanes <= n; i += kVectors * kLanes)
+#pragma GCC unroll 4
     for (size_t v = 0; v < kVectors; ++v) {
       const __m256 values = _mm256_loadu_ps(x + i + v * kLanes);
       min[v] = _mm256_min_ps(values, min[v]);
@@ -25,6 +27,7 @@ void extremes_f32_avx2(const float* x, size_t n, ExtremesF32* seen) {
       magnitude[v] =
           _mm256_max_epi32(magnitude[v], _mm256_and_si256(_mm256_castps_si256(values), kMagnitude));
     }
+#pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     float least[kLanes], most[kLanes];
     int32_t largest[kLanes];

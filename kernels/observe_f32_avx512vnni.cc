@@ -21,6 +21,7 @@ void extremes_f32_avx512vnni(const float* x, size_t n, ExtremesF32* seen) {
   constexpr size_t kVectors = 4;
   __m512 min[kVectors], max[kVectors];
   __m512i magnitude[kVectors];
+#pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     min[v] = max[v] = _mm512_setzero_ps();
     magnitude[v] = _mm512_setzero_si512();
@@ -33,8 +34,10 @@ void extremes_f32_avx512vnni(const float* x, size_t n, ExtremesF32* seen) {
   };
   size_t i = 0;
   for (; i + kVectors * kLanes <= n; i += kVectors * kLanes)
+#pragma GCC unroll 4
     for (size_t v = 0; v < kVectors; ++v) look(v, _mm512_loadu_ps(x + i + v * kLanes));
   for (; i < n; i += kLanes) look(0, _mm512_maskz_loadu_ps(first_lanes(n - i), x + i));
+#pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     const float least = _mm512_reduce_min_ps(min[v]), most = _mm512_reduce_max_ps(max[v]);
     seen->min = least < seen->min ? least : seen->min;

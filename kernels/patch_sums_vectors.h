@@ -49,15 +49,19 @@ class PatchVectors {
   static constexpr int32_t kLanes = kCount * V::kLanes;
 
   explicit PatchVectors(int32_t) {
-    for (typename V::Sums& sums : sums_) sums = V::zero();
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::zero();
   }
   void add(const Element* x) {
+#pragma GCC unroll 8
     for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::add(sums_[i], V::widen(x + i * V::kLanes));
   }
   void subtract(const Element* x) {
+#pragma GCC unroll 8
     for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::subtract(sums_[i], V::widen(x + i * V::kLanes));
   }
   void add_to(double* to, double zeros) const {
+#pragma GCC unroll 8
     for (int32_t i = 0; i < kCount; ++i) V::add_to(to + i * V::kLanes, sums_[i], zeros);
   }
 
