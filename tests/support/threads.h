@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "intaglio/session.h"
+#include "platforms/team.h"
 
 namespace intaglio::test {
 
@@ -26,6 +27,14 @@ inline Executor thread_executor(int32_t width) {
     const auto most = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
     for (int32_t i = 1; i < std::min(count, most); ++i) threads.emplace_back(work);
     work();
+    for (std::thread& thread : threads) thread.join();
+  };
+  executor.region = [](void* context, void (*body)(void*, const Executor&), void* argument) {
+    const auto width = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
+    Team team;
+    std::vector<std::thread> threads;
+    for (int32_t i = 0; i < width - 1; ++i) threads.emplace_back([&team, i] { team.sit(i); });
+    team.lead(width - 1, width, body, argument);
     for (std::thread& thread : threads) thread.join();
   };
   return executor;

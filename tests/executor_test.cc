@@ -1,4 +1,5 @@
-// OpenMP's threads, where the build has them: every index once, in one parallel region for many jobs.
+// Executors with a region: every index of every job once, in one region for many jobs. OpenMP's own, and the
+// team that is behind it on the threads of the standard library, which the thread sanitizer understands.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -6,10 +7,9 @@
 #include <vector>
 
 #include "platforms/parallel.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
-
-#if defined(ITG_HAVE_OPENMP)
 
 namespace {
 
@@ -29,17 +29,27 @@ void run_jobs(void* argument, const Executor& ready) {
   }
 }
 
+void check_region(const Executor& executor) {
+  REQUIRE((executor.region != nullptr));
+  Jobs jobs;
+  executor.region(executor.context, run_jobs, &jobs);
+  CHECK(jobs.wrong == 0);
+  CHECK(jobs.most > 30);
+}
+
 }  // namespace
 
 TEST_CASE("each index of each job once, in one region") {
+  for (const int32_t threads : {2, 3, 8}) check_region(test::thread_executor(threads));
+}
+
+#if defined(ITG_HAVE_OPENMP)
+
+TEST_CASE("and of OpenMP's") {
   for (const int32_t threads : {2, 3, 8}) {
     const Executor executor = openmp_executor(threads);
     REQUIRE(executor.width == threads);
-    REQUIRE((executor.region != nullptr));
-    Jobs jobs;
-    executor.region(executor.context, run_jobs, &jobs);
-    CHECK(jobs.wrong == 0);
-    CHECK(jobs.most > 30);
+    check_region(executor);
   }
 }
 
