@@ -155,19 +155,18 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
 
 Command add_bench_command(CLI::App& parent) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* app = parent.add_subcommand("bench", "how long a model takes on this machine");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  CLI::App* app = add_subcommand(parent, "bench", "how long a model takes on this machine", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_option("--repeats", arguments->repeats, "runs that are timed")
-      ->check(CLI::Range(1, 1000000))
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_flag("--per-layer", arguments->per_layer, "a table of the layers");
-  app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
-                "in_place_bytes, layers: [{name, op, kernel, ms, macs}]}");
+  add_option(*app, "--repeats", arguments->repeats, "runs that are timed")
+      .range(1, 1000000)
+      .type_name("N")
+      .show_default();
+  add_flag(*app, "--per-layer", arguments->per_layer, "a table of the layers");
+  add_flag(*app, "--json", arguments->json,
+           "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
+           "in_place_bytes, layers: [{name, op, kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }
 

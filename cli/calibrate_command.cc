@@ -327,48 +327,37 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   return calibrate({arguments, *file, kept, progress, start}, *execution);
 }
 
-// The options and arguments of this command line, words of a new one.
-std::vector<std::string> given_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0) continue;
-    if (option->nonpositional()) words.push_back(option->get_name());
-    if (option->get_expected_max() > 0)
-      words.insert(words.end(), option->results().begin(), option->results().end());
-  }
-  return words;
-}
-
 }  // namespace
 
 Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App* app = parent.add_subcommand("calibrate", "an FP32 model and a few samples to an int8 model");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the FP32 model file")->required()->type_name("NET.itg");
+  CLI::App* app =
+      add_subcommand(parent, "calibrate", "an FP32 model and a few samples to an int8 model", kFooter);
+  add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("-o,--output", arguments->output, "the int8 model file to write")
-      ->required()
-      ->type_name("NET.int8.itg");
+  add_option(*app, "-o,--output", arguments->output, "the int8 model file to write")
+      .required()
+      .type_name("NET.int8.itg");
   add_quantization_options(*app, arguments->quantization);
-  app->add_option("--recover", arguments->recover,
-                  "what lessens the error of quantization: default (bias), all, none, or a list of " +
-                      recovery_names())
-      ->type_name("LIST")
-      ->capture_default_str();
+  add_option(
+      *app, "--recover", arguments->recover,
+      "what lessens the error of quantization: default (bias), all, none, or a list of " + recovery_names())
+      .type_name("LIST")
+      .show_default();
   add_float_search_options(*app, arguments->float_search);
-  app->add_option("--state", arguments->state,
-                  "what has been seen: read where the file exists, these samples added, written again")
-      ->excludes("--min-sqnr", "--max-drop")
-      ->type_name("S.itgcal");
-  app->add_option("--report", arguments->report,
-                  "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")
-      ->type_name("FILE.html");
+  add_option(*app, "--state", arguments->state,
+             "what has been seen: read where the file exists, these samples added, written again")
+      .excludes("--min-sqnr")
+      .excludes("--max-drop")
+      .type_name("S.itgcal");
+  add_option(*app, "--report", arguments->report,
+             "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")
+      .type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
-  app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256, stages:[{name, "
-                "seconds}]}, with --min-sqnr or --max-drop mixed beside them");
-  app->parse_complete_callback([app, arguments] { arguments->words = given_words(*app); });
+  add_flag(*app, "--json", arguments->json,
+           "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256, stages:[{name, "
+           "seconds}]}, with --min-sqnr or --max-drop mixed beside them");
+  keep_given_words(*app, arguments->words);
   return make_command(app, arguments, run_calibrate);
 }
 

@@ -2,11 +2,11 @@
 // read.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 
 #include "calibrator/host/outcome.h"
+#include "cli/options.h"
 
 namespace intaglio::cli {
 

@@ -170,21 +170,20 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
 
 Command add_compare_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* app =
-      parent.add_subcommand("compare", "a model beside the one that it was made from, layer by layer");
-  app->footer(kFooter);
-  app->add_option("reference", arguments->reference, "the FP32 model")->required()->type_name("A.itg");
-  app->add_option("test", arguments->test, "the model made from it")->required()->type_name("B.itg");
+  CLI::App* app = add_subcommand(parent, "compare",
+                                 "a model beside the one that it was made from, layer by layer", kFooter);
+  add_option(*app, "reference", arguments->reference, "the FP32 model").required().type_name("A.itg");
+  add_option(*app, "test", arguments->test, "the model made from it").required().type_name("B.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("--labels", arguments->labels,
-                  "the classes of the pictures: also top1 of both, and whether it fell")
-      ->type_name("LABELS.txt");
+  add_option(*app, "--labels", arguments->labels,
+             "the classes of the pictures: also top1 of both, and whether it fell")
+      .type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_flag("--json", arguments->json,
-                "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, layers: "
-                "[{name, op, cosine, sqnr_db, "
-                "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
+  add_flag(*app, "--json", arguments->json,
+           "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, layers: "
+           "[{name, op, cosine, sqnr_db, "
+           "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
   return make_command(app, arguments, run_compare);
 }
 

@@ -75,16 +75,16 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
 
 Command add_eval_command(CLI::App& parent) {
   const auto arguments = std::make_shared<EvalArguments>();
-  CLI::App* app = parent.add_subcommand("eval", "how often a model's best class is the labelled one");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  CLI::App* app =
+      add_subcommand(parent, "eval", "how often a model's best class is the labelled one", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
-  app->add_option("--labels", arguments->labels, "the classes of the pictures")
-      ->required()
-      ->type_name("LABELS.txt");
+  add_option(*app, "--labels", arguments->labels, "the classes of the pictures")
+      .required()
+      .type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_flag("--json", arguments->json, "one JSON object on stdout: {count, top1, top5}");
+  add_flag(*app, "--json", arguments->json, "one JSON object on stdout: {count, top1, top5}");
   return make_command(app, arguments, run_eval);
 }
 

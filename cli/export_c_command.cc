@@ -123,18 +123,17 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
 
 Command add_export_c_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportArguments>();
-  CLI::App* app = parent.add_subcommand("export-c", "a model as C and C++ sources for firmware");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
-  app->add_option("-o,--output", arguments->folder, "the folder to write")->required()->type_name("DIR");
-  app->add_option("--target", arguments->target, "where it will run: " + target_names())
-      ->type_name("NAME")
-      ->capture_default_str();
-  app->add_flag("--planned", arguments->planned,
-                "plan the session here: smaller, for a model that stays as it is built in");
-  app->add_option("--prefix", arguments->prefix, "of every name, so that several models fit one program")
-      ->type_name("NAME")
-      ->capture_default_str();
+  CLI::App* app = add_subcommand(parent, "export-c", "a model as C and C++ sources for firmware", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "-o,--output", arguments->folder, "the folder to write").required().type_name("DIR");
+  add_option(*app, "--target", arguments->target, "where it will run: " + target_names())
+      .type_name("NAME")
+      .show_default();
+  add_flag(*app, "--planned", arguments->planned,
+           "plan the session here: smaller, for a model that stays as it is built in");
+  add_option(*app, "--prefix", arguments->prefix, "of every name, so that several models fit one program")
+      .type_name("NAME")
+      .show_default();
   return make_command(app, arguments, run_export);
 }
 

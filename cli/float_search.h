@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/calibration_samples.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {

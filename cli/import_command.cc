@@ -169,37 +169,35 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
 
 Command add_import_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* app = parent.add_subcommand("import", "an ONNX or TFLite network to a model file");
-  app->footer(kFooter);
-  app->add_option("network", arguments->network, "the network, .onnx or .tflite")
-      ->required()
-      ->type_name("FILE");
-  app->add_option("-o,--output", arguments->output, "the model file to write")
-      ->required()
-      ->type_name("NET.itg");
-  app->add_option("--mean", arguments->mean, "subtracted from each pixel value, 0 to 255; 0 by default")
-      ->type_name("A[,B,C]");
-  app->add_option("--norm", arguments->norm, "what the difference is multiplied by; 1 by default")
-      ->type_name("A[,B,C]");
-  app->add_option("--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
-      ->check(CLI::IsMember({"rgb", "bgr", "gray"}))
-      ->type_name("ORDER");
-  app->add_option(
-         "--resize", arguments->resize,
-         "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
-         "letterbox (all of it, with gray borders)")
-      ->check(CLI::IsMember({"stretch", "crop", "letterbox"}))
-      ->type_name("MODE");
-  app->add_option("--batch", arguments->batch, "samples in one run")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_option("--shape", arguments->shapes,
-                  "dimensions of an input, in the network's own layout; may be repeated")
-      ->type_name("NAME=1,3,224,224")
-      ->allow_extra_args(false);
-  app->add_flag("--external-data", arguments->external_data,
-                "read weights that an ONNX network keeps in files of its own folder");
+  CLI::App* app = add_subcommand(parent, "import", "an ONNX or TFLite network to a model file", kFooter);
+  add_option(*app, "network", arguments->network, "the network, .onnx or .tflite")
+      .required()
+      .type_name("FILE");
+  add_option(*app, "-o,--output", arguments->output, "the model file to write")
+      .required()
+      .type_name("NET.itg");
+  add_option(*app, "--mean", arguments->mean, "subtracted from each pixel value, 0 to 255; 0 by default")
+      .type_name("A[,B,C]");
+  add_option(*app, "--norm", arguments->norm, "what the difference is multiplied by; 1 by default")
+      .type_name("A[,B,C]");
+  add_option(*app, "--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
+      .one_of({"rgb", "bgr", "gray"})
+      .type_name("ORDER");
+  add_option(*app, "--resize", arguments->resize,
+             "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
+             "letterbox (all of it, with gray borders)")
+      .one_of({"stretch", "crop", "letterbox"})
+      .type_name("MODE");
+  add_option(*app, "--batch", arguments->batch, "samples in one run")
+      .range(1, 65536)
+      .type_name("N")
+      .show_default();
+  add_option(*app, "--shape", arguments->shapes,
+             "dimensions of an input, in the network's own layout; may be repeated")
+      .type_name("NAME=1,3,224,224")
+      .repeated();
+  add_flag(*app, "--external-data", arguments->external_data,
+           "read weights that an ONNX network keeps in files of its own folder");
   return make_command(app, arguments, run_import);
 }
 

@@ -65,23 +65,21 @@ Outcome<Done> run_inspect(const InspectArguments& arguments) {
 
 Command add_inspect_command(CLI::App& parent) {
   const auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* app = parent.add_subcommand("inspect", "what a model file holds and what it needs");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
-  app->add_flag("--ops", arguments->ops, "the nodes");
-  app->add_flag("--plan", arguments->plan, "where each activation stands in the arena, and when");
-  app->add_flag("--quant", arguments->quant, "scales and zero points");
-  app->add_option("--target", arguments->target, "what a session needs there: " + target_names())
-      ->type_name("NAME");
-  app->add_option("--threads", arguments->threads, "what a session needs with so many threads")
-      ->check(CLI::Range(1, Executor::kMaxWidth))
-      ->type_name("N")
-      ->capture_default_str();
-  auto* const json =
-      app->add_flag("--json", arguments->json,
-                    "one JSON object on stdout: {format_version, nodes, weight_bytes, arena_bytes, "
-                    "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
-  app->add_flag("--dot", arguments->dot, "the graph in Graphviz' language")->excludes(json);
+  CLI::App* app = add_subcommand(parent, "inspect", "what a model file holds and what it needs", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_flag(*app, "--ops", arguments->ops, "the nodes");
+  add_flag(*app, "--plan", arguments->plan, "where each activation stands in the arena, and when");
+  add_flag(*app, "--quant", arguments->quant, "scales and zero points");
+  add_option(*app, "--target", arguments->target, "what a session needs there: " + target_names())
+      .type_name("NAME");
+  add_option(*app, "--threads", arguments->threads, "what a session needs with so many threads")
+      .range(1, Executor::kMaxWidth)
+      .type_name("N")
+      .show_default();
+  add_flag(*app, "--json", arguments->json,
+           "one JSON object on stdout: {format_version, nodes, weight_bytes, arena_bytes, "
+           "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
+  add_flag(*app, "--dot", arguments->dot, "the graph in Graphviz' language").excludes("--json");
   return make_command(app, arguments, run_inspect);
 }
 

@@ -37,17 +37,17 @@ std::string error_text(const Error& error, const Model* model) {
 }
 
 void add_threads_option(CLI::App& app, ExecutionOptions& options) {
-  app.add_option("--threads", options.threads,
-                 "threads that work on each layer; results do not depend on it, 1 to 64")
-      ->type_name("N")
-      ->check(CLI::Range(1, Executor::kMaxWidth))
-      ->capture_default_str();
+  add_option(app, "--threads", options.threads,
+             "threads that work on each layer; results do not depend on it, 1 to 64")
+      .type_name("N")
+      .range(1, Executor::kMaxWidth)
+      .show_default();
 }
 
 void add_isa_option(CLI::App& app, ExecutionOptions& options) {
-  app.add_option("--isa", options.isa,
-                 "use no instruction set beyond this one (" + isa_names() + "); results do not depend on it")
-      ->type_name("NAME");
+  add_option(app, "--isa", options.isa,
+             "use no instruction set beyond this one (" + isa_names() + "); results do not depend on it")
+      .type_name("NAME");
 }
 
 std::string isa_names() {

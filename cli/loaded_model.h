@@ -1,10 +1,10 @@
 // A model file in memory, and a session that runs it as the command line says.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "calibrator/host/mapped_file.h"
+#include "cli/options.h"
 #include "intaglio/session.h"
 
 namespace intaglio::cli {

@@ -54,13 +54,13 @@ Outcome<Done> run_pack(const PackArguments& arguments) {
 
 Command add_pack_command(CLI::App& parent) {
   const auto arguments = std::make_shared<PackArguments>();
-  CLI::App* app = parent.add_subcommand("pack", "an int8 model with weights packed for one instruction set");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
-  app->add_option("-o,--output", arguments->output, "the file to write")->required()->type_name("NET.itg");
-  app->add_option("--isa", arguments->isa, "whose kernels will read them: " + isa_names())
-      ->required()
-      ->type_name("NAME");
+  CLI::App* app =
+      add_subcommand(parent, "pack", "an int8 model with weights packed for one instruction set", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
+  add_option(*app, "--isa", arguments->isa, "whose kernels will read them: " + isa_names())
+      .required()
+      .type_name("NAME");
   return make_command(app, arguments, run_pack);
 }
 

@@ -14,8 +14,8 @@ constexpr const char* kPolicyWords[] = {"per-tensor", "per-channel", "linear",  
                                         "symmetric",  "asymmetric",  "power-of-two"};
 
 template <size_t count>
-CLI::IsMember one_of(const char* const (&words)[count]) {
-  return CLI::IsMember(std::vector<std::string>(words, words + count));
+std::vector<std::string> words_of(const char* const (&words)[count]) {
+  return std::vector<std::string>(words, words + count);
 }
 
 template <size_t count>
@@ -128,39 +128,39 @@ Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& fi
 }  // namespace
 
 void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
-  app.add_option("--method", arguments.method,
-                 "how ranges are chosen: auto, minmax, percentile, mse, kl or aciq")
-      ->check(one_of(kMethods))
-      ->type_name("METHOD")
-      ->capture_default_str();
-  app.add_option("--percentile", arguments.percentile,
-                 "share of the values within the range, above 0.5 up to 1")
-      ->check(CLI::Range(0.5, 1.0))
-      ->type_name("SHARE")
-      ->capture_default_str();
-  app.add_flag("--symmetric", arguments.symmetric,
-               "activations with a zero point of 0 (-128 where none can be negative)");
-  app.add_flag("--power-of-two", arguments.power_of_two, "every scale a power of two");
-  app.add_option("--weight-bits", arguments.weight_bits, "8; 7 for codes of -63 to 63, and so on")
-      ->check(CLI::Range(kMinBits, kMaxBits))
-      ->type_name("BITS")
-      ->capture_default_str();
-  app.add_flag("--safe-pairs", arguments.safe_pairs,
-               "weights that AVX2 multiplies at full speed throughout; costs up to 2 dB and excludes eq, lsq "
-               "and adaround");
-  app.add_option("--compat", arguments.compat,
-                 "share scales and round weights as another tool does: tengine or ppq")
-      ->check(one_of(kCompats))
-      ->type_name("TOOL")
-      ->capture_default_str();
-  app.add_option("--set", arguments.set,
-                 "of one slot or many: SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric; a "
-                 "slot is all, "
-                 "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; may be repeated, the last "
-                 "one holds")
-      ->type_name("SLOT:KEY=VALUE,...");
-  app.add_option("--keep-float", arguments.keep_float, "nodes that stay in FP32, separated by commas")
-      ->type_name("NODE,...");
+  add_option(app, "--method", arguments.method,
+             "how ranges are chosen: auto, minmax, percentile, mse, kl or aciq")
+      .one_of(words_of(kMethods))
+      .type_name("METHOD")
+      .show_default();
+  add_option(app, "--percentile", arguments.percentile,
+             "share of the values within the range, above 0.5 up to 1")
+      .range(0.5, 1.0)
+      .type_name("SHARE")
+      .show_default();
+  add_flag(app, "--symmetric", arguments.symmetric,
+           "activations with a zero point of 0 (-128 where none can be negative)");
+  add_flag(app, "--power-of-two", arguments.power_of_two, "every scale a power of two");
+  add_option(app, "--weight-bits", arguments.weight_bits, "8; 7 for codes of -63 to 63, and so on")
+      .range(kMinBits, kMaxBits)
+      .type_name("BITS")
+      .show_default();
+  add_flag(app, "--safe-pairs", arguments.safe_pairs,
+           "weights that AVX2 multiplies at full speed throughout; costs up to 2 dB and excludes eq, lsq "
+           "and adaround");
+  add_option(app, "--compat", arguments.compat,
+             "share scales and round weights as another tool does: tengine or ppq")
+      .one_of(words_of(kCompats))
+      .type_name("TOOL")
+      .show_default();
+  add_option(app, "--set", arguments.set,
+             "of one slot or many: SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric; a "
+             "slot is all, "
+             "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; may be repeated, the last "
+             "one holds")
+      .type_name("SLOT:KEY=VALUE,...");
+  add_option(app, "--keep-float", arguments.keep_float, "nodes that stay in FP32, separated by commas")
+      .type_name("NODE,...");
 }
 
 Outcome<Done> read_quantization(const QuantizationArguments& arguments, const LoadedModel& file,

@@ -1,11 +1,11 @@
 // The options of 'calibrate' and 'simulate' that say how slots are quantized.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/loaded_model.h"
+#include "cli/options.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio::cli {

@@ -184,29 +184,26 @@ Outcome<Done> run_run(const RunArguments& arguments) {
 
 Command add_run_command(CLI::App& parent) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* app = parent.add_subcommand("run", "a picture or an array through a model");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
-  app->add_option(
-         "--input", arguments->inputs,
-         "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples; for a model with "
-         "several inputs once for each, as NAME=X.npy")
-      ->required()
-      ->expected(1)
-      ->take_all()
-      ->type_name("[NAME=]X.jpg|X.npy");
-  app->add_option("--top", arguments->top, "how many of the best classes are shown")
-      ->check(CLI::Range(1, 1000000))
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_option("--output", arguments->output,
-                  "writes the outputs as float32 (several outputs: Y.0.npy, Y.1.npy, ...)")
-      ->type_name("Y.npy");
-  app->add_flag("--raw", arguments->raw, "--output holds the codes of int8 outputs as they are");
+  CLI::App* app = add_subcommand(parent, "run", "a picture or an array through a model", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "--input", arguments->inputs,
+             "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples; for a model with "
+             "several inputs once for each, as NAME=X.npy")
+      .required()
+      .repeated()
+      .type_name("[NAME=]X.jpg|X.npy");
+  add_option(*app, "--top", arguments->top, "how many of the best classes are shown")
+      .range(1, 1000000)
+      .type_name("N")
+      .show_default();
+  add_option(*app, "--output", arguments->output,
+             "writes the outputs as float32 (several outputs: Y.0.npy, Y.1.npy, ...)")
+      .type_name("Y.npy");
+  add_flag(*app, "--raw", arguments->raw, "--output holds the codes of int8 outputs as they are");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  app->add_flag(
-      "--json", arguments->json,
+  add_flag(
+      *app, "--json", arguments->json,
       "one JSON object on stdout: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
       "min, max}]}]}");
   return make_command(app, arguments, run_run);

@@ -68,27 +68,25 @@ std::string without_ending(const std::string& name) { return std::filesystem::pa
 }  // namespace
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
-  CLI::Option* const images = app.add_option("--images", arguments.images,
-                                             "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy "
-                                             "array whose first dimension counts "
-                                             "samples (uint8: pictures; float32: input tensors)")
-                                  ->type_name("DIR|X.npy");
-  app.add_option(
-         "--input", arguments.inputs,
-         "for a model with several inputs, once for each: its pictures or array; they are paired in the "
-         "order of their names")
-      ->type_name("NAME=DIR|X.npy")
-      ->expected(1)
-      ->take_all()
-      ->excludes(images);
-  app.add_option("--only", arguments.only, "a text file with the names of the pictures to take, one a line")
-      ->type_name("LIST");
-  app.add_option("--limit", arguments.limit,
-                 "take only N pictures: those with the smallest SHA-256, so that no order matters")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->type_name("N");
-  app.add_flag("--skip-bad", arguments.skip_bad,
-               "leave out pictures that cannot be read, naming each; without it the first one is an error");
+  add_option(app, "--images", arguments.images,
+             "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy "
+             "array whose first dimension counts "
+             "samples (uint8: pictures; float32: input tensors)")
+      .type_name("DIR|X.npy");
+  add_option(app, "--input", arguments.inputs,
+             "for a model with several inputs, once for each: its pictures or array; they are paired in the "
+             "order of their names")
+      .type_name("NAME=DIR|X.npy")
+      .repeated()
+      .excludes("--images");
+  add_option(app, "--only", arguments.only, "a text file with the names of the pictures to take, one a line")
+      .type_name("LIST");
+  add_option(app, "--limit", arguments.limit,
+             "take only N pictures: those with the smallest SHA-256, so that no order matters")
+      .range(int64_t{1}, int64_t{1} << 40)
+      .type_name("N");
+  add_flag(app, "--skip-bad", arguments.skip_bad,
+           "leave out pictures that cannot be read, naming each; without it the first one is an error");
 }
 
 Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedModel& file) {

@@ -1,13 +1,13 @@
 // The pictures or arrays that a subcommand is given, as inputs of a model.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrator/host/image_folder.h"
 #include "cli/loaded_model.h"
+#include "cli/options.h"
 
 namespace intaglio::cli {
 

@@ -236,16 +236,16 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
 
 Command add_simulate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<SimulateArguments>();
-  CLI::App* app = parent.add_subcommand("simulate", "what other bits, roundings and codes would cost");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the FP32 model file")->required()->type_name("NET.itg");
+  CLI::App* app =
+      add_subcommand(parent, "simulate", "what other bits, roundings and codes would cost", kFooter);
+  add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_quantization_options(*app, arguments->quantization);
-  app->add_flag("--exact", arguments->exact,
-                "layers with weights in exact products, even where kernels could run them");
+  add_flag(*app, "--exact", arguments->exact,
+           "layers with weights in exact products, even where kernels could run them");
   add_threads_option(*app, arguments->execution);
-  app->add_flag(
-      "--json", arguments->json,
+  add_flag(
+      *app, "--json", arguments->json,
       "one JSON object on stdout: {count, simulated_nodes, sqnr_db, agreement, layers:[{name, op, simulated, "
       "input, weights, output, sqnr_db, cosine}]}");
   return make_command(app, arguments, run_simulate);

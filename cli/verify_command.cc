@@ -116,9 +116,8 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
 
 Command add_verify_command(CLI::App& parent) {
   const auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* app = parent.add_subcommand("verify", "whether a model file is whole and can be run");
-  app->footer(kFooter);
-  app->add_option("model", arguments->model, "the model file")->required()->type_name("NET.itg");
+  CLI::App* app = add_subcommand(parent, "verify", "whether a model file is whole and can be run", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   return make_command(app, arguments, run_verify);
 }
 

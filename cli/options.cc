@@ -1,0 +1,109 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace intaglio::cli {
+namespace {
+
+std::vector<std::string> given_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    if (option->nonpositional()) words.push_back(option->get_name());
+    if (option->get_expected_max() > 0)
+      words.insert(words.end(), option->results().begin(), option->results().end());
+  }
+  return words;
+}
+
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::type_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::range(int32_t low, int32_t high) { return range(int64_t{low}, int64_t{high}); }
+
+Option& Option::range(int64_t low, int64_t high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option& Option::range(double low, double high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option& Option::one_of(const std::vector<std::string>& words) {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Option& Option::repeated() {
+  option_->expected(1)->take_all();
+  return *this;
+}
+
+Option& Option::needs(const std::string& other) {
+  option_->needs(other);
+  return *this;
+}
+
+Option& Option::excludes(const std::string& other) {
+  option_->excludes(other);
+  return *this;
+}
+
+CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::string& what,
+                         const std::string& footer) {
+  CLI::App* const app = parent.add_subcommand(name, what);
+  app->footer(footer);
+  return app;
+}
+
+Option add_option(CLI::App& app, const std::string& names, std::string& value, const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_option(CLI::App& app, const std::string& names, int32_t& value, const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_option(CLI::App& app, const std::string& names, int64_t& value, const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_option(CLI::App& app, const std::string& names, double& value, const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_option(CLI::App& app, const std::string& names, std::optional<double>& value,
+                  const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,
+                  const std::string& what) {
+  return Option(app.add_option(names, value, what));
+}
+
+Option add_flag(CLI::App& app, const std::string& names, bool& value, const std::string& what) {
+  return Option(app.add_flag(names, value, what));
+}
+
+void keep_given_words(CLI::App& app, std::vector<std::string>& words) {
+  app.parse_complete_callback([&app, &words] { words = given_words(app); });
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,58 @@
+// A subcommand's options. CLI11 reads them; what it takes to compile them, ten seconds a file, stays in
+// options.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace intaglio::cli {
+
+// An option that was added; these say more about it.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option& required();
+  // What the help calls its value.
+  Option& type_name(const std::string& name);
+  // The help shows what the variable holds now.
+  Option& show_default();
+  Option& range(int32_t low, int32_t high);
+  Option& range(int64_t low, int64_t high);
+  Option& range(double low, double high);
+  Option& one_of(const std::vector<std::string>& words);
+  // One value each time, and any number of times.
+  Option& repeated();
+  // By their names, added before.
+  Option& needs(const std::string& other);
+  Option& excludes(const std::string& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::string& what,
+                         const std::string& footer);
+
+// The variable outlives the parsing and keeps its value where the option is not given.
+Option add_option(CLI::App& app, const std::string& names, std::string& value, const std::string& what);
+Option add_option(CLI::App& app, const std::string& names, int32_t& value, const std::string& what);
+Option add_option(CLI::App& app, const std::string& names, int64_t& value, const std::string& what);
+Option add_option(CLI::App& app, const std::string& names, double& value, const std::string& what);
+Option add_option(CLI::App& app, const std::string& names, std::optional<double>& value,
+                  const std::string& what);
+Option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,
+                  const std::string& what);
+Option add_flag(CLI::App& app, const std::string& names, bool& value, const std::string& what);
+
+// Once they are read, `words` are the options and arguments that were given, words of a new command line.
+void keep_given_words(CLI::App& app, std::vector<std::string>& words);
+
+}  // namespace intaglio::cli
