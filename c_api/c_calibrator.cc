@@ -8,6 +8,7 @@ static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_EQUALIZATION == recovery::kEqualization &&
               ITG_RECOVER_RANGE_SEARCH == recovery::kRangeSearch &&
               ITG_RECOVER_RANGE_METHOD == recovery::kRangeMethod &&
+              ITG_RECOVER_BIAS_ABSORPTION == recovery::kBiasAbsorption &&
               ITG_RECOVERY_NO_SOURCE == static_cast<int>(RecoveryVerdict::kNoSource));
 static_assert(ITG_RANGE_ACIQ == static_cast<int>(RangeMethod::kAciq) &&
               ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&

@@ -165,7 +165,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs->session_bytes - own_bytes});
   const Result<Session> session = Session::create(model, float_ops(), state.session_memory, session_options);
   if (!session) return session.error();
-  state.session = *session;
+  state.session = state.reference = *session;
 
   state.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
   const Span<uint8_t> slot_memory = arena.make<uint8_t>(slot_bytes(model));

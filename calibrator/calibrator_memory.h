@@ -38,9 +38,13 @@ struct CalibratorMemory {
   Span<LaneState> lane_states;
   Span<TensorObserver> spare;  // one a lane
   CalibrationState seen;
-  bool channels_scaled = false;  // whether model and seen are those of an equalized model
-  bool graph_is_named = false;  // whether seen.graph is known yet
-  Error fault;                  // of a sample that cannot be taken back
+  // What errors are measured against: `session`, or where that is of a model whose outputs may differ in a
+  // bit, the session of the model before it.
+  Session reference;
+  bool channels_scaled = false;   // whether model and seen are those of an equalized model
+  bool channels_shifted = false;  // whether they are those of one with biases absorbed
+  bool graph_is_named = false;    // whether seen.graph is known yet
+  Error fault;                    // of a sample that cannot be taken back
   Span<const OutputTensor> outputs;
   Span<float> exact_outputs;  // of one sample a lane
   ReferenceOutputs references;

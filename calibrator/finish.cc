@@ -1,6 +1,7 @@
 // Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/evaluate.h"
+#include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/range_recovery.h"
 #include "calibrator/slot_params.h"
@@ -17,6 +18,7 @@ class Finish {
         arena_(memory.output),
         meter_(memory, arena_),
         equalizer_(memory, arena_),
+        absorber_(memory, memory.session_memory.persistent.size, arena_),
         lasting_(arena_.make<uint8_t>(range_recovery_bytes(memory.model, memory.options))),
         int8_(memory, arena_),
         kept_(memory.references.rest()) {}
@@ -24,7 +26,9 @@ class Finish {
   // What recoveries have put into the calibrator's memory is taken out of it.
   Error restore() {
     memory_.options.method = memory_.asked;
-    return equalizer_.restore();
+    const Error error = absorber_.restore();
+    const Error scaled = equalizer_.restore();
+    return error.ok() ? scaled : error;
   }
 
   Error run(const ModelSink& sink) {
@@ -112,11 +116,12 @@ class Finish {
   Arena arena_;
   NetworkErrorMeter meter_;
   Equalizer equalizer_;
+  BiasAbsorber absorber_;
   Arena lasting_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{replay_, memory_, int8_.session(), int8_.lanes(), kept_};
-  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, lasting_, {}};
+  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, absorber_, lasting_, {}};
 };
 
 }  // namespace

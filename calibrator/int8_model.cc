@@ -71,6 +71,10 @@ void Int8Model::set_provenance() {
     text.add(", ");
     text.add(kChannelsScaled);
   }
+  if (memory_->channels_shifted) {
+    text.add(", ");
+    text.add(kChannelsShifted);
+  }
   if (!options.float_nodes.empty()) text.add(", some nodes in float");
   graph_.calibration.library_version = kLibraryVersion;
   graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];

@@ -49,6 +49,8 @@ class Int8Model {
 // What a file says of itself (CalibrationInfo::options) where equalization has stayed: activations inside are
 // those of the FP32 model with channels scaled.
 inline constexpr char kChannelsScaled[] = "channels scaled";
+// The same where bias absorption has stayed.
+inline constexpr char kChannelsShifted[] = "channels shifted";
 
 // The rule of a node of an int8 graph that has weights; nullptr where it has none or is not int8.
 const QuantRule* weight_rule(const Graph& graph, int32_t node);

@@ -46,7 +46,7 @@ const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, S
 
 void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor,
                                  bool to_the_end, const WalkStart& from) {
-  Session fp32 = memory_->lanes.of(memory_->session, lane, executor);
+  Session fp32 = memory_->lanes.of(memory_->reference, lane, executor);
   Session int8 = int8_->lanes().of(int8_->session(), lane, executor);
   if (from.walk != nullptr)
     int8 = from.walk->bring(i, {from.node, from.node}, lane, executor);

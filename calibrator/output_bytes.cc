@@ -3,6 +3,7 @@
 
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/patch_means.h"
+#include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
 #include "calibrator/recover/range_recovery.h"
@@ -98,7 +99,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
   bytes += 8 * names + layer_recovery_bytes(model, options) + range_recovery_bytes(model, options) +
-           Equalizer::bytes(model, options);
+           Equalizer::bytes(model, options) + BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.

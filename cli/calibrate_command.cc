@@ -339,9 +339,9 @@ Command add_calibrate_command(CLI::App& parent) {
       .required()
       .type_name("NET.int8.itg");
   add_quantization_options(*app, arguments->quantization);
-  add_option(
-      *app, "--recover", arguments->recover,
-      "what lessens the error of quantization: default (bias), all, none, or a list of " + recovery_names())
+  add_option(*app, "--recover", arguments->recover,
+             "what lessens the error of quantization: default (method,bias), all, none, or a list of " +
+                 recovery_names())
       .type_name("LIST")
       .show_default();
   add_float_search_options(*app, arguments->float_search);

@@ -39,6 +39,8 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const
         summary.outcome = "not tried with fewer than " + std::to_string(rule.least_samples) + " samples";
       if (record.verdict == RecoveryVerdict::kNoSource)
         summary.outcome = "not tried, since the samples cannot be read again";
+      if (record.verdict == RecoveryVerdict::kNothingToDo)
+        summary.outcome = "not tried, since this model has nothing that it could change";
     }
     if (summary.attempts == 0) continue;
     summary.tried = summary.outcome.empty();
@@ -48,7 +50,9 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const
     else if (summary.tried && rule.bit == recovery::kRangeMethod)
       summary.outcome = summary.kept > 0 ? method + " kept" : "auto stays: none of the others is 1 dB better";
     else if (summary.tried)
-      summary.outcome = summary.kept > 0 ? "kept" : "undone: the error of the model's outputs grew";
+      summary.outcome = summary.kept > 0                 ? "kept"
+                        : summary.after < summary.before ? "undone: the gain is too small to be sure of"
+                                                         : "undone: the error of the model's outputs grew";
     summaries.push_back(summary);
   }
   return summaries;
@@ -72,6 +76,8 @@ const char* verdict_text(RecoveryVerdict verdict) {
       return "not tried: too few samples";
     case RecoveryVerdict::kNoSource:
       return "not tried: the samples cannot be read again";
+    case RecoveryVerdict::kNothingToDo:
+      return "not tried: this model has nothing that it could change";
   }
   return "";
 }

@@ -78,6 +78,7 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
             {"cosine", json_number(figures.cosine)},
             {"sqnr_db", json_number(figures.sqnr)},
             {"channels_scaled", comparison.scaled},
+            {"channels_shifted", comparison.shifted},
             {"layers", Json::array()}};
   for (const LayerReport& layer : comparison.layers) {
     json["layers"].push_back({{"name", test.tensor(layer.tensor).name},
@@ -91,8 +92,9 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
 
 void print_comparison(const Comparison& comparison, const Model& test, size_t count) {
   print_layers(test, {comparison.layers.data(), comparison.layers.size()}, true);
-  if (comparison.scaled)
-    print("\n  -: the model is equalized, so channels of these layers are not those of the FP32 model\n");
+  if (comparison.scaled || comparison.shifted)
+    print("\n  -: the model is %s, so channels of these layers are not those of the FP32 model\n",
+          comparison.scaled ? "equalized" : "one with absorbed biases");
   print("\n  %zu samples\n", count);
   for (const int32_t output : comparison.outputs) {
     const LayerReport& layer = comparison.layers[static_cast<size_t>(output)];
@@ -181,9 +183,9 @@ Command add_compare_command(CLI::App& parent) {
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, layers: "
-           "[{name, op, cosine, sqnr_db, "
-           "clipped}]}, with --labels also {top1_a, top1_b, lost, won, loss_is_real}");
+           "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, "
+           "channels_shifted, layers: [{name, op, cosine, sqnr_db, clipped}]}, with --labels also "
+           "{top1_a, top1_b, lost, won, loss_is_real}");
   return make_command(app, arguments, run_compare);
 }
 

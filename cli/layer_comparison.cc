@@ -7,7 +7,7 @@
 #include "calibrator/evaluate.h"
 #include "calibrator/host/host_arena.h"
 #include "calibrator/int8_model.h"
-#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/channel_shifts.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"
 
@@ -40,10 +40,11 @@ std::string range_text(const TensorInfo& info) {
   return text;
 }
 
-// The channels of an equalized model differ from the reference's by powers of two.
-void drop_scaled_layers(const Model& reference, Span<const LayerPair> pairs, Arena& arena,
-                        std::vector<LayerReport>& layers) {
-  const ChannelGroups groups = group_channels(reference, arena);
+// The channels of an equalized model differ from the reference's by powers of two, those of one with biases
+// absorbed by constants. `groups`: ChannelGroups or ChannelShifts of the reference.
+template <typename Groups>
+void drop_moved_layers(const Model& reference, Span<const LayerPair> pairs, const Groups& groups,
+                       std::vector<LayerReport>& layers) {
   for (size_t i = 0; i < pairs.size; ++i) {
     LayerReport& layer = layers[i];
     for (const int32_t input : reference.node(pairs[i].reference_node).inputs)
@@ -125,7 +126,11 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   progress.clear();
   for (LayerReport& layer : result.layers) layer.clipped /= static_cast<double>(samples.count());
   result.scaled = std::strstr(test_model.calibration().options, kChannelsScaled) != nullptr;
-  if (result.scaled) drop_scaled_layers(reference_model, pairs, memory.arena(), result.layers);
+  result.shifted = std::strstr(test_model.calibration().options, kChannelsShifted) != nullptr;
+  if (result.scaled)
+    drop_moved_layers(reference_model, pairs, group_channels(reference_model, memory.arena()), result.layers);
+  if (result.shifted)
+    drop_moved_layers(reference_model, pairs, find_shifts(reference_model, memory.arena()), result.layers);
   return result;
 }
 

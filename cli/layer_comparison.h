@@ -27,9 +27,9 @@ struct Comparison {
   std::vector<LayerReport> layers;  // clipped: mean over the samples
   std::vector<int32_t> outputs;     // layers that make the outputs; empty: none is paired
   std::vector<int32_t> reference_classes, test_classes;  // a sample; empty where an output is not classes
-  // The model is equalized: layers whose channels are scaled against the reference's have no figures, nor do
-  // those that read them with exact inputs.
-  bool scaled = false;
+  // The model is equalized, or biases are absorbed in it: layers whose channels are scaled or shifted against
+  // the reference's have no figures, nor do those that read them with exact inputs.
+  bool scaled = false, shifted = false;
   std::optional<double> agreement() const;
   OutputFigures figures() const {
     return output_figures({layers.data(), layers.size()}, {outputs.data(), outputs.size()});

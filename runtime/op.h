@@ -94,6 +94,13 @@ enum class SignRule : uint8_t {
   kNonNegative,  // never a negative value
 };
 
+// What an FP32 operator makes of each channel on its own, the clamp and a pad value apart.
+enum class ChannelRule : uint8_t {
+  kMixes,   // a channel of the output may depend on other channels of the inputs
+  kScales,  // it does not, and y(a x) = a y(x) for a > 0
+  kShifts,  // and y(x + b) = y(x) + b, where padding counts for nothing; of several inputs the b add up
+};
+
 struct QuantRule {
   OutputRule output = OutputRule::kObserved;
   SignRule sign = SignRule::kAny;
@@ -107,9 +114,7 @@ struct QuantRule {
   bool inputs_as_output = false;  // a Concat: every input has the output's scale and zero point
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
-  // FP32: channel c of the output depends on channel c of the inputs alone, and y(a x) = a y(x) for a > 0,
-  // the clamp and a pad value apart.
-  bool keeps_channels = false;
+  ChannelRule channels = ChannelRule::kMixes;
   int8_t index_input = -1;      // a constant of s32 in both forms, copied as it is; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
@@ -128,7 +133,7 @@ constexpr QuantRule sign_keeping_rule() {
 // Of a mean over places: it also keeps channels.
 constexpr QuantRule averaging_rule() {
   QuantRule rule = sign_keeping_rule();
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kShifts;
   return rule;
 }
 

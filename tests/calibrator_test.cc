@@ -213,7 +213,7 @@ TEST_CASE("all recoveries: the same bytes for any order, threads, memory and ins
   few.finish(&samples);
   for (const RecoveryRecord& record : few.calibrator.report().recoveries)
     CHECK((record.verdict == RecoveryVerdict::kTooFewSamples) ==
-          ((record.recovery & (recovery::kDefault | recovery::kEqualization)) == 0));
+          ((record.recovery & (recovery::kDefault | recovery::kBiasAbsorption)) == 0));
 }
 
 TEST_CASE("the same bytes from every instruction set") {

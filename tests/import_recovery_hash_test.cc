@@ -38,7 +38,8 @@ std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorO
 }  // namespace
 
 TEST_CASE(
-    "ResNet-8: range methods, equalization, range search, learned scales and adaptive rounding give the same "
+    "ResNet-8: range methods, equalization, absorption, range search, learned scales and adaptive rounding "
+    "give the same "
     "bytes everywhere") {
   const std::string folder = shared_folder();
   if (folder.empty()) return;
@@ -56,8 +57,8 @@ TEST_CASE(
   }
   CalibratorOptions options;
   options.layer_report = false;
-  options.recover = recovery::kDefault | recovery::kEqualization | recovery::kRangeSearch |
-                    recovery::kLearnedScales | recovery::kAdaptiveRounding;
+  options.recover = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption |
+                    recovery::kRangeSearch | recovery::kLearnedScales | recovery::kAdaptiveRounding;
   const std::vector<uint8_t> first = calibrate(*model, samples, options);
   CalibratorOptions plain = options;
   plain.recover = recovery::kNone;
@@ -78,7 +79,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "three more networks: equalization, bias correction and weight scales give the same bytes everywhere") {
+    "three more networks: equalization, absorption, bias correction and weight scales give the same bytes "
+    "everywhere") {
   const std::string folder = shared_folder();
   if (folder.empty()) return;
   for (const std::string name : {"kws_fp32", "vww_96_fp32", "mobilenet_v1_0.25_224_fp32"}) {
@@ -98,7 +100,8 @@ TEST_CASE(
     }
     CalibratorOptions options;
     options.layer_report = false;
-    options.recover = recovery::kBiasCorrection | recovery::kEqualization | recovery::kWeightScales;
+    options.recover = recovery::kBiasCorrection | recovery::kEqualization | recovery::kBiasAbsorption |
+                      recovery::kWeightScales;
     const std::vector<uint8_t> first = calibrate(*model, samples, options);
     std::rotate(samples.begin(), samples.begin() + 3, samples.end());
     CalibratorOptions other = options;

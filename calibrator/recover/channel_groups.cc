@@ -71,56 +71,26 @@ class Grouping {
     if (!relu) fix(node.outputs[0]);
     if (def->quant.weight_input >= 0) {
       look_at_weights(node, def->quant);
-    } else if (def->quant.keeps_channels) {
-      look_at_channels(node, def->quant);
+    } else if (keeps_channels(model_, node, def->quant)) {
+      for (size_t i = 0; i < node.inputs.size; ++i)
+        if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != def->quant.parameter_input)
+          join(node.inputs[i], node.outputs[0]);
     } else {
       fix_all(node);
     }
   }
 
   void look_at_weights(const NodeInfo& node, const QuantRule& rule) {
-    const int32_t weights = node.inputs[static_cast<size_t>(rule.weight_input)];
-    const int32_t channels = model_.tensor(node.inputs[0]).shape.back(0);
-    const Shape shape = model_.tensor(weights).shape;
-    const bool reads_channels =
-        is_depthwise(model_, node, rule) ||
-        (rule.weight_axis == 0 && node.options.groups == 1 && shape.back(0) == channels);
+    const bool reads = reads_channels(model_, node, rule);
     bool shared = false;
     for (size_t i = 1; i < node.inputs.size; ++i) {
       const int32_t input = node.inputs[i];
       if (input < 0) continue;
-      shared = shared || reads(input) > 1 || !model_.tensor(input).is_constant();
+      shared = shared || !is_own_constant(model_, input);
       if (!model_.tensor(input).is_constant()) fix(input);
     }
-    if (shared || !reads_channels) fix(node.inputs[0]);
-    if (shared || (rule.weight_axis != 0 && !reads_channels)) fix(node.outputs[0]);
-  }
-
-  void look_at_channels(const NodeInfo& node, const QuantRule& rule) {
-    const int32_t output = node.outputs[0];
-    const Shape shape = model_.tensor(output).shape;
-    bool together = node.options.pad_value == 0.0f;
-    for (const int32_t axis : node.options.axes)
-      together = together && axis != model_.tensor(node.inputs[0]).shape.rank - 1;
-    int32_t read = 0;
-    for (size_t i = 0; i < node.inputs.size; ++i) {
-      const int32_t input = node.inputs[i];
-      if (input < 0 || static_cast<int8_t>(i) == rule.parameter_input) continue;
-      const TensorInfo info = model_.tensor(input);
-      ++read;
-      together = together && !info.is_constant() && info.shape.rank > 0 && shape.rank > 0 &&
-                 info.shape.back(0) == shape.back(0) && (read == 1 || info.shape == shape);
-    }
-    if (!together) return fix_all(node);
-    for (size_t i = 0; i < node.inputs.size; ++i)
-      if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != rule.parameter_input) join(node.inputs[i], output);
-  }
-
-  int32_t reads(int32_t tensor) const {
-    int32_t count = 0;
-    for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t input : model_.node(n).inputs) count += input == tensor ? 1 : 0;
-    return count;
+    if (shared || !reads) fix(node.inputs[0]);
+    if (shared || (rule.weight_axis != 0 && !reads)) fix(node.outputs[0]);
   }
 
   const Model& model_;
@@ -140,6 +110,40 @@ bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rul
   const Shape weights = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape;
   return rule.weight_axis + 1 == weights.rank &&
          weights.back(0) == model.tensor(node.inputs[0]).shape.back(0);
+}
+
+bool reads_channels(const Model& model, const NodeInfo& node, const QuantRule& rule) {
+  const Shape weights = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape;
+  return is_depthwise(model, node, rule) || (rule.weight_axis == 0 && node.options.groups == 1 &&
+                                             weights.back(0) == model.tensor(node.inputs[0]).shape.back(0));
+}
+
+bool is_own_constant(const Model& model, int32_t tensor) {
+  const TensorInfo info = model.tensor(tensor);
+  if (!info.is_constant()) return false;
+  int32_t readers = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs)
+      readers += input >= 0 && model.tensor(input).constant.data == info.constant.data ? 1 : 0;
+  return readers == 1;
+}
+
+bool keeps_channels(const Model& model, const NodeInfo& node, const QuantRule& rule) {
+  if (rule.channels == ChannelRule::kMixes) return false;
+  const Shape shape = model.tensor(node.outputs[0]).shape;
+  bool keeps = node.options.pad_value == 0.0f;
+  for (const int32_t axis : node.options.axes)
+    keeps = keeps && axis != model.tensor(node.inputs[0]).shape.rank - 1;
+  int32_t read = 0;
+  for (size_t i = 0; i < node.inputs.size; ++i) {
+    const int32_t input = node.inputs[i];
+    if (input < 0 || static_cast<int8_t>(i) == rule.parameter_input) continue;
+    const TensorInfo info = model.tensor(input);
+    ++read;
+    keeps = keeps && !info.is_constant() && info.shape.rank > 0 && shape.rank > 0 &&
+            info.shape.back(0) == shape.back(0) && (read == 1 || info.shape == shape);
+  }
+  return keeps;
 }
 
 }  // namespace intaglio

@@ -27,5 +27,12 @@ size_t channel_group_bytes(const Model& fp32);
 
 // A layer whose every output channel reads the input channel of the same number alone.
 bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rule);
+// A layer whose weights hold the input's channels along their last axis, or which is depthwise.
+bool reads_channels(const Model& model, const NodeInfo& node, const QuantRule& rule);
+// A constant whose values no other input of a node shares.
+bool is_own_constant(const Model& model, int32_t tensor);
+// Whether channel c of the output of a node without weights is made of channel c of its inputs, by its
+// operator and these shapes.
+bool keeps_channels(const Model& model, const NodeInfo& node, const QuantRule& rule);
 
 }  // namespace intaglio

@@ -2,7 +2,6 @@
 
 #include "calibrator/recover/range_method.h"
 #include "calibrator/slot_params.h"
-#include "runtime/op_search.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
@@ -27,48 +26,26 @@ int32_t exponent_of(double log) {
   return static_cast<int32_t>(round_even(log > limit ? limit : (log < -limit ? -limit : log)));
 }
 
-Span<float> writable_floats(const TensorInfo& info) {
-  return {reinterpret_cast<float*>(const_cast<uint8_t*>(info.constant.data)),
-          static_cast<size_t>(info.shape.elements())};
-}
-
-// Visits each layer with weights: its node and rule.
-template <typename Visit>
-void for_each_layer(const Model& model, Visit&& visit) {
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    const OpDef* const def = find_op(float_ops(), model, node);
-    if (def != nullptr && def->quant.weight_input >= 0) visit(node, def->quant);
-  }
-}
-
 }  // namespace
 
 Equalizer::Equalizer(CalibratorMemory& memory, Arena& arena) : memory_(&memory) {
   if ((memory.options.recover & recovery::kEqualization) == 0) return;
-  const Model& model = memory.model;
-  groups_ = group_channels(model, arena);
+  rewrite_ = ModelRewrite(memory, 0, arena);
+  groups_ = group_channels(memory.model, arena);
   peaks_ = arena.make<float>(groups_.channels);
   readers_ = arena.make<double>(groups_.channels);
   exponents_ = arena.make<int32_t>(groups_.channels);
-  file_ = {static_cast<uint8_t*>(arena.allocate(model.bytes().size, kModelAlignment)), model.bytes().size};
-  scaled_seen_.observers = arena.make<TensorObserver>(memory.seen.observers.size);
-  scaled_seen_.mean_sums = arena.make<int64_t>(memory.seen.mean_sums.size);
 }
 
 size_t Equalizer::bytes(const Model& fp32, const CalibratorOptions& options) {
   if ((options.recover & recovery::kEqualization) == 0) return 0;
-  constexpr size_t kSlack = 256;
-  size_t channels = 0, observers = 0, means = 0;
+  size_t channels = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
     const TensorInfo info = fp32.tensor(t);
-    if (info.is_constant()) continue;
-    channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
-    ++observers;
+    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
   }
-  for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
-  return channel_group_bytes(fp32) + channels * (sizeof(float) + sizeof(double) + sizeof(int32_t)) +
-         fp32.bytes().size + observers * sizeof(TensorObserver) + means * sizeof(int64_t) + kSlack;
+  return ModelRewrite::bytes(fp32, 0, options) + channel_group_bytes(fp32) +
+         channels * (sizeof(float) + sizeof(double) + sizeof(int32_t));
 }
 
 Error Equalizer::find_peaks(RecoveryContext& context) {
@@ -143,12 +120,8 @@ void Equalizer::choose_exponents(bool with_room) {
   }
 }
 
-void Equalizer::scale_weights() {
-  memcpy(file_.data, original_.bytes().data, file_.size);
-  OpenOptions open;
-  open.skip_checksum = true;
-  const Result<Model> scaled = Model::open(file_, open);
-  const Model& model = *scaled;
+void Equalizer::scale_weights() const {
+  const Model model = rewrite_.copy();
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
     const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     const Span<float> weights = writable_floats(info);
@@ -169,25 +142,14 @@ void Equalizer::scale_weights() {
   });
 }
 
-Error Equalizer::use(const Model& model, const CalibrationState& seen) {
-  SessionOptions options;
-  options.isa = memory_->options.isa;
-  options.executor = memory_->options.executor;
-  const Result<Session> session = Session::create(model, float_ops(), memory_->session_memory, options);
-  if (!session) return session.error();
-  memory_->model = model;
-  memory_->session = *session;
-  memory_->seen = seen;
-  in_use_ = memory_->channels_scaled = model.bytes().data != original_.bytes().data;
-  return kNoError;
+Error Equalizer::restore() {
+  memory_->channels_scaled = false;
+  return rewrite_.restore();
 }
-
-Error Equalizer::restore() { return in_use_ ? use(original_, seen_) : kNoError; }
 
 Error Equalizer::run(RecoveryContext& context) {
   if (groups_.channels == 0) return kNoError;
-  original_ = memory_->model;
-  seen_ = memory_->seen;
+  rewrite_.start();
   ITG_TRY(find_peaks(context));
   find_readers();
   NetworkError least;
@@ -198,7 +160,9 @@ Error Equalizer::run(RecoveryContext& context) {
   for (const bool with_room : {true, false}) {
     NetworkError error;
     choose_exponents(with_room);
-    ITG_TRY(scale(context));
+    scale_weights();
+    ITG_TRY(rewrite_.use(context));
+    memory_->channels_scaled = true;
     if (memory_->asked == RangeMethod::kAuto && can_judge(*memory_)) {
       FoundMethod found;
       ITG_TRY(find_method(context, found));
@@ -222,30 +186,6 @@ Error Equalizer::judge(RecoveryContext& context, NetworkError& error) {
   if (can_judge(*memory_)) return judge_ranges(context, error);
   ITG_TRY(build_with_ranges(context));
   return context.measure("equalization", error);
-}
-
-// The calibration goes on with the scaled model, and what its tensors hold for the samples.
-Error Equalizer::scale(RecoveryContext& context) {
-  scale_weights();
-  OpenOptions open;
-  open.skip_checksum = true;
-  const Result<Model> scaled = Model::open(file_, open);
-  if (!scaled) return scaled.error();
-  CalibrationState seen = seen_;
-  seen.observers = scaled_seen_.observers;
-  seen.mean_sums = scaled_seen_.mean_sums;
-  for (TensorObserver& observer : seen.observers) reset(observer);
-  for (int64_t& sum : seen.mean_sums) sum = 0;
-  ITG_TRY(use(*scaled, seen));
-  for (int32_t i = 0; i < context.samples.count(); ++i) {
-    ITG_TRY(context.step("observing once more", i, context.samples.count()));
-    LaneSample sample;
-    ITG_TRY(context.samples.load(i));
-    sample.name.digest = context.samples.digest(i);
-    observe_sample(*memory_, 0, memory_->options.executor, sample);
-    ITG_TRY(sample.error);
-  }
-  return kNoError;
 }
 
 Error equalize(RecoveryContext& context) { return context.equalizer.run(context); }

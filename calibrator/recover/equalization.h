@@ -12,11 +12,10 @@
 #pragma once
 
 #include "calibrator/recover/channel_groups.h"
-#include "calibrator/recover/recovery.h"
+#include "calibrator/recover/model_rewrite.h"
 
 namespace intaglio {
 
-// What the calibration goes on with while the model is scaled.
 class Equalizer {
  public:
   Equalizer() = default;
@@ -35,19 +34,14 @@ class Equalizer {
   void find_readers();
   void choose_exponents(bool with_room);
   Error judge(RecoveryContext& context, NetworkError& error);
-  Error scale(RecoveryContext& context);
-  void scale_weights();
-  Error use(const Model& model, const CalibrationState& seen);
+  void scale_weights() const;
 
   CalibratorMemory* memory_ = nullptr;
+  ModelRewrite rewrite_;
   ChannelGroups groups_;
   Span<float> peaks_;        // of each channel of each set
   Span<double> readers_;     // of each: w above; 0: nothing but depthwise layers reads it
   Span<int32_t> exponents_;  // of each: s = 2^exponent
-  Span<uint8_t> file_;       // the scaled model
-  Model original_;
-  CalibrationState seen_, scaled_seen_;
-  bool in_use_ = false;
 };
 
 Error equalize(RecoveryContext& context);

@@ -30,17 +30,23 @@ Error correct_biases_alone(RecoveryContext& context) {
   return error;
 }
 
+// Adds what the ranges of one half make of the samples of the other.
+Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error) {
+  NetworkError part;
+  ITG_TRY(build_by(context, method, half));
+  if ((context.memory.options.recover & recovery::kBiasCorrection) != 0)
+    ITG_TRY(correct_biases_alone(context));
+  ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf));
+  error.signal += part.signal;
+  error.noise += part.noise;
+  return kNoError;
+}
+
 // Stops where the noise is past `most`; the signal is then that of a part.
 Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError& error) {
   error = {};
   for (const int32_t half : {0, 1}) {
-    NetworkError part;
-    ITG_TRY(build_by(context, method, half));
-    if ((context.memory.options.recover & recovery::kBiasCorrection) != 0)
-      ITG_TRY(correct_biases_alone(context));
-    ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf));
-    error.signal += part.signal;
-    error.noise += part.noise;
+    ITG_TRY(judge_half(context, method, half, error));
     if (error.noise > most) return kNoError;
   }
   return kNoError;
@@ -75,6 +81,27 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
   }
   context.memory.options.method = found.best;
   return kNoError;
+}
+
+Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
+  const RangeMethod method = context.memory.options.method;
+  const bool every = context.memory.asked == RangeMethod::kAuto &&
+                     (context.memory.options.recover & recovery::kRangeMethod) != 0;
+  for (int32_t i = 0; i < kRangeMethodCount; ++i)
+    if (every || static_cast<RangeMethod>(i) == method)
+      ITG_TRY(judge_half(context, static_cast<RangeMethod>(i), half, errors_[i]));
+  context.memory.options.method = method;
+  return kNoError;
+}
+
+RangeMethod MethodErrors::best() const {
+  const auto tried = [this](RangeMethod method) { return of(method).signal > 0.0; };
+  RangeMethod best = RangeMethod::kAuto;
+  for (const RangeMethod method : kOthers) {
+    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : kWorthwhile;
+    if (tried(method) && (!tried(best) || of(method).noise < most * of(best).noise)) best = method;
+  }
+  return best;
 }
 
 Error build_with_ranges(RecoveryContext& context) {

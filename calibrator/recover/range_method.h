@@ -24,6 +24,19 @@ struct FoundMethod {
 // Puts the best method into the options; context.int8 as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);
 
+// The same for a model that is another one for each half. Every method where the caller leaves it to the
+// calibration, else the one in the options.
+class MethodErrors {
+ public:
+  // Those of the half's ranges, for the samples of the other half.
+  Error add_half(RecoveryContext& context, int32_t half);
+  RangeMethod best() const;
+  const NetworkError& of(RangeMethod method) const { return errors_[static_cast<size_t>(method)]; }
+
+ private:
+  NetworkError errors_[kRangeMethodCount];
+};
+
 // Bakes with the ranges that the method in the options gives.
 Error build_with_ranges(RecoveryContext& context);
 

@@ -1,5 +1,6 @@
 #include "calibrator/recover/recovery.h"
 
+#include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr RecoveryRule kRules[] = {
     {recovery::kRangeMethod, "method", "range method", 4, choose_method},
     {recovery::kEqualization, "cle", "equalization", 2, equalize},
+    {recovery::kBiasAbsorption, "absorb", "bias absorption", 2, absorb_biases},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
     {recovery::kRangeSearch, "search", "range search", kGuardedSamples, search_ranges},
     {recovery::kLearnedScales, "lsq", "learned scales", kGuardedSamples, learn_scales},

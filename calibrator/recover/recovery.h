@@ -8,6 +8,7 @@
 namespace intaglio {
 
 class Equalizer;
+class BiasAbsorber;
 
 // What recoveries work on.
 struct RecoveryContext {
@@ -17,6 +18,7 @@ struct RecoveryContext {
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
+  BiasAbsorber& absorber;
   const Arena& lasting;        // copies of it are scratch that outlives a rebuild of the int8 model
   NetworkError error;          // of the int8 model as it is now, over all samples
   int64_t told_revision = -1;  // of the int8 model whose results the source has been told last

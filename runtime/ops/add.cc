@@ -77,14 +77,14 @@ constexpr QuantRule add_rule() {
   rule.sign = SignRule::kKeeps;
   rule.folds_residual = true;
   rule.sums = true;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kShifts;
   return rule;
 }
 
 constexpr QuantRule sub_rule() {
   QuantRule rule;
   rule.sums = true;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kScales;
   return rule;
 }
 

@@ -34,7 +34,7 @@ constexpr QuantRule quant_rule() {
   rule.clips = true;
   rule.table = TableRule::kUnary;
   rule.unary = clamp_real;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kScales;
   return rule;
 }
 

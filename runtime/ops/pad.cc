@@ -74,7 +74,7 @@ constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
   rule.sign = SignRule::kKeeps;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kScales;
   return rule;
 }
 

@@ -139,7 +139,7 @@ constexpr QuantRule same_as_input() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
   rule.sign = SignRule::kKeeps;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kShifts;
   return rule;
 }
 

@@ -34,7 +34,7 @@ constexpr QuantRule quant_rule() {
   rule.sign = SignRule::kKeeps;
   rule.table = TableRule::kUnaryPerChannel;
   rule.parameter_input = 1;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kScales;
   rule.unary_per_channel = prelu_real;
   return rule;
 }

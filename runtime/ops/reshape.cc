@@ -36,7 +36,7 @@ constexpr QuantRule quant_rule() {
   QuantRule rule;
   rule.output = OutputRule::kSameAsInput;
   rule.sign = SignRule::kKeeps;
-  rule.keeps_channels = true;
+  rule.channels = ChannelRule::kShifts;
   return rule;
 }
 

@@ -49,10 +49,12 @@ inline constexpr RecoveryMask kLearnedScales = 1 << 2;     // weight scales alon
 inline constexpr RecoveryMask kAdaptiveRounding = 1 << 3;  // weights rounded up or down by the output error
 inline constexpr RecoveryMask kEqualization = 1 << 4;      // channels share the range of their tensor better
 inline constexpr RecoveryMask kRangeSearch = 1 << 5;       // ranges narrower or wider, by the model's error
-inline constexpr RecoveryMask kRangeMethod = 1 << 6;  // RangeMethod::kAuto may become another, by the same
+inline constexpr RecoveryMask kRangeMethod = 1 << 6;     // RangeMethod::kAuto may become another, by the same
+inline constexpr RecoveryMask kBiasAbsorption = 1 << 7;  // constant parts of channels go into biases
 inline constexpr RecoveryMask kLayers = kWeightScales | kLearnedScales | kAdaptiveRounding;  // by the layer
 inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMethod,
-                              kAll = kDefault | kLayers | kRangeSearch;  // equalization: asked for by name
+                              kAll = kDefault | kLayers | kRangeSearch |
+                                     kBiasAbsorption;  // equalization: asked for by name
 }  // namespace recovery
 
 struct CalibratorOptions {
@@ -136,6 +138,7 @@ enum class RecoveryVerdict : uint8_t {
   kBlockWorse = 2,     // undone: the error of the block's own output did not fall
   kTooFewSamples = 3,  // not tried
   kNoSource = 4,       // not tried: the samples cannot be had once more
+  kNothingToDo = 5,    // not tried: the model has nothing that it could change
 };
 
 // One attempt of a recovery. Errors are noise over signal of the model's outputs: over all samples; for a

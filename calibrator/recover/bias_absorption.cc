@@ -1,0 +1,187 @@
+#include "calibrator/recover/bias_absorption.h"
+
+#include <limits>
+
+#include "calibrator/recover/range_method.h"
+#include "calibrator/slot_params.h"
+
+namespace intaglio {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Of the error before. Samples that the shifts do not come from judge, but a gain by chance is none.
+constexpr double kWorthwhile = 0.9;
+
+Span<float> biases_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
+  const auto bias = static_cast<size_t>(rule.bias_input);
+  return writable_floats(model.tensor(node.inputs[bias]));
+}
+
+// Of what a layer without activation gives the middle; of what ReLU leaves, the least.
+float shift_of(const NodeOptions& options, float lowest, float highest) {
+  if (options.clamp_min == -kInfinity)
+    return static_cast<float>((static_cast<double>(lowest) + static_cast<double>(highest)) * 0.5);
+  return lowest > 0.0f && highest < options.clamp_max ? lowest : 0.0f;
+}
+
+}  // namespace
+
+BiasAbsorber::BiasAbsorber(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena)
+    : memory_(&memory) {
+  if ((memory.options.recover & recovery::kBiasAbsorption) == 0) return;
+  rewrite_ = ModelRewrite(memory, persistent_bytes, arena);
+  tensors_ = find_shifts(memory.model, arena);
+  for (const int32_t half : {0, 1}) {
+    lowest_[half] = arena.make<float>(tensors_.channels);
+    highest_[half] = arena.make<float>(tensors_.channels);
+  }
+  shifts_ = arena.make<float>(tensors_.channels);
+}
+
+size_t BiasAbsorber::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
+  if ((options.recover & recovery::kBiasAbsorption) == 0) return 0;
+  size_t channels = 0;
+  for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
+    const TensorInfo info = fp32.tensor(t);
+    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
+  }
+  return ModelRewrite::bytes(fp32, persistent_bytes, options) + channel_shift_bytes(fp32) +
+         5 * channels * sizeof(float);
+}
+
+// Over the samples of each half, from the FP32 model in use.
+Error BiasAbsorber::find_extremes(RecoveryContext& context) {
+  for (const int32_t half : {0, 1}) {
+    for (float& value : lowest_[half]) value = kInfinity;
+    for (float& value : highest_[half]) value = -kInfinity;
+  }
+  Session& session = memory_->session;
+  const Model& model = memory_->model;
+  for (int32_t i = 0; i < context.samples.count(); ++i) {
+    ITG_TRY(context.step("channel ranges", i, context.samples.count()));
+    ITG_TRY(context.samples.load(i));
+    const auto half = static_cast<size_t>(half_of(context.samples.digest(i)));
+    for (int32_t n = 0; n < model.node_count(); ++n) {
+      session.run_nodes(n, n + 1);
+      const int32_t tensor = model.node(n).outputs[0];
+      if (!tensors_.sources[static_cast<size_t>(tensor)]) continue;
+      const Span<const float> values = session.tensor(tensor).as<float>();
+      const auto channels = static_cast<size_t>(model.tensor(tensor).shape.back(0));
+      float* const lowest = lowest_[half].data + tensors_.first_of(tensor);
+      float* const highest = highest_[half].data + tensors_.first_of(tensor);
+      for (size_t at = 0; at < values.size; at += channels)
+        for (size_t c = 0; c < channels; ++c) {
+          const float v = values[at + c];
+          lowest[c] = v < lowest[c] ? v : lowest[c];
+          highest[c] = v > highest[c] ? v : highest[c];
+        }
+    }
+  }
+  return kNoError;
+}
+
+// By what this half of the samples shows, or both. False where nothing is to be shifted.
+bool BiasAbsorber::choose_shifts(int32_t half) {
+  const Model& model = memory_->model;
+  bool any = false;
+  for (float& shift : shifts_) shift = 0.0f;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const int32_t tensor = node.outputs[0];
+    if (!tensors_.is_free(tensor)) continue;
+    const size_t first = tensors_.first_of(tensor),
+                 end = first + static_cast<size_t>(model.tensor(tensor).shape.back(0));
+    if (!tensors_.sources[static_cast<size_t>(tensor)]) {
+      for (const int32_t input : node.inputs)
+        for (size_t c = first; c < end && input >= 0 && tensors_.is_free(input); ++c)
+          shifts_[c] += shifts_[tensors_.first_of(input) + (c - first)];
+      continue;
+    }
+    for (size_t c = first; c < end; ++c) {
+      const float low[] = {lowest_[0][c], lowest_[1][c]}, high[] = {highest_[0][c], highest_[1][c]};
+      const float lowest = half == kBothHalves ? (low[0] < low[1] ? low[0] : low[1]) : low[half];
+      const float highest = half == kBothHalves ? (high[0] > high[1] ? high[0] : high[1]) : high[half];
+      shifts_[c] = shift_of(node.options, lowest, highest);
+      any = any || shifts_[c] != 0.0f;
+    }
+  }
+  return any;
+}
+
+// Products of two floats are exact in double, so that no compiler's contraction changes a sum.
+void BiasAbsorber::move_biases() const {
+  const Model model = rewrite_.copy();
+  for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
+    const int32_t input = node.inputs[0], output = node.outputs[0];
+    const bool takes_in = tensors_.is_free(input),
+               gives = tensors_.is_free(output) && tensors_.sources[static_cast<size_t>(output)];
+    if (!takes_in && !gives) return;
+    const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const Span<const float> weights = writable_floats(info);
+    const Span<float> biases = biases_of(model, node, rule);
+    const bool by_rows = rule.weight_axis == 0;
+    const size_t channels = static_cast<size_t>(model.tensor(input).shape.back(0)),
+                 each = weights.size / biases.size;
+    for (size_t o = 0; o < biases.size; ++o) {
+      auto sum = static_cast<double>(biases[o]);
+      for (size_t k = 0; takes_in && k < each; ++k) {
+        const size_t at = by_rows ? o * each + k : k * biases.size + o;
+        sum += static_cast<double>(weights[at]) *
+               static_cast<double>(shifts_[tensors_.first_of(input) + at % channels]);
+      }
+      if (gives) sum -= static_cast<double>(shifts_[tensors_.first_of(output) + o]);
+      biases[o] = static_cast<float>(sum);
+    }
+  });
+}
+
+Error BiasAbsorber::shift_by(RecoveryContext& context, int32_t half) {
+  choose_shifts(half);
+  move_biases();
+  ITG_TRY(rewrite_.use(context));
+  memory_->channels_shifted = true;
+  return kNoError;
+}
+
+Error BiasAbsorber::restore() {
+  memory_->channels_shifted = false;
+  return rewrite_.restore();
+}
+
+Error BiasAbsorber::run(RecoveryContext& context) {
+  RecoveryRecord record{recovery::kBiasAbsorption,    -1, -1, context.error.ratio(), context.error.ratio(),
+                        RecoveryVerdict::kNothingToDo};
+  if (!can_judge(*memory_)) record.verdict = RecoveryVerdict::kTooFewSamples;
+  const bool tries = can_judge(*memory_) && tensors_.channels > 0;
+  if (tries) ITG_TRY(find_extremes(context));
+  if (!tries || !choose_shifts(kBothHalves)) {
+    context.record(record);
+    return kNoError;
+  }
+  const RangeMethod method = memory_->options.method;
+  NetworkError before;
+  ITG_TRY(judge_ranges(context, before));
+  rewrite_.start();
+  MethodErrors errors;
+  for (const int32_t half : {0, 1}) {
+    ITG_TRY(shift_by(context, half));
+    ITG_TRY(errors.add_half(context, half));
+  }
+  const RangeMethod best = errors.best();
+  const NetworkError& after = errors.of(best);
+  const bool kept = after.ratio() < kWorthwhile * before.ratio();
+  context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),
+                  kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
+  memory_->options.method = kept ? best : method;
+  if (kept) {
+    ITG_TRY(shift_by(context, kBothHalves));
+  } else {
+    ITG_TRY(restore());
+  }
+  ITG_TRY(build_with_ranges(context));
+  return kept ? context.measure("after absorption", context.error) : kNoError;
+}
+
+Error absorb_biases(RecoveryContext& context) { return context.absorber.run(context); }
+
+}  // namespace intaglio
