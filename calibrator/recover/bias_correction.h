@@ -16,10 +16,10 @@ Error correct_layer_alone(RecoveryContext& context, int32_t n);
 // The same over all samples, each brought to node `n` from where it stands in the context's walk.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand);
 
-// All layers in order, each with its predecessors quantized and corrected where the samples can be had again.
-// Where they cannot, or where that makes the network's error grow (inputs that are clipped in a few samples
-// move means that no bias can mend), from the FP32 means alone: what the weights' rounding adds. Undone where
-// that makes it grow, too.
+// From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
+// had again then all layers in order, each with its predecessors quantized and corrected: that fits these
+// samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
+// better, and by 1 dB than the first attempt; by 2 dB with fewer than kGuardedSamples.
 Error correct_biases(RecoveryContext& context);
 
 }  // namespace intaglio
