@@ -1,7 +1,7 @@
 // vpmaddubsw without saturation, see gemm_s8_pairs.h. For each panel the rows of one or more tiles are
-// shuffled into its order, as x + 128, ahead of the products: a quad is then spread by its load alone, which
-// leaves the ports to the multiplications (shuffled in registers it was no faster, by way of memory block by
-// block a fifth slower).
+// shuffled into its order, as unsigned codes, ahead of the products: a quad is then spread by its load alone,
+// which leaves the ports to the multiplications (shuffled in registers it was no faster, by way of memory
+// block by block a fifth slower).
 #include "kernels/gemm_s8_pairs.h"
 #include "kernels/gemm_s8_rows_avx2.h"
 
@@ -44,27 +44,30 @@ inline void add_products(__m256i& acc, __m256i x, __m256i w, __m256i ones) {
       : [x] "x"(x), [w] "x"(w), [ones] "x"(ones));
 }
 
-// Codes as x + 128, in a panel's order.
-inline __m256i shuffle(__m256i codes, __m256i order) {
-  return _mm256_shuffle_epi8(_mm256_xor_si256(codes, _mm256_set1_epi8(-128)), order);
+// How a panel wants its rows.
+struct Shuffle {
+  const int8_t *order, *signs;
+};
+
+inline __m256i shuffle(__m256i codes, const Shuffle& how, int32_t i) {
+  return _mm256_shuffle_epi8(codes, load_32(how.order + i)) ^ load_32(how.signs + i);
 }
 
 // A row of one tap, or of taps that were put together.
-void shuffle_row(const int8_t* x, int32_t depth, const int8_t* order, uint8_t* out) {
+void shuffle_row(const int8_t* x, int32_t depth, const Shuffle& how, uint8_t* out) {
   int32_t i = 0;
-  for (; i + 32 <= depth; i += 32) store_32(out + i, shuffle(load_32(x + i), load_32(order + i)));
+  for (; i + 32 <= depth; i += 32) store_32(out + i, shuffle(load_32(x + i), how, i));
   if (i == depth) return;
   const __m128i low = load_16(x + i);  // more than sixteen: put together, where room follows
-  store_32(out + i, shuffle(join(low, depth - i > kPairsDepths ? load_16(x + i + kPairsDepths) : low),
-                            load_32(order + i)));
+  store_32(out + i,
+           shuffle(join(low, depth - i > kPairsDepths ? load_16(x + i + kPairsDepths) : low), how, i));
 }
 
 // Of several taps, in place.
 void shuffle_taps(const GemmS8Args& args, const PairsLayout& layout, const int8_t* const* rows, int32_t count,
-                  const int8_t* order, uint8_t* out) {
+                  const Shuffle& how, uint8_t* out) {
   int32_t at = 0;
-  for (int32_t i = 0; i < layout.depth; i += 32, order += 32, out += 32) {
-    const __m256i places = load_32(order);
+  for (int32_t i = 0; i < layout.depth; i += 32, out += 32) {
     const int8_t *const *const low = rows, *const *high = rows;
     const int32_t low_at = at;
     const auto next = [&] {
@@ -81,8 +84,13 @@ void shuffle_taps(const GemmS8Args& args, const PairsLayout& layout, const int8_
       next();
     }
     uint8_t* to = out;
+    if (high == low && high_at != low_at) {
+      for (int32_t r = 0; r < count; ++r, to += layout.row)
+        store_32(to, shuffle(load_32(low[r] + low_at), how, i));
+      continue;
+    }
     for (int32_t r = 0; r < count; ++r, to += layout.row)
-      store_32(to, shuffle(join(load_16(low[r] + low_at), load_16(high[r] + high_at)), places));
+      store_32(to, shuffle(join(load_16(low[r] + low_at), load_16(high[r] + high_at)), how, i));
   }
 }
 
@@ -90,8 +98,29 @@ struct Panel {
   const int8_t* head;  // biases
   const int32_t* quads;
   const int8_t* weights;
-  int32_t safe, count;  // of quads
+  PairsCounts counts;
+  int32_t quad_count;
 };
+
+// Sums of eight products, four at a time.
+inline void add_octet(__m256i& acc, __m256i x0, __m256i x1, __m256i w0, const int8_t* w1, __m256i ones) {
+  __m256i sums, more;
+  __asm__(
+      "vpmaddubsw %[w0], %[x0], %[sums]\n"
+      "vpmaddubsw %[w1], %[x1], %[more]\n"
+      "vpaddw %[more], %[sums], %[sums]\n"
+      "vpmaddwd %[ones], %[sums], %[sums]\n"
+      "vpaddd %[sums], %[acc], %[acc]"
+      : [acc] "+x"(acc), [sums] "=&x"(sums), [more] "=&x"(more)
+      : [x0] "x"(x0), [x1] "x"(x1), [w0] "x"(w0), [w1] "m"(*reinterpret_cast<const __m256i_u*>(w1)),
+        [ones] "x"(ones));
+}
+
+inline __m256i spread_4(const uint8_t* p) {
+  int32_t codes;
+  memcpy(&codes, p, sizeof codes);
+  return _mm256_set1_epi32(codes);
+}
 
 // M shuffled rows.
 template <int32_t M>
@@ -105,19 +134,27 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
   }
   const int8_t* w = panel.weights;
   const int32_t* quad = panel.quads;
-  for (const int32_t* const end = quad + panel.safe; quad != end; ++quad, w += 64) {
+  for (const int32_t* const end = quad + 2 * panel.counts.octets; quad != end; quad += 2, w += 128) {
     const uint8_t* const from = x + *quad;
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
 #pragma GCC unroll 4
     for (int32_t r = 0; r < M; ++r) {
-      int32_t codes;
-      memcpy(&codes, from + r * step, sizeof codes);
-      const __m256i spread = _mm256_set1_epi32(codes);
+      const __m256i x0 = spread_4(from + r * step), x1 = spread_4(from + r * step + 4);
+      add_octet(acc[r][0], x0, x1, w0, w + 64, ones);
+      add_octet(acc[r][1], x0, x1, w1, w + 96, ones);
+    }
+  }
+  for (const int32_t* const end = quad + panel.counts.safe; quad != end; ++quad, w += 64) {
+    const uint8_t* const from = x + *quad;
+    const __m256i w0 = load_32(w), w1 = load_32(w + 32);
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < M; ++r) {
+      const __m256i spread = spread_4(from + r * step);
       add_products(acc[r][0], spread, w0, ones);
       add_products(acc[r][1], spread, w1, ones);
     }
   }
-  for (const int32_t* const end = panel.quads + panel.count; quad != end; ++quad, w += 64) {
+  for (const int32_t* const end = panel.quads + panel.quad_count; quad != end; ++quad, w += 64) {
     const uint8_t* const from = x + *quad;
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
     // Even codes, then odd ones.
@@ -163,16 +200,19 @@ void gemm_s8_avx2(const GemmS8Args& args) {
   alignas(32) __m256i sums[2 * kMr];
   const auto* start = static_cast<const int8_t*>(args.weights);
   for (int32_t first = 0; first < args.n; first += kAvx2Columns, start += layout.bytes) {
-    Panel panel = {start, reinterpret_cast<const int32_t*>(start + layout.quads), start + layout.weights, 0,
+    Panel panel = {start,
+                   reinterpret_cast<const int32_t*>(start + layout.quads),
+                   start + layout.weights,
+                   {},
                    layout.depth / 4};
-    memcpy(&panel.safe, start + layout.safe, sizeof panel.safe);
+    memcpy(&panel.counts, start + layout.counts, sizeof panel.counts);
+    const Shuffle how = {start + layout.order, start + layout.signs};
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
       if (args.taps > 1 && pairs_in_place(args.k)) {
-        shuffle_taps(args, layout, rows + r, count, start + layout.order, shuffled);
+        shuffle_taps(args, layout, rows + r, count, how, shuffled);
       } else {
-        for (int32_t i = 0; i < count; ++i)
-          shuffle_row(rows[r + i], layout.depth, start + layout.order, shuffled + i * step);
+        for (int32_t i = 0; i < count; ++i) shuffle_row(rows[r + i], layout.depth, how, shuffled + i * step);
       }
       int32_t i = 0;
       for (; i + kRows <= count; i += kRows)

@@ -1,16 +1,26 @@
 // Weights for vpmaddubsw, which adds the products of two unsigned codes with two signed weights in a
-// saturating int16. A pair of weights is safe, whatever the codes, where its positive parts sum to at most
-// 128 and its negative ones to at least -128: 255 * 128 fits. Few pairs of neighbours are safe in all sixteen
-// columns of a panel; but a depth may be summed in any order, and within sixteen depths nearly always an
-// order exists in which all are. The packer looks for it, the kernel shuffles its rows into it, and what
-// pairs are left unsafe it takes apart: even codes, then odd ones. Nothing saturates.
+// saturating int16. Sums of weights are safe, whatever the codes, where the positive ones are at most 128
+// together and the negative ones at least -128: 255 * 128 fits. So two may be multiplied at once; and where
+// four are safe, int16 holds the sum of two such steps, and half as many have to be widened.
+//
+// Few neighbours are safe in all sixteen columns of a panel. But depths may be summed in any order, and a
+// code's complement may take its place: (127 - x) * -w = x * w - 127 * w, and what is constant goes into the
+// bias. Within sixteen depths an order and signs nearly always exist in which all pairs are safe, and in most
+// layers the greater part of fours. The packer looks for them, the kernel shuffles its rows accordingly, and
+// what pairs are left unsafe it takes apart: even codes, then odd ones. Nothing saturates.
 //
 // A panel of sixteen columns, depth = taps * ceil(k / 4) * 4:
-//   int32[16] folded_bias - 128 * sum w, float[16] multiplier, in the order in which packs leave the columns
-//   int32     how many quads of depths are safe
+//   int32[16] bias, less what the rows' offsets add, float[16] multiplier, in the order in which packs leave
+//             the columns
+//   int32     octets: how many eights of depths are summed by fours
+//   int32     safe: how many quads after them are multiplied by safe pairs
 //   u8[ceil(depth / 32)][32]  from 160 bytes on: which of its sixteen depths stands at a place of a shuffled
-//   row int32[depth / 4]  where in that row each quad begins, the safe ones first padding to 64 bytes,
-//   s8[depth / 4][16][4]  the weights, quad by quad
+//             row
+//   u8[ceil(depth / 32)][32]  what a code there is combined with, by exclusive or: 0x80 gives x + 128, 0x7f
+//             127 - x
+//   int32[depth / 4]  where in that row each quad begins: octets, two quads that follow each other, then safe
+//             ones, then others
+//   padding to 64 bytes, s8[depth / 4][16][4]  the weights, quad by quad
 #pragma once
 
 #include "kernels/gemm_s8.h"
@@ -21,17 +31,18 @@ inline constexpr int32_t kPairsColumns = 16, kPairsDepths = 16;
 
 struct PairsLayout {
   int32_t depth;
-  ptrdiff_t row;                                 // bytes of a shuffled row: whole vectors
-  ptrdiff_t safe, order, quads, weights, bytes;  // offsets in a panel, and its size
+  ptrdiff_t row;                                          // bytes of a shuffled row: whole vectors
+  ptrdiff_t counts, order, signs, quads, weights, bytes;  // offsets in a panel, and its size
 };
 
 static inline PairsLayout pairs_layout(int32_t taps, int32_t k) {
   PairsLayout l;
   l.depth = taps * ((k + 3) / 4 * 4);
   l.row = (static_cast<ptrdiff_t>(l.depth) + 31) / 32 * 32;
-  l.safe = 8 * kPairsColumns;
-  l.order = l.safe + 32;
-  l.quads = l.order + l.row;
+  l.counts = 8 * kPairsColumns;
+  l.order = l.counts + 32;
+  l.signs = l.order + l.row;
+  l.quads = l.signs + l.row;
   l.weights = (l.quads + l.depth + 63) / 64 * 64;
   l.bytes = l.weights + static_cast<ptrdiff_t>(l.depth) * kPairsColumns;
   return l;
@@ -47,13 +58,18 @@ static inline int32_t pairs_group(const PairsLayout& layout, int32_t mr) {
   return fit < 4 ? 4 : fit < mr ? static_cast<int32_t>(fit) : mr;
 }
 
-// Fills order, quads and weights of the panel of columns [first, first + 16) of n.
+struct PairsCounts {
+  int32_t octets, safe;
+};
+
+// Completes the panel of columns [first, first + 16) of n, whose biases (less 128 * sum w) and multipliers
+// stand there.
 void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
                 int32_t k, uint8_t* panel);
 
-// The share of the quads of depths that a kernel of this kind multiplies at full speed, of all its panels.
+// Quads of depths of all panels; those that are multiplied by safe pairs at least, and of these by fours.
 struct PairsProof {
-  int64_t quads, safe;
+  int64_t quads, safe, by_fours;
 };
 PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int32_t n, int32_t taps,
                             int32_t k);

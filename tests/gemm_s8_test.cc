@@ -259,5 +259,23 @@ TEST_CASE("pairs of 7-bit weights are all safe, of 8-bit ones nearly all once ma
     CHECK(proof.quads == kColumns / 16 * kTaps * kDepth / 4);
     CHECK(10 * proof.safe > 9 * proof.quads);
     if (largest == 63) CHECK(proof.safe == proof.quads);
+    CHECK((largest == 63 ? 95 : 40) * proof.quads < 100 * proof.by_fours);
   }
+}
+
+TEST_CASE("complements of codes make pairs safe that no order makes so") {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(gemm_s8_select(isa::kAvx2));
+  constexpr int32_t kColumns = 16, kDepth = 32;
+  const std::vector<int32_t> bias(kColumns);
+  const std::vector<float> multiplier(kColumns, 0.5f);
+  Exact<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, kColumns, 1, kDepth)));
+  const auto proof_of = [&](int8_t weight) {
+    const std::vector<int8_t> w(kColumns * kDepth, weight);
+    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kColumns, 1, kDepth, packed.data());
+    return count_safe_pairs(kernel, packed.data(), kColumns, 1, kDepth);
+  };
+  CHECK(proof_of(127).safe == kDepth / 4);
+  CHECK(proof_of(127).by_fours == 0);
+  CHECK(proof_of(-128).safe == 0);  // 128 is no weight
+  CHECK(proof_of(64).by_fours == kDepth / 4);
 }
