@@ -41,8 +41,8 @@ struct GemmS8Args {
   void* scratch;  // gemm_s8_scratch_bytes(), 32-aligned
   OutputS8 requant;
   int32_t m, n, taps, k;
-  bool rows_padded =
-      false;  // each row of k bytes is followed by what completes kr, readable and of any value
+  // Each row of k bytes is followed by what completes sixteen, readable and of any value.
+  bool rows_padded = false;
 };
 
 struct GemmS8Kernel {

@@ -49,30 +49,17 @@ struct Shuffle {
   const int8_t *order, *signs;
 };
 
-inline __m256i shuffle(__m256i codes, const Shuffle& how, int32_t i) {
-  return _mm256_shuffle_epi8(codes, load_32(how.order + i)) ^ load_32(how.signs + i);
-}
-
-// A row of one tap, or of taps that were put together.
-void shuffle_row(const int8_t* x, int32_t depth, const Shuffle& how, uint8_t* out) {
-  int32_t i = 0;
-  for (; i + 32 <= depth; i += 32) store_32(out + i, shuffle(load_32(x + i), how, i));
-  if (i == depth) return;
-  const __m128i low = load_16(x + i);  // more than sixteen: put together, where room follows
-  store_32(out + i,
-           shuffle(join(low, depth - i > kPairsDepths ? load_16(x + i + kPairsDepths) : low), how, i));
-}
-
-// Of several taps, in place.
-void shuffle_taps(const GemmS8Args& args, const PairsLayout& layout, const int8_t* const* rows, int32_t count,
+// Rows of taps of k codes each, sixteen of them always in one tap, or the last of its only tap.
+void shuffle_rows(const int8_t* const* rows, int32_t count, int32_t k, const PairsLayout& layout,
                   const Shuffle& how, uint8_t* out) {
   int32_t at = 0;
   for (int32_t i = 0; i < layout.depth; i += 32, out += 32) {
+    const __m256i order = load_32(how.order + i), signs = load_32(how.signs + i);
     const int8_t *const *const low = rows, *const *high = rows;
     const int32_t low_at = at;
     const auto next = [&] {
       at += kPairsDepths;
-      if (at < args.k) return;
+      if (at < k) return;
       at = 0;
       rows += kMr;
     };
@@ -84,13 +71,15 @@ void shuffle_taps(const GemmS8Args& args, const PairsLayout& layout, const int8_
       next();
     }
     uint8_t* to = out;
+    const auto store = [&](__m256i codes) {
+      store_32(to, _mm256_xor_si256(_mm256_shuffle_epi8(codes, order), signs));
+      to += layout.row;
+    };
     if (high == low && high_at != low_at) {
-      for (int32_t r = 0; r < count; ++r, to += layout.row)
-        store_32(to, shuffle(load_32(low[r] + low_at), how, i));
-      continue;
+      for (int32_t r = 0; r < count; ++r) store(load_32(low[r] + low_at));
+    } else {
+      for (int32_t r = 0; r < count; ++r) store(join(load_16(low[r] + low_at), load_16(high[r] + high_at)));
     }
-    for (int32_t r = 0; r < count; ++r, to += layout.row)
-      store_32(to, shuffle(join(load_16(low[r] + low_at), load_16(high[r] + high_at)), how, i));
   }
 }
 
@@ -187,7 +176,10 @@ void gemm_s8_avx2(const GemmS8Args& args) {
   const int32_t group = pairs_group(layout, kMr);
   const int8_t* const* rows = args.rows;
   const int8_t* joined[kMr];
-  if (!pairs_in_place(args.k)) {
+  int32_t k = args.k;
+  if (!pairs_in_place(k) && args.taps == 1 && args.rows_padded) {
+    k = layout.depth;
+  } else if (!pairs_in_place(k)) {
     const int32_t tap_depth = layout.depth / args.taps;
     auto* const copies = static_cast<int8_t*>(args.scratch) + group * step;
     for (int32_t r = 0; r < args.m; ++r) {
@@ -196,6 +188,7 @@ void gemm_s8_avx2(const GemmS8Args& args) {
         copy_row(args.rows[static_cast<ptrdiff_t>(t) * kMr + r], args.k, copies + r * step + t * tap_depth);
     }
     rows = joined;
+    k = layout.depth;
   }
   alignas(32) __m256i sums[2 * kMr];
   const auto* start = static_cast<const int8_t*>(args.weights);
@@ -209,11 +202,7 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     const Shuffle how = {start + layout.order, start + layout.signs};
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
-      if (args.taps > 1 && pairs_in_place(args.k)) {
-        shuffle_taps(args, layout, rows + r, count, how, shuffled);
-      } else {
-        for (int32_t i = 0; i < count; ++i) shuffle_row(rows[r + i], layout.depth, how, shuffled + i * step);
-      }
+      shuffle_rows(rows + r, count, k, layout, how, shuffled);
       int32_t i = 0;
       for (; i + kRows <= count; i += kRows)
         tile<kRows>(panel, shuffled + i * step, step, sums + 2 * (r + i));

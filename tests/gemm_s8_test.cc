@@ -27,7 +27,7 @@ struct Case {
   int32_t codes;  // 0: random; 1: all -128; 2: -128 times 127
   bool extreme_bias;
   bool steep = false;        // multipliers that take sums past int32
-  bool rows_padded = false;  // to the kernel's depth interleave
+  bool rows_padded = false;  // to whole sixteens
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -44,7 +44,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
 
   // Rows stand in buffers of their own exact size; several taps may share one.
   std::vector<std::unique_ptr<Exact<int8_t>>> pool;
-  const auto kr = static_cast<size_t>(kernel.kr), row_bytes = c.rows_padded ? (k + kr - 1) / kr * kr : k;
+  const size_t row_bytes = c.rows_padded ? (k + 15) / 16 * 16 : k;
   for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
   Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
   const auto mr = static_cast<size_t>(kernel.mr), step = static_cast<size_t>(kernel.row_step);
