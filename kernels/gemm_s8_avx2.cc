@@ -111,15 +111,15 @@ inline __m256i spread_4(const uint8_t* p) {
   return _mm256_set1_epi32(codes);
 }
 
-// M shuffled rows.
-template <int32_t M>
+// M shuffled rows, V vectors of columns.
+template <int32_t M, int32_t V>
 __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdiff_t step, __m256i* sums) {
   const __m256i ones = _mm256_set1_epi16(1);
-  __m256i acc[M][2];
+  __m256i acc[M][V];
 #pragma GCC unroll 4
   for (int32_t r = 0; r < M; ++r) {
-    acc[r][0] = load_32(panel.head);
-    acc[r][1] = load_32(panel.head + 32);
+    acc[r][0] = V == 2 ? load_32(panel.head) : join(load_16(panel.head), load_16(panel.head + 32));
+    if (V == 2) acc[r][V - 1] = load_32(panel.head + 32);
   }
   const int8_t* w = panel.weights;
   const int32_t* quad = panel.quads;
@@ -130,7 +130,7 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
     for (int32_t r = 0; r < M; ++r) {
       const __m256i x0 = spread_4(from + r * step), x1 = spread_4(from + r * step + 4);
       add_octet(acc[r][0], x0, x1, w0, w + 64, ones);
-      add_octet(acc[r][1], x0, x1, w1, w + 96, ones);
+      if (V == 2) add_octet(acc[r][V - 1], x0, x1, w1, w + 96, ones);
     }
   }
   for (const int32_t* const end = quad + panel.counts.safe; quad != end; ++quad, w += 64) {
@@ -140,7 +140,7 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
     for (int32_t r = 0; r < M; ++r) {
       const __m256i spread = spread_4(from + r * step);
       add_products(acc[r][0], spread, w0, ones);
-      add_products(acc[r][1], spread, w1, ones);
+      if (V == 2) add_products(acc[r][V - 1], spread, w1, ones);
     }
   }
   for (const int32_t* const end = panel.quads + panel.quad_count; quad != end; ++quad, w += 64) {
@@ -148,21 +148,27 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
     // Even codes, then odd ones.
     for (uint32_t half = 0x00ff00ffu; half != 0; half = half << 8 & 0xff00ff00u) {
+      const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(half));
 #pragma GCC unroll 4
       for (int32_t r = 0; r < M; ++r) {
-        uint32_t codes;
-        memcpy(&codes, from + r * step, sizeof codes);
-        const __m256i spread = _mm256_set1_epi32(static_cast<int32_t>(codes & half));
+        const __m256i spread = _mm256_and_si256(spread_4(from + r * step), mask);
         add_products(acc[r][0], spread, w0, ones);
-        add_products(acc[r][1], spread, w1, ones);
+        if (V == 2) add_products(acc[r][V - 1], spread, w1, ones);
       }
     }
   }
 #pragma GCC unroll 4
   for (int32_t r = 0; r < M; ++r) {
     _mm256_store_si256(sums + 2 * r, acc[r][0]);
-    _mm256_store_si256(sums + 2 * r + 1, acc[r][1]);
+    _mm256_store_si256(sums + 2 * r + 1, V == 2 ? acc[r][V - 1] : _mm256_permute4x64_epi64(acc[r][0], 0xee));
   }
+}
+
+template <int32_t V>
+void tiles(const Panel& panel, const uint8_t* x, ptrdiff_t step, int32_t count, __m256i* sums) {
+  for (; count >= kRows; count -= kRows, x += kRows * step, sums += 2 * kRows)
+    tile<kRows, V>(panel, x, step, sums);
+  for (; count > 0; --count, x += step, sums += 2) tile<1, V>(panel, x, step, sums);
 }
 
 }  // namespace
@@ -203,10 +209,7 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
       shuffle_rows(rows + r, count, k, layout, how, shuffled);
-      int32_t i = 0;
-      for (; i + kRows <= count; i += kRows)
-        tile<kRows>(panel, shuffled + i * step, step, sums + 2 * (r + i));
-      for (; i < count; ++i) tile<1>(panel, shuffled + i * step, step, sums + 2 * (r + i));
+      (args.n - first > kPairsColumns / 2 ? tiles<2> : tiles<1>)(panel, shuffled, step, count, sums + 2 * r);
     }
     avx2_store_rows(args, first, start + 64, sums);
   }

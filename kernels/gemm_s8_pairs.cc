@@ -201,8 +201,9 @@ void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first
   const int32_t tap_depth = layout.depth / taps;
   const int8_t* columns[kPairsColumns];
   bool all = true;
+  const bool half = n - first <= kPairsColumns / 2;
   for (int32_t p = 0; p < kPairsColumns; ++p) {
-    const int32_t c = first + gemm_s8_panel_column(kernel, kPairsColumns, p);
+    const int32_t c = first + (half ? p : gemm_s8_panel_column(kernel, kPairsColumns, p));
     columns[p] = c < n ? weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
     all = all && c < n;
   }
@@ -239,7 +240,8 @@ void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first
       signs[i] = swapped ? 0x7f : 0x80;
       if (!swapped) continue;
       for (int32_t p = 0; p < kPairsColumns; ++p) {
-        bias[p] += 255u * static_cast<uint32_t>(block.weights[depth][p]);
+        bias[half && p >= 4 ? (p + 4) % kPairsColumns : p] +=
+            255u * static_cast<uint32_t>(block.weights[depth][p]);
         block.weights[depth][p] = static_cast<int8_t>(-block.weights[depth][p]);
       }
     }

@@ -21,6 +21,7 @@
 //   int32[depth / 4]  where in that row each quad begins: octets, two quads that follow each other, then safe
 //             ones, then others
 //   padding to 64 bytes, s8[depth / 4][16][4]  the weights, quad by quad
+// Where eight columns or fewer are left, their weights stand in the first eight places, in natural order.
 #pragma once
 
 #include "kernels/gemm_s8.h"
