@@ -143,18 +143,19 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
       if (V == 2) add_products(acc[r][V - 1], spread, w1, ones);
     }
   }
+  const __m256i even_codes = _mm256_set1_epi16(0xff);
   for (const int32_t* const end = panel.quads + panel.quad_count; quad != end; ++quad, w += 64) {
     const uint8_t* const from = x + *quad;
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
-    // Even codes, then odd ones.
-    for (uint32_t half = 0x00ff00ffu; half != 0; half = half << 8 & 0xff00ff00u) {
-      const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(half));
 #pragma GCC unroll 4
-      for (int32_t r = 0; r < M; ++r) {
-        const __m256i spread = _mm256_and_si256(spread_4(from + r * step), mask);
-        add_products(acc[r][0], spread, w0, ones);
-        if (V == 2) add_products(acc[r][V - 1], spread, w1, ones);
-      }
+    for (int32_t r = 0; r < M; ++r) {
+      const __m256i spread = spread_4(from + r * step), odd = _mm256_andnot_si256(even_codes, spread);
+      const __m256i even = _mm256_and_si256(even_codes, spread);
+      add_products(acc[r][0], even, w0, ones);
+      add_products(acc[r][0], odd, w0, ones);
+      if (V == 1) continue;
+      add_products(acc[r][V - 1], even, w1, ones);
+      add_products(acc[r][V - 1], odd, w1, ones);
     }
   }
 #pragma GCC unroll 4
@@ -162,13 +163,6 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
     _mm256_store_si256(sums + 2 * r, acc[r][0]);
     _mm256_store_si256(sums + 2 * r + 1, V == 2 ? acc[r][V - 1] : _mm256_permute4x64_epi64(acc[r][0], 0xee));
   }
-}
-
-template <int32_t V>
-void tiles(const Panel& panel, const uint8_t* x, ptrdiff_t step, int32_t count, __m256i* sums) {
-  for (; count >= kRows; count -= kRows, x += kRows * step, sums += 2 * kRows)
-    tile<kRows, V>(panel, x, step, sums);
-  for (; count > 0; --count, x += step, sums += 2) tile<1, V>(panel, x, step, sums);
 }
 
 }  // namespace
@@ -209,7 +203,17 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
       shuffle_rows(rows + r, count, k, layout, how, shuffled);
-      (args.n - first > kPairsColumns / 2 ? tiles<2> : tiles<1>)(panel, shuffled, step, count, sums + 2 * r);
+      for (int32_t i = 0; i < count; i += kRows) {
+        const uint8_t* const x = shuffled + i * step;
+        __m256i* const to = sums + 2 * (r + i);
+        if (args.n - first <= kPairsColumns / 2) {
+          tile<kRows, 1>(panel, x, step, to);  // past the last row: of what scratch holds, unused
+        } else if (count - i >= kRows) {
+          tile<kRows, 2>(panel, x, step, to);
+        } else {
+          for (int32_t row = 0; row < count - i; ++row) tile<1, 2>(panel, x + row * step, step, to + 2 * row);
+        }
+      }
     }
     avx2_store_rows(args, first, start + 64, sums);
   }

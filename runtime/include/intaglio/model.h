@@ -141,7 +141,7 @@ struct CalibrationInfo {
 };
 
 // The layouts in which kernels read packed weights; raised where one of them changes.
-inline constexpr uint16_t kPackLayout = 2;
+inline constexpr uint16_t kPackLayout = 3;
 
 // A node's weights as one kernel reads them (`intaglio pack`). Checked against the plain ones by
 // Session::create, which uses them in place where it takes that kernel; elsewhere they are passed over.
