@@ -25,6 +25,7 @@ __attribute__((noinline)) static void avx2_store_rows(const GemmS8Args& args, in
     return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), m), highest));
   };
   const int8_t* from = args.residual != nullptr ? args.residual + first : nullptr;
+  const AddS8 add = from != nullptr ? *args.add : AddS8{};
   int8_t* to = args.output + first;
   for (int32_t r = 0; r < args.m; ++r, sums += 2, to += args.output_stride) {
     const __m256i words =
@@ -32,7 +33,7 @@ __attribute__((noinline)) static void avx2_store_rows(const GemmS8Args& args, in
     __m128i codes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     codes = _mm_max_epi8(codes, lowest);
     if (from != nullptr) {
-      codes = avx2_add(codes, avx2_load_some(from, columns), *args.add);
+      codes = avx2_add(codes, avx2_load_some(from, columns), add);
       from += args.residual_stride;
     }
     avx2_store_some(to, codes, columns);
