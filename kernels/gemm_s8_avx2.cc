@@ -8,7 +8,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 24, kRows = 4;
+constexpr int32_t kMr = 56, kRows = 4;
 
 inline __m128i load_8(const void* p) { return _mm_loadl_epi64(static_cast<const __m128i*>(p)); }
 inline __m128i load_16(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }

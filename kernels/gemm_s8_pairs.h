@@ -55,7 +55,7 @@ static inline bool pairs_in_place(int32_t k) { return k % kPairsDepths == 0; }
 
 // How many rows it shuffles at a time: as many as stay in the first cache, four at least.
 static inline int32_t pairs_group(const PairsLayout& layout, int32_t mr) {
-  const ptrdiff_t fit = 24576 / layout.row / 4 * 4;
+  const ptrdiff_t fit = 14336 / layout.row / 4 * 4;
   return fit < 4 ? 4 : fit < mr ? static_cast<int32_t>(fit) : mr;
 }
 

@@ -23,16 +23,11 @@ static inline __m256i avx2_requantize(__m256i acc, __m256 multiplier, const Outp
 
 // add_s8 on sixteen codes. `p` by value where codes are stored in between: they may alias what is not.
 static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
-  // Multipliers of more than 15 bits cut in two, since vpmaddwd takes 16.
-  const bool short_factors = static_cast<int16_t>(p.a_multiplier) == p.a_multiplier &&
-                             static_cast<int16_t>(p.b_multiplier) == p.b_multiplier;
-  const __m256i factors = _mm256_set1_epi32(static_cast<int32_t>(
-      static_cast<uint32_t>(p.b_multiplier) << 16 | (static_cast<uint32_t>(p.a_multiplier) & 0xffff)));
+  // Multipliers cut in two, since vpmaddwd takes 16 bits.
   const __m256i low_factors = _mm256_set1_epi32((p.b_multiplier & 255) * 65536 + (p.a_multiplier & 255));
   const __m256i high_factors =
       _mm256_set1_epi32((p.b_multiplier >> 8) * 65536 + ((p.a_multiplier >> 8) & 65535));
   const auto products = [&](__m256i pairs) {
-    if (short_factors) return _mm256_madd_epi16(pairs, factors);
     const __m256i high = _mm256_slli_epi32(_mm256_madd_epi16(pairs, high_factors), 8);
     return _mm256_add_epi32(high, _mm256_madd_epi16(pairs, low_factors));
   };
