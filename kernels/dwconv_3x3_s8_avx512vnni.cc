@@ -42,27 +42,29 @@ struct Vector2x32 : Vector64 {
   static Type load(const void* p) { return _mm512_broadcast_i64x4(Vector32::load(p)); }
   static Real load_real(const void* p) { return _mm512_castsi512_ps(load(p)); }
   static Type load_positions(const void* p, const void* far, const Part& part) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(Vector32::load_codes(p, part)),
-                              Vector32::load_codes(far, part), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_maskz_loadu_epi8(part.mask, p)),
+                              _mm256_maskz_loadu_epi8(part.mask, far), 1);
   }
   static void store_positions(void* p, void* far, Type v, const Part& part) {
-    Vector32::store_codes(p, _mm512_castsi512_si256(v), part);
-    Vector32::store_codes(far, _mm512_extracti64x4_epi64(v, 1), part);
+    _mm256_mask_storeu_epi8(p, part.mask, _mm512_castsi512_si256(v));
+    _mm256_mask_storeu_epi8(far, part.mask, _mm512_extracti64x4_epi64(v, 1));
   }
 };
 
+// As text, a line of its own at stride 1 is not worth what it saves: half of the last line, where lines are
+// odd.
 template <>
 struct OneLine<Vnni<Vector64>> {
   static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
     args.stride == 2 ? run_line_2<Vector64>(args, block, head)
-                     : run_lines<Vnni<Vector64>, 1>(args, block, head);
+                     : run_lines<Vnni<Vector64>, 2>(args, block, head);
   }
 };
 template <>
 struct OneLine<Vnni<Vector32>> {
   static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
     args.stride == 2 ? run_line_2<Vector2x32>(args, block, head)
-                     : run_lines<Vnni<Vector32>, 1>(args, block, head);
+                     : run_lines<Vnni<Vector32>, 2>(args, block, head);
   }
 };
 

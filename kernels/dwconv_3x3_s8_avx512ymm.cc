@@ -8,7 +8,7 @@ template <>
 struct OneLine<Vnni<Vector32>> {
   static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
     args.stride == 2 ? run_line_2<Vector32>(args, block, head)
-                     : run_lines<Vnni<Vector32>, 1>(args, block, head);
+                     : run_lines<Vnni<Vector32>, 2>(args, block, head);
   }
 };
 

@@ -38,7 +38,9 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
   const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
   const typename V::Limits limits = V::limits(args.requant, lo, hi);
   const bool clamps = lo > -128 || hi < 127;
-  int8_t *y0 = args.output[0] + first, *y1 = Lines == 2 ? args.output[1] + first : nullptr;
+  // Where there is no second line, it is computed all the same, and the first is stored over it.
+  int8_t *y0 = args.output[0] + first,
+         *y1 = Lines == 1 ? nullptr : (args.output[1] != nullptr ? args.output[1] : args.output[0]) + first;
   const int32_t stride = Lines == 2 ? 1 : args.stride;
 
   Column a{}, b{}, c{};
@@ -72,12 +74,12 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
       if (Lines == 2) V::template dot<1>(acc[1], column, weights, kx);
     }
     const int8_t* const multiplier = head + 4 * V::kWidth;
-    V::store(y0, V::narrow(acc[0], multiplier, limits, clamps), part);
-    y0 += once.step;
     if (Lines == 2) {
       V::store(y1, V::narrow(acc[1], multiplier, limits, clamps), part);
       y1 += once.step;
     }
+    V::store(y0, V::narrow(acc[0], multiplier, limits, clamps), part);
+    y0 += once.step;
   }
 }
 

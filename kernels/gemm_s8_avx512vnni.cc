@@ -64,18 +64,17 @@ void tile(const Tile& t, const Output& out) {
   }
 }
 
-// For 64, 32 and 16 columns: many, 4 and 1 rows, and one row of steep columns. Any other count takes the next
-// larger tile, and leaves by way of the stack: few tiles are odd, and each is text. 64 columns have strips
-// instead of their largest tile.
+// For 64, 32 and 16 columns: many, 4 and 1 rows. Any other count takes the next larger tile, and leaves by
+// way of the stack: few tiles are odd, and each is text. 64 columns have strips for many rows, and need no
+// more than these: one row keeps the multipliers nearly as busy. Steep columns go row by row.
 struct Tiles {
-  int32_t rows[4];
-  void (*tiles[4])(const Tile& t, const Output& out);
+  int32_t rows[3];
+  void (*tiles[3])(const Tile& t, const Output& out);
 };
 constexpr int32_t kStrip = 7;
-constexpr Tiles kTiles[3] = {
-    {{0, 4, 1, 1}, {nullptr, tile<4, 4, false>, tile<1, 4, false>, tile<1, 4, true>}},
-    {{14, 4, 1, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, false>, tile<1, 2, true>}},
-    {{14, 4, 1, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, false>, tile<1, 1, true>}}};
+constexpr Tiles kTiles[3] = {{{0, 0, 1}, {nullptr, nullptr, tile<1, 4, true>}},
+                             {{14, 4, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, true>}},
+                             {{14, 4, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, true>}}};
 
 // codes = add_s8(codes, residual), rows of codes kNr apart. Not into the output, which may be the residual: a
 // row would wait for the masked store before it.
@@ -156,8 +155,8 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const int32_t stride = flat ? width : kNr;
     int32_t direct = 0;  // rows that need no more
     const bool strips = shape == 0 && !steep && args.m >= kStrip && (t.k & 3) == 0;
-    // A last strip of 5 or 6 rows begins with some of the one before.
-    const int32_t in_strips = !strips ? 0 : args.m % kStrip > 4 ? args.m : args.m / kStrip * kStrip;
+    // A last strip of 4 rows and more begins with some of the one before.
+    const int32_t in_strips = !strips ? 0 : args.m % kStrip > 3 ? args.m : args.m / kStrip * kStrip;
     if (strips) {
       t.rows = args.rows;
       t.output = aligned ? y : codes;
@@ -165,10 +164,9 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
       strip<kStrip, 4>(t, in_strips, out);
       direct = aligned ? in_strips : 0;
     }
-    const int32_t singly = shape == 0 && !strips && args.m > kStrip ? 3 : 1;  // four would pass row_step
     for (int32_t r = in_strips, rows; r < args.m; r += rows) {
       const int32_t left = args.m - r;
-      const int32_t kind = steep ? 3 : left > 4 && shape > 0 ? 0 : left > singly ? 1 : 2;
+      const int32_t kind = steep || shape == 0 || left == 1 ? 2 : left > 4 ? 0 : 1;
       rows = left < tiles.rows[kind] ? left : tiles.rows[kind];
       t.rows = args.rows + r;
       if (aligned && rows == tiles.rows[kind]) {

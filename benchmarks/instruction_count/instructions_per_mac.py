@@ -23,12 +23,21 @@ LIMITS = {
     ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.36),
     ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.20),
     ("aarch64", "dwconv_3x3_f32_neon"): ("cortex-a53", 0.72),
+    ("aarch64", "average_s8_neon"): ("cortex-a53", 0.96),
+    ("aarch64", "max_s8_neon"): ("cortex-a53", 0.52),
+    ("aarch64", "add_s8_neon"): ("cortex-a53", 2.20),
+    ("aarch64", "mul_s8_neon"): ("cortex-a53", 2.45),
+    ("aarch64", "lookup_s8_neon"): ("cortex-a53", 1.10),
     ("armv7", "gemm_s8_neon"): ("cortex-a7", 0.36),
     ("armv7", "dwconv_s8_neon"): ("cortex-a7", 1.30),
     ("armv7", "dwconv_3x3_s8_neon"): ("cortex-a7", 1.15),
     ("armv7", "gemm_f32_neon"): ("cortex-a7", 2.00),
     ("armv7", "dwconv_f32_neon"): ("cortex-a7", 7.20),
     ("armv7", "dwconv_3x3_f32_neon"): ("cortex-a7", 4.80),
+    ("armv7", "average_s8_neon"): ("cortex-a7", 1.10),
+    ("armv7", "max_s8_neon"): ("cortex-a7", 0.57),
+    ("armv7", "add_s8_neon"): ("cortex-a7", 2.45),
+    ("armv7", "mul_s8_neon"): ("cortex-a7", 3.10),
 }
 
 
