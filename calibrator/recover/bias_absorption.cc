@@ -10,7 +10,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Of the error before. Samples that the shifts do not come from judge, but a gain by chance is none.
-constexpr double kWorthwhile = 0.9;
+constexpr double kWorthwhile = 0.8;
 
 Span<float> biases_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
   const auto bias = static_cast<size_t>(rule.bias_input);

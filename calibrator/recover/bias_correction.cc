@@ -1,9 +1,6 @@
 #include "calibrator/recover/bias_correction.h"
 
-#include <limits>
-
 #include "calibrator/patch_means.h"
-#include "calibrator/recover/layer_recovery.h"
 #include "calibrator/scales.h"
 #include "runtime/op.h"
 #include "runtime/real_functions.h"
@@ -145,19 +142,15 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
 
 namespace {
 
-// Of the error that correcting for the weights alone leaves. The samples that judge are those that the means
-// come from: a small gain is none. On six networks this chooses as well as pictures not seen would, to 0.1
-// dB.
-constexpr double kWorthwhile = 0.8, kWorthwhileOfFew = 0.63, kAny = std::numeric_limits<double>::infinity();
-
-// Undone where the network's error grows, or is not within `most`.
-Error attempt(RecoveryContext& context, bool by_samples, double most, NetworkError& after) {
+// Undone where the network's error grows.
+Error attempt(RecoveryContext& context, bool by_samples) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
   const Span<int32_t> copy = copy_biases(graph, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
   const NetworkError before = context.error;
+  NetworkError after;
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   int32_t reached = 0;  // by the walk
   context.walk.start();
@@ -175,7 +168,7 @@ Error attempt(RecoveryContext& context, bool by_samples, double most, NetworkErr
   ITG_TRY(error);
   ITG_TRY(by_samples ? context.measure_from(reached, "after bias correction", after)
                      : context.measure("after bias correction", after));
-  const bool kept = !after.worse_than(before) && after.ratio() <= most;
+  const bool kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
   if (kept) {
@@ -192,11 +185,8 @@ Error attempt(RecoveryContext& context, bool by_samples, double most, NetworkErr
 }  // namespace
 
 Error correct_biases(RecoveryContext& context) {
-  NetworkError by_weights, by_samples;
-  ITG_TRY(attempt(context, false, kAny, by_weights));
-  if (!context.samples.has_source()) return kNoError;
-  const bool few = static_cast<uint32_t>(context.samples.count()) < kGuardedSamples;
-  return attempt(context, true, (few ? kWorthwhileOfFew : kWorthwhile) * by_weights.ratio(), by_samples);
+  ITG_TRY(attempt(context, false));
+  return context.samples.has_source() ? attempt(context, true) : kNoError;
 }
 
 }  // namespace intaglio

@@ -19,7 +19,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand);
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
 // had again then all layers in order, each with its predecessors quantized and corrected: that fits these
 // samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
-// better, and by 1 dB than the first attempt; by 2 dB with fewer than kGuardedSamples.
+// better than the first attempt.
 Error correct_biases(RecoveryContext& context);
 
 }  // namespace intaglio
