@@ -48,7 +48,7 @@ std::vector<RecoverySummary> summarize(Span<const RecoveryRecord> records, const
       summary.outcome = std::to_string(summary.kept) + " of " + std::to_string(summary.attempts) +
                         " blocks kept, measured on samples held out";
     else if (summary.tried && rule.bit == recovery::kRangeMethod)
-      summary.outcome = summary.kept > 0 ? method + " kept" : "auto stays: none of the others is 1 dB better";
+      summary.outcome = summary.kept > 0 ? method + " kept" : "auto stays: none of the others gains enough";
     else if (summary.tried)
       summary.outcome = summary.kept > 0                 ? "kept"
                         : summary.after < summary.before ? "undone: the gain is too small to be sure of"

@@ -167,7 +167,7 @@ Error BiasAbsorber::run(RecoveryContext& context) {
     ITG_TRY(shift_by(context, half));
     ITG_TRY(errors.add_half(context, half));
   }
-  const RangeMethod best = errors.best();
+  const RangeMethod best = errors.best(*memory_);
   const NetworkError& after = errors.of(best);
   const bool kept = after.ratio() < kWorthwhile * before.ratio();
   context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),

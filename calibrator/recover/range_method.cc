@@ -3,13 +3,18 @@
 #include <limits>
 
 #include "calibrator/recover/bias_correction.h"
+#include "calibrator/recover/layer_recovery.h"
 #include "calibrator/slot_params.h"
 
 namespace intaglio {
 namespace {
 
 // Of the error of RangeMethod::kAuto: the best of several is flattered by chance, so a smaller gain is none.
-constexpr double kWorthwhile = 0.8;
+// With few samples what kAuto makes of them is chance itself, and any gain counts.
+double worthwhile(const CalibratorMemory& memory) {
+  return memory.seen.sample_count < kGuardedSamples ? 1.0 : 0.8;
+}
+
 constexpr RangeMethod kOthers[] = {RangeMethod::kPercentile, RangeMethod::kMse, RangeMethod::kKl,
                                    RangeMethod::kMinMax, RangeMethod::kAciq};
 
@@ -77,7 +82,7 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
                          error));
     if (!is_first && error.noise >= found.of_best.noise) continue;
     found.of_best = {found.of_auto.signal, error.noise};
-    if (error.noise < kWorthwhile * found.of_auto.noise) found.best = method;
+    if (error.noise < worthwhile(context.memory) * found.of_auto.noise) found.best = method;
   }
   context.memory.options.method = found.best;
   return kNoError;
@@ -94,11 +99,11 @@ Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
   return kNoError;
 }
 
-RangeMethod MethodErrors::best() const {
+RangeMethod MethodErrors::best(const CalibratorMemory& memory) const {
   const auto tried = [this](RangeMethod method) { return of(method).signal > 0.0; };
   RangeMethod best = RangeMethod::kAuto;
   for (const RangeMethod method : kOthers) {
-    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : kWorthwhile;
+    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : worthwhile(memory);
     if (tried(method) && (!tried(best) || of(method).noise < most * of(best).noise)) best = method;
   }
   return best;

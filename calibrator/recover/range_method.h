@@ -18,7 +18,7 @@ bool can_judge(const CalibratorMemory& memory);  // both halves have samples
 Error judge_ranges(RecoveryContext& context, NetworkError& error);
 
 struct FoundMethod {
-  RangeMethod best = RangeMethod::kAuto;  // another only where it gains 1 dB
+  RangeMethod best = RangeMethod::kAuto;  // another only where it gains 1 dB, with few samples anything
   NetworkError of_auto, of_best;  // of_best: of the best other; at least that where it was given up half way
 };
 // Puts the best method into the options; context.int8 as above.
@@ -30,7 +30,7 @@ class MethodErrors {
  public:
   // Those of the half's ranges, for the samples of the other half.
   Error add_half(RecoveryContext& context, int32_t half);
-  RangeMethod best() const;
+  RangeMethod best(const CalibratorMemory& memory) const;
   const NetworkError& of(RangeMethod method) const { return errors_[static_cast<size_t>(method)]; }
 
  private:
