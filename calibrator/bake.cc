@@ -226,9 +226,9 @@ class Baker {
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
     const int32_t slot = slots_.input_slot(n, weight);
-    const QuantizedWeights q = quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
-                                                params(slots_.input_slot(n, 0)).scale,
-                                                slots_.slots.config(slot), options_.safe_pairs, arena_);
+    const QuantizedWeights q = quantize_weights(
+        floats(w), w.shape, rule.weight_axis, floats(b), params(slots_.input_slot(n, 0)).scale,
+        slots_.slots.config(slot), options_.safe_pairs, arena_, options_.executor);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
     if (has_bias)

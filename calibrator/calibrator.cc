@@ -63,6 +63,30 @@ Error check_constants(const Model& model, IsaMask isa) {
   return kNoError;
 }
 
+SessionOptions session_options(const CalibratorOptions& options, const Executor& executor) {
+  SessionOptions session;
+  session.isa = options.isa;
+  session.executor = executor;
+  return session;
+}
+
+// What can be calibrated, with these options.
+Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions& options) {
+  ITG_TRY(check_options(options, model));
+  ITG_TRY(check_float(model));
+  ITG_TRY(check_constants(model, options.isa));
+  return Session::measure(model, float_ops(), session_options(options, options.executor));
+}
+
+CalibratorNeeds needs_of(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
+  CalibratorNeeds needs;
+  needs.session_bytes = align_memory(session.total()) + Lanes::bytes(session, lane_count(options.executor));
+  needs.observer_bytes = observer_bytes(model, options);
+  needs.replay_bytes = align_memory(options.replay_bytes);
+  needs.output_bytes = output_bytes(model, session, options);
+  return needs;
+}
+
 // Numbers the tensors on which the range of a root hangs. Returns how many there are.
 size_t number_observed(const Model& model, const SlotMap& map, Span<int32_t> observer_of) {
   for (int32_t& observer : observer_of) observer = -1;
@@ -102,20 +126,9 @@ size_t input_bytes(const Model& model) {
 }
 
 Result<CalibratorNeeds> Calibrator::measure(const Model& model, const CalibratorOptions& options) {
-  ITG_TRY(check_options(options, model));
-  ITG_TRY(check_float(model));
-  ITG_TRY(check_constants(model, options.isa));
-  SessionOptions session_options;
-  session_options.isa = options.isa;
-  session_options.executor = options.executor;
-  const Result<SessionNeeds> session = Session::measure(model, float_ops(), session_options);
+  const Result<SessionNeeds> session = measure_session(model, options);
   if (!session) return session.error();
-  CalibratorNeeds needs;
-  needs.session_bytes = align_memory(session->total()) + Lanes::bytes(*session, lane_count(options.executor));
-  needs.observer_bytes = observer_bytes(model, options);
-  needs.replay_bytes = align_memory(options.replay_bytes);
-  needs.output_bytes = output_bytes(model, *session, options);
-  return needs;
+  return needs_of(model, *session, options);
 }
 
 Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
@@ -135,16 +148,17 @@ Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
 
 Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
                                       const CalibratorOptions& options) {
-  const Result<CalibratorNeeds> needs = measure(model, options);
-  if (!needs) return needs.error();
-  if (memory.size < needs->total())
+  const Result<SessionNeeds> session_needs = measure_session(model, options);
+  if (!session_needs) return session_needs.error();
+  const CalibratorNeeds needs = needs_of(model, *session_needs, options);
+  if (memory.size < needs.total())
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
-                 static_cast<int64_t>(needs->total())};
+                 static_cast<int64_t>(needs.total())};
   const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data) % kMemoryAlignment;
   if (misaligned != 0)
     return Error{Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
 
-  Arena arena({memory.data + needs->session_bytes, needs->observer_bytes});
+  Arena arena({memory.data + needs.session_bytes, needs.observer_bytes});
   CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
   state.model = model;
   state.options = options;
@@ -154,16 +168,13 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.patch_sums = &patch_sums_best(options.isa & cpu_isa());
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();
-  uint8_t* const replay = memory.data + needs->session_bytes + needs->observer_bytes;
-  state.output = {replay + needs->replay_bytes, needs->output_bytes};
-  SessionOptions session_options;
-  session_options.isa = options.isa;
-  session_options.executor = state.options.executor;
-  const Result<SessionNeeds> session_needs = Session::measure(model, float_ops(), session_options);
-  state.session_memory = Session::split({memory.data, needs->session_bytes}, *session_needs);
+  uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
+  state.output = {replay + needs.replay_bytes, needs.output_bytes};
+  state.session_memory = Session::split({memory.data, needs.session_bytes}, *session_needs);
   const size_t own_bytes = align_memory(session_needs->total());
-  state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs->session_bytes - own_bytes});
-  const Result<Session> session = Session::create(model, float_ops(), state.session_memory, session_options);
+  state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs.session_bytes - own_bytes});
+  const Result<Session> session = Session::create(model, float_ops(), state.session_memory,
+                                                  session_options(options, state.options.executor));
   if (!session) return session.error();
   state.session = state.reference = *session;
 
@@ -199,7 +210,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.spare = arena.make<TensorObserver>(lanes);
   state.outputs = output_tensors(model, arena);
   state.exact_outputs = arena.make<float>(lanes * output_elements(state.outputs));
-  state.references = ReferenceOutputs(state.outputs, {replay, needs->replay_bytes});
+  state.references = ReferenceOutputs(state.outputs, {replay, needs.replay_bytes});
   state.records = arena.make<RecoveryRecord>(record_count(model));
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),

@@ -3,8 +3,8 @@
 #include "calibrator/evaluate.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
+#include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
-#include "calibrator/slot_params.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {
@@ -36,9 +36,8 @@ class Finish {
     if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
     ITG_TRY(replay_.check(kept_));
     walk_ = SampleWalk(replay_, memory_, int8_.session(), int8_.lanes(), kept_);
-    ITG_TRY(choose_params(memory_));
     ITG_TRY(context_.step("bake", 0, 1));
-    ITG_TRY(int8_.build());
+    ITG_TRY(build_with_ranges(context_));
     ITG_TRY(context_.measure("first replay", context_.error));
     memory_.report.noise_without_recovery = context_.error.noise;
     ITG_TRY(recover(context_));

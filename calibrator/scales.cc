@@ -1,6 +1,7 @@
 #include "calibrator/scales.h"
 
 #include "calibrator/rounding.h"
+#include "runtime/op.h"
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"
 
@@ -179,32 +180,36 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
 
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena) {
+                                  bool safe_pairs, Arena& arena, const Executor& executor) {
   const auto channels = static_cast<size_t>(shape[axis]);
   QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
   const auto bias_of = [&bias](size_t c) { return bias.empty() ? 0.0 : static_cast<double>(bias[c]); };
-  float widest = 0.0f;
-  for (size_t c = 0; c < channels; ++c) {
-    const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
-    const auto peak = static_cast<double>(peak_of(weights, channel));
-    // A channel without weights keeps its bias: the scale grows until the bias fits.
-    const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
-    double for_weights = peak / form.hi;
-    if (safe_pairs && axis == 0) {
-      constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
-      const double for_pairs = largest_pair(weights, channel) / kSafe;
-      for_weights = for_pairs > for_weights ? for_pairs : for_weights;
+  constexpr size_t kBlock = 16;  // channels
+  parallel_for(executor, static_cast<int32_t>((channels + kBlock - 1) / kBlock), [&](int32_t block) {
+    const size_t first = static_cast<size_t>(block) * kBlock;
+    for (size_t c = first; c < channels && c < first + kBlock; ++c) {
+      const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
+      const auto peak = static_cast<double>(peak_of(weights, channel));
+      // A channel without weights keeps its bias: the scale grows until the bias fits.
+      const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
+      double for_weights = peak / form.hi;
+      if (safe_pairs && axis == 0) {
+        constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
+        const double for_pairs = largest_pair(weights, channel) / kSafe;
+        for_weights = for_pairs > for_weights ? for_pairs : for_weights;
+      }
+      float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
+      while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
+                               &result.bias[c]) &&
+             scale < kMaxScale)
+        scale *= 2.0f;
+      result.scales[c] = scale;
     }
-    float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
-    while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
-                             &result.bias[c]) &&
-           scale < kMaxScale)
-      scale *= 2.0f;
-    result.scales[c] = scale;
-    widest = scale > widest ? scale : widest;
-  }
+  });
+  float widest = 0.0f;
+  for (const float scale : result.scales) widest = scale > widest ? scale : widest;
   // A wider scale only makes codes smaller: the proof of each channel still holds.
   for (size_t c = 0; form.has(policy::kPerTensor) && c < channels; ++c) {
     result.scales[c] = widest;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/arena.h"
+#include "intaglio/platform.h"
 #include "intaglio/quant_config.h"
 #include "intaglio/tensor.h"
 
@@ -38,10 +39,10 @@ struct QuantizedWeights {
 // wider where the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
 // `form` is linear, symmetric and of 8 bits at most; its rounding makes the codes of weights and bias.
 // With `safe_pairs` and axis 0 also wider where codes side by side would add up to more than 128, or less
-// than -128.
+// than -128. Channels do not depend on each other: the executor's threads share them.
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena);
+                                  bool safe_pairs, Arena& arena, const Executor& executor = {});
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
 // none.

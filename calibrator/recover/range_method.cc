@@ -20,8 +20,12 @@ constexpr RangeMethod kOthers[] = {RangeMethod::kPercentile, RangeMethod::kMse, 
 
 Error build_by(RecoveryContext& context, RangeMethod method, int32_t half) {
   context.memory.options.method = method;
-  ITG_TRY(choose_params(context.memory, half));
-  return context.int8.build();
+  Error error;
+  context.memory.threads.hold([&] {
+    error = choose_params(context.memory, half);
+    if (error.ok()) error = context.int8.build();
+  });
+  return error;
 }
 
 // What the rounding of weights adds to every mean would drown the rest in some networks.
