@@ -64,17 +64,13 @@ void tile(const Tile& t, const Output& out) {
   }
 }
 
-// For 64, 32 and 16 columns: many, 4 and 1 rows. Any other count takes the next larger tile, and leaves by
-// way of the stack: few tiles are odd, and each is text. 64 columns have strips for many rows, and need no
-// more than these: one row keeps the multipliers nearly as busy. Steep columns go row by row.
-struct Tiles {
-  int32_t rows[3];
-  void (*tiles[3])(const Tile& t, const Output& out);
-};
-constexpr int32_t kStrip = 7;
-constexpr Tiles kTiles[3] = {{{0, 0, 1}, {nullptr, nullptr, tile<1, 4, true>}},
-                             {{14, 4, 1}, {tile<14, 2, false>, tile<4, 2, false>, tile<1, 2, true>}},
-                             {{14, 4, 1}, {tile<14, 1, false>, tile<4, 1, false>, tile<1, 1, true>}}};
+// For 64, 32 and 16 columns: many rows, and one. Another count takes the larger tile and leaves by way of the
+// stack: few tiles are odd, and each is text. 64 columns have strips for many rows, and need no more than
+// these: one row keeps the multipliers nearly as busy. Steep columns go row by row.
+using TileFunction = void (*)(const Tile& t, const Output& out);
+constexpr int32_t kStrip = 7, kMany = 14;
+constexpr TileFunction kMost[3] = {nullptr, tile<kMany, 2, false>, tile<kMany, 1, false>};
+constexpr TileFunction kOne[3] = {tile<1, 4, true>, tile<1, 2, true>, tile<1, 1, true>};
 
 // codes = add_s8(codes, residual), rows of codes kNr apart. Not into the output, which may be the residual: a
 // row would wait for the masked store before it.
@@ -145,7 +141,6 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     t.panel = panel;
     panel += column_bytes * width;
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
-    const Tiles& tiles = kTiles[shape];
     int8_t* const y = args.output + first;
     const bool aligned = !adds && columns == width;
     // Rows that follow one another everywhere are added as one.
@@ -166,10 +161,10 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     }
     for (int32_t r = in_strips, rows; r < args.m; r += rows) {
       const int32_t left = args.m - r;
-      const int32_t kind = steep || shape == 0 || left == 1 ? 2 : left > 4 ? 0 : 1;
-      rows = left < tiles.rows[kind] ? left : tiles.rows[kind];
+      const bool one = steep || shape == 0 || left < 3;
+      rows = one ? 1 : left < kMany ? left : kMany;
       t.rows = args.rows + r;
-      if (aligned && rows == tiles.rows[kind]) {
+      if (aligned && (one || rows == kMany)) {
         t.output = y + static_cast<size_t>(r) * args.output_stride;
         t.output_stride = args.output_stride;
         direct = r + rows;
@@ -177,7 +172,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
         t.output = codes + r * stride;
         t.output_stride = static_cast<size_t>(stride);
       }
-      tiles.tiles[kind](t, out);
+      (one ? kOne : kMost)[shape](t, out);
     }
     if (adds)
       add_rows(codes, args.residual + first, args.residual_stride, flat ? 1 : args.m,
