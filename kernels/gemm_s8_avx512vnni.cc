@@ -161,7 +161,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     }
     for (int32_t r = in_strips, rows; r < args.m; r += rows) {
       const int32_t left = args.m - r;
-      const bool one = steep || shape == 0 || left < 3;
+      const bool one = steep || shape == 0 || left < 5;
       rows = one ? 1 : left < kMany ? left : kMany;
       t.rows = args.rows + r;
       if (aligned && (one || rows == kMany)) {
