@@ -32,7 +32,7 @@ size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32
 // Upper bound of what an int8 kernel that packs takes of scratch for a layer and a thread: its rows, as they
 // stand and shuffled.
 size_t row_bound(const TensorInfo& weights, int32_t axis) {
-  constexpr size_t kRows = 2 * 24, kDepth = 4, kVector = 32;
+  constexpr size_t kRows = 2 * 56, kDepth = 4, kVector = 32;
   const bool depthwise = axis + 1 == weights.shape.rank;
   if (depthwise) return 0;
   const auto depth = static_cast<size_t>(weights.shape.back(0));
