@@ -25,6 +25,8 @@ class Int8Model {
   const Lanes& lanes() const { return lanes_; }  // of the session
   // Another number after each call of build() and update_layer().
   int64_t revision() const { return revision_; }
+  // What has changed since then has been put back.
+  void is_again(int64_t revision) { revision_ = revision; }
   Span<const uint8_t> bytes() const { return bytes_; }
   // Behind all of the above; copies of it are scratch.
   Arena& arena() { return arena_; }

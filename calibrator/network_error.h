@@ -25,7 +25,7 @@ class NetworkErrorMeter {
   bool can_start_at(int32_t node) const;
   // Runs these samples side by side, as many as there are lanes at most; the FP32 model only where its
   // outputs are not known. With `to_the_end` also what stands behind the outputs that are compared: the
-  // model's outputs are then those of its lanes' sessions, or those that stand in the walk, which ends here.
+  // model's outputs are then those of its lanes' sessions. A walk ends here.
   Error add(Replay& samples, Span<const int32_t> which, bool to_the_end, const WalkStart& from = {});
   // Does not depend on the order of the samples.
   NetworkError total() const;

@@ -33,10 +33,10 @@ class SampleWalk {
   Session bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor);
   // Both, on the first lane, with all threads.
   Result<Session> at(int32_t i, const WalkPlace& place);
-  // What bring() gave for this sample last. Whoever runs it past the place ends the walk.
-  Session standing(int32_t i, int32_t lane, const Executor& executor = {}) const {
-    return is_kept(i) ? on_slot(i, lane, executor) : lanes_->of(*walked_, lane, executor);
-  }
+
+  // Whether each sample has memory of its own, where it stands also when it has been run on from its place.
+  bool keeps_all() const { return !slots_.empty() && used_ == static_cast<size_t>(samples_->count()); }
+  Session standing(int32_t i) const { return on_slot(i, 0, Executor()); }
 
  private:
   struct Live {

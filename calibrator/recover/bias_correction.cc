@@ -150,6 +150,7 @@ Error attempt(RecoveryContext& context, bool by_samples) {
   const Span<int32_t> copy = copy_biases(graph, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
   const NetworkError before = context.error;
+  const int64_t revision = context.int8.revision();
   NetworkError after;
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   int32_t reached = 0;  // by the walk
@@ -173,10 +174,12 @@ Error attempt(RecoveryContext& context, bool by_samples) {
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
   if (kept) {
     context.error = after;
+    if (by_samples) context.tell_measured();
   } else {
     put_biases_back(graph, copy);
     for (int32_t n = 0; n < nodes; ++n)
       if (weight_rule(graph, n) != nullptr) ITG_TRY(context.int8.update_layer(n));
+    context.int8.is_again(revision);
   }
   arena = before_copy;
   return kNoError;

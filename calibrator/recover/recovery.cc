@@ -33,16 +33,23 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
-  return run(stage, result, part, {});
+  return run(stage, result, part, part == Part::kAll && samples.wants_results(), {});
 }
 
 Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result) {
   meter.start(int8);
-  return run(stage, result, Part::kAll, meter.can_start_at(node) ? WalkStart{&walk, node} : WalkStart());
+  walk_is_over = meter.can_start_at(node);
+  return run(stage, result, Part::kAll, false, walk_is_over ? WalkStart{&walk, node} : WalkStart());
 }
 
-Error RecoveryContext::run(const char* stage, NetworkError& result, Part part, const WalkStart& from) {
-  const bool tells = part == Part::kAll && samples.wants_results();
+void RecoveryContext::tell_measured() {
+  if (!walk_is_over || !samples.wants_results() || !walk.keeps_all()) return;
+  for (int32_t i = 0; i < samples.count(); ++i) samples.tell(i, walk.standing(i));
+  told_revision = int8.revision();
+}
+
+Error RecoveryContext::run(const char* stage, NetworkError& result, Part part, bool tells,
+                           const WalkStart& from) {
   Error fault;
   memory.threads.hold([&] { fault = run_all(stage, part, tells, from); });
   ITG_TRY(fault);
@@ -64,12 +71,9 @@ Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const W
     }
     const bool is_full = waiting == memory.lane_states.size || i + 1 == samples.count();
     if (!is_full || waiting == 0) continue;
-    ITG_TRY(meter.add(samples, {batch, waiting}, tells, from));
-    for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane) {
-      const int32_t sample = batch[lane];
-      samples.tell(sample, from.walk != nullptr ? from.walk->standing(sample, lane)
-                                                : int8.lanes().of(int8.session(), lane));
-    }
+    ITG_TRY(meter.add(samples, {batch, waiting}, tells || from.walk != nullptr, from));
+    for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
+      samples.tell(batch[lane], int8.lanes().of(int8.session(), lane));
     waiting = 0;
   }
   return kNoError;
