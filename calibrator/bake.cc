@@ -226,10 +226,12 @@ class Baker {
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
     const int32_t slot = slots_.input_slot(n, weight);
-    const QuantizedWeights q = quantize_weights(
-        floats(w), w.shape, rule.weight_axis, floats(b), params(slots_.input_slot(n, 0)).scale,
-        slots_.slots.config(slot), options_.safe_pairs, arena_, options_.executor);
+    const QuantizedWeights q =
+        quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
+                         params(slots_.input_slot(n, 0)).scale, slots_.slots.config(slot),
+                         options_.safe_pairs, arena_, options_.executor, known_scales(node.inputs[weight]));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
+    if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
     ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
     if (has_bias)
       ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
@@ -240,6 +242,11 @@ class Baker {
     inputs[bias] = has_bias ? add_named(b, "", DType::kS32) : add_bias_tensor(w, channels);
     set_constant(inputs[bias], q.bias.data, q.bias.size);
     return kNoError;
+  }
+  Span<const float> known_scales(int32_t weights) const {
+    for (const KnownParams& known : options_.known)
+      if (known.tensor == weights) return known.channel_scales;
+    return {};
   }
   // A parameter's scales are known and its codes made; what an earlier bake() has left is taken back. A bias
   // has no scales of its own but those of its channels' products, of which these are the weights'.

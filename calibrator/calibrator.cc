@@ -5,6 +5,7 @@
 #include "calibrator/patch_means.h"
 #include "calibrator/recover/recovery.h"
 #include "runtime/op_search.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio {
 namespace {
@@ -27,12 +28,45 @@ Error check_settings(const CalibratorOptions& options, const Model& model) {
   return kNoError;
 }
 
+// Weights of how many output channels a tensor holds; 0: it is no layer's weights.
+int32_t weight_channels(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def == nullptr || def->quant.weight_input < 0) continue;
+    if (node.inputs[static_cast<size_t>(def->quant.weight_input)] == tensor)
+      return model.tensor(tensor).shape[def->quant.weight_axis];
+  }
+  return 0;
+}
+
+Error check_known(const Span<const KnownParams>& list, const Model& model) {
+  for (const KnownParams& known : list) {
+    if (known.tensor < 0 || known.tensor >= model.tensor_count())
+      return {Status::kTensorIndex, -1, -1, known.tensor, model.tensor_count()};
+    if (!model.tensor(known.tensor).is_constant()) {
+      if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
+      continue;
+    }
+    const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));
+    const size_t count = known.channel_scales.size;
+    if (channels == 0 || (count != 1 && count != channels))
+      return {Status::kScaleCount, -1, known.tensor, static_cast<int64_t>(count),
+              static_cast<int64_t>(channels)};
+    for (size_t c = 0; c < count; ++c)
+      if (!is_scale(known.channel_scales[c]))
+        return {Status::kBadScale, -1, known.tensor, static_cast<int64_t>(c)};
+  }
+  return kNoError;
+}
+
 Error check_options(const CalibratorOptions& options, const Model& model) {
   if (static_cast<int32_t>(options.method) >= kRangeMethodCount)
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
   if (options.compat > Compat::kPpq)
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
   ITG_TRY(check_settings(options, model));
+  ITG_TRY(check_known(options.known, model));
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
   for (const int32_t node : options.float_nodes)
     if (node < 0 || node >= model.node_count())
@@ -166,6 +200,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
   state.observe = &observe_f32_best(options.isa & cpu_isa());
   state.patch_sums = &patch_sums_best(options.isa & cpu_isa());
+  if (!options.known.empty()) state.options.recover &= recovery::kDefault;
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();
   uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;

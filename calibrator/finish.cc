@@ -5,6 +5,7 @@
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
+#include "calibrator/slot_params.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {
@@ -33,7 +34,7 @@ class Finish {
 
   Error run(const ModelSink& sink) {
     memory_.report = CalibrationReport();
-    if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
+    if (memory_.seen.sample_count == 0) return bake_known(sink);
     ITG_TRY(replay_.check(kept_));
     walk_ = SampleWalk(replay_, memory_, int8_.session(), int8_.lanes(), kept_);
     ITG_TRY(context_.step("bake", 0, 1));
@@ -56,12 +57,27 @@ class Finish {
   }
 
  private:
+  // Without samples: what is known beforehand has to do. The model runs on zeros.
+  Error bake_known(const ModelSink& sink) {
+    if (memory_.options.known.empty()) return {Status::kNoSamples};
+    ITG_TRY(choose_params(memory_));
+    ITG_TRY(int8_.build());
+    for (size_t i = 0; i < memory_.model.inputs().size; ++i) {
+      const TensorView input = memory_.session.input(static_cast<int32_t>(i));
+      memset(input.data, 0, input.info.bytes());
+    }
+    ITG_TRY(check_replay(false));
+    memory_.report.bytes = int8_.bytes();
+    if (sink.write != nullptr && !sink.write(sink.context, int8_.bytes())) return {Status::kSinkFailed};
+    return kNoError;
+  }
+
   // What is handed over gives the same bytes twice, from the file as it was written.
-  Error check_replay() {
+  Error check_replay(bool loads = true) {
     Session& int8 = int8_.session();
     uint32_t first = 0;
     for (int32_t run = 0; run < 2; ++run) {
-      ITG_TRY(replay_.load(0));
+      if (loads) ITG_TRY(replay_.load(0));
       copy_inputs(memory_.session, int8);
       int8.run();
       uint32_t crc = 0;

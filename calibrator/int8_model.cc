@@ -59,6 +59,7 @@ void Int8Model::set_provenance() {
   text.add("-bit weights");
   if (options.safe_pairs) text.add(" in safe pairs");
   if (!options.slots.empty()) text.add(", slots with settings of their own");
+  if (!options.known.empty()) text.add(", known parameters");
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((options.recover & rule.bit) == 0) continue;
@@ -76,6 +77,10 @@ void Int8Model::set_provenance() {
     text.add(kChannelsShifted);
   }
   if (!options.float_nodes.empty()) text.add(", some nodes in float");
+  if (options.provenance != nullptr) {
+    graph_.calibration = *options.provenance;
+    return;
+  }
   graph_.calibration.library_version = kLibraryVersion;
   graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];
   graph_.calibration.options = text.copy(arena_);

@@ -180,12 +180,22 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
 
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena, const Executor& executor) {
+                                  bool safe_pairs, Arena& arena, const Executor& executor,
+                                  Span<const float> known) {
   const auto channels = static_cast<size_t>(shape[axis]);
   QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
   const auto bias_of = [&bias](size_t c) { return bias.empty() ? 0.0 : static_cast<double>(bias[c]); };
+  if (!known.empty()) {
+    for (size_t c = 0; c < channels; ++c) {
+      result.scales[c] = known[known.size == 1 ? 0 : c];
+      const bool fits = quantize_channel(weights, walk(shape, axis, static_cast<int32_t>(c)), bias_of(c),
+                                         in_scale, result.scales[c], form, result.codes, &result.bias[c]);
+      if (!fits && result.refused < 0) result.refused = static_cast<int32_t>(c);
+    }
+    return result;
+  }
   constexpr size_t kBlock = 16;  // channels
   parallel_for(executor, static_cast<int32_t>((channels + kBlock - 1) / kBlock), [&](int32_t block) {
     const size_t first = static_cast<size_t>(block) * kBlock;

@@ -33,16 +33,20 @@ struct QuantizedWeights {
   Span<int8_t> codes;  // in the weights' layout
   Span<float> scales;  // [channels]
   Span<int32_t> bias;  // [channels], scale s_in * scales[c]
+  int32_t refused = -1;
 };
 
 // Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
 // wider where the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
 // `form` is linear, symmetric and of 8 bits at most; its rounding makes the codes of weights and bias.
-// With `safe_pairs` and axis 0 also wider where codes side by side would add up to more than 128, or less
-// than -128. Channels do not depend on each other: the executor's threads share them.
+// `known` scales, one for all channels or one each, are taken as they are; then `refused` is the first
+// channel that the accumulator proof does not hold for. With `safe_pairs` and axis 0 also wider where codes
+// side by side would add up to more than 128, or less than -128. Channels do not depend on each other: the
+// executor's threads share them.
 QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
                                   Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena, const Executor& executor = {});
+                                  bool safe_pairs, Arena& arena, const Executor& executor = {},
+                                  Span<const float> known = {});
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
 // none.

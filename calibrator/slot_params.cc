@@ -25,6 +25,7 @@ class SlotParams {
         rooms_(arena.make<double>(static_cast<size_t>(map.slots.count()))),
         chosen_(arena.make<QuantParams>(rooms_.size)),
         writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
+        known_(arena.make<int32_t>(rooms_.size)),
         in_head_(arena.make<bool>(static_cast<size_t>(model_.tensor_count()))),
         non_negative_(non_negative_tensors(model_, arena)) {
     for (int32_t& writer : writers_) writer = -1;
@@ -32,22 +33,48 @@ class SlotParams {
       for (const int32_t output : model_.node(n).outputs)
         if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
     if (!in_head_.empty()) find_head();
+    find_known();
   }
 
   Error choose() {
-    each_root([](SlotParams& on_lane, int32_t slot) { on_lane.find_room(slot); });
-    pool_rooms();
+    if (has_samples()) {
+      each_root([](SlotParams& on_lane, int32_t slot) { on_lane.find_room(slot); });
+      pool_rooms();
+    }
     each_root([](SlotParams& on_lane, int32_t slot) {
       on_lane.chosen_[static_cast<size_t>(slot)] = on_lane.params_of_root(slot);
     });
     for (int32_t slot = 0; slot < map_.slots.count(); ++slot)
-      if (is_root(slot)) ITG_TRY(write(slot, chosen_[static_cast<size_t>(slot)]));
+      if (is_root(slot)) {
+        const QuantParams& params = chosen_[static_cast<size_t>(slot)];
+        if (params.scale == 0.0f) return at_slot(model_, map_, slot, {Status::kQuantizationMissing});
+        ITG_TRY(write(slot, params));
+      }
     // Backwards: what a Concat takes over is what the Concats behind it have settled.
     for (int32_t n = model_.node_count() - 1; n >= 0; --n) ITG_TRY(share_with_inputs(n));
     return kNoError;
   }
 
  private:
+  bool has_samples() const { return memory_.seen.sample_count != 0; }
+
+  // Of each root: which of the known parameters hold for it; -1: none.
+  void find_known() {
+    for (int32_t& known : known_) known = -1;
+    const Span<const KnownParams> list = memory_.options.known;
+    for (size_t i = 0; i < list.size && !known_.empty(); ++i) {
+      if (model_.tensor(list[i].tensor).is_constant()) continue;
+      const int32_t root = map_.slots.root(list[i].tensor);
+      int32_t& known = known_[static_cast<size_t>(root)];
+      if (known < 0 || list[i].tensor == map_.tensor_of[static_cast<size_t>(root)])
+        known = static_cast<int32_t>(i);
+    }
+  }
+  const KnownParams* known_at(int32_t slot) const {
+    const int32_t known = known_[static_cast<size_t>(map_.slots.root(slot))];
+    return known < 0 ? nullptr : &memory_.options.known[static_cast<size_t>(known)];
+  }
+
   bool is_root(int32_t slot) const {
     const QuantConfig& config = map_.slots.own(slot);
     return config.state == QuantState::kInitial && !config.parameter;
@@ -93,6 +120,7 @@ class SlotParams {
     const QuantConfig whole = map_.slots.config(node.outputs[0]);
     for (const int32_t input : node.inputs) {
       if (input < 0 || model_.tensor(input).is_constant()) continue;
+      if (known_at(input) != nullptr || known_at(node.outputs[0]) != nullptr) continue;
       const QuantConfig own = map_.slots.config(input);
       const bool fits =
           own.bits == whole.bits && own.scale <= whole.scale && whole.scale < own.scale * kOneDecibel;
@@ -126,6 +154,8 @@ class SlotParams {
   Error align_operands(int32_t n) {
     const NodeInfo node = model_.node(n);
     const int32_t first = map_.slots.root(map_.input_slot(n, 0));
+    for (size_t i = 0; i < node.inputs.size; ++i)
+      if (known_at(map_.input_slot(n, i)) != nullptr) return kNoError;
     Range all = range_of(map_.slots.own(first));
     for (size_t i = 1; i < node.inputs.size; ++i) {
       const int32_t slot = map_.input_slot(n, i);
@@ -164,8 +194,11 @@ class SlotParams {
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
     const bool non_negative = is_non_negative(static_cast<size_t>(tensor));
     const TensorInfo info = model_.tensor(tensor);
+    if (const KnownParams* const known = known_at(slot))
+      return {known->scale, known->zero_point, form.lo, form.hi};
     if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
     if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
+    if (!has_samples() && !bounds_of(tensor).filled) return QuantParams();
     const Range range = range_of(tensor, form);
     return params_of(range, form, non_negative && range.lo >= 0.0);
   }
@@ -215,6 +248,7 @@ class SlotParams {
   Range range_of(int32_t tensor, const QuantConfig& form) const {
     const TensorObserver& seen = observer_of(tensor);
     const Bounds bounds = bounds_of(tensor);
+    if (!has_samples()) return {bounds.lo, bounds.hi};
     const Range all = seen_range(seen);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool is_picture = bounds.filled && all.lo >= bounds.lo && all.hi <= bounds.hi;
@@ -242,6 +276,7 @@ class SlotParams {
     const QuantConfig& form = map_.slots.own(slot);
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
     if (form.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
+    if (known_at(slot) != nullptr) return;
     if (fixing_rule(tensor) != nullptr || bounds_of(tensor).filled) return;
     rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), form);
   }
@@ -308,6 +343,7 @@ class SlotParams {
   Span<double> rooms_;           // of each slot: room_of() where RangeMethod::kAuto chooses; else 0
   Span<QuantParams> chosen_;     // of each slot
   Span<int32_t> writers_;        // node of each tensor, or -1
+  Span<int32_t> known_;          // see find_known()
   Span<bool> in_head_;           // of each tensor
   Span<const bool> non_negative_;
 };

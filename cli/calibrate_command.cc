@@ -11,7 +11,9 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/float_search.h"
+#include "cli/known_params.h"
 #include "cli/layer_comparison.h"
+#include "cli/model_file_sink.h"
 #include "cli/quantization_options.h"
 #include "cli/sample_checks.h"
 
@@ -28,8 +30,14 @@ struct CalibrateArguments {
   std::string recover = "default";
   QuantizationArguments quantization;
   FloatSearchArguments float_search;
+  ParamsArguments params;
   bool json = false;
   std::vector<std::string> words;  // the command line as it was given
+
+  // Everything is to come from a file of parameters.
+  bool without_samples() const {
+    return !params.file.empty() && samples.images.empty() && samples.inputs.empty();
+  }
 };
 
 constexpr const char* kFooter =
@@ -51,6 +59,7 @@ constexpr const char* kFooter =
 struct Job {
   const CalibrateArguments& arguments;
   const LoadedModel& file;
+  const KnownParamsFile& known;
   CalibrationSamples& samples;
   ProgressLine& progress;
   std::chrono::steady_clock::time_point start;
@@ -94,28 +103,6 @@ CalibratorOptions calibrator_options(const SessionOptions& execution) {
   options.executor = execution.executor;
   return options;
 }
-
-// The output is opened and run from the bytes on the disk before it takes its name.
-Outcome<Done> verify_written(Span<const uint8_t> bytes) {
-  const auto model = Model::open(bytes);
-  if (!model) return Failure{"the int8 model does not open: " + error_text(model.error())};
-  auto session = LoadedSession::create(*model, {});
-  if (!session) return Failure{"the int8 model does not run: " + error_text(session.error(), &*model)};
-  (*session)->run();
-  return Done{};
-}
-
-struct FileSink {
-  const std::string& path;
-  std::string problem;
-
-  static bool write(void* context, Span<const uint8_t> bytes) {
-    auto& self = *static_cast<FileSink*>(context);
-    const auto written = write_file_atomically(self.path, bytes, verify_written);
-    if (!written) self.problem = written.message();
-    return static_cast<bool>(written);
-  }
-};
 
 Outcome<Done> load_state(const Job& job, Calibrator& calibrator) {
   const std::string& path = job.arguments.state;
@@ -161,13 +148,13 @@ Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator
 
 // Gives the classes that the int8 model finds; none from a state, whose samples are not at hand.
 Outcome<std::vector<int32_t>> finish(const Job& job, Calibrator& calibrator, bool from_state) {
-  FileSink sink{job.arguments.output, {}};
+  ModelFileSink sink{job.arguments.output, {}};
   std::vector<int32_t> classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& int8) {
     classes.resize(job.samples.count());
     classes[i] = best_class(real_values(int8.output())).value_or(-1);
   });
-  const Error error = calibrator.finish({FileSink::write, &sink}, from_state ? nullptr : &source);
+  const Error error = calibrator.finish(sink.sink(), from_state ? nullptr : &source);
   job.progress.clear();
   if (error.ok()) return classes;
   if (error.status == Status::kSinkFailed && !sink.problem.empty()) return Failure{sink.problem};
@@ -215,6 +202,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const auto mask = parse_recover(arguments.recover);
   if (!mask) return mask.failure();
   options.recover = *mask;
+  job.known.set(options);
   if (!from_state) {
     const auto replay = Calibrator::replay_bytes(model, static_cast<int32_t>(job.samples.count()), options);
     if (!replay) return job.file.failure(replay.error());
@@ -315,6 +303,21 @@ Outcome<Done> check_report_path(const CalibrateArguments& arguments) {
   return check_output_path(arguments.report, arguments.model);
 }
 
+Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
+                         const KnownParamsFile& known) {
+  if ((arguments.recover != "default" && arguments.recover != "none") || arguments.float_search.asked() ||
+      !arguments.report.empty() || !arguments.state.empty())
+    return Failure{
+        "--recover, --min-sqnr, --max-drop, --report and --state need samples, and --params alone has none; "
+        "give "
+        "--images DIR|X.npy as well, or leave them out"};
+  QuantizationLists lists;
+  CalibratorOptions options;
+  if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
+    return step.failure();
+  return known.bake(file, options, arguments.output, arguments.json);
+}
+
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const auto file = LoadedModel::open(arguments.model);
@@ -331,6 +334,9 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
           ": is not FP32 throughout, and only FP32 models can be calibrated; give the model that 'intaglio "
           "import' made from the float network"};
   }
+  KnownParamsFile known;
+  if (auto step = known.read(arguments.params, *file); !step) return step.failure();
+  if (arguments.without_samples()) return bake_known(arguments, *file, known);
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
@@ -339,7 +345,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (auto step = check_samples(kept, progress); !step) return step.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return calibrate({arguments, *file, kept, progress, start}, *execution);
+  return calibrate({arguments, *file, known, kept, progress, start}, *execution);
 }
 
 }  // namespace
@@ -359,6 +365,12 @@ Command add_calibrate_command(CLI::App& parent) {
                  recovery_names())
       .type_name("LIST")
       .show_default();
+  add_option(
+      *app, "--params", arguments->params.file,
+      "scales and zero points that are known, from a file (see 'intaglio params'); what it does not say "
+      "comes from the samples, and without samples it must say everything")
+      .type_name("FILE");
+  add_params_format_option(*app, "--params-format", arguments->params.format);
   add_float_search_options(*app, arguments->float_search);
   add_option(*app, "--state", arguments->state,
              "what has been seen: read where the file exists, these samples added, written again")

@@ -72,6 +72,10 @@ CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::s
   return app;
 }
 
+void require_subcommand(CLI::App& app) { app.require_subcommand(1); }
+
+bool was_given(const CLI::App& subcommand) { return subcommand.parsed(); }
+
 Option add_option(CLI::App& app, const std::string& names, std::string& value, const std::string& what) {
   return Option(app.add_option(names, value, what));
 }

@@ -41,6 +41,10 @@ class Option {
 CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::string& what,
                          const std::string& footer);
 
+// A subcommand with subcommands of its own, of which one must be given; which it was.
+void require_subcommand(CLI::App& app);
+bool was_given(const CLI::App& subcommand);
+
 // The variable outlives the parsing and keeps its value where the option is not given.
 Option add_option(CLI::App& app, const std::string& names, std::string& value, const std::string& what);
 Option add_option(CLI::App& app, const std::string& names, int32_t& value, const std::string& what);

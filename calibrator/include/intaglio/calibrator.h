@@ -34,6 +34,14 @@ struct SlotSetting {
   QuantPolicy policy = 0;  // one of the legal masks; 0: as it was
 };
 
+// Parameters that are known beforehand: from another tool's file, or from an earlier calibration.
+struct KnownParams {
+  int32_t tensor = -1;               // of the FP32 model: an activation, or the weights of layers
+  float scale = 0.0f;                // of an activation, within [2^-40, 2^40]
+  int32_t zero_point = 0;            // of an activation, within its codes
+  Span<const float> channel_scales;  // of weights: one for all output channels, or one each
+};
+
 // Called between steps; false cancels, and the call that was going on returns kCancelled.
 struct Progress {
   bool (*step)(void* context, const char* stage, int32_t done, int32_t total) = nullptr;
@@ -68,6 +76,14 @@ struct CalibratorOptions {
   bool safe_pairs = false;
   Compat compat = Compat::kNone;
   Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
+  // Hold instead of what samples and weights say. Of tensors that share a range the one holds that the others
+  // follow, else the first that is listed. With no sample at all finish() bakes from these, and from what
+  // needs no sample (pixels, constants, outputs that an operator fixes): kQuantizationMissing where that is not
+  // enough. Weight scales that the int32 accumulator or a bias does not hold with are refused
+  // (kAccumulatorOverflow). Of the recoveries only those of kDefault run.
+  Span<const KnownParams> known;
+  // If given: what the model says of its calibration, for `known` of a model that was calibrated before.
+  const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;
   bool layer_report = true;         // finish() compares every layer
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32

@@ -1,0 +1,144 @@
+#include "cli/known_params.h"
+
+#include "cli/calibration_figures.h"
+#include "cli/model_file_sink.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr size_t kMostNames = 20;
+
+// The first names, and how many more there are.
+std::string listed(const std::vector<std::string>& names, const char* between) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMostNames; ++i) text += (i == 0 ? "" : between) + names[i];
+  if (names.size() > kMostNames)
+    text += between + ("and " + std::to_string(names.size() - kMostNames) + " more");
+  return text;
+}
+
+struct Bytes {
+  std::vector<uint8_t> bytes;
+  static bool write(void* context, Span<const uint8_t> bytes) {
+    static_cast<Bytes*>(context)->bytes.assign(bytes.begin(), bytes.end());
+    return true;
+  }
+};
+
+Outcome<Done> finish(const LoadedModel& file, const CalibratorOptions& options, const ModelSink& sink) {
+  const auto needs = Calibrator::measure(file.model(), options);
+  if (!needs) return file.failure(needs.error());
+  FileBytes memory(needs->total());
+  auto calibrator = Calibrator::create(file.model(), {memory.data(), memory.size()}, options);
+  if (!calibrator) return file.failure(calibrator.error());
+  const Error error = calibrator->finish(sink);
+  return error.ok() ? Outcome<Done>(Done{}) : file.failure(error);
+}
+
+// What a model says of its options, less the word that its parameters were known.
+std::string options_of(const std::vector<uint8_t>& bytes) {
+  FileBytes aligned(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), aligned.data());
+  const auto model = Model::open(aligned.span());
+  if (!model) return "";
+  std::string text = model->calibration().options;
+  const std::string known = ", known parameters";
+  if (const size_t at = text.find(known); at != std::string::npos) text.erase(at, known.size());
+  return text;
+}
+
+}  // namespace
+
+std::string params_format_names() {
+  std::string names;
+  for (int32_t i = 0; i < kParamsFormatCount; ++i)
+    names += std::string(i == 0 ? "" : ", ") + params_format_name(static_cast<ParamsFormat>(i));
+  return names;
+}
+
+Outcome<ParamsFormat> params_format(const std::string& name, const std::string& path) {
+  for (int32_t i = 0; i < kParamsFormatCount; ++i)
+    if (name == params_format_name(static_cast<ParamsFormat>(i))) return static_cast<ParamsFormat>(i);
+  if (!name.empty())
+    return Failure{"'" + name + "' is no format of parameters; there are " + params_format_names()};
+  if (const auto format = params_format_of(path)) return *format;
+  return Failure{path + ": its name does not say which format it has; name one of " + params_format_names()};
+}
+
+void add_params_format_option(CLI::App& app, const std::string& name, std::string& format) {
+  add_option(app, name, format,
+             "of the parameters: " + params_format_names() + "; by default by the file's name")
+      .type_name("FORMAT");
+}
+
+Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const LoadedModel& file) {
+  if (arguments.file.empty()) return Done{};
+  path_ = arguments.file;
+  const auto format = params_format(arguments.format, path_);
+  if (!format) return format.failure();
+  auto table = read_params(path_, *format);
+  if (!table) return table.failure();
+  table_ = std::move(*table);
+  auto resolved = resolve_params(table_, file.model(), path_);
+  if (!resolved) return resolved.failure();
+  resolved_ = std::move(*resolved);
+  for (const std::string& note : table_.notes) print_note(note);
+  if (!resolved_.unknown.empty())
+    print_note(path_ + ": " + std::to_string(resolved_.unknown.size()) + " names are none of " + file.path() +
+               " and are passed over: " + listed(resolved_.unknown, ", "));
+  return Done{};
+}
+
+Outcome<Done> KnownParamsFile::check_complete(const LoadedModel& file,
+                                              const CalibratorOptions& options) const {
+  const auto missing = missing_params(file.model(), options);
+  if (!missing) return missing.failure();
+  if (missing->empty()) return Done{};
+  std::vector<std::string> names;
+  for (const int32_t tensor : *missing) names.emplace_back(file.model().tensor(tensor).name);
+  return Failure{path_ + ": says nothing of " + std::to_string(names.size()) + " tensors of " + file.path() +
+                 ":\n  " + listed(names, "\n  ") +
+                 "\nadd them, keep their nodes in float (--keep-float), or have their ranges from pictures "
+                 "(intaglio calibrate --params FILE --images DIR)"};
+}
+
+Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions options,
+                                    const std::string& output, bool json) const {
+  options.recover = recovery::kNone;
+  options.layer_report = false;
+  set(options);
+  if (auto step = check_complete(file, options); !step) return step;
+  Bytes made;
+  if (auto step = finish(file, options, {Bytes::write, &made}); !step) return step;
+  const CalibrationInfo info = table_.provenance ? table_.provenance->info() : CalibrationInfo();
+  if (table_.provenance) {
+    const std::string own = options_of(made.bytes);
+    if (own == table_.provenance->options) {
+      options.provenance = &info;
+    } else {
+      print_note("the parameters were made with '" + table_.provenance->options + "', and here it is '" +
+                 own + "': the model does not say that it is the same");
+    }
+  }
+  ModelFileSink sink{output, {}};
+  if (auto step = finish(file, options, sink.sink()); !step)
+    return sink.problem.empty() ? step.failure() : Failure{sink.problem};
+  const auto written = LoadedModel::open(output);
+  if (!written) return written.failure();
+  const std::string sha256 = sha256_text(written->model().bytes());
+  if (json) {
+    print_json({{"activations", resolved_.activations},
+                {"weight_layers", resolved_.weight_layers},
+                {"unknown", resolved_.unknown.size()},
+                {"sha256", sha256}});
+    return Done{};
+  }
+  print("%s: %s bytes\n", safe(output).c_str(), grouped(written->file_bytes()).c_str());
+  print("  from %s  %d activations, weights of %d layers%s\n", safe(path_).c_str(), resolved_.activations,
+        resolved_.weight_layers, resolved_.weight_layers == 0 ? " (each scale from the largest weight)" : "");
+  print("  sha256  %s\n", sha256.c_str());
+  return Done{};
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,22 @@
+// Where a finished model goes.
+#pragma once
+
+#include <string>
+
+#include "calibrator/host/outcome.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio::cli {
+
+// A file that is opened and run from the bytes on the disk before it takes its name.
+struct ModelFileSink {
+  const std::string& path;
+  std::string problem;  // why it could not be written
+
+  ModelSink sink() { return {write, this}; }
+
+ private:
+  static bool write(void* context, Span<const uint8_t> bytes);
+};
+
+}  // namespace intaglio::cli

@@ -1,0 +1,240 @@
+// intaglio params: quantization parameters out of a model, into one, and against each other.
+#include <algorithm>
+#include <cmath>
+
+#include "calibrator/host/files.h"
+#include "cli/command.h"
+#include "cli/known_params.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Formats:\n"
+    "  tengine        name scale zero_point a line: int8 activations without zero points; no weights\n"
+    "  tengine-uint8  the same with zero points of 0 to 255\n"
+    "  ncnn           multipliers of the inputs and weights of layers, without zero points; no other "
+    "tensors\n"
+    "  amct           Ascend's record: the inputs and weights of layers; no other tensors\n"
+    "  ppq            PPQ's JSON: everything\n"
+    "  model          an int8 model of ours; is read alone. OpenVINO's and MQBench's FakeQuantize nodes "
+    "stand in an\n"
+    "                 ONNX file, which 'intaglio import' makes such a model of\n"
+    "Biases, and weights that a recovery rounded one by one, are in none of them: what is to come back to "
+    "the byte is\n"
+    "calibrated with --recover none.\n\n"
+    "Examples:\n"
+    "  intaglio params export net.int8.itg -o net.json\n"
+    "  intaglio params import net.itg net.json -o net.int8.itg\n"
+    "  intaglio params diff   net.int8.itg table_minmax.scale";
+
+struct ParamsCommandArguments {
+  std::string model, output;
+  ParamsArguments params, other;
+  QuantizationArguments quantization;
+  bool json = false;
+};
+
+Outcome<ParamsTable> open_table(const ParamsArguments& arguments) {
+  const auto format = params_format(arguments.format, arguments.file);
+  if (!format) return format.failure();
+  auto table = read_params(arguments.file, *format);
+  if (table)
+    for (const std::string& note : table->notes) print_note(note);
+  return table;
+}
+
+Outcome<Done> run_export(const ParamsCommandArguments& arguments) {
+  if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  const auto format = params_format(arguments.params.format, arguments.output);
+  if (!format) return format.failure();
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  const auto table = params_of_model(file->model(), arguments.model);
+  if (!table) return table.failure();
+  const auto text = write_params(*table, *format);
+  if (!text) return Failure{arguments.model + ": " + text.message()};
+  if (auto step = write_file_atomically(arguments.output,
+                                        {reinterpret_cast<const uint8_t*>(text->data()), text->size()});
+      !step)
+    return step.failure();
+  const std::string options = file->model().calibration().options;
+  if (options.find("no recovery") == std::string::npos)
+    print_note(arguments.model + ": was made with '" + options +
+               "': biases and codes that a recovery has changed are not in the file");
+  print("%s: parameters of %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
+        params_format_name(*format));
+  return Done{};
+}
+
+Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  for (const std::string& input : {arguments.model, arguments.params.file})
+    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+  KnownParamsFile known;
+  if (auto step = known.read(arguments.params, *file); !step) return step.failure();
+  QuantizationLists lists;
+  CalibratorOptions options;
+  if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
+    return step.failure();
+  return known.bake(*file, options, arguments.output, arguments.json);
+}
+
+// ---- diff
+
+const char* role_of(ParamsOf of) {
+  return of == ParamsOf::kTensor ? "tensor" : of == ParamsOf::kLayerInput ? "input" : "weights";
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string shown(const ParamsEntry& entry, size_t i) {
+  return number(static_cast<double>(entry.scales[entry.scales.size() == 1 ? 0 : i])) +
+         (entry.of == ParamsOf::kLayerWeights ? "" : " / " + std::to_string(entry.zero_point));
+}
+
+struct Difference {
+  const ParamsEntry *a = nullptr, *b = nullptr;  // nullptr: not there
+  size_t channel = 0, channels = 0;              // the one that differs most, and how many do
+  double ratio = 1.0;                            // of b's scale there to a's
+};
+
+Difference compare(const ParamsEntry& a, const ParamsEntry& b) {
+  Difference found{&a, &b};
+  const size_t count = std::max(a.scales.size(), b.scales.size());
+  double largest = 0.0;
+  for (size_t i = 0; i < count; ++i) {
+    const float x = a.scales[a.scales.size() == 1 ? 0 : i], y = b.scales[b.scales.size() == 1 ? 0 : i];
+    if (x == y) continue;
+    ++found.channels;
+    const double ratio = static_cast<double>(y) / static_cast<double>(x), size = std::abs(std::log(ratio));
+    if (size < largest) continue;
+    largest = size;
+    found.channel = i;
+    found.ratio = ratio;
+  }
+  return found;
+}
+
+// What another table says of the same; PPQ's names weights as it does any tensor, others by their layers.
+const ParamsEntry* counterpart(const ParamsEntry& entry, const ParamsTable& other) {
+  if (const ParamsEntry* const same = other.find(entry.of, entry.name)) return same;
+  if (entry.of == ParamsOf::kLayerWeights) return other.find(ParamsOf::kTensor, entry.node);
+  if (entry.of == ParamsOf::kTensor)
+    for (const ParamsEntry& candidate : other.entries)
+      if (candidate.of == ParamsOf::kLayerWeights && candidate.node == entry.name) return &candidate;
+  return nullptr;
+}
+
+// Of what both files can hold.
+std::vector<Difference> differences(const ParamsTable& a, const ParamsTable& b) {
+  std::vector<Difference> list;
+  const auto holds = [](const ParamsTable& table, ParamsOf of) {
+    return std::any_of(table.entries.begin(), table.entries.end(),
+                       [of](const ParamsEntry& e) { return e.of == of; });
+  };
+  for (const ParamsEntry& entry : a.entries) {
+    const ParamsEntry* const other = counterpart(entry, b);
+    if (other == nullptr) {
+      if (holds(b, entry.of)) list.push_back({&entry, nullptr});
+      continue;
+    }
+    const size_t most = std::max(entry.scales.size(), other->scales.size()),
+                 least = std::min(entry.scales.size(), other->scales.size());
+    const Difference found =
+        least != 1 && least != most ? Difference{&entry, other, 0, most} : compare(entry, *other);
+    if (found.channels > 0 || entry.zero_point != other->zero_point) list.push_back(found);
+  }
+  for (const ParamsEntry& entry : b.entries)
+    if (holds(a, entry.of) && counterpart(entry, a) == nullptr) list.push_back({nullptr, &entry});
+  return list;
+}
+
+Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
+  const auto a = open_table(arguments.params);
+  if (!a) return a.failure();
+  const auto b = open_table(arguments.other);
+  if (!b) return b.failure();
+  const std::vector<Difference> list = differences(*a, *b);
+  if (arguments.json) {
+    Json json{{"differences", Json::array()}};
+    for (const Difference& difference : list) {
+      const ParamsEntry& any = difference.a != nullptr ? *difference.a : *difference.b;
+      Json entry{{"name", any.name}, {"of", role_of(any.of)}};
+      for (const auto& [name, side] : {std::pair{"a", difference.a}, std::pair{"b", difference.b}})
+        entry[name] = side == nullptr ? Json(nullptr)
+                                      : Json{{"scales", side->scales}, {"zero_point", side->zero_point}};
+      json["differences"].push_back(std::move(entry));
+    }
+    print_json(json);
+  } else if (!list.empty()) {
+    Table table({"name", "of", "a: scale / zero point", "b", "b / a", "channels"}, 2);
+    for (const Difference& difference : list) {
+      const ParamsEntry& any = difference.a != nullptr ? *difference.a : *difference.b;
+      const bool both = difference.a != nullptr && difference.b != nullptr;
+      table.add({any.name, role_of(any.of),
+                 difference.a == nullptr ? "-" : shown(*difference.a, difference.channel),
+                 difference.b == nullptr ? "-" : shown(*difference.b, difference.channel),
+                 both ? number(difference.ratio) : "-",
+                 both && any.scales.size() > 1 ? std::to_string(difference.channels) : ""});
+    }
+    table.print();
+  }
+  if (!list.empty())
+    return Failure{arguments.params.file + " and " + arguments.other.file + " differ in " +
+                   std::to_string(list.size()) + " entries"};
+  if (!arguments.json) print("the same parameters\n");
+  return Done{};
+}
+
+}  // namespace
+
+Command add_params_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<ParamsCommandArguments>();
+  CLI::App* const app =
+      add_subcommand(parent, "params", "scales and zero points as files of other tools", kFooter);
+  require_subcommand(*app);
+
+  CLI::App* const exports =
+      add_subcommand(*app, "export", "the parameters of an int8 model, to a file", kFooter);
+  add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
+  add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
+  add_params_format_option(*exports, "--format", arguments->params.format);
+
+  CLI::App* const imports =
+      add_subcommand(*app, "import", "an FP32 model and a file of parameters to an int8 model", kFooter);
+  add_option(*imports, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
+  add_option(*imports, "params", arguments->params.file, "the file of parameters")
+      .required()
+      .type_name("FILE");
+  add_option(*imports, "-o,--output", arguments->output, "the int8 model file to write")
+      .required()
+      .type_name("NET.int8.itg");
+  add_params_format_option(*imports, "--format", arguments->params.format);
+  add_quantization_options(*imports, arguments->quantization);
+  add_flag(*imports, "--json", arguments->json,
+           "one JSON object on stdout: {activations, weight_layers, unknown, sha256}");
+
+  CLI::App* const diff = add_subcommand(
+      *app, "diff", "what differs between two files or models; exit code 1 if anything does", kFooter);
+  add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
+      .required()
+      .type_name("A");
+  add_option(*diff, "b", arguments->other.file, "another").required().type_name("B");
+  add_params_format_option(*diff, "--format", arguments->params.format);
+  add_params_format_option(*diff, "--other-format", arguments->other.format);
+  add_flag(*diff, "--json", arguments->json, "one JSON object on stdout: {differences:[{name, of, a, b}]}");
+
+  return {app, [arguments, exports, imports] {
+            if (was_given(*exports)) return run_export(*arguments);
+            return was_given(*imports) ? run_import(*arguments) : run_diff(*arguments);
+          }};
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,247 @@
+// PPQ's JSON: configs[operator][tensor] says how, values[dominator] holds the scales. What PPQ does not know
+// stands under "intaglio": where the parameters come from, with a digest, so that it holds for these values
+// alone.
+#include <nlohmann/json.hpp>
+
+#include "calibrator/digest.h"
+#include "importers/params/params_table.h"
+
+namespace intaglio {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR",    "EXPONENTIAL",
+                                       "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
+constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
+constexpr int kMaxDepth = 16;
+
+std::string hex(const uint8_t* bytes, size_t size) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < size; ++i) text += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+  return text;
+}
+
+std::string digest_of(const Json& file) {
+  const std::string text = file.at("configs").dump() + file.at("values").dump();
+  Sha256 sha;
+  sha.update(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  const Digest digest = sha.finish();
+  return hex(digest.bytes, sizeof digest.bytes);
+}
+
+// ---- reading
+
+const Json* member(const Json& object, const std::string& name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::optional<int64_t> whole(const Json* value) {
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  const auto number = value->get<double>();
+  if (!(number >= -1e15 && number <= 1e15) || number != static_cast<double>(static_cast<int64_t>(number)))
+    return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
+// One number or a list of them.
+std::vector<const Json*> list_of(const Json& value) {
+  if (!value.is_array()) return {&value};
+  std::vector<const Json*> items;
+  for (const Json& item : value) items.push_back(&item);
+  return items;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& path, const Json& file) : path_(path), file_(file) {}
+
+  Outcome<ParamsTable> read() {
+    const Json *const configs = member(file_, "configs"), *const values = member(file_, "values");
+    if (configs == nullptr || !configs->is_object() || values == nullptr || !values->is_object())
+      return Failure{path_ + ": has no objects 'configs' and 'values'; is it a file of PPQ's?"};
+    for (const auto& [node, tensors] : configs->items()) {
+      if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};
+      for (const auto& [tensor, config] : tensors.items())
+        if (auto step = add(node, tensor, config, *values); !step) return step.failure();
+    }
+    if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
+    read_provenance();
+    return std::move(table_);
+  }
+
+ private:
+  Outcome<Done> add(const std::string& node, const std::string& tensor, const Json& config,
+                    const Json& values) {
+    const std::string place = "configs/" + node + "/" + tensor, where = path_ + ": " + place;
+    const auto bits = whole(member(config, "bit_width")), lo = whole(member(config, "quant_min")),
+               hi = whole(member(config, "quant_max")), dominator = whole(member(config, "dominator"));
+    const Json* const state = member(config, "state");
+    if (!bits || !lo || !hi || !dominator || state == nullptr || !state->is_string())
+      return Failure{where +
+                     ": bit_width, quant_min, quant_max, dominator or state is missing, or of another type"};
+    const auto name = state->get<std::string>();
+    // A bias has its scale from its layer. What is not quantized has no values.
+    if (*bits > 8 || name == "FP32" || name == "SOI" || name == "PASSIVE" || name == "PASSIVE_BAKED")
+      return Done{};
+    if (name != "ACTIVATED" && name != "OVERLAPPED" && name != "BAKED")
+      return Failure{where + ": the state " + name +
+                     " is unfinished; render the quantization before it is exported"};
+    if (const Json* const policy = member(config, "policy"))
+      for (const char* const property : kNotHeld)
+        if (const Json* const is = member(*policy, property);
+            is != nullptr && is->is_boolean() && is->get<bool>())
+          return Failure{where + ": int8 does not hold the policy " + property + "; keep the node in float"};
+    const bool is_unsigned = *lo >= 0;
+    if (*lo >= *hi || *lo < -128 || *hi > (is_unsigned ? 255 : 127))
+      return Failure{where + ": codes of " + std::to_string(*lo) + " to " + std::to_string(*hi) +
+                     " are not 8 bits"};
+    const Json* const value = member(values, std::to_string(*dominator));
+    if (value == nullptr)
+      return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
+    return add_value(node, tensor, place, *value, is_unsigned ? 128 : 0);
+  }
+
+  Outcome<Done> add_value(const std::string& node, const std::string& tensor, const std::string& place,
+                          const Json& value, int32_t shift) {
+    const std::string where = path_ + ": " + place;
+    const Json *const scales = member(value, "scale"), *const zeros = member(value, "zero_point");
+    if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
+    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place};
+    for (const Json* const item : list_of(*scales)) {
+      if (!item->is_number()) return Failure{where + ": a scale is no number"};
+      const auto scale = checked_scale(item->get<double>(), where);
+      if (!scale) return scale.failure();
+      entry.scales.push_back(*scale);
+    }
+    const std::vector<const Json*> list = list_of(*zeros);
+    if (entry.scales.empty() || (list.size() != 1 && list.size() != entry.scales.size()))
+      return Failure{where + ": " + std::to_string(list.size()) + " zero points for " +
+                     std::to_string(entry.scales.size()) + " scales"};
+    for (const Json* const item : list) {
+      const auto zero = whole(item);
+      if (!zero || *zero - shift < -128 || *zero - shift > 127 || (list.size() > 1 && *zero != shift))
+        return Failure{where + ": the zero point " + item->dump() + " is no code" +
+                       (list.size() > 1 ? ", or not that of symmetric weights" : "")};
+      entry.zero_point = static_cast<int32_t>(*zero) - shift;
+    }
+    // A tensor stands under each operator that touches it.
+    if (const ParamsEntry* const known = table_.find(ParamsOf::kTensor, tensor)) {
+      if (known->scales == entry.scales && known->zero_point == entry.zero_point) return Done{};
+      return Failure{where + ": another scale or zero point than at " + known->place +
+                     "; a tensor has one quantization here"};
+    }
+    return add_entry(table_, std::move(entry), path_);
+  }
+
+  void read_provenance() {
+    const Json* const own = member(file_, "intaglio");
+    if (own == nullptr) return;
+    const Json* const digest = member(*own, "digest");
+    const auto text = [own](const char* name) {
+      const Json* const value = member(*own, name);
+      return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+    };
+    const auto samples = whole(member(*own, "samples"));
+    const std::string of_samples = text("samples_digest");
+    if (digest == nullptr || !digest->is_string() || digest->get<std::string>() != digest_of(file_) ||
+        !samples || *samples < 0 || *samples > UINT32_MAX || of_samples.size() != 64) {
+      table_.notes.push_back(
+          path_ + ": was changed after it was exported: what it says of the calibration is left out");
+      return;
+    }
+    ParamsProvenance provenance{
+        text("library_version"), text("method"), text("options"), static_cast<uint32_t>(*samples), {}};
+    for (size_t i = 0; i < provenance.digest.size(); ++i) {
+      const auto nibble = [&of_samples](size_t at) {
+        const char c = of_samples[at];
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
+      };
+      provenance.digest[i] = static_cast<uint8_t>(nibble(2 * i) * 16 + nibble(2 * i + 1));
+    }
+    table_.provenance = std::move(provenance);
+  }
+
+  const std::string& path_;
+  const Json& file_;
+  ParamsTable table_;
+};
+
+// ---- writing
+
+Json config_of(const ParamsEntry& entry, bool weights, size_t hash) {
+  Json policy;
+  for (const char* const property : kProperties) policy[property] = false;
+  const bool channels = entry.scales.size() > 1;
+  policy[channels ? "PER_CHANNEL" : "PER_TENSOR"] = true;
+  policy["LINEAR"] = true;
+  policy[weights || entry.zero_point == 0 ? "SYMMETRICAL" : "ASYMMETRICAL"] = true;
+  return {{"bit_width", 8},       {"policy", std::move(policy)},
+          {"state", "ACTIVATED"}, {"quant_min", weights ? -127 : -128},
+          {"quant_max", 127},     {"hash", hash},
+          {"dominator", hash}};
+}
+
+Json value_of(const ParamsEntry& entry) {
+  Json scale, zero;
+  for (const float s : entry.scales) {
+    scale.push_back(static_cast<double>(s));
+    zero.push_back(entry.zero_point);
+  }
+  if (entry.scales.size() == 1) return {{"scale", scale[0]}, {"zero_point", zero[0]}};
+  return {{"scale", std::move(scale)}, {"zero_point", std::move(zero)}};
+}
+
+}  // namespace
+
+Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text) {
+  int depth = 0;
+  bool too_deep = false;
+  std::string problem;
+  Json file;
+  try {
+    file = Json::parse(text, [&](int at, Json::parse_event_t, Json&) {
+      depth = at;
+      too_deep = too_deep || depth > kMaxDepth;
+      return !too_deep;
+    });
+  } catch (const nlohmann::json::exception& error) {
+    problem = error.what();
+  }
+  if (!problem.empty()) return Failure{path + ": is no JSON: " + problem};
+  if (too_deep) return Failure{path + ": is nested deeper than a file of PPQ's"};
+  return Reader(path, file).read();
+}
+
+Outcome<std::string> write_ppq(const ParamsTable& table) {
+  Json configs = Json::object(), values = Json::object();
+  size_t hash = 0;
+  for (const ParamsEntry& entry : table.entries) {
+    if (entry.of == ParamsOf::kLayerInput) continue;
+    const bool weights = entry.of == ParamsOf::kLayerWeights;
+    ++hash;
+    const std::string& node = weights ? entry.name : entry.node;
+    configs[node][weights ? entry.node : entry.name] = config_of(entry, weights, hash);
+    values[std::to_string(hash)] = value_of(entry);
+  }
+  Json file{{"configs", std::move(configs)}, {"dispatchings", Json::object()}, {"values", std::move(values)}};
+  if (table.provenance) {
+    const ParamsProvenance& from = *table.provenance;
+    file["intaglio"] = {{"library_version", from.library_version},
+                        {"method", from.method},
+                        {"options", from.options},
+                        {"samples", from.samples},
+                        {"samples_digest", hex(from.digest.data(), from.digest.size())},
+                        {"digest", digest_of(file)}};
+  }
+  try {
+    return file.dump(1) + "\n";
+  } catch (const nlohmann::json::exception&) {
+    return Failure{"a name is no UTF-8, and JSON cannot hold it; rename it"};
+  }
+}
+
+}  // namespace intaglio

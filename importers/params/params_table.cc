@@ -1,0 +1,111 @@
+#include "importers/params/params_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "calibrator/host/files.h"
+#include "runtime/quantization_range.h"
+
+namespace intaglio {
+namespace {
+
+constexpr uint64_t kMaxParamsBytes = uint64_t{64} << 20;
+constexpr const char* kNames[kParamsFormatCount] = {"tengine", "tengine-uint8", "ncnn",
+                                                    "amct",    "ppq",           "model"};
+struct Suffix {
+  const char* end;
+  ParamsFormat format;
+};
+constexpr Suffix kSuffixes[] = {{".scale", ParamsFormat::kTengine}, {".table", ParamsFormat::kNcnn},
+                                {".record", ParamsFormat::kAmct},   {".txt", ParamsFormat::kAmct},
+                                {".json", ParamsFormat::kPpq},      {".itg", ParamsFormat::kModel}};
+
+}  // namespace
+
+const char* params_format_name(ParamsFormat format) { return kNames[static_cast<size_t>(format)]; }
+
+std::optional<ParamsFormat> params_format_of(const std::string& path) {
+  for (const Suffix& suffix : kSuffixes) {
+    const std::string_view end = suffix.end;
+    if (path.size() >= end.size() && std::string_view(path).substr(path.size() - end.size()) == end)
+      return suffix.format;
+  }
+  return std::nullopt;
+}
+
+const ParamsEntry* ParamsTable::find(ParamsOf of, const std::string& name) const {
+  for (; indexed_ < entries.size(); ++indexed_)
+    places_.emplace(std::pair(entries[indexed_].of, entries[indexed_].name), indexed_);
+  const auto place = places_.find({of, name});
+  return place == places_.end() ? nullptr : &entries[place->second];
+}
+
+Outcome<float> checked_scale(double scale, const std::string& what) {
+  const auto rounded = static_cast<float>(scale);
+  if (is_scale(rounded)) return rounded;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", scale);
+  return Failure{what + " has the scale " + text +
+                 ", and scales are 2^-40 to 2^40; correct the file, or leave the line out"};
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+Outcome<Done> add_entry(ParamsTable& table, ParamsEntry entry, const std::string& path) {
+  const ParamsEntry* const before = table.find(entry.of, entry.name);
+  if (before != nullptr)
+    return Failure{path + " " + entry.place + ": " + entry.name + " stands there already" +
+                   (before->place.empty() ? "" : ", at " + before->place) + "; delete one of them"};
+  table.entries.push_back(std::move(entry));
+  return Done{};
+}
+
+Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format) {
+  const auto file = read_file(path, kMaxParamsBytes);
+  if (!file) return file.failure();
+  const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
+  switch (format) {
+    case ParamsFormat::kTengine:
+    case ParamsFormat::kTengineUint8:
+      return read_tengine(path, text, format == ParamsFormat::kTengineUint8);
+    case ParamsFormat::kNcnn:
+      return read_ncnn(path, text);
+    case ParamsFormat::kAmct:
+      return read_amct(path, text);
+    case ParamsFormat::kPpq:
+      return read_ppq(path, text);
+    case ParamsFormat::kModel:
+      break;
+  }
+  const auto model = Model::open(file->span());
+  if (!model) return Failure{path + ": is no model file that can be read; 'intaglio verify' says why"};
+  return params_of_model(*model, path);
+}
+
+Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format) {
+  switch (format) {
+    case ParamsFormat::kTengine:
+    case ParamsFormat::kTengineUint8:
+      return write_tengine(table, format == ParamsFormat::kTengineUint8);
+    case ParamsFormat::kNcnn:
+      return write_ncnn(table);
+    case ParamsFormat::kAmct:
+      return write_amct(table);
+    case ParamsFormat::kPpq:
+      return write_ppq(table);
+    case ParamsFormat::kModel:
+      break;
+  }
+  return Failure{"a model is no format to write parameters in; take another"};
+}
+
+}  // namespace intaglio

@@ -1,0 +1,109 @@
+// Quantization parameters as other tools keep them in a file: scales and zero points by names. One reader and
+// one writer a format; what a format means, and what it cannot hold, stands at its name below.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrator/host/outcome.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+enum class ParamsFormat : uint8_t {
+  kTengine,       // "name scale zero_point" a line, of activations: int8, zero points 0
+  kTengineUint8,  // the same with codes of 0 to 255
+  kNcnn,   // "layer_param_0 multipliers" and "layer multiplier": weights and inputs of layers, no zero points
+  kAmct,   // protobuf text: scale_d, offset_d, scale_w of each layer
+  kPpq,    // JSON: everything
+  kModel,  // an int8 model: everything; is read alone
+};
+inline constexpr int32_t kParamsFormatCount = 6;
+const char* params_format_name(ParamsFormat format);
+// By the end of a file's name; nothing where that says nothing.
+std::optional<ParamsFormat> params_format_of(const std::string& path);
+
+// What an entry is about. A layer is a node with weights: the name is the node's, that of its weights, or of
+// its output.
+enum class ParamsOf : uint8_t { kTensor, kLayerInput, kLayerWeights };
+
+struct ParamsEntry {
+  ParamsOf of = ParamsOf::kTensor;
+  std::string name;           // of the tensor, or of the layer
+  std::vector<float> scales;  // one; of weights one for all output channels, or one each
+  int32_t zero_point = 0;     // int8: [-128, 127]
+  std::string node;   // kTensor of a model: the operator that writes or reads it; kLayerWeights: the weights
+  std::string place;  // "line 3" and the like, for messages
+};
+
+// CalibrationInfo that owns its texts.
+struct ParamsProvenance {
+  std::string library_version, method, options;
+  uint32_t samples = 0;
+  std::array<uint8_t, 32> digest{};
+
+  CalibrationInfo info() const {
+    return {
+        library_version.c_str(), method.c_str(), options.c_str(), samples, {digest.data(), digest.size()}};
+  }
+};
+
+struct ParamsTable {
+  std::vector<ParamsEntry> entries;
+  std::optional<ParamsProvenance> provenance;  // where the file has it and has not been changed since
+  std::vector<std::string> notes;              // what was passed over, a sentence each
+
+  // Entries may be added between calls; their names stay.
+  const ParamsEntry* find(ParamsOf of, const std::string& name) const;
+
+ private:
+  mutable std::map<std::pair<ParamsOf, std::string>, size_t> places_;
+  mutable size_t indexed_ = 0;
+};
+
+// The end of a layer's own result before an Add that is fused with it, whose tensor the int8 model no longer
+// has.
+inline constexpr char kSumSuffix[] = "/sum";
+
+// Untrusted text. A failure says which line, name and value, and what to do. `path` is for messages.
+Outcome<ParamsTable> read_tengine(const std::string& path, std::string_view text, bool is_uint8);
+Outcome<ParamsTable> read_ncnn(const std::string& path, std::string_view text);
+Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text);
+Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text);
+// Refused: what the format cannot hold, naming the tensor.
+Outcome<std::string> write_tengine(const ParamsTable& table, bool is_uint8);
+Outcome<std::string> write_ncnn(const ParamsTable& table);
+Outcome<std::string> write_amct(const ParamsTable& table);
+Outcome<std::string> write_ppq(const ParamsTable& table);
+
+Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format);
+Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format);
+
+// Every int8 activation, and the inputs and weights of every layer, in the order of the nodes. Fails where
+// the model has none.
+Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path);
+
+// A table's entries in the terms of an FP32 model.
+struct ResolvedParams {
+  std::vector<KnownParams> known;    // points into the table
+  std::vector<std::string> unknown;  // names that the model does not have
+  int32_t weight_layers = 0, activations = 0;
+};
+// Fails where two entries contradict each other or do not fit the tensor.
+Outcome<ResolvedParams> resolve_params(const ParamsTable& table, const Model& model, const std::string& path);
+
+// Activations that have no scale although all of `known` is given and there are no samples.
+Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptions options);
+
+// Shared by the readers. Fails unless 2^-40 <= scale <= 2^40; `what` names it.
+Outcome<float> checked_scale(double scale, const std::string& what);
+// The whole of a text as a number; nothing where it is none, or is not finite.
+std::optional<double> number_of(std::string_view text);
+// Fails for a name that is there already.
+Outcome<Done> add_entry(ParamsTable& table, ParamsEntry entry, const std::string& path);
+
+}  // namespace intaglio

@@ -1,0 +1,86 @@
+// Parameters in and out through the command.
+#include "tests/support/run_cli.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// The demo's network, and two int8 models of it that no recovery has touched.
+struct Meter : CommandFolder {
+  Meter() {
+    good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+    good("calibrate %/net.itg --images @/calibration --limit 8 --recover none -o %/int8.itg");
+    good(
+        "calibrate %/net.itg --images @/calibration --limit 8 --recover none --compat tengine -o "
+        "%/tengine.itg");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what is exported bakes the same file") {
+  const Meter folder;
+  const std::string int8 = folder.get("int8.itg"), tengine = folder.get("tengine.itg");
+  folder.good("params export %/int8.itg -o %/p.json");
+  folder.good("params import %/net.itg %/p.json -o %/again.itg");
+  CHECK(folder.get("again.itg") == int8);
+  const nlohmann::json json = folder.json("calibrate %/net.itg --params %/p.json -o %/third.itg --json");
+  CHECK(folder.get("third.itg") == int8);
+  CHECK(json["unknown"] == 0);
+  // A model is such a file, too.
+  folder.good("params import %/net.itg %/int8.itg -o %/fourth.itg");
+  CHECK(folder.get("fourth.itg") == int8);
+  // Tengine's table has no weights' scales: they are what the tool makes them.
+  folder.good("params export %/tengine.itg -o %/table_minmax.scale");
+  const Ran ran = folder.good("params import %/net.itg %/table_minmax.scale --compat tengine -o %/fifth.itg");
+  CHECK(holds(ran.out, "from the largest weight"));
+  CHECK(folder.json("inspect %/fifth.itg --json --quant")["quant"] ==
+        folder.json("inspect %/tengine.itg --json --quant")["quant"]);
+}
+
+TEST_CASE("what a table cannot hold is said") {
+  const Meter folder;
+  folder.bad("params export %/int8.itg -o %/t.scale", "has the zero point");
+  folder.bad("params export %/int8.itg -o %/t.table", "ncnn has none");
+  folder.bad("params export %/int8.itg -o %/t.xyz", "does not say which format");
+  folder.bad("params export %/int8.itg -o %/t.itg", "no format to write");
+  folder.bad("params export %/int8.itg -o %/t --format x", "'x' is no format of parameters");
+  folder.bad("params export %/net.itg -o %/t.json", "holds no int8 tensor");
+  folder.good("params export %/int8.itg -o %/t.record");
+  folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: says nothing of ");
+  folder.bad("calibrate %/net.itg --params %/t.record -o %/new.itg", "--keep-float");
+  folder.bad("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg", "need samples");
+  CHECK(!std::filesystem::exists(folder / "new.itg"));
+  // Pictures say the rest; what the file says holds.
+  folder.good("calibrate %/net.itg --params %/t.record --images @/calibration --limit 4 -o %/new.itg");
+  folder.good("params export %/new.itg -o %/u.record");
+  CHECK(folder.get("u.record") == folder.get("t.record"));
+  folder.put("other.scale", "nothing 1 0\n");
+  folder.bad("params import %/net.itg %/other.scale -o %/other.itg", "names no tensor and no layer");
+  folder.put("bad.json", "{");
+  folder.bad("params import %/net.itg %/bad.json -o %/other.itg", "is no JSON");
+  folder.bad("params import %/net.itg %/absent.json -o %/other.itg", "absent.json");
+  CHECK(!std::filesystem::exists(folder / "other.itg"));
+}
+
+TEST_CASE("diff lists what differs and exits with 1") {
+  const Meter folder;
+  folder.good("params export %/int8.itg -o %/p.json");
+  CHECK(holds(folder.good("params diff %/int8.itg %/p.json").out, "the same parameters"));
+  folder.good("params export %/int8.itg -o %/t.record");
+  folder.good("params diff %/t.record %/int8.itg");
+  const Ran ran = folder.run("params diff %/int8.itg %/tengine.itg");
+  CHECK(ran.code == 1);
+  CHECK(holds(ran.out, "image"));
+  CHECK(holds(ran.err, "differ in "));
+  const Ran json = folder.run("params diff %/int8.itg %/tengine.itg --json");
+  CHECK(json.code == 1);
+  CHECK(nlohmann::json::parse(json.out)["differences"].size() > 2);
+  folder.put("a.scale", "x 1 0\ny 2 0\n");
+  folder.put("b.scale", "y 4 0\nz 2 0\n");
+  const Ran three = folder.run("params diff %/a.scale %/b.scale --json");
+  CHECK(nlohmann::json::parse(three.out)["differences"].size() == 3);
+  CHECK(folder.run("params diff %/a.scale %/a.scale").code == 0);
+  CHECK(folder.run("params").code == 2);
+}

@@ -1,0 +1,8 @@
+// See params_fuzz.h.
+#include "tests/fuzz/params_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  return intaglio::fuzz_params(
+      data, size, [](std::string_view text) { return intaglio::read_tengine("f", text, false); },
+      [](const intaglio::ParamsTable& table) { return intaglio::write_tengine(table, false); });
+}
