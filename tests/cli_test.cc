@@ -23,11 +23,13 @@ std::string small_model(const std::string& input_name) {
 }
 
 // A fully connected layer of sixteen columns and depths; each column has `first` eight times, then `second`.
-std::string layer_of_weights(int8_t first, int8_t second) {
+// Each output has `firsts` of the one weight, then the other one.
+std::string layer_of_weights(int32_t firsts, int8_t first, int8_t second) {
   constexpr int32_t kSize = 16;
   ModelBuilder builder;
   std::vector<int8_t> weights(kSize * kSize);
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % kSize < kSize / 2 ? first : second;
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = i % kSize < static_cast<size_t>(firsts) ? first : second;
   const int32_t x = builder.tensor("x", DType::kS8, {1, kSize}, 0.1f);
   const int32_t y = builder.tensor("y", DType::kS8, {1, kSize}, 0.1f);
   const std::vector<float> scales(kSize, 0.01f);
@@ -181,16 +183,20 @@ TEST_CASE("JSON has the keys that scripts rely on") {
 TEST_CASE("inspect shows which share of a layer's weights AVX2 need not take apart") {
   const CommandFolder folder;
   struct Case {
+    int32_t firsts;
     int8_t first, second;
     double share;
   };
-  // Two weights may sum to 128 and to -128, and any depth of sixteen may be a depth's partner.
-  const Case cases[] = {{64, 64, 1.0},   {64, 65, 0.5},   {127, 127, 0.0}, {127, 1, 1.0},   {127, 2, 0.5},
-                        {-64, -64, 1.0}, {-65, -65, 0.0}, {-128, 0, 1.0},  {-128, -1, 0.5}, {127, -128, 1.0}};
+  // Two weights may sum to 128 and to -128, any depth of sixteen may be a depth's partner, and one of them
+  // may have its sign changed, which -128 has not.
+  const Case cases[] = {{8, 64, 64, 1.0},      {8, 127, 127, 1.0},  {8, 127, 2, 1.0},
+                        {8, -128, -1, 1.0},    {8, -128, 127, 1.0}, {12, -128, 127, 0.5},
+                        {14, -128, 127, 0.25}, {16, -128, 0, 0.0},  {8, 127, -128, 1.0}};
   for (const Case& c : cases) {
+    CAPTURE(c.firsts);
     CAPTURE(c.first);
     CAPTURE(c.second);
-    folder.put("net.itg", layer_of_weights(c.first, c.second));
+    folder.put("net.itg", layer_of_weights(c.firsts, c.first, c.second));
     CHECK(folder.json("inspect %/net.itg --ops --json")["ops"][0]["safe_pairs"] == c.share);
   }
   CHECK(holds(folder.good("inspect %/net.itg --ops").out, "100.0 %"));
