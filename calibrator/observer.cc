@@ -49,7 +49,7 @@ void make_two_sided(TensorObserver& o) {
   o.two_sided = 1;
 }
 
-void make_room(TensorObserver& o, double min, double max) {
+void widen_to(TensorObserver& o, double min, double max) {
   if (min < 0.0 && o.two_sided == 0) make_two_sided(o);
   while (!fits(o, min, max)) widen(o);
 }
@@ -129,7 +129,7 @@ void TensorLook::make_room() {
   const auto min = static_cast<double>(seen_.min), max = static_cast<double>(seen_.max);
   if (fits(*observer_, min, max) && (min >= 0.0 || observer_->two_sided != 0)) return;
   gather();
-  intaglio::make_room(*observer_, min, max);
+  widen_to(*observer_, min, max);
 }
 
 void TensorLook::gather() {
@@ -167,7 +167,7 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     min = other.min[half] < min ? other.min[half] : min;
     max = other.max[half] > max ? other.max[half] : max;
   }
-  make_room(o, static_cast<double>(min), static_cast<double>(max));
+  widen_to(o, static_cast<double>(min), static_cast<double>(max));
   const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
   for (const int half : {0, 1}) {
     for (int32_t i = 0; i < kBins; ++i) {

@@ -30,11 +30,11 @@ inline Executor thread_executor(int32_t width) {
     for (std::thread& thread : threads) thread.join();
   };
   executor.region = [](void* context, void (*body)(void*, const Executor&), void* argument) {
-    const auto width = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
+    const auto all = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
     Team team;
     std::vector<std::thread> threads;
-    for (int32_t i = 0; i < width - 1; ++i) threads.emplace_back([&team, i] { team.sit(i); });
-    team.lead(width - 1, width, body, argument);
+    for (int32_t i = 0; i < all - 1; ++i) threads.emplace_back([&team, i] { team.sit(i); });
+    team.lead(all - 1, all, body, argument);
     for (std::thread& thread : threads) thread.join();
   };
   return executor;
