@@ -63,7 +63,8 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
   if (!name.empty())
     return Failure{"'" + name + "' is no format of parameters; there are " + params_format_names()};
   if (const auto format = params_format_of(path)) return *format;
-  return Failure{path + ": its name does not say which format it has; name one of " + params_format_names()};
+  return Failure{path + ": its name does not say which format it has; say it with --format (calibrate: " +
+                 "--params-format): " + params_format_names()};
 }
 
 void add_params_format_option(CLI::App& app, const std::string& name, std::string& format) {
