@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -88,7 +89,8 @@ TEST_CASE("bins: the floor of the scaled value, at every length and stride") {
                  n = static_cast<size_t>(random.between(1, 600));
     const Exact<float> x(some_values(random, (n - 1) * stride + 1));
     double most = 0.0;
-    for (size_t i = 0; i < x.size(); ++i) most = std::fmax(most, std::fabs(static_cast<double>(x[i])));
+    // gcc 12 cannot compile std::fmax here for AArch64.
+    for (size_t i = 0; i < x.size(); ++i) most = std::max(most, std::fabs(static_cast<double>(x[i])));
     // A bin more than fits on either side, so that all bins are there.
     const int exponent = std::ilogb(most / (kBins / 2 - 1)) + 1;
     const int32_t zero = kBins / 2;
