@@ -105,9 +105,8 @@ int32_t count_bits(uint32_t mask) {
   return count;
 }
 
-// Which of the depths `left` each one of them is safe beside.
+// Adds to `partners` which of the depths `left` each one of them is safe beside.
 void find_partners(const Block& block, uint32_t left, uint32_t* partners) {
-  for (int32_t i = 0; i < block.size; ++i) partners[i] = 0;
   for (int32_t i = 0; i < block.size; ++i) {
     if ((left >> i & 1) == 0) continue;
     for (int32_t j = i + 1; j < block.size; ++j) {
@@ -119,9 +118,9 @@ void find_partners(const Block& block, uint32_t left, uint32_t* partners) {
   }
 }
 
-// Of the depths in `among`, the one with the fewest partners in `left`.
+// Of the depths in `among`, which has some, the one with the fewest partners in `left`.
 int32_t scarcest(const Block& block, const uint32_t* partners, uint32_t among, uint32_t left) {
-  int32_t best = -1, fewest = kPairsDepths + 1;
+  int32_t best = 0, fewest = kPairsDepths + 1;
   for (int32_t i = 0; i < block.size; ++i) {
     if ((among >> i & 1) == 0) continue;
     const int32_t count = count_bits(partners[i] & left);
@@ -136,7 +135,7 @@ int32_t scarcest(const Block& block, const uint32_t* partners, uint32_t among, u
 // Pairs of the depths `left`, those that are not safe last; returns how many are safe. Whoever has the fewest
 // partners chooses first, and the one of these that has the fewest.
 int32_t match(const Block& block, uint32_t left, uint8_t* order, uint32_t* swapped) {
-  uint32_t partners[kPairsDepths];
+  uint32_t partners[kPairsDepths] = {};
   find_partners(block, left, partners);
   int32_t safe = 0, unsafe = count_bits(left);
   while (left != 0) {

@@ -78,8 +78,8 @@ struct CalibratorOptions {
   Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
   // Hold instead of what samples and weights say. Of tensors that share a range the one holds that the others
   // follow, else the first that is listed. With no sample at all finish() bakes from these, and from what
-  // needs no sample (pixels, constants, outputs that an operator fixes): kQuantizationMissing where that is not
-  // enough. Weight scales that the int32 accumulator or a bias does not hold with are refused
+  // needs no sample (pixels, constants, outputs that an operator fixes): kQuantizationMissing where that is
+  // not enough. Weight scales that the int32 accumulator or a bias does not hold with are refused
   // (kAccumulatorOverflow). Of the recoveries only those of kDefault run.
   Span<const KnownParams> known;
   // If given: what the model says of its calibration, for `known` of a model that was calibrated before.
