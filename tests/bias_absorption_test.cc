@@ -2,16 +2,10 @@
 // and where it is refused because the model would no longer compute the same.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "calibrator/recover/channel_shifts.h"
-#include "intaglio/calibrator.h"
-#include "intaglio/describe.h"
-#include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
-#include "tests/support/threads.h"
+#include "tests/support/recovery_run.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -90,66 +84,12 @@ AlignedBytes net(const std::vector<float>& offsets, const Layers& shape = {}) {
   return net.finish();
 }
 
-struct Outcome {
-  double before = 0.0, after = 0.0;  // noise over signal
-  RecoveryVerdict verdict = RecoveryVerdict::kNoSource;
-  bool says_shifted = false;
-  std::vector<uint8_t> bytes, state_before, state_after;
-};
-
-struct Run {
-  bool reversed = false;
-  IsaMask isa = isa::kAll;
-  int32_t threads = 1, samples = 12;
-  RecoveryMask recover = recovery::kBiasAbsorption;
-  bool keeps_outputs = true;
-};
-
-Outcome calibrate(const AlignedBytes& bytes, const Run& run = {}) {
-  Samples samples(static_cast<size_t>(run.samples), std::vector<float>(kSide * kSide * 4));
-  Random random(9);
-  for (auto& sample : samples)
-    for (float& v : sample) v = random.real(-1.0f, 1.0f);
-  if (run.reversed) std::reverse(samples.begin(), samples.end());
-  const Result<Model> model = Model::open(bytes.view());
-  REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
-  CalibratorOptions options;
-  options.method = RangeMethod::kMinMax;
-  options.recover = run.recover;
-  options.isa = run.isa;
-  options.executor = thread_executor(run.threads);
-  if (run.keeps_outputs) options.replay_bytes = *Calibrator::replay_bytes(*model, run.samples, options);
-  AlignedBytes memory(Calibrator::measure(*model, options)->total());
-  Calibrator calibrator = *Calibrator::create(*model, memory.span(), options);
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input = bytes_of(sample);
-    REQUIRE(calibrator.add({&input, 1}).ok());
-  }
-  const SampleSource source = source_of(samples);
-  Outcome outcome;
-  const auto save = [&calibrator](std::vector<uint8_t>& state) {
-    state.resize(calibrator.state_bytes());
-    REQUIRE(calibrator.save({state.data(), state.size()}).ok());
-  };
-  save(outcome.state_before);
-  const Error error = calibrator.finish({}, &source);
-  REQUIRE_MESSAGE(error.ok(), text_of(error));
-  save(outcome.state_after);
-  const CalibrationReport& report = calibrator.report();
-  outcome.before = report.noise_without_recovery / report.signal;
-  outcome.after = report.noise / report.signal;
-  for (const RecoveryRecord& record : report.recoveries)
-    if (record.recovery == recovery::kBiasAbsorption) outcome.verdict = record.verdict;
-  outcome.bytes.assign(report.bytes.begin(), report.bytes.end());
-  outcome.says_shifted =
-      std::strstr(Model::open(report.bytes)->calibration().options, "channels shifted") != nullptr;
-  return outcome;
-}
+constexpr RecoveryRun kAbsorb{recovery::kBiasAbsorption};
 
 void check_stays(const AlignedBytes& bytes, RecoveryVerdict verdict) {
-  const Outcome outcome = calibrate(bytes);
-  CHECK(outcome.verdict == verdict);
-  CHECK(!outcome.says_shifted);
+  const RecoveryOutcome outcome = calibrate(bytes, kAbsorb);
+  CHECK(outcome.verdict(recovery::kBiasAbsorption) == verdict);
+  CHECK(!outcome.says("channels shifted"));
   CHECK(outcome.after == outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
 }
@@ -172,20 +112,20 @@ const std::vector<float> kHigh{0, 0, 40, 0, 0, 0, 25, 0},
 
 TEST_CASE("channels that stay far above zero give their codes to the others, everywhere the same") {
   const AlignedBytes bytes = net(kHigh);
-  const Outcome outcome = calibrate(bytes);
-  CHECK(outcome.verdict == RecoveryVerdict::kKept);
+  const RecoveryOutcome outcome = calibrate(bytes, kAbsorb);
+  CHECK(outcome.verdict(recovery::kBiasAbsorption) == RecoveryVerdict::kKept);
   CHECK(outcome.after < 0.05 * outcome.before);
-  CHECK(outcome.says_shifted);
+  CHECK(outcome.says("channels shifted"));
   CHECK(outcome.state_after == outcome.state_before);
   // As good as a model in which nothing is to be absorbed.
-  CHECK(outcome.after < 2.0 * calibrate(net(kEven)).after);
+  CHECK(outcome.after < 2.0 * calibrate(net(kEven), kAbsorb).after);
   for (const int32_t threads : {1, 2, 8})
     for (const IsaMask isa : {IsaMask{isa::kAll}, IsaMask{isa::kScalar}, IsaMask{isa::kAvx2}})
-      CHECK(calibrate(bytes, {threads != 2, isa, threads}).bytes == outcome.bytes);
+      CHECK(calibrate(bytes, {recovery::kBiasAbsorption, threads != 2, isa, threads}).bytes == outcome.bytes);
   // Errors are those against the model as it was given, whether its outputs are kept or computed once more.
-  Run poor;
+  RecoveryRun poor = kAbsorb;
   poor.keeps_outputs = false;
-  const Outcome computed = calibrate(bytes, poor);
+  const RecoveryOutcome computed = calibrate(bytes, poor);
   CHECK(computed.bytes == outcome.bytes);
   CHECK(computed.after == outcome.after);
 }
@@ -200,16 +140,16 @@ TEST_CASE("layers without activation shift by either sign, also through addition
     const AlignedBytes bytes = net(kBothSigns, shape);
     for (const char* name : {"a", "b", "c"}) CHECK(is_free(bytes, name));
     for (const char* name : {"image", "logits", "wa", "ba"}) CHECK(!is_free(bytes, name));
-    const Outcome outcome = calibrate(bytes);
-    CHECK(outcome.verdict == RecoveryVerdict::kKept);
+    const RecoveryOutcome outcome = calibrate(bytes, kAbsorb);
+    CHECK(outcome.verdict(recovery::kBiasAbsorption) == RecoveryVerdict::kKept);
     CHECK(outcome.after < 0.2 * outcome.before);
   }
 }
 
 TEST_CASE("together with equalization, which goes first") {
-  Run both;
+  RecoveryRun both;
   both.recover = recovery::kEqualization | recovery::kBiasAbsorption | recovery::kBiasCorrection;
-  const Outcome outcome = calibrate(net(kHigh), both);
+  const RecoveryOutcome outcome = calibrate(net(kHigh), both);
   CHECK(outcome.after < 0.1 * outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
   both.threads = 3;
@@ -231,15 +171,15 @@ TEST_CASE("behind ReLU6 a channel stays that has reached the cap, and is absorbe
   Layers relu6;
   relu6.high = 6.0f;
   check_stays(net({0, 0, 5.9f, 0, 0, 0, 5.5f, 0}, relu6), RecoveryVerdict::kNothingToDo);
-  const Outcome below = calibrate(net({0, 0, 3.5f, 0, 0, 0, 0, 0}, relu6));
-  CHECK(below.verdict == RecoveryVerdict::kKept);
+  const RecoveryOutcome below = calibrate(net({0, 0, 3.5f, 0, 0, 0, 0, 0}, relu6), kAbsorb);
+  CHECK(below.verdict(recovery::kBiasAbsorption) == RecoveryVerdict::kKept);
 }
 
 TEST_CASE("undone where it gains nothing, not tried with one sample") {
   Layers linear;
   linear.low = -kInfinity;
   check_stays(net(kEven, linear), RecoveryVerdict::kNetworkWorse);
-  Run one;
+  RecoveryRun one = kAbsorb;
   one.samples = 1;
-  CHECK(calibrate(net(kHigh), one).verdict == RecoveryVerdict::kTooFewSamples);
+  CHECK(calibrate(net(kHigh), one).verdict(recovery::kBiasAbsorption) == RecoveryVerdict::kTooFewSamples);
 }

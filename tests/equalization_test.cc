@@ -2,16 +2,10 @@
 // than the others.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "calibrator/recover/channel_groups.h"
-#include "intaglio/calibrator.h"
-#include "intaglio/describe.h"
-#include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
-#include "tests/support/threads.h"
+#include "tests/support/recovery_run.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -70,54 +64,7 @@ AlignedBytes residual_net(float outlier) {
   return net.finish();
 }
 
-struct Outcome {
-  double before = 0.0, after = 0.0;  // noise over signal
-  bool kept = false, says_scaled = false;
-  std::vector<uint8_t> bytes, state_before, state_after;
-};
-
-Outcome calibrate(const AlignedBytes& bytes, bool reversed = false, IsaMask isa = isa::kAll,
-                  int32_t threads = 1) {
-  Samples samples(12, std::vector<float>(kSide * kSide * 4));
-  Random random(9);
-  for (auto& sample : samples)
-    for (float& v : sample) v = random.real(-1.0f, 1.0f);
-  if (reversed) std::reverse(samples.begin(), samples.end());
-  const Result<Model> model = Model::open(bytes.view());
-  REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
-  CalibratorOptions options;
-  options.method = RangeMethod::kMinMax;
-  options.recover = recovery::kEqualization;
-  options.isa = isa;
-  options.executor = thread_executor(threads);
-  options.replay_bytes = *Calibrator::replay_bytes(*model, 12, options);
-  AlignedBytes memory(Calibrator::measure(*model, options)->total());
-  Calibrator calibrator = *Calibrator::create(*model, memory.span(), options);
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input[] = {
-        {reinterpret_cast<const uint8_t*>(sample.data()), sample.size() * sizeof(float)}};
-    REQUIRE(calibrator.add(input).ok());
-  }
-  const SampleSource source = source_of(samples);
-  Outcome outcome;
-  const auto save = [&calibrator](std::vector<uint8_t>& state) {
-    state.resize(calibrator.state_bytes());
-    REQUIRE(calibrator.save({state.data(), state.size()}).ok());
-  };
-  save(outcome.state_before);
-  const Error error = calibrator.finish({}, &source);
-  REQUIRE_MESSAGE(error.ok(), text_of(error));
-  save(outcome.state_after);
-  const CalibrationReport& report = calibrator.report();
-  outcome.before = report.noise_without_recovery / report.signal;
-  outcome.after = report.noise / report.signal;
-  for (const RecoveryRecord& record : report.recoveries)
-    outcome.kept = outcome.kept || record.verdict == RecoveryVerdict::kKept;
-  outcome.bytes.assign(report.bytes.begin(), report.bytes.end());
-  outcome.says_scaled =
-      std::strstr(Model::open(report.bytes)->calibration().options, "channels scaled") != nullptr;
-  return outcome;
-}
+constexpr RecoveryMask kScaling = recovery::kEqualization;
 
 }  // namespace
 
@@ -146,18 +93,18 @@ TEST_CASE("a residual stage is one set; inputs, outputs and what is capped stay 
 
 TEST_CASE("an outlier channel no longer takes the others' codes, and the state stays the unscaled model's") {
   const AlignedBytes net = residual_net(64.0f);
-  const Outcome outcome = calibrate(net);
-  CHECK(outcome.kept);
+  const RecoveryOutcome outcome = calibrate(net, {kScaling});
+  CHECK(outcome.verdict(kScaling) == RecoveryVerdict::kKept);
   CHECK(outcome.after < 0.1 * outcome.before);
   CHECK(outcome.state_after == outcome.state_before);
-  CHECK(outcome.says_scaled);
-  CHECK(calibrate(net, true).bytes == outcome.bytes);
-  CHECK(calibrate(net, false, isa::kScalar).bytes == outcome.bytes);
+  CHECK(outcome.says("channels scaled"));
+  CHECK(calibrate(net, {kScaling, true}).bytes == outcome.bytes);
+  CHECK(calibrate(net, {kScaling, false, isa::kScalar}).bytes == outcome.bytes);
   for (const int32_t threads : {2, 8})
-    CHECK(calibrate(net, true, isa::kAvx2, threads).bytes == outcome.bytes);
+    CHECK(calibrate(net, {kScaling, true, isa::kAvx2, threads}).bytes == outcome.bytes);
   // It cannot help a model whose channels are alike, and then leaves it as it was.
-  const Outcome even = calibrate(residual_net(1.0f));
-  CHECK(!even.kept);
-  CHECK(!even.says_scaled);
+  const RecoveryOutcome even = calibrate(residual_net(1.0f), {kScaling});
+  CHECK(even.verdict(kScaling) != RecoveryVerdict::kKept);
+  CHECK(!even.says("channels scaled"));
   CHECK(even.after == even.before);
 }
