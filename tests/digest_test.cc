@@ -1,5 +1,3 @@
-#include "calibrator/digest.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,19 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/digest_text.h"
+
 using namespace intaglio;
+using intaglio::test::hex;
 
 namespace {
-
-std::string hex(const Digest& digest) {
-  static const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t b : digest.bytes) {
-    text += kDigits[b >> 4];
-    text += kDigits[b & 15];
-  }
-  return text;
-}
 
 Digest digest_of(const std::string& text, size_t step) {
   Sha256 hash;

@@ -6,11 +6,10 @@
 // failure message, and see that every other preset agrees.
 #include <doctest/doctest.h>
 
-#include "calibrator/digest.h"
-#include "intaglio/calibrator.h"
 #include "kernels/compiled_isa.h"
 #include "runtime/crc32.h"
-#include "tests/support/float_samples.h"
+#include "tests/support/calibrate.h"
+#include "tests/support/digest_text.h"
 #include "tests/support/small_models.h"
 
 using namespace intaglio;
@@ -41,18 +40,6 @@ uint32_t crc_of(uint32_t crc, const std::vector<float>& values) {
   return crc32(crc, reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float));
 }
 
-std::string sha256_of(const std::vector<uint8_t>& bytes) {
-  Sha256 hash;
-  hash.update(bytes.data(), bytes.size());
-  const Digest digest = hash.finish();
-  std::string text;
-  for (const uint8_t byte : digest.bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
 uint32_t outputs_of(const AlignedBytes& bytes, const Samples& samples, IsaMask mask) {
   SessionOptions options;
   options.isa = mask;
@@ -73,30 +60,6 @@ uint32_t outputs_of(const AlignedBytes& bytes, const Samples& samples, IsaMask m
   return crc;
 }
 
-std::vector<uint8_t> calibrate(const AlignedBytes& bytes, const Samples& samples, IsaMask mask,
-                               CalibratorOptions options = {}) {
-  options.isa = mask;
-  const Model model = *Model::open(bytes.view());
-  AlignedBytes memory(Calibrator::measure(model, options)->total());
-  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
-                                       sample.size() * sizeof(float)};
-    REQUIRE(calibrator.add({&input, 1}).ok());
-  }
-  std::vector<uint8_t> written;
-  ModelSink sink;
-  sink.context = &written;
-  sink.write = [](void* context, Span<const uint8_t> file) {
-    static_cast<std::vector<uint8_t>*>(context)->assign(file.begin(), file.end());
-    return true;
-  };
-  const SampleSource source = source_of(samples);
-  const Error error = calibrator.finish(sink, &source);
-  REQUIRE_MESSAGE(error.ok(), text_of(error));
-  return written;
-}
-
 }  // namespace
 
 TEST_CASE("every machine and instruction set gives the bytes of the scalar host build") {
@@ -105,7 +68,9 @@ TEST_CASE("every machine and instruction set gives the bytes of the scalar host 
   for (const IsaMask mask : masks()) {
     CAPTURE(mask);
     CHECK(outputs_of(model, samples, mask) == kFloatOutputs);
-    const std::vector<uint8_t> written = calibrate(model, samples, mask);
+    CalibratorOptions options;
+    options.isa = mask;
+    const std::vector<uint8_t> written = calibrate(*Model::open(model.view()), samples, options);
     CHECK(sha256_of(written) == kInt8File);
     const AlignedBytes int8(Span<const uint8_t>(written.data(), written.size()));
     CHECK(outputs_of(int8, samples, mask) == kInt8Outputs);
@@ -115,28 +80,21 @@ TEST_CASE("every machine and instruction set gives the bytes of the scalar host 
 TEST_CASE("so does every way of choosing ranges and every recovery") {
   const AlignedBytes model = small_cnn();
   const Samples samples = small_cnn_samples(9, 3);
+  const std::vector<CalibrationWay> ways =
+      calibration_ways({recovery::kNone, recovery::kBiasCorrection, recovery::kEqualization,
+                        recovery::kBiasAbsorption, recovery::kRangeSearch, recovery::kWeightScales,
+                        recovery::kLearnedScales, recovery::kAdaptiveRounding, recovery::kAll});
   for (const IsaMask mask : masks()) {
     CAPTURE(mask);
-    CalibratorOptions options;
-    options.layer_report = false;
-    options.replay_bytes = *Calibrator::replay_bytes(*Model::open(model.view()), 9, options);
     std::vector<uint8_t> all;
-    const auto add = [&] {
-      const std::vector<uint8_t> file = calibrate(model, samples, mask, options);
+    for (const CalibrationWay& way : ways) {
+      CalibratorOptions options;
+      options.layer_report = false;
+      options.isa = mask;
+      options.method = way.method;
+      options.recover = way.recover;
+      const std::vector<uint8_t> file = calibrate(*Model::open(model.view()), samples, options);
       all.insert(all.end(), file.begin(), file.end());
-    };
-    for (int32_t method = 0; method < kRangeMethodCount; ++method) {
-      options.method = static_cast<RangeMethod>(method);
-      add();
-    }
-    options.method = RangeMethod::kAuto;
-    for (const RecoveryMask recover :
-         {recovery::kNone, recovery::kBiasCorrection, recovery::kEqualization, recovery::kBiasAbsorption,
-          recovery::kRangeSearch, recovery::kWeightScales, recovery::kLearnedScales,
-          recovery::kAdaptiveRounding, recovery::kAll}) {
-      options.recover = recover;
-      options.replay_bytes = *Calibrator::replay_bytes(*Model::open(model.view()), 9, options);
-      add();
     }
     CHECK(sha256_of(all) == kEveryWay);
   }

@@ -2,40 +2,13 @@
 // number of threads and any order of the samples.
 #include <algorithm>
 
-#include "intaglio/calibrator.h"
-#include "tests/support/float_samples.h"
+#include "tests/support/calibrate.h"
 #include "tests/support/imported.h"
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
-
-namespace {
-
-std::vector<uint8_t> calibrate(const Model& model, Samples& samples, CalibratorOptions options) {
-  const Result<size_t> replay =
-      Calibrator::replay_bytes(model, static_cast<int32_t>(samples.size()), options);
-  REQUIRE(static_cast<bool>(replay));
-  options.replay_bytes = *replay;
-  const Result<CalibratorNeeds> needs = Calibrator::measure(model, options);
-  REQUIRE(static_cast<bool>(needs));
-  AlignedBytes memory(needs->total());
-  Result<Calibrator> calibrator = Calibrator::create(model, memory.span(), options);
-  REQUIRE_MESSAGE(static_cast<bool>(calibrator), text_of(calibrator.error(), &model));
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
-                                    sample.size() * sizeof(float)};
-    REQUIRE(calibrator->add({&input, 1}).ok());
-  }
-  const SampleSource source = source_of(samples);
-  const Error error = calibrator->finish({}, &source);
-  REQUIRE_MESSAGE(error.ok(), text_of(error, &model));
-  const Span<const uint8_t> bytes = calibrator->report().bytes;
-  return {bytes.begin(), bytes.end()};
-}
-
-}  // namespace
 
 TEST_CASE(
     "ResNet-8: range methods, equalization, absorption, range search, learned scales and adaptive rounding "
