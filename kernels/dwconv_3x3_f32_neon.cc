@@ -1,9 +1,8 @@
 // AArch64: four channels in a vector, what is left one by one. ARMv7's vectors flush subnormals, so there all
 // channels go one by one through VFP's scalar registers.
-#include <arm_neon.h>
-
 #include "kernels/dwconv_3x3_f32_tiles.h"
 #include "kernels/fma_f32.h"
+#include "kernels/output_f32_neon.h"
 
 namespace intaglio {
 namespace {
@@ -31,16 +30,9 @@ struct One {
 struct Four {
   using Register = float32x4_t;
   using Mask = All;
+  using Finish = FinishF32;
   static constexpr int32_t kLanes = 4, kColumns = 7;
 
-  struct Finish {
-    explicit Finish(const ClampF32& clamp) : lo(vdupq_n_f32(clamp.lo)), hi(vdupq_n_f32(clamp.hi)) {}
-    Register operator()(Register v) const {
-      const Register y = vaddq_f32(vminq_f32(vmaxq_f32(v, lo), hi), vdupq_n_f32(0.0f));
-      return vbslq_f32(vceqq_f32(v, v), y, vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000u)));
-    }
-    Register lo, hi;
-  };
   static Mask mask(int32_t) { return {}; }
   static Register load(const float* from, Mask) { return vld1q_f32(from); }
   static void store(float* to, Mask, Register v) { vst1q_f32(to, v); }

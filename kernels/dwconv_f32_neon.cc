@@ -1,9 +1,8 @@
 // One chain of fused multiply-adds an output. AArch64: eight channels of four pixels at a time, in vectors.
 // ARMv7's vectors flush subnormals, so there eight channels of a pixel go through VFP's scalar registers.
-#include <arm_neon.h>
-
 #include "kernels/dwconv_f32.h"
 #include "kernels/fma_f32.h"
+#include "kernels/output_f32_neon.h"
 
 namespace intaglio {
 namespace {
@@ -28,20 +27,9 @@ void scalar_channels(const DwconvF32Args& args, int32_t pixel, int32_t first) {
 
 #if defined(__aarch64__)
 
-// output_f32.h on four lanes.
-struct ClampNeon {
-  float32x4_t lo, hi;
-};
-
-inline float32x4_t finish(float32x4_t v, const ClampNeon& clamp) {
-  const float32x4_t y = vaddq_f32(vminq_f32(vmaxq_f32(v, clamp.lo), clamp.hi), vdupq_n_f32(0.0f));
-  const float32x4_t nan = vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000u));
-  return vbslq_f32(vceqq_f32(v, v), y, nan);
-}
-
 // 4 * Vectors channels of Pixels pixels.
 template <int32_t Pixels, int32_t Vectors>
-inline void block(const DwconvF32Args& args, const ClampNeon& clamp, int32_t pixel, int32_t first) {
+inline void block(const DwconvF32Args& args, const FinishF32& finish, int32_t pixel, int32_t first) {
   const float* const* rows[Pixels];
   float32x4_t acc[Pixels][Vectors];
 #pragma GCC unroll 4
@@ -69,15 +57,15 @@ inline void block(const DwconvF32Args& args, const ClampNeon& clamp, int32_t pix
 #pragma GCC unroll 4
   for (int32_t p = 0; p < Pixels; ++p, y += args.output_stride)
 #pragma GCC unroll 2
-    for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + 4 * v, finish(acc[p][v], clamp));
+    for (int32_t v = 0; v < Vectors; ++v) vst1q_f32(y + 4 * v, finish(acc[p][v]));
 }
 
 template <int32_t Vectors>
 void all_pixels(const DwconvF32Args& args, int32_t first) {
-  const ClampNeon clamp = {vdupq_n_f32(args.clamp.lo), vdupq_n_f32(args.clamp.hi)};
+  const FinishF32 finish(args.clamp);
   int32_t p = 0;
-  for (; p + 4 <= args.pixels; p += 4) block<4, Vectors>(args, clamp, p, first);
-  for (; p < args.pixels; ++p) block<1, Vectors>(args, clamp, p, first);
+  for (; p + 4 <= args.pixels; p += 4) block<4, Vectors>(args, finish, p, first);
+  for (; p < args.pixels; ++p) block<1, Vectors>(args, finish, p, first);
 }
 
 #endif

@@ -1,9 +1,8 @@
 // Chains of fused multiply-adds, side by side. AArch64: eight rows times eight columns in vectors. ARMv7's
 // vectors flush subnormals, so there the same panels go through VFP's scalar registers, two rows at a time.
-#include <arm_neon.h>
-
 #include "kernels/fma_f32.h"
 #include "kernels/gemm_f32.h"
+#include "kernels/output_f32_neon.h"
 
 namespace intaglio {
 namespace {
@@ -12,17 +11,11 @@ constexpr int32_t kMr = 8, kNr = 8;
 
 #if defined(__aarch64__)
 
-inline float32x4_t finish(float32x4_t v, const ClampF32& clamp) {
-  const float32x4_t y = vminq_f32(vmaxq_f32(v, vdupq_n_f32(clamp.lo)), vdupq_n_f32(clamp.hi));
-  const float32x4_t nan = vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000u));
-  return vbslq_f32(vceqq_f32(v, v), vaddq_f32(y, vdupq_n_f32(0.0f)), nan);
-}
-
 inline void store_four(const GemmF32Args& args, size_t row, int32_t first, float32x4_t v) {
   v = vaddq_f32(v, vdupq_n_f32(0.0f));
   if (args.residual != nullptr)
     v = vaddq_f32(v, vld1q_f32(args.residual + row * args.residual_stride + first));
-  vst1q_f32(args.output + row * args.output_stride + first, finish(v, args.clamp));
+  vst1q_f32(args.output + row * args.output_stride + first, FinishF32(args.clamp)(v));
 }
 
 // The ends of rows: one by one, as the scalar kernel does.

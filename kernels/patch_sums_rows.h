@@ -4,6 +4,11 @@
 #include "kernels/patch_sums.h"
 
 namespace intaglio {
+
+// All channels from `c` on, one by one: what vectors leave.
+void patch_rest_s8_scalar(const PatchRow<int8_t>& row, int32_t c);
+void patch_rest_f32_scalar(const PatchRow<float>& row, int32_t c);
+
 namespace {
 
 // A block: made of zeros for `lanes` channels; add() and subtract() those of one column; add_to() doubles,
@@ -37,29 +42,6 @@ void patch_row_block(const PatchRow<typename Block::Element>& row, int32_t c, in
   }
 }
 
-// Up to kMost channels one by one.
-template <typename T, typename Sum>
-class PatchLanes {
- public:
-  using Element = T;
-  static constexpr int32_t kMost = 32;
-
-  explicit PatchLanes(int32_t lanes) : lanes_(lanes) {}
-  void add(const T* x) {
-    for (int32_t l = 0; l < lanes_; ++l) sums_[l] += static_cast<Sum>(x[l]);
-  }
-  void subtract(const T* x) {
-    for (int32_t l = 0; l < lanes_; ++l) sums_[l] -= static_cast<Sum>(x[l]);
-  }
-  void add_to(double* to, double zeros) const {
-    for (int32_t l = 0; l < lanes_; ++l) to[l] += static_cast<double>(sums_[l]) - zeros;
-  }
-
- private:
-  int32_t lanes_;
-  Sum sums_[kMost] = {};
-};
-
 // Channels from `c` on in blocks of kLanes; the first that is left.
 template <typename Block>
 int32_t patch_row_blocks(const PatchRow<typename Block::Element>& row, int32_t c, int32_t lanes) {
@@ -67,12 +49,39 @@ int32_t patch_row_blocks(const PatchRow<typename Block::Element>& row, int32_t c
   return c;
 }
 
-// All channels from `c` on.
-template <typename T, typename Sum>
-void patch_row_rest(const PatchRow<T>& row, int32_t c) {
-  using Block = PatchLanes<T, Sum>;
-  c = patch_row_blocks<Block>(row, c, Block::kMost);
-  if (c < row.channels) patch_row_block<Block>(row, c, row.channels - c);
+// kCount vectors V, which gives Element, Sums, kLanes, zero(), widen(x), add(a, b), subtract(a, b) and
+// add_to(to, sums, zeros).
+template <typename V, int32_t kCount>
+class PatchVectors {
+ public:
+  using Element = typename V::Element;
+  static constexpr int32_t kLanes = kCount * V::kLanes;
+
+  explicit PatchVectors(int32_t) {
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::zero();
+  }
+  void add(const Element* x) {
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::add(sums_[i], V::widen(x + i * V::kLanes));
+  }
+  void subtract(const Element* x) {
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::subtract(sums_[i], V::widen(x + i * V::kLanes));
+  }
+  void add_to(double* to, double zeros) const {
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < kCount; ++i) V::add_to(to + i * V::kLanes, sums_[i], zeros);
+  }
+
+ private:
+  typename V::Sums sums_[kCount];
+};
+
+// Channels from `c` on in blocks of so many; the first that is left.
+template <typename Block>
+int32_t patch_row_vectors(const PatchRow<typename Block::Element>& row, int32_t c) {
+  return patch_row_blocks<Block>(row, c, Block::kLanes);
 }
 
 }  // namespace

@@ -41,39 +41,5 @@ struct CodeSums8 {
   }
 };
 
-// kCount vectors.
-template <typename V, int32_t kCount>
-class PatchVectors {
- public:
-  using Element = typename V::Element;
-  static constexpr int32_t kLanes = kCount * V::kLanes;
-
-  explicit PatchVectors(int32_t) {
-#pragma GCC unroll 8
-    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::zero();
-  }
-  void add(const Element* x) {
-#pragma GCC unroll 8
-    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::add(sums_[i], V::widen(x + i * V::kLanes));
-  }
-  void subtract(const Element* x) {
-#pragma GCC unroll 8
-    for (int32_t i = 0; i < kCount; ++i) sums_[i] = V::subtract(sums_[i], V::widen(x + i * V::kLanes));
-  }
-  void add_to(double* to, double zeros) const {
-#pragma GCC unroll 8
-    for (int32_t i = 0; i < kCount; ++i) V::add_to(to + i * V::kLanes, sums_[i], zeros);
-  }
-
- private:
-  typename V::Sums sums_[kCount];
-};
-
-// Channels from `c` on in blocks of so many; the first that is left.
-template <typename Block>
-int32_t patch_row_vectors(const PatchRow<typename Block::Element>& row, int32_t c) {
-  return patch_row_blocks<Block>(row, c, Block::kLanes);
-}
-
 }  // namespace
 }  // namespace intaglio

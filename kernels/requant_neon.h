@@ -36,17 +36,11 @@ static inline OutputNeon make_output_neon(const OutputS8& output) {
 
 #if defined(__aarch64__)
 
-// Four codes less the zero point, not clamped yet; the nearest integer, half to even, saturated.
-static inline int32x4_t round_neon(int32x4_t acc, float32x4_t multiplier) {
-  return vcvtnq_s32_f32(vmulq_f32(vcvtq_f32_s32(acc), multiplier));
-}
-
-// Sixteen accumulators to codes, in order.
-static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2, int32x4_t a3,
-                                        float32x4_t m0, float32x4_t m1, float32x4_t m2, float32x4_t m3,
-                                        const OutputNeon& o) {
-  const int16x8_t low = vqmovn_high_s32(vqmovn_s32(round_neon(a0, m0)), round_neon(a1, m1));
-  const int16x8_t high = vqmovn_high_s32(vqmovn_s32(round_neon(a2, m2)), round_neon(a3, m3));
+// Sixteen reals to codes, in order: the nearest integers, half to even, saturated.
+static inline int8x16_t codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
+                                   const OutputNeon& o) {
+  const int16x8_t low = vqmovn_high_s32(vqmovn_s32(vcvtnq_s32_f32(v0)), vcvtnq_s32_f32(v1));
+  const int16x8_t high = vqmovn_high_s32(vqmovn_s32(vcvtnq_s32_f32(v2)), vcvtnq_s32_f32(v3));
   const int8x16_t q =
       vqmovn_high_s16(vqmovn_s16(vqaddq_s16(low, o.zero_point)), vqaddq_s16(high, o.zero_point));
   return vminq_s8(vmaxq_s8(q, o.lo), o.hi);
@@ -55,22 +49,29 @@ static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2
 #else
 
 // ARMv7 converts by truncation alone: after the clamp, the sum with 1.5 * 2^23 holds the rounded value in its
-// low 16 bits (round_half_even of requant.h). A product of a nonzero accumulator is never subnormal, so that
-// flushing changes nothing: multipliers are 2^-120 at least.
-static inline int16x4_t round_neon(int32x4_t acc, float32x4_t multiplier, const OutputNeon& o) {
-  const float32x4_t v = vminq_f32(vmaxq_f32(vmulq_f32(vcvtq_f32_s32(acc), multiplier), o.lo), o.hi);
+// low 16 bits (round_half_even of requant.h).
+static inline int16x4_t round_neon(float32x4_t v, const OutputNeon& o) {
+  v = vminq_f32(vmaxq_f32(v, o.lo), o.hi);
   return vmovn_s32(vreinterpretq_s32_f32(vaddq_f32(v, vdupq_n_f32(12582912.0f))));
 }
 
-static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2, int32x4_t a3,
-                                        float32x4_t m0, float32x4_t m1, float32x4_t m2, float32x4_t m3,
-                                        const OutputNeon& o) {
-  const int16x8_t low = vaddq_s16(vcombine_s16(round_neon(a0, m0, o), round_neon(a1, m1, o)), o.zero_point);
-  const int16x8_t high = vaddq_s16(vcombine_s16(round_neon(a2, m2, o), round_neon(a3, m3, o)), o.zero_point);
+static inline int8x16_t codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
+                                   const OutputNeon& o) {
+  const int16x8_t low = vaddq_s16(vcombine_s16(round_neon(v0, o), round_neon(v1, o)), o.zero_point);
+  const int16x8_t high = vaddq_s16(vcombine_s16(round_neon(v2, o), round_neon(v3, o)), o.zero_point);
   return vcombine_s8(vmovn_s16(low), vmovn_s16(high));
 }
 
 #endif
+
+// Sixteen accumulators to codes, in order. A product of a nonzero accumulator is never subnormal, so that
+// ARMv7's flushing changes nothing: multipliers are 2^-120 at least.
+static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2, int32x4_t a3,
+                                        float32x4_t m0, float32x4_t m1, float32x4_t m2, float32x4_t m3,
+                                        const OutputNeon& o) {
+  return codes_neon(vmulq_f32(vcvtq_f32_s32(a0), m0), vmulq_f32(vcvtq_f32_s32(a1), m1),
+                    vmulq_f32(vcvtq_f32_s32(a2), m2), vmulq_f32(vcvtq_f32_s32(a3), m3), o);
+}
 
 // One side of add_s8, and its end, on four lanes.
 static inline int32x4_t scaled_neon(int16x4_t codes, int32_t zero_point, int32_t multiplier) {

@@ -2,9 +2,7 @@
 // runs less those of n are those of one. Prints its multiply-accumulates.
 //
 //   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
-//   counted_run average_s8_neon   and the like, by the function: pools of 3x3 over the depthwise kernels'
-//   input,
-//                                 add, mul and lookup of as many codes; a code that is read is one MAC
+//   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
 //   counted_run model RUNS FILE   with all that this CPU has
 #include <cstdio>
 #include <cstdlib>
@@ -12,33 +10,20 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/instruction_count/counted_values.h"
 #include "intaglio/session.h"
 #include "kernels/dwconv_3x3_f32.h"
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_s8.h"
-#include "kernels/eltwise_s8.h"
 #include "kernels/gemm_f32.h"
 #include "kernels/gemm_s8.h"
-#include "kernels/pool_s8.h"
 
 using namespace intaglio;
 
 namespace {
 
-constexpr int32_t kM = 48, kN = 64, kK = 256;              // of a product
-constexpr int32_t kSide = 14, kChannels = 128, kTaps = 9;  // of a depthwise convolution, 3x3, stride 1
-
-// Any numbers will do; weights of -128 do not occur, as in a calibrated model.
-int8_t code(size_t i) { return static_cast<int8_t>(static_cast<int32_t>(i * 2654435761u >> 8) % 255 - 127); }
-float real(size_t i) { return static_cast<float>(code(i)) / 64.0f; }
-
-template <typename T>
-std::vector<T> filled(size_t count, T (*value)(size_t)) {
-  std::vector<T> v(count);
-  for (size_t i = 0; i < count; ++i) v[i] = value(i);
-  return v;
-}
+constexpr int32_t kM = 48, kN = 64, kK = 256;  // of a product
 
 // Scratch and packed weights, 64-aligned.
 uint8_t* memory(int64_t bytes) {
@@ -209,55 +194,6 @@ int64_t run_named(const char* name, int32_t count, const Kernel& (*kernel)(int32
   return 0;
 }
 
-// `name` with the ISA that ends a kernel's own name.
-bool is_of(const char* name, const char* function, const char* kernel) {
-  const size_t length = strlen(function);
-  return strncmp(name, function, length) == 0 && strcmp(name + length, strrchr(kernel, '_')) == 0;
-}
-
-int64_t run_pool_s8(const char* name, int32_t runs) {
-  constexpr int32_t kOut = kSide - 2;
-  const auto x = filled<int8_t>(kSide * kSide * kChannels, code);
-  std::vector<int8_t> y(kOut * kOut * kChannels);
-  const Taps taps = {{1, 3, 3}, {0, kSide * kChannels, kChannels}};
-  const OutputS8 output = make_output_s8(3, -128, 127);
-  for (int32_t i = 0; i < pool_s8_count(); ++i) {
-    const PoolS8Kernel& kernel = pool_s8_kernel(i);
-    const bool averages = is_of(name, "average_s8", kernel.name);
-    if (kernel.average == nullptr || (!averages && !is_of(name, "max_s8", kernel.name))) continue;
-    for (int32_t run = 0; run < runs; ++run)
-      for (int32_t p = 0; p < kOut * kOut; ++p) {
-        const int8_t* const from = x.data() + (p / kOut * kSide + p % kOut) * kChannels;
-        int8_t* const to = y.data() + p * kChannels;
-        averages ? kernel.average(from, taps, -7, 0.1f, output, to, kChannels)
-                 : kernel.max(from, taps, -7, -128, 127, to, kChannels);
-      }
-    return int64_t{kOut} * kOut * kChannels * kTaps;
-  }
-  return 0;
-}
-
-int64_t run_eltwise_s8(const char* name, int32_t runs) {
-  constexpr int32_t kCodes = kSide * kSide * kChannels;
-  const auto a = filled<int8_t>(kCodes, code), b = filled<int8_t>(kCodes, code);
-  std::vector<int8_t> y(kCodes);
-  const AddS8 add = {3, -5, 21000, 31000, 15, 2, -128, 127};
-  const MulS8 mul = {3, -5, 0.003f, make_output_s8(2, -128, 127)};
-  for (int32_t i = 0; i < eltwise_s8_count(); ++i) {
-    const EltwiseS8Kernel& kernel = eltwise_s8_kernel(i);
-    const bool adds = is_of(name, "add_s8", kernel.name), multiplies = is_of(name, "mul_s8", kernel.name);
-    if (kernel.add_rows == nullptr || (!adds && !multiplies && !is_of(name, "lookup_s8", kernel.name)))
-      continue;
-    for (int32_t run = 0; run < runs; ++run) {
-      if (adds) kernel.add_rows(a.data(), b.data(), y.data(), 1, kCodes, add);
-      if (multiplies) kernel.mul_rows(a.data(), b.data(), y.data(), 1, kCodes, mul);
-      if (!adds && !multiplies) kernel.lookup(a.data(), b.data(), y.data(), kCodes);
-    }
-    return kCodes;
-  }
-  return 0;
-}
-
 // Convolutions' and fully connected layers' multiply-accumulates, padding included.
 int64_t macs_of(const Model& model) {
   int64_t macs = 0;
@@ -310,7 +246,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
     macs += run_named(name, dwconv_3x3_f32_count(), dwconv_3x3_f32_kernel, run_dwconv_3x3_f32, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
-    macs += run_pool_s8(name, runs) + run_eltwise_s8(name, runs);
+    macs += run_rows(name, runs);
   }
   if (macs == 0) {
     std::fprintf(stderr, "counted_run: %s cannot be run here\n", name);

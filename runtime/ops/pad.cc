@@ -2,7 +2,7 @@
 // for.
 #include <cfloat>
 
-#include "kernels/quantize_s8.h"
+#include "kernels/requant.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/strided_copy_run.h"
 
@@ -58,9 +58,8 @@ void run_padding(const NodeView& node, const NodeRun& run, T value) {
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization q = node.output().quantization;
-  int8_t code;
-  quantize_f32_s8(&node.info.options.pad_value, q.scales[0], make_output_s8(q.zero_point, -128, 127), &code,
-                  1);
+  const float value = node.info.options.pad_value;  // no NaN
+  const int8_t code = clamp_and_round_s8(value / q.scales[0], make_output_s8(q.zero_point, -128, 127));
   run_padding<uint8_t>(node, run, static_cast<uint8_t>(code));
 }
 

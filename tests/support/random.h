@@ -11,9 +11,17 @@
 
 namespace intaglio::test {
 
+// The number that an environment variable gives; 0 without one.
+inline int32_t environment_number(const char* name) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : 0;
+}
+
+// INTAGLIO_SEED=N draws other numbers than usual.
 class Random {
  public:
-  explicit Random(uint32_t seed) : generator_(seed) {}
+  explicit Random(uint32_t seed)
+      : generator_(seed + 1000003u * static_cast<uint32_t>(environment_number("INTAGLIO_SEED"))) {}
 
   uint32_t bits() { return static_cast<uint32_t>(generator_()); }
   int32_t between(int32_t lo, int32_t hi) {  // both included
@@ -47,8 +55,7 @@ class Random {
 
 // How many random cases a test runs: INTAGLIO_SHAPES, or what lets it end in a few seconds.
 inline int32_t shape_count(int32_t usual) {
-  const char* const text = std::getenv("INTAGLIO_SHAPES");
-  const int32_t count = text != nullptr ? std::atoi(text) : 0;
+  const int32_t count = environment_number("INTAGLIO_SHAPES");
   return count > 0 ? count : usual;
 }
 

@@ -2,8 +2,8 @@
 
 namespace intaglio {
 
-void softmax_s8(const int8_t* x, const int32_t* table, float reciprocal_scale, const OutputS8& output,
-                int8_t* y, int32_t n) {
+void softmax_s8_scalar(const int8_t* x, const int32_t* table, float reciprocal_scale, const OutputS8& output,
+                       int8_t* y, int32_t n) {
   int8_t largest = -128;
   for (int32_t i = 0; i < n; ++i) largest = largest > x[i] ? largest : x[i];
   int32_t sum = 0;
