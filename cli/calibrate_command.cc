@@ -1,6 +1,4 @@
 // intaglio calibrate: an FP32 model and a few samples to an int8 model.
-#include <sys/mman.h>
-
 #include <chrono>
 #include <filesystem>
 
@@ -178,18 +176,6 @@ Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
   return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
-// Hundreds of megabytes, touched page by page, would cost more than some of what is computed in them.
-void advise_large_pages(FileBytes& bytes) {
-#ifdef MADV_HUGEPAGE
-  constexpr uintptr_t kPage = uintptr_t{1} << 21;
-  const auto start = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t first = (start + kPage - 1) / kPage * kPage, end = (start + bytes.size()) / kPage * kPage;
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);  // may be refused
-#else
-  (void)bytes;
-#endif
-}
-
 Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const CalibrateArguments& arguments = job.arguments;
   const Model& model = job.file.model();
@@ -224,7 +210,6 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const auto needs = Calibrator::measure(model, options);
   if (!needs) return job.file.failure(needs.error());
   FileBytes memory(needs->total());
-  advise_large_pages(memory);
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return job.file.failure(calibrator.error());
 

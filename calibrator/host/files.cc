@@ -1,6 +1,7 @@
 #include "calibrator/host/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@ namespace intaglio {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kLargePage = size_t{1} << 21;
 
 Failure failed(const std::string& path, const char* what, int error) {
   return {path + ": cannot be " + what + ": " + std::strerror(error)};
@@ -132,6 +135,15 @@ Outcome<Done> sync_folder(const std::string& folder, const FileCalls& calls) {
 }
 
 }  // namespace
+
+FileBytes::FileBytes(size_t size) : size_(size) {
+  const auto alignment = static_cast<std::align_val_t>(size < kLargePage ? 64 : kLargePage);
+  bytes_ = {static_cast<uint8_t*>(::operator new(size, alignment)), Free{alignment}};
+#ifdef MADV_HUGEPAGE
+  // Whole ones: no byte of memory more. May be refused.
+  if (size >= kLargePage) ::madvise(bytes_.get(), size / kLargePage * kLargePage, MADV_HUGEPAGE);
+#endif
+}
 
 const FileCalls kSystemFileCalls = {system_open, ::write, ::fsync, ::close, ::rename};
 
