@@ -72,38 +72,53 @@ constexpr int32_t kStrip = 7, kMany = 14;
 constexpr TileFunction kMost[3] = {nullptr, tile<kMany, 2, false>, tile<kMany, 1, false>};
 constexpr TileFunction kOne[3] = {tile<1, 4, true>, tile<1, 2, true>, tile<1, 1, true>};
 
-// codes = add_s8(codes, residual), rows of codes kNr apart. Not into the output, which may be the residual: a
-// row would wait for the masked store before it.
-__attribute__((noinline)) void add_rows(int8_t* codes, const int8_t* residual, size_t residual_stride,
-                                        int32_t rows, int32_t columns, const AddS8& p) {
-  // Multipliers cut in two, since vpmaddwd takes 16 bits.
-  const __m512i low_factors = _mm512_set1_epi32((p.b_multiplier & 255) * 65536 + (p.a_multiplier & 255));
+// output = add_s8(codes, residual), rows of codes kNr apart. A row that does not end with a whole vector
+// leaves by a masked store, for which the next row's residual would wait if it stood in the output.
+__attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* residual, size_t residual_stride,
+                                        int8_t* output, size_t output_stride, int32_t rows, int32_t columns,
+                                        const AddS8& p) {
+  // vpdpwssd takes 16 bits: longer multipliers are cut in two.
+  const bool cut = ((p.a_multiplier | p.b_multiplier) >> 15) != 0;
+  const int32_t low_bits = cut ? 255 : 32767;
+  const __m512i low_factors =
+      _mm512_set1_epi32((p.b_multiplier & low_bits) * 65536 + (p.a_multiplier & low_bits));
   const __m512i high_factors = _mm512_set1_epi32((p.b_multiplier >> 8) * 65536 + (p.a_multiplier >> 8));
-  const auto products = [&](__m512i pairs) {
-    const __m512i high = _mm512_slli_epi32(_mm512_madd_epi16(pairs, high_factors), 8);
-    return _mm512_add_epi32(high, _mm512_madd_epi16(pairs, low_factors));
-  };
-  const __m512i offset = _mm512_set1_epi32((int32_t{1} << (p.right_shift - 1)) -
-                                           p.a_zero_point * p.a_multiplier - p.b_zero_point * p.b_multiplier);
+  // Of codes + 128.
+  const __m512i offset =
+      _mm512_set1_epi32((int32_t{1} << (p.right_shift - 1)) - (p.a_zero_point + 128) * p.a_multiplier -
+                        (p.b_zero_point + 128) * p.b_multiplier);
   const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
+  const auto sums = [&](__m512i pairs) {
+    __m512i sum = _mm512_dpwssd_epi32(offset, pairs, low_factors);
+    if (cut) sum = _mm512_add_epi32(sum, _mm512_slli_epi32(_mm512_madd_epi16(pairs, high_factors), 8));
+    return _mm512_sra_epi32(sum, shift);
+  };
+  const __m512i zero = _mm512_setzero_si512(), flip = _mm512_set1_epi8(-128);
   const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(p.zero_point));
-  const __m256i lo = _mm256_set1_epi8(static_cast<int8_t>(p.lo));
-  const __m256i hi = _mm256_set1_epi8(static_cast<int8_t>(p.hi));
+  const __m512i lo = _mm512_set1_epi8(static_cast<int8_t>(p.lo));
+  const __m512i hi = _mm512_set1_epi8(static_cast<int8_t>(p.hi));
+  const auto words = [&](__m512i pairs) {  // eight bytes of each, a b a b, a lane
+    return _mm512_adds_epi16(
+        _mm512_packs_epi32(sums(_mm512_unpacklo_epi8(pairs, zero)), sums(_mm512_unpackhi_epi8(pairs, zero))),
+        zero_point);
+  };
   for (int32_t r = 0; r < rows; ++r) {
-    for (int32_t c = 0; c < columns; c += 32) {
-      const int32_t count = columns - c < 32 ? columns - c : 32;
-      const auto mask = static_cast<__mmask32>(first_bytes(count));
-      auto* const from = reinterpret_cast<__m256i*>(codes + kNr * r + c);
-      const __m512i a = _mm512_cvtepi8_epi16(_mm256_loadu_si256(from));
-      const __m512i b = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, residual + c));
-      const __m512i low = products(_mm512_unpacklo_epi16(a, b));
-      const __m512i high = products(_mm512_unpackhi_epi16(a, b));
-      const __m512i sums = _mm512_packs_epi32(_mm512_sra_epi32(_mm512_add_epi32(low, offset), shift),
-                                              _mm512_sra_epi32(_mm512_add_epi32(high, offset), shift));
-      const __m256i q = _mm512_cvtsepi16_epi8(_mm512_adds_epi16(sums, zero_point));
-      _mm256_storeu_si256(from, _mm256_min_epi8(_mm256_max_epi8(q, lo), hi));
+    for (int32_t c = 0; c < columns; c += kNr) {
+      const int32_t count = columns - c;
+      const __mmask64 mask = first_bytes(count < kNr ? count : kNr);
+      const __m512i a = _mm512_xor_si512(_mm512_loadu_si512(codes + kNr * r + c), flip);
+      const __m512i b = _mm512_xor_si512(
+          count < kNr ? _mm512_maskz_loadu_epi8(mask, residual + c) : _mm512_loadu_si512(residual + c), flip);
+      __m512i q = _mm512_packs_epi16(words(_mm512_unpacklo_epi8(a, b)), words(_mm512_unpackhi_epi8(a, b)));
+      q = _mm512_min_epi8(_mm512_max_epi8(q, lo), hi);
+      if (count < kNr) {
+        _mm512_mask_storeu_epi8(output + c, mask, q);
+      } else {
+        _mm512_storeu_si512(output + c, q);
+      }
     }
     residual += residual_stride;
+    output += output_stride;
   }
 }
 
@@ -174,12 +189,13 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
       }
       (one ? kOne : kMost)[shape](t, out);
     }
-    if (adds)
-      add_rows(codes, args.residual + first, args.residual_stride, flat ? 1 : args.m,
-               flat ? args.m * width : columns, *args.add);
-    if (flat) {
-      memcpy(y, codes, static_cast<size_t>(args.m) * dense);
-      continue;
+    if (adds) {
+      // Whole vectors need no trip through the stack.
+      const bool whole = flat || columns == kNr;
+      add_rows(codes, args.residual + first, args.residual_stride, whole ? y : codes,
+               whole ? args.output_stride : kNr, flat ? 1 : args.m, flat ? args.m * width : columns,
+               *args.add);
+      if (whole) continue;
     }
     if (direct < args.m)
       copy_rows(codes + direct * kNr, y + static_cast<size_t>(direct) * args.output_stride,
