@@ -43,6 +43,9 @@ struct GemmS8Args {
   int32_t m, n, taps, k;
   // Each row of k bytes is followed by what completes sixteen, readable and of any value.
   bool rows_padded = false;
+  // A row whose codes are all -lhs_offset, nullptr: none. What it adds is nothing: a tap where a tile's rows
+  // all point at it, outside the picture, may be left out.
+  const int8_t* silent = nullptr;
 };
 
 struct GemmS8Kernel {

@@ -31,6 +31,7 @@ struct Tile {
   int8_t* output;
   size_t output_stride;
   int32_t taps, k;
+  const int8_t* silent;  // GemmS8Args
 };
 
 // gcc would copy every sum around the intrinsic.
@@ -170,6 +171,13 @@ __attribute__((noinline)) void strip(const Tile& t, int32_t m, const Output& out
       const int8_t* x[M];
 #pragma GCC unroll 14
       for (int32_t r = 0; r < M; ++r) x[r] = address(rows + r);
+      bool silent = x[0] == t.silent;
+#pragma GCC unroll 14
+      for (int32_t r = 1; silent && r < M; ++r) silent = x[r] == t.silent;
+      if (silent) {
+        w += 16 * V * (depth - i);
+        i = depth;
+      }
       for (; i < depth; i += 4) {
         __m512i columns[V];
 #pragma GCC unroll 4

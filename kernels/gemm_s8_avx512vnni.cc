@@ -145,6 +145,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   Tile t;
   t.taps = args.taps;
   t.k = args.rows_padded ? (args.k + 3) & ~3 : args.k;
+  t.silent = args.silent;
   const auto* panel = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t column_bytes = 8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3);
   const bool adds = args.residual != nullptr;

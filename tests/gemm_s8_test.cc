@@ -28,6 +28,7 @@ struct Case {
   bool extreme_bias;
   bool steep = false;        // multipliers that take sums past int32
   bool rows_padded = false;  // to whole sixteens
+  bool silent = false;       // some rows of some taps are the one that adds nothing
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -51,6 +52,12 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = i % mr < given ? pool[random.bits() % 8]->data() : nullptr;
+  const Exact<int8_t> silent(std::vector<int8_t>(row_bytes, static_cast<int8_t>(-kernel.lhs_offset)));
+  for (size_t t = 0; c.silent && t < taps; ++t) {
+    const auto first = static_cast<size_t>(random.between(0, c.m)) / 2;
+    const auto past = static_cast<size_t>(random.between(0, c.m)) * 2;
+    for (size_t r = first; r < std::min(past, given); ++r) rows[t * mr + r] = silent.data();
+  }
 
   const Exact<int8_t> weights(filled(n * taps * k, c.codes == 2 ? 127 : -128));
   std::vector<int32_t> bias(n);
@@ -108,6 +115,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   args.taps = c.taps;
   args.k = c.k;
   args.rows_padded = c.rows_padded;
+  args.silent = c.silent && kernel.lhs_offset != 0 ? silent.data() : nullptr;
   kernel.function(args);
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
@@ -145,6 +153,7 @@ TEST_CASE("every kernel, random shapes") {
       c.extreme_bias = random.one_in(8);
       c.steep = random.one_in(16);
       c.rows_padded = random.one_in(8);
+      c.silent = random.one_in(4);
       run_case(kernel, c, random);
     }
   }
@@ -159,6 +168,22 @@ TEST_CASE("every row count, column count and depth up to past two vectors") {
       for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
         for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33})
           run_case(kernel, {m, n, 2, k, false, 0, false}, random);
+  }
+}
+
+TEST_CASE("taps outside the picture may be left out") {
+  for (int32_t index = 0; index < gemm_s8_count(); ++index) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+    if (!runs_here(kernel)) continue;
+    Random random(10);
+    for (int32_t i = 0; i < 300; ++i) {
+      Case c{
+          random.between(1, kernel.mr), 0, random.between(1, 9), 4 * random.between(1, 20), false, 0, false};
+      c.n = kernel.nr / 4 * random.between(1, 9) + random.between(1, 3);
+      c.residual = random.one_in(3);
+      c.silent = true;
+      run_case(kernel, c, random);
+    }
   }
 }
 

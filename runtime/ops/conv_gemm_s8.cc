@@ -1,3 +1,4 @@
+#include "kernels/compiled_isa.h"
 #include "kernels/gemm_s8.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
@@ -66,6 +67,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const ConvScratch scratch = scratch_of(g, kernel);
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
+  const bool silent =
+      kPacksWeights && g.padded() && kernel.lhs_offset != 0 && in.zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
   for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
@@ -94,6 +97,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.taps = taps;
     args.k = k;
     args.rows_padded = gathered;
+    args.silent = silent ? padding : nullptr;
     kernel.function(args);
   });
 }
