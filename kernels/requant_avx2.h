@@ -23,20 +23,23 @@ static inline __m256i avx2_requantize(__m256i acc, __m256 multiplier, const Outp
 
 // add_s8 on sixteen codes. `p` by value where codes are stored in between: they may alias what is not.
 static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
-  // Multipliers cut in two, since vpmaddwd takes 16 bits.
-  const __m256i low_factors = _mm256_set1_epi32((p.b_multiplier & 255) * 65536 + (p.a_multiplier & 255));
+  // vpmaddwd takes 16 bits: longer multipliers are cut in two.
+  const bool cut = ((p.a_multiplier | p.b_multiplier) >> 15) != 0;
+  const int32_t low_bits = cut ? 255 : 32767;
+  const __m256i low_factors =
+      _mm256_set1_epi32((p.b_multiplier & low_bits) * 65536 + (p.a_multiplier & low_bits));
   const __m256i high_factors =
       _mm256_set1_epi32((p.b_multiplier >> 8) * 65536 + ((p.a_multiplier >> 8) & 65535));
-  const auto products = [&](__m256i pairs) {
-    const __m256i high = _mm256_slli_epi32(_mm256_madd_epi16(pairs, high_factors), 8);
-    return _mm256_add_epi32(high, _mm256_madd_epi16(pairs, low_factors));
-  };
   const __m256i offset = _mm256_set1_epi32((int32_t{1} << (p.right_shift - 1)) -
                                            p.a_zero_point * p.a_multiplier - p.b_zero_point * p.b_multiplier);
+  const auto products = [&](__m256i pairs) {
+    const __m256i low = _mm256_add_epi32(_mm256_madd_epi16(pairs, low_factors), offset);
+    if (!cut) return low;
+    return _mm256_add_epi32(low, _mm256_slli_epi32(_mm256_madd_epi16(pairs, high_factors), 8));
+  };
   const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
   const __m256i a = _mm256_cvtepi8_epi16(codes), b = _mm256_cvtepi8_epi16(others);
-  const __m256i low = _mm256_add_epi32(products(_mm256_unpacklo_epi16(a, b)), offset);
-  const __m256i high = _mm256_add_epi32(products(_mm256_unpackhi_epi16(a, b)), offset);
+  const __m256i low = products(_mm256_unpacklo_epi16(a, b)), high = products(_mm256_unpackhi_epi16(a, b));
   const __m256i sums =
       _mm256_adds_epi16(_mm256_packs_epi32(_mm256_sra_epi32(low, shift), _mm256_sra_epi32(high, shift)),
                         _mm256_set1_epi16(static_cast<int16_t>(p.zero_point)));
