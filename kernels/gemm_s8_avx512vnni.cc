@@ -88,20 +88,10 @@ __attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* resid
       _mm512_set1_epi32((int32_t{1} << (p.right_shift - 1)) - (p.a_zero_point + 128) * p.a_multiplier -
                         (p.b_zero_point + 128) * p.b_multiplier);
   const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
-  const auto sums = [&](__m512i pairs) {
-    __m512i sum = _mm512_dpwssd_epi32(offset, pairs, low_factors);
-    if (cut) sum = _mm512_add_epi32(sum, _mm512_slli_epi32(_mm512_madd_epi16(pairs, high_factors), 8));
-    return _mm512_sra_epi32(sum, shift);
-  };
   const __m512i zero = _mm512_setzero_si512(), flip = _mm512_set1_epi8(-128);
   const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(p.zero_point));
   const __m512i lo = _mm512_set1_epi8(static_cast<int8_t>(p.lo));
   const __m512i hi = _mm512_set1_epi8(static_cast<int8_t>(p.hi));
-  const auto words = [&](__m512i pairs) {  // eight bytes of each, a b a b, a lane
-    return _mm512_adds_epi16(
-        _mm512_packs_epi32(sums(_mm512_unpacklo_epi8(pairs, zero)), sums(_mm512_unpackhi_epi8(pairs, zero))),
-        zero_point);
-  };
   for (int32_t r = 0; r < rows; ++r) {
     for (int32_t c = 0; c < columns; c += kNr) {
       const int32_t count = columns - c;
@@ -109,7 +99,21 @@ __attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* resid
       const __m512i a = _mm512_xor_si512(_mm512_loadu_si512(codes + kNr * r + c), flip);
       const __m512i b = _mm512_xor_si512(
           count < kNr ? _mm512_maskz_loadu_epi8(mask, residual + c) : _mm512_loadu_si512(residual + c), flip);
-      __m512i q = _mm512_packs_epi16(words(_mm512_unpacklo_epi8(a, b)), words(_mm512_unpackhi_epi8(a, b)));
+      const __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
+      const __m512i pairs[4] = {_mm512_unpacklo_epi8(low, zero), _mm512_unpackhi_epi8(low, zero),
+                                _mm512_unpacklo_epi8(high, zero), _mm512_unpackhi_epi8(high, zero)};
+      __m512i sums[4];
+#pragma GCC unroll 4
+      for (int32_t i = 0; i < 4; ++i) sums[i] = _mm512_dpwssd_epi32(offset, pairs[i], low_factors);
+      if (cut)
+#pragma GCC unroll 4
+        for (int32_t i = 0; i < 4; ++i)
+          sums[i] =
+              _mm512_add_epi32(sums[i], _mm512_slli_epi32(_mm512_madd_epi16(pairs[i], high_factors), 8));
+#pragma GCC unroll 4
+      for (__m512i& sum : sums) sum = _mm512_sra_epi32(sum, shift);
+      __m512i q = _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), zero_point),
+                                     _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), zero_point));
       q = _mm512_min_epi8(_mm512_max_epi8(q, lo), hi);
       if (count < kNr) {
         _mm512_mask_storeu_epi8(output + c, mask, q);

@@ -89,9 +89,7 @@ void ITG_KERNEL(const GemmS8Args& args) {
     for (int32_t r = 0; r < args.m; r += kMaxRows) {
       const int32_t rows = args.m - r < kMaxRows ? args.m - r : kMaxRows;
       __m256i* const to = sums + 2 * r;
-      rows > 3   ? tile<6>(args, r, rows, w, to)
-      : rows > 1 ? tile<3>(args, r, rows, w, to)
-                 : tile<1>(args, r, rows, w, to);
+      rows > 1 ? tile<kMaxRows>(args, r, rows, w, to) : tile<1>(args, r, rows, w, to);
     }
     avx2_store_rows(args, first, w + 64, sums);
   }

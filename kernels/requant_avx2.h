@@ -32,14 +32,15 @@ static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
       _mm256_set1_epi32((p.b_multiplier >> 8) * 65536 + ((p.a_multiplier >> 8) & 65535));
   const __m256i offset = _mm256_set1_epi32((int32_t{1} << (p.right_shift - 1)) -
                                            p.a_zero_point * p.a_multiplier - p.b_zero_point * p.b_multiplier);
-  const auto products = [&](__m256i pairs) {
-    const __m256i low = _mm256_add_epi32(_mm256_madd_epi16(pairs, low_factors), offset);
-    if (!cut) return low;
-    return _mm256_add_epi32(low, _mm256_slli_epi32(_mm256_madd_epi16(pairs, high_factors), 8));
-  };
   const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
   const __m256i a = _mm256_cvtepi8_epi16(codes), b = _mm256_cvtepi8_epi16(others);
-  const __m256i low = products(_mm256_unpacklo_epi16(a, b)), high = products(_mm256_unpackhi_epi16(a, b));
+  const __m256i pairs[2] = {_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)};
+  __m256i low = _mm256_add_epi32(_mm256_madd_epi16(pairs[0], low_factors), offset);
+  __m256i high = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], low_factors), offset);
+  if (cut) {
+    low = _mm256_add_epi32(low, _mm256_slli_epi32(_mm256_madd_epi16(pairs[0], high_factors), 8));
+    high = _mm256_add_epi32(high, _mm256_slli_epi32(_mm256_madd_epi16(pairs[1], high_factors), 8));
+  }
   const __m256i sums =
       _mm256_adds_epi16(_mm256_packs_epi32(_mm256_sra_epi32(low, shift), _mm256_sra_epi32(high, shift)),
                         _mm256_set1_epi16(static_cast<int16_t>(p.zero_point)));
