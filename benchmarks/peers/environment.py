@@ -7,6 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / "build/peers"
+WITHOUT_DEPENDENCIES = {"pnnx"}  # a program of its own; the package would bring torch
 
 
 def enter(packages, optional=()):
@@ -25,7 +26,8 @@ def enter(packages, optional=()):
         if found(module):
             continue
         print(f"installing {package} into {WORK / 'venv'}", file=sys.stderr)
-        if subprocess.run([*install, package]).returncode != 0:
+        alone = ["--no-deps"] if package in WITHOUT_DEPENDENCIES else []
+        if subprocess.run([*install, *alone, package]).returncode != 0:
             print(f"{package} cannot be installed", file=sys.stderr)
 
 
