@@ -40,60 +40,15 @@ inline void map_code(Rows* map, const int8_t* a, int8_t b, int8_t* y, int32_t n,
   map(a + whole, row, y + whole, 1, n - whole, params);
 }
 
-inline int32x4_t multiply_high(int16x8_t a, int16x8_t b) {
-#if defined(__aarch64__)
-  return vmull_high_s16(a, b);
-#else
-  return vmull_s16(vget_high_s16(a), vget_high_s16(b));
-#endif
-}
-inline int32x4_t multiply_add_high(int32x4_t sum, int16x8_t a, int16x8_t b) {
-#if defined(__aarch64__)
-  return vmlal_high_s16(sum, a, b);
-#else
-  return vmlal_s16(sum, vget_high_s16(a), vget_high_s16(b));
-#endif
-}
-
-// add_s8; the shift rounds by itself. `Short`: both multipliers fit int16.
-template <bool Short>
-inline void add_rows(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const AddS8& p) {
-  const int8x8_t z_a = vdup_n_s8(static_cast<int8_t>(p.a_zero_point)),
-                 z_b = vdup_n_s8(static_cast<int8_t>(p.b_zero_point));
-  const int32x4_t shift = vdupq_n_s32(-p.right_shift);
-  const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(p.zero_point));
-  const int8x16_t lo = vdupq_n_s8(static_cast<int8_t>(p.lo)), hi = vdupq_n_s8(static_cast<int8_t>(p.hi));
-  const int16x8_t by_a = vdupq_n_s16(static_cast<int16_t>(p.a_multiplier)),
-                  by_b = vdupq_n_s16(static_cast<int16_t>(p.b_multiplier));
-  const int32x4_t wide_a = vdupq_n_s32(p.a_multiplier), wide_b = vdupq_n_s32(p.b_multiplier);
-  const auto wide = [&](int16x4_t u, int16x4_t v) {
-    return vmlaq_s32(vmulq_s32(vmovl_s16(u), wide_a), vmovl_s16(v), wide_b);
-  };
-  const auto eight = [&](int16x8_t u, int16x8_t v) {
-    const int32x4_t low =
-        Short ? vmlal_s16(vmull_s16(vget_low_s16(u), vget_low_s16(by_a)), vget_low_s16(v), vget_low_s16(by_b))
-              : wide(vget_low_s16(u), vget_low_s16(v));
-    const int32x4_t high =
-        Short ? multiply_add_high(multiply_high(u, by_a), v, by_b) : wide(vget_high_s16(u), vget_high_s16(v));
-    const int16x8_t q = vcombine_s16(vqmovn_s32(vrshlq_s32(low, shift)), vqmovn_s32(vrshlq_s32(high, shift)));
-    return vqmovn_s16(vqaddq_s16(q, zero_point));
-  };
-  map_rows(a, b, y, rows, n, [&](int8x16_t u, int8x16_t v) {
-    const int8x16_t q = vcombine_s8(eight(vsubl_s8(vget_low_s8(u), z_a), vsubl_s8(vget_low_s8(v), z_b)),
-                                    eight(vsubl_s8(vget_high_s8(u), z_a), vsubl_s8(vget_high_s8(v), z_b)));
-    return vminq_s8(vmaxq_s8(q, lo), hi);
-  });
-}
-
 inline bool fits_short(int32_t v) { return v == static_cast<int16_t>(v); }
 
 }  // namespace
 
 void add_rows_s8_neon(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const AddS8& params) {
-  const AddS8 p = params;
-  fits_short(p.a_multiplier) && fits_short(p.b_multiplier) ? add_rows<true>(a, b, y, rows, n, p)
-                                                           : add_rows<false>(a, b, y, rows, n, p);
+  fits_short(params.a_multiplier) && fits_short(params.b_multiplier)
+      ? map_rows(a, b, y, rows, n, AddNeon<true>(params))
+      : map_rows(a, b, y, rows, n, AddNeon<false>(params));
 }
 void add_code_s8_neon(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
   map_code(add_rows_s8_neon, a, b, y, n, params);

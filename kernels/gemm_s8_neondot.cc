@@ -131,12 +131,12 @@ void tile(const GemmS8Args& args) {
     }
     for (; left > 0; --left, x += 16, w += kNr * kKr) multiply_quad<Fours>(x, four_bytes, w, acc);
     const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
-    int8x16_t codes[2 * Fours];
+    TileCodes<2 * Fours> codes;
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 2 * Fours; ++i)
-      codes[i] = requantize_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1], m0, m1,
-                                 m0, m1, output);
-    store_rows_neon<2 * Fours>(args, work, codes);
+      codes.v[i] = requantize_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1], m0, m1,
+                                   m0, m1, output);
+    store_rows_neon(args, work, codes);
   }
 }
 

@@ -79,13 +79,13 @@ void tile(const GemmS8Args& args) {
         for (int32_t p = 0; p < Pairs; ++p) acc[p][c] = vmmlaq_s32(acc[p][c], a[p], b[c]);
     } while (w != end);
     const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
-    int8x16_t codes[Pairs];
+    TileCodes<Pairs> codes;
 #pragma GCC unroll 4
     for (int32_t p = 0; p < Pairs; ++p)
-      codes[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
-                                 second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0, m1,
-                                 m0, m1, output);
-    store_rows_neon<Pairs>(args, work, codes);
+      codes.v[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
+                                   second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0, m1,
+                                   m0, m1, output);
+    store_rows_neon(args, work, codes);
   }
 }
 

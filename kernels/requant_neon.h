@@ -73,28 +73,64 @@ static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2
                     vmulq_f32(vcvtq_f32_s32(a2), m2), vmulq_f32(vcvtq_f32_s32(a3), m3), o);
 }
 
-// One side of add_s8, and its end, on four lanes.
-static inline int32x4_t scaled_neon(int16x4_t codes, int32_t zero_point, int32_t multiplier) {
-  return vmulq_n_s32(vmovl_s16(vsub_s16(codes, vdup_n_s16(static_cast<int16_t>(zero_point)))), multiplier);
+// Products of the upper four lanes.
+static inline int32x4_t upper_products_neon(int16x8_t a, int16x8_t b) {
+#if defined(__aarch64__)
+  return vmull_high_s16(a, b);
+#else
+  return vmull_s16(vget_high_s16(a), vget_high_s16(b));
+#endif
+}
+static inline int32x4_t add_upper_products_neon(int32x4_t sum, int16x8_t a, int16x8_t b) {
+#if defined(__aarch64__)
+  return vmlal_high_s16(sum, a, b);
+#else
+  return vmlal_s16(sum, vget_high_s16(a), vget_high_s16(b));
+#endif
 }
 
-static inline int16x4_t add_lanes_neon(int16x4_t a, int16x4_t b, const AddS8& p) {
-  int32x4_t q = vaddq_s32(scaled_neon(a, p.a_zero_point, p.a_multiplier),
-                          scaled_neon(b, p.b_zero_point, p.b_multiplier));
-  q = vaddq_s32(q, vdupq_n_s32(int32_t{1} << (p.right_shift - 1)));
-  q = vaddq_s32(vshlq_s32(q, vdupq_n_s32(-p.right_shift)), vdupq_n_s32(p.zero_point));
-  return vmovn_s32(vminq_s32(vmaxq_s32(q, vdupq_n_s32(p.lo)), vdupq_n_s32(p.hi)));
-}
+// add_s8 on sixteen codes; the shift rounds by itself. `Short`: both multipliers fit int16.
+template <bool Short>
+class AddNeon {
+ public:
+  explicit AddNeon(const AddS8& p)
+      : z_a_(vdup_n_s8(static_cast<int8_t>(p.a_zero_point))),
+        z_b_(vdup_n_s8(static_cast<int8_t>(p.b_zero_point))),
+        short_a_(vdupq_n_s16(static_cast<int16_t>(p.a_multiplier))),
+        short_b_(vdupq_n_s16(static_cast<int16_t>(p.b_multiplier))),
+        zero_point_(vdupq_n_s16(static_cast<int16_t>(p.zero_point))),
+        by_a_(vdupq_n_s32(p.a_multiplier)),
+        by_b_(vdupq_n_s32(p.b_multiplier)),
+        shift_(vdupq_n_s32(-p.right_shift)),
+        lo_(vdupq_n_s8(static_cast<int8_t>(p.lo))),
+        hi_(vdupq_n_s8(static_cast<int8_t>(p.hi))) {}
 
-// add_s8 on sixteen codes.
-static inline int8x16_t add_neon(int8x16_t a, int8x16_t b, const AddS8& p) {
-  const int16x8_t a0 = vmovl_s8(vget_low_s8(a)), a1 = vmovl_s8(vget_high_s8(a));
-  const int16x8_t b0 = vmovl_s8(vget_low_s8(b)), b1 = vmovl_s8(vget_high_s8(b));
-  const int16x8_t low = vcombine_s16(add_lanes_neon(vget_low_s16(a0), vget_low_s16(b0), p),
-                                     add_lanes_neon(vget_high_s16(a0), vget_high_s16(b0), p));
-  const int16x8_t high = vcombine_s16(add_lanes_neon(vget_low_s16(a1), vget_low_s16(b1), p),
-                                      add_lanes_neon(vget_high_s16(a1), vget_high_s16(b1), p));
-  return vcombine_s8(vmovn_s16(low), vmovn_s16(high));
-}
+  int8x16_t operator()(int8x16_t a, int8x16_t b) const {
+    const int8x16_t q = vcombine_s8(eight(vsubl_s8(vget_low_s8(a), z_a_), vsubl_s8(vget_low_s8(b), z_b_)),
+                                    eight(vsubl_s8(vget_high_s8(a), z_a_), vsubl_s8(vget_high_s8(b), z_b_)));
+    return vminq_s8(vmaxq_s8(q, lo_), hi_);
+  }
+
+ private:
+  int32x4_t low_sums(int16x8_t a, int16x8_t b) const {
+    const int16x4_t u = vget_low_s16(a), v = vget_low_s16(b);
+    return Short ? vmlal_s16(vmull_s16(u, vget_low_s16(short_a_)), v, vget_low_s16(short_b_))
+                 : vmlaq_s32(vmulq_s32(vmovl_s16(u), by_a_), vmovl_s16(v), by_b_);
+  }
+  int32x4_t high_sums(int16x8_t a, int16x8_t b) const {
+    if (Short) return add_upper_products_neon(upper_products_neon(a, short_a_), b, short_b_);
+    return vmlaq_s32(vmulq_s32(vmovl_s16(vget_high_s16(a)), by_a_), vmovl_s16(vget_high_s16(b)), by_b_);
+  }
+  int8x8_t eight(int16x8_t a, int16x8_t b) const {
+    const int16x8_t q = vcombine_s16(vqmovn_s32(vrshlq_s32(low_sums(a, b), shift_)),
+                                     vqmovn_s32(vrshlq_s32(high_sums(a, b), shift_)));
+    return vqmovn_s16(vqaddq_s16(q, zero_point_));
+  }
+
+  int8x8_t z_a_, z_b_;
+  int16x8_t short_a_, short_b_, zero_point_;
+  int32x4_t by_a_, by_b_, shift_;
+  int8x16_t lo_, hi_;
+};
 
 }  // namespace intaglio
