@@ -6,8 +6,8 @@
 namespace intaglio {
 namespace {
 
-SampleName name_of(const Session& session) {
-  Sha256 sha;
+SampleName name_of(const Session& session, const Sha256Kernel& kernel) {
+  Sha256 sha(kernel);
   SampleName name;
   for (const int32_t input : session.model().inputs()) {
     const TensorView view = session.tensor(input);
@@ -59,7 +59,7 @@ Error add_batch(CalibratorMemory& memory, const SampleSource& source, int32_t fi
   memory.threads.hold([&] {
     parallel_for(memory.options.executor, count, [&](int32_t lane) {
       LaneSample& sample = samples[lane];
-      sample.name = name_of(memory.lanes.of(memory.session, lane));
+      sample.name = name_of(memory.lanes.of(memory.session, lane), *memory.sha256);
       sample.outputs = memory.references.room(static_cast<size_t>(lane));
       observe_sample(memory, lane, inner, sample);
     });
@@ -94,7 +94,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
     memcpy(memory.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
   }
   LaneSample sample;
-  sample.name = name_of(memory.session);
+  sample.name = name_of(memory.session, *memory.sha256);
   sample.outputs = memory.references.room(0);
   memory.threads.hold([&] { observe_sample(memory, 0, memory.options.executor, sample); });
   ITG_TRY(memory.fault = sample.error);

@@ -198,8 +198,10 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.options = options;
   state.asked = options.method;
   if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
-  state.observe = &observe_f32_best(options.isa & cpu_isa());
-  state.patch_sums = &patch_sums_best(options.isa & cpu_isa());
+  const IsaMask isa = options.isa & cpu_isa();
+  state.observe = &observe_f32_best(isa);
+  state.patch_sums = &patch_sums_best(isa);
+  state.sha256 = &sha256_best(isa);
   if (!options.known.empty()) state.options.recover &= recovery::kDefault;
   state.threads.set(options.executor);
   state.options.executor = state.threads.executor();

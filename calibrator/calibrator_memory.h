@@ -27,6 +27,7 @@ struct CalibratorMemory {
   RangeMethod asked = RangeMethod::kAuto;  // by the caller; options.method is the one in use
   const ObserveF32Kernel* observe = nullptr;
   const PatchSumsKernel* patch_sums = nullptr;
+  const Sha256Kernel* sha256 = nullptr;
   ThreadRegion threads;
   Session session;
   SessionMemory session_memory;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/sha256.h"
+
 namespace intaglio {
 
 struct Digest {
@@ -17,12 +19,14 @@ constexpr int32_t half_of(const Digest& digest) { return digest.bytes[31] & 1; }
 
 class Sha256 {
  public:
+  Sha256() : Sha256(sha256_best(isa::kScalar)) { asked_ = false; }  // asks the CPU where that is worth it
+  explicit Sha256(const Sha256Kernel& kernel) : kernel_(&kernel) {}
   void update(const void* data, size_t size);
   Digest finish();  // once
 
  private:
-  void block(const uint8_t* bytes);
-
+  const Sha256Kernel* kernel_;
+  bool asked_ = true;
   uint32_t state_[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
                         0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
   uint64_t length_ = 0;

@@ -33,7 +33,7 @@ Digest Replay::digest_of_inputs() const {
     print = fingerprint(print, view.data, view.info.bytes());
   }
   if (const Digest* const known = memory_->references.find_digest(print)) return *known;
-  Sha256 sha;
+  Sha256 sha(*memory_->sha256);
   for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
     const TensorView view = fp32.input(static_cast<int32_t>(k));
     sha.update(view.data, view.info.bytes());

@@ -327,7 +327,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
   ProgressLine progress;
   CalibrationSamples kept(*samples, file->model());
-  if (auto step = check_samples(kept, progress); !step) return step.failure();
+  if (auto step = check_samples(kept, execution->executor, progress); !step) return step.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
   return calibrate({arguments, *file, known, kept, progress, start}, *execution);

@@ -2,27 +2,26 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <mutex>
 
 #include "calibrator/evaluate.h"
+#include "runtime/op.h"
 
 namespace intaglio::cli {
 namespace {
 
 constexpr size_t kMaxKeptBytes = size_t{1} << 30;
 
-size_t sample_bytes(const Model& model) {
-  size_t bytes = 0;
-  for (const int32_t input : model.inputs()) bytes += model.tensor(input).bytes();
-  return bytes;
-}
-
 }  // namespace
 
 CalibrationSamples::CalibrationSamples(const Samples& samples, const Model& model)
     : samples_(samples),
       model_(model),
-      kept_most_(std::min(samples.count(), kMaxKeptBytes / std::max(sample_bytes(model), size_t{1}))),
-      latest_(model) {
+      sample_bytes_(SampleBuffer::bytes(model)),
+      kept_most_(std::min(samples.count(), kMaxKeptBytes / std::max(sample_bytes_, size_t{1}))),
+      memory_((kept_most_ + 1) * sample_bytes_),
+      latest_(model, memory_.data() + kept_most_ * sample_bytes_) {
   for (size_t i = 0; i < samples.count(); ++i) taken_.push_back(i);
 }
 
@@ -42,15 +41,52 @@ Outcome<Done> CalibrationSamples::hold_out() {
   return Done{};
 }
 
+SampleBuffer CalibrationSamples::next_buffer() {
+  return {model_, memory_.data() + kept_.size() * sample_bytes_};
+}
+
 Outcome<CalibrationSamples::Sample> CalibrationSamples::fetch(size_t i) {
   while (i < kept_most_ && kept_.size() <= i) {
-    SampleBuffer buffer(model_);
+    SampleBuffer buffer = next_buffer();
     if (auto loaded = samples_.load(kept_.size(), buffer.views()); !loaded) return loaded.failure();
     kept_.push_back(std::move(buffer));
   }
   if (i < kept_.size()) return kept_[i].inputs();
   if (auto loaded = samples_.load(i, latest_.views()); !loaded) return loaded.failure();
   return latest_.inputs();
+}
+
+Outcome<Done> CalibrationSamples::visit(const Executor& executor, size_t first, size_t count,
+                                        const Visit& visit) {
+  const size_t known = kept_.size();
+  size_t ready = 0;  // those with memory of their own
+  for (; ready < count; ++ready) {
+    const size_t i = taken_[first + ready];
+    if (i >= kept_most_ || i > kept_.size()) break;
+    if (i == kept_.size()) kept_.push_back(next_buffer());
+  }
+  std::vector<Outcome<Done>> outcomes(ready, Done{});
+  std::exception_ptr thrown;
+  std::mutex mutex;
+  parallel_for(executor, static_cast<int32_t>(ready), [&](int32_t task) {
+    const auto at = static_cast<size_t>(task), i = taken_[first + at];
+    try {
+      if (i >= known) outcomes[at] = samples_.load(i, kept_[i].views());
+      if (outcomes[at]) visit(first + at, kept_[i].inputs());
+    } catch (...) {  // does not leave a thread
+      const std::lock_guard lock(mutex);
+      thrown = std::current_exception();
+    }
+  });
+  if (thrown) std::rethrow_exception(thrown);
+  for (const Outcome<Done>& outcome : outcomes)
+    if (!outcome) return outcome.failure();
+  for (size_t at = ready; at < count; ++at) {
+    const auto sample = get(first + at);
+    if (!sample) return sample.failure();
+    visit(first + at, *sample);
+  }
+  return Done{};
 }
 
 Outcome<Done> CalibrationSamples::load(size_t i, LoadedSession& fp32, LoadedSession& test) {

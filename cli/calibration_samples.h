@@ -29,7 +29,10 @@ class CalibrationSamples {
 
   // Valid until the next call.
   Outcome<Sample> get(size_t i) { return fetch(taken_[i]); }
-  // The same into both sessions' inputs, quantized where `test` is int8.
+  // Samples [first, first + count), each once, on the executor's threads.
+  using Visit = std::function<void(size_t i, Sample sample)>;
+  Outcome<Done> visit(const Executor& executor, size_t first, size_t count, const Visit& visit);
+  // One of them into both sessions' inputs, quantized where `test` is int8.
   Outcome<Done> load(size_t i, LoadedSession& fp32, LoadedSession& test);
 
   // Called for a sample that has gone through a model: SampleSource::ran.
@@ -40,6 +43,7 @@ class CalibrationSamples {
   const std::string& problem() const { return problem_; }
 
  private:
+  SampleBuffer next_buffer();
   Outcome<Sample> fetch(size_t i);
   static void ran_for_source(void* context, int32_t i, const Session& session);
   static bool load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
@@ -47,8 +51,9 @@ class CalibrationSamples {
   const Samples& samples_;
   const Model& model_;
   std::vector<size_t> taken_, held_out_;  // of the samples
-  std::vector<SampleBuffer> kept_;        // of the first samples
-  size_t kept_most_;
+  size_t sample_bytes_, kept_most_;
+  FileBytes memory_;                // of those that are kept, and of one more
+  std::vector<SampleBuffer> kept_;  // the first samples
   SampleBuffer latest_;
   std::string problem_;
   Ran ran_;

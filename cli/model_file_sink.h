@@ -8,7 +8,7 @@
 
 namespace intaglio::cli {
 
-// A file that is opened and run from the bytes on the disk before it takes its name.
+// A file whose bytes on the disk are those that finish() has opened and run before it takes its name.
 struct ModelFileSink {
   const std::string& path;
   std::string problem;  // why it could not be written

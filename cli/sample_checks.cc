@@ -19,20 +19,56 @@ bool is_constant(Span<const float> values) {
   return std::all_of(values.begin(), values.end(), [&](float x) { return x == values[0]; });
 }
 
+// Whether a value lies outside what the pixels of its channel give. In runs of a multiple of all channel
+// counts, which compilers make vectors of.
 bool is_beyond(Span<const float> values, const ImageInput& recipe) {
+  constexpr size_t kRun = 48;
   const auto channels = static_cast<size_t>(std::max(recipe.channels, 1));
-  std::vector<float> least(channels), most(channels);
-  for (size_t c = 0; c < channels; ++c) {
+  float least[kRun], most[kRun];
+  for (size_t i = 0; i < kRun; ++i) {
+    const size_t c = i % channels;
     const float black = (0.0f - recipe.mean[c]) * recipe.norm[c],
                 white = (255.0f - recipe.mean[c]) * recipe.norm[c];
     const float room = 0.001f * std::abs(white - black);
-    least[c] = std::min(black, white) - room;
-    most[c] = std::max(black, white) + room;
+    least[i] = std::min(black, white) - room;
+    most[i] = std::max(black, white) + room;
   }
-  for (size_t i = 0; i < values.size; i += channels)
-    for (size_t c = 0; c < channels && i + c < values.size; ++c)
-      if (values[i + c] < least[c] || values[i + c] > most[c]) return true;
-  return false;
+  uint32_t beyond = 0;
+  const auto look = [&](const float* x, size_t count) {
+    for (size_t i = 0; i < count; ++i) beyond |= static_cast<uint32_t>(x[i] < least[i] || x[i] > most[i]);
+  };
+  size_t first = 0;
+  for (; first + kRun <= values.size; first += kRun) look(values.data + first, kRun);
+  look(values.data + first, values.size - first);
+  return beyond != 0;
+}
+
+// What one sample shows by itself.
+struct SampleLook {
+  uint64_t content = 0;
+  bool constant = true, pixels = true;
+  std::string problem;  // why it is refused
+};
+
+SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
+                   const ObserveF32Kernel& kernel) {
+  SampleLook look;
+  for (size_t j = 0; j < sample.size; ++j) {
+    look.content = fingerprint(look.content, sample[j].data, sample[j].size);
+    const Span<const float> values = {reinterpret_cast<const float*>(sample[j].data),
+                                      sample[j].size / sizeof(float)};
+    if (!extremes_of(values, kernel).finite) {
+      const auto bad = static_cast<size_t>(first_non_finite(values));
+      look.problem = (sample.size == 1 ? "" : ", input " + std::to_string(j)) + ": element " +
+                     std::to_string(bad) + (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
+                     "; leave the sample out, or mend the array";
+      return look;
+    }
+    const ImageInput* const recipe = samples.recipe(j);
+    look.constant = look.constant && is_constant(values);
+    look.pixels = look.pixels && (recipe == nullptr || !is_beyond(values, *recipe));
+  }
+  return look;
 }
 
 // Probabilities of which none stands out.
@@ -57,35 +93,28 @@ void Suspects::warn(const std::string& what) const {
                 (count_ > kNamesInWarning ? ", ..." : ""));
 }
 
-Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress) {
+Outcome<Done> check_samples(CalibrationSamples& samples, const Executor& executor, ProgressLine& progress) {
+  constexpr size_t kAtOnce = 16;
   const ObserveF32Kernel& kernel = observe_f32_best(cpu_isa());
   std::set<uint64_t> seen;
   Suspects duplicates, constants, beyond;
-  for (size_t i = 0; i < samples.count(); ++i) {
-    progress.show("looking at samples", i, samples.count());
-    const std::string& name = samples.name(i);
-    const auto sample = samples.get(i);
-    if (!sample) return sample.failure();
-    uint64_t content = 0;
-    for (const Span<const uint8_t> input : *sample) content = fingerprint(content, input.data, input.size);
-    if (!seen.insert(content).second) duplicates.add(name);
-    bool constant = true, pixels = true;
-    for (size_t j = 0; j < sample->size; ++j) {
-      const Span<const float> values = {reinterpret_cast<const float*>((*sample)[j].data),
-                                        (*sample)[j].size / sizeof(float)};
-      if (!extremes_of(values, kernel).finite) {
-        const auto bad = static_cast<size_t>(first_non_finite(values));
-        return Failure{"sample " + name + (sample->size == 1 ? "" : ", input " + std::to_string(j)) +
-                       ": element " + std::to_string(bad) +
-                       (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
-                       "; leave the sample out, or mend the array"};
-      }
-      const ImageInput* const recipe = samples.samples().recipe(j);
-      constant = constant && is_constant(values);
-      pixels = pixels && (recipe == nullptr || !is_beyond(values, *recipe));
+  for (size_t first = 0; first < samples.count(); first += kAtOnce) {
+    progress.show("looking at samples", first, samples.count());
+    SampleLook looks[kAtOnce];
+    const size_t count = std::min(kAtOnce, samples.count() - first);
+    const auto visited =
+        samples.visit(executor, first, count, [&](size_t i, CalibrationSamples::Sample sample) {
+          looks[i - first] = look_at(sample, samples.samples(), kernel);
+        });
+    if (!visited) return visited.failure();
+    for (size_t i = first; i < first + count; ++i) {
+      const SampleLook& look = looks[i - first];
+      const std::string& name = samples.name(i);
+      if (!look.problem.empty()) return Failure{"sample " + name + look.problem};
+      if (!seen.insert(look.content).second) duplicates.add(name);
+      if (look.constant) constants.add(name);
+      if (!look.pixels) beyond.add(name);
     }
-    if (constant) constants.add(name);
-    if (!pixels) beyond.add(name);
   }
   progress.clear();
   duplicates.warn("samples with the same content as another; each counts");

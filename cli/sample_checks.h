@@ -21,7 +21,7 @@ class Suspects {
 };
 
 // Before any runs: warns of what is suspicious in the values themselves, refuses what is no number.
-Outcome<Done> check_samples(CalibrationSamples& samples, ProgressLine& progress);
+Outcome<Done> check_samples(CalibrationSamples& samples, const Executor& executor, ProgressLine& progress);
 
 // What the FP32 model makes of the samples, where its output is classes.
 class SampleClasses {

@@ -63,6 +63,8 @@ Outcome<std::vector<std::string>> source_paths(const SampleArguments& arguments,
   return paths;
 }
 
+size_t aligned(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
+
 std::string without_ending(const std::string& name) { return std::filesystem::path(name).stem().string(); }
 
 }  // namespace
@@ -136,7 +138,8 @@ Outcome<Done> Samples::check_pairs(const Model& model) const {
 }
 
 Outcome<Done> Samples::leave_out_bad(const Model& model) {
-  const SampleBuffer buffer(model);
+  FileBytes memory(SampleBuffer::bytes(model));
+  const SampleBuffer buffer(model, memory.data());
   std::vector<size_t> good;
   std::string first;
   for (size_t i = 0; i < count(); ++i) {
@@ -187,15 +190,20 @@ Outcome<Done> Samples::check_output(const std::string& output) const {
   return Done{};
 }
 
-SampleBuffer::SampleBuffer(const Model& model) {
+size_t SampleBuffer::bytes(const Model& model) {
+  size_t bytes = 0;
+  for (const int32_t input : model.inputs()) bytes += aligned(model.tensor(input).bytes());
+  return bytes;
+}
+
+SampleBuffer::SampleBuffer(const Model& model, uint8_t* memory) {
   for (const int32_t input : model.inputs()) {
-    const TensorInfo info = model.tensor(input);
-    bytes_.emplace_back(info.bytes());
     TensorView view;
-    view.info = info;
-    view.data = bytes_.back().data();
+    view.info = model.tensor(input);
+    view.data = memory;
     views_.push_back(view);
-    inputs_.push_back(bytes_.back().span());
+    inputs_.push_back({memory, view.info.bytes()});
+    memory += aligned(view.info.bytes());
   }
 }
 

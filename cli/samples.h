@@ -54,16 +54,16 @@ class Samples {
   std::vector<Source> sources_;  // one an input
 };
 
-// Memory for one sample outside of any session.
+// One sample outside of any session, in memory of bytes() that outlives this.
 class SampleBuffer {
  public:
-  explicit SampleBuffer(const Model& model);
+  static size_t bytes(const Model& model);
+  SampleBuffer(const Model& model, uint8_t* memory);
 
   Span<const TensorView> views() const { return {views_.data(), views_.size()}; }
   Span<const Span<const uint8_t>> inputs() const { return {inputs_.data(), inputs_.size()}; }
 
  private:
-  std::vector<FileBytes> bytes_;
   std::vector<TensorView> views_;
   std::vector<Span<const uint8_t>> inputs_;
 };

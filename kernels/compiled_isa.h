@@ -10,9 +10,11 @@
 #define ITG_NEEDS_avxvnni ::intaglio::isa::kAvxVnni
 #define ITG_NEEDS_avx512ymm ::intaglio::isa::kAvx512Ymm
 #define ITG_NEEDS_avx512vnni ::intaglio::isa::kAvx512Vnni
+#define ITG_NEEDS_shani ::intaglio::isa::kShaNi
 #define ITG_NEEDS_neon ::intaglio::isa::kNeon
 #define ITG_NEEDS_neondot ::intaglio::isa::kNeonDot
 #define ITG_NEEDS_neoni8mm ::intaglio::isa::kNeonI8mm
+#define ITG_NEEDS_neonsha2 ::intaglio::isa::kNeonSha2
 #define ITG_NEEDS_dsp ::intaglio::isa::kDsp
 #define ITG_NEEDS_helium ::intaglio::isa::kHelium
 
@@ -53,6 +55,13 @@
 #define ITG_COMPILED_avx512vnni(function) nullptr
 #define ITG_LISTED_avx512vnni(...) ITG_ABSENT(__VA_ARGS__)
 #endif
+#ifdef ITG_HAVE_SHANI
+#define ITG_COMPILED_shani(function) function
+#define ITG_LISTED_shani(...) __VA_ARGS__
+#else
+#define ITG_COMPILED_shani(function) nullptr
+#define ITG_LISTED_shani(...) ITG_ABSENT(__VA_ARGS__)
+#endif
 #ifdef ITG_HAVE_NEON
 #define ITG_COMPILED_neon(function) function
 #define ITG_LISTED_neon(...) __VA_ARGS__
@@ -73,6 +82,13 @@
 #else
 #define ITG_COMPILED_neoni8mm(function) nullptr
 #define ITG_LISTED_neoni8mm(...) ITG_ABSENT(__VA_ARGS__)
+#endif
+#ifdef ITG_HAVE_NEONSHA2
+#define ITG_COMPILED_neonsha2(function) function
+#define ITG_LISTED_neonsha2(...) __VA_ARGS__
+#else
+#define ITG_COMPILED_neonsha2(function) nullptr
+#define ITG_LISTED_neonsha2(...) ITG_ABSENT(__VA_ARGS__)
 #endif
 #ifdef ITG_HAVE_DSP
 #define ITG_COMPILED_dsp(function) function
@@ -113,6 +129,9 @@ inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #ifdef ITG_HAVE_AVX512VNNI
                                         | isa::kAvx512Vnni
 #endif
+#ifdef ITG_HAVE_SHANI
+                                        | isa::kShaNi
+#endif
 #ifdef ITG_HAVE_NEON
                                         | isa::kNeon
 #endif
@@ -121,6 +140,9 @@ inline constexpr IsaMask kCompiledIsa = isa::kScalar
 #endif
 #ifdef ITG_HAVE_NEONI8MM
                                         | isa::kNeonI8mm
+#endif
+#ifdef ITG_HAVE_NEONSHA2
+                                        | isa::kNeonSha2
 #endif
 #ifdef ITG_HAVE_DSP
                                         | isa::kDsp

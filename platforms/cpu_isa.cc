@@ -39,6 +39,7 @@ IsaMask cpu_isa() {
   IsaMask found = isa::kAvx2;
   if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & bit(4)) != 0)
     found |= isa::kAvxVnni;
+  if ((b7 & bit(29)) != 0) found |= isa::kShaNi;
   constexpr uint32_t kFoundation = bit(16) | bit(17) | bit(30) | bit(31);  // F, DQ, BW, VL
   constexpr uint32_t kVnni = bit(11);
   if ((saved & kZmmState) == kZmmState && (b7 & kFoundation) == kFoundation && (c7 & kVnni) != 0)
@@ -49,9 +50,10 @@ IsaMask cpu_isa() {
 #elif defined(__linux__) && defined(__aarch64__)
 
 IsaMask cpu_isa() {
-  constexpr unsigned long kHwcapAsimdDp = 1ul << 20, kHwcap2I8mm = 1ul << 13;
+  constexpr unsigned long kHwcapAsimdDp = 1ul << 20, kHwcapSha2 = 1ul << 6, kHwcap2I8mm = 1ul << 13;
   IsaMask found = isa::kNeon;
   if ((getauxval(AT_HWCAP) & kHwcapAsimdDp) != 0) found |= isa::kNeonDot;
+  if ((getauxval(AT_HWCAP) & kHwcapSha2) != 0) found |= isa::kNeonSha2;
   if ((getauxval(AT_HWCAP2) & kHwcap2I8mm) != 0) found |= isa::kNeonI8mm;
   return found;
 }
@@ -76,6 +78,9 @@ IsaMask cpu_isa() {
 #endif
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   found |= isa::kNeonI8mm;
+#endif
+#if defined(__aarch64__) && defined(__ARM_FEATURE_SHA2)
+  found |= isa::kNeonSha2;
 #endif
 #if defined(__ARM_FEATURE_DSP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
   found |= isa::kDsp;

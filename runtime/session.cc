@@ -208,6 +208,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   session.options_ = options;
   if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
   const Result<PlanContext> context = plan_context(options, true);
+  session.options_.isa = context->isa;
   auto* const records = reinterpret_cast<PlannedNode*>(memory.persistent.data);
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
@@ -261,7 +262,8 @@ Error Session::prepare_node(int32_t i) {
   if (planned()) return {Status::kOperatorMissing, i, -1, static_cast<int64_t>(model_.node(i).op)};
   const PlannedNode* const records = nodes();
   const PlannedNode& record = records[i];
-  const Result<PlanContext> context = plan_context(options_, true);
+  // create() has asked the CPU, which takes a virtual machine longer than some nodes.
+  const Result<PlanContext> context = plan_context(options_, false);
   if (!context) return context.error();
   NodeChoice choice;
   ITG_TRY(plan_node(model_, {ops_, op_count_}, i, *context, false, &choice));

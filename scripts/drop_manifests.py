@@ -5,8 +5,8 @@ SUMMARY = "int8 neural-network inference with a built-in calibrator"
 LICENSE = "Apache-2.0"
 
 
-X86 = ("avx2", "avxvnni", "avx512ymm", "avx512vnni")
-ARM64 = ("neondot", "neoni8mm")
+X86 = ("avx2", "avxvnni", "avx512ymm", "avx512vnni", "shani")
+ARM64 = ("neondot", "neoni8mm", "neonsha2")
 
 
 def cmake(files, flags):

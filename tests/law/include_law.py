@@ -15,7 +15,7 @@ import tempfile
 FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializer_list", "limits", "new",
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
-CALIBRATOR_KERNELS = ["kernels/patch_sums.h", "kernels/observe_f32.h"]
+CALIBRATOR_KERNELS = ["kernels/patch_sums.h", "kernels/observe_f32.h", "kernels/sha256.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
                    "runtime/liveness.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 ANY = ["*"]

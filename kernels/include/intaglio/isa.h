@@ -14,11 +14,13 @@ inline constexpr IsaMask kAvx2 = 1u << 0;  // with FMA3 and PCLMULQDQ, as every 
 inline constexpr IsaMask kAvxVnni = 1u << 1;
 inline constexpr IsaMask kAvx512Ymm = 1u << 2;   // AVX-512 VNNI on 256 bits, for CPUs that slow down on 512
 inline constexpr IsaMask kAvx512Vnni = 1u << 3;  // with F, BW, DQ, VL
+inline constexpr IsaMask kShaNi = 1u << 4;       // x86's SHA extensions, with SSE4.1
 inline constexpr IsaMask kNeon = 1u << 8;
 inline constexpr IsaMask kNeonDot = 1u << 9;
 inline constexpr IsaMask kNeonI8mm = 1u << 10;
-inline constexpr IsaMask kDsp = 1u << 16;     // Cortex-M DSP extension
-inline constexpr IsaMask kHelium = 1u << 17;  // Cortex-M MVE
+inline constexpr IsaMask kNeonSha2 = 1u << 11;  // SHA-256 of ARMv8's cryptographic extension
+inline constexpr IsaMask kDsp = 1u << 16;       // Cortex-M DSP extension
+inline constexpr IsaMask kHelium = 1u << 17;    // Cortex-M MVE
 inline constexpr IsaMask kAll = 0xffffffffu;
 }  // namespace isa
 
@@ -30,10 +32,12 @@ struct IsaName {
 // Every instruction set that this library knows, least first.
 inline constexpr IsaName kIsaNames[] = {
     {isa::kScalar, "scalar"},
+    {isa::kShaNi, "shani"},
     {isa::kAvx2, "avx2"},
     {isa::kAvxVnni, "avxvnni"},
     {isa::kAvx512Ymm, "avx512ymm"},
     {isa::kAvx512Vnni, "avx512vnni"},
+    {isa::kNeonSha2, "neonsha2"},
     {isa::kNeon, "neon"},
     {isa::kNeonDot, "neondot"},
     {isa::kNeonI8mm, "neoni8mm"},
