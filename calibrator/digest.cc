@@ -5,17 +5,12 @@
 #include "intaglio/platform.h"
 
 namespace intaglio {
-namespace {
-
-// What the CPU has takes a virtual machine microseconds to say.
-constexpr size_t kWorthAsking = 4096;
-
-}  // namespace
 
 bool operator==(const Digest& a, const Digest& b) { return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0; }
 bool operator<(const Digest& a, const Digest& b) { return memcmp(a.bytes, b.bytes, sizeof a.bytes) < 0; }
 
 void Sha256::update(const void* data, size_t size) {
+  constexpr size_t kWorthAsking = 4096;  // what the CPU has takes a virtual machine microseconds to say
   if (!asked_ && size >= kWorthAsking) {
     kernel_ = &sha256_best(cpu_isa());
     asked_ = true;
