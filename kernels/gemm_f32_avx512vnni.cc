@@ -1,6 +1,7 @@
 // Tiles of up to 7 x 48, eight of them one below the other in a call: rows are set up faster in long runs.
 // Weights are packed a vector of sixteen columns at a time, so that a tile takes three such panels side by
-// side, or what is left, without a padded column more.
+// side, or what is left, without a padded column more. These stay in the second-level cache while the rows
+// pass, and the next ones are fetched there meanwhile, a line a step.
 #include <immintrin.h>
 
 #include "kernels/gemm_f32.h"
@@ -27,11 +28,14 @@ void tile(const GemmF32Args& args, int32_t row, int32_t first, int32_t columns) 
     for (int32_t r = 1; r < M; ++r) acc[r][v] = acc[0][v];
   }
   const float* const* rows = args.rows + row;
+  const float* ahead = w + V * panel + row * V * panel / args.m;
   for (int32_t t = 0; t < args.taps; ++t, rows += kMr) {
     const float* x[M];
 #pragma GCC unroll 7
     for (int32_t r = 0; r < M; ++r) x[r] = rows[r];
     for (ptrdiff_t i = 0; i < args.k; ++i, w += kLanes) {
+      _mm_prefetch(ahead, _MM_HINT_T1);
+      ahead += kLanes;
       __m512 weights[V];
 #pragma GCC unroll 3
       for (int32_t v = 0; v < V; ++v) weights[v] = _mm512_loadu_ps(w + v * panel);
@@ -60,28 +64,16 @@ void tile(const GemmF32Args& args, int32_t row, int32_t first, int32_t columns) 
     for (int32_t v = 0; v < V; ++v) _mm512_mask_storeu_ps(to + kLanes * v, mask[v], finish(acc[r][v]));
 }
 
-// Rows [row, end), at most seven.
 template <int32_t V>
-void some_rows(const GemmF32Args& args, int32_t row, int32_t end, int32_t first, int32_t columns) {
-  if (end - row == kRows) return tile<kRows, V>(args, row, first, columns);
-  for (; row + 3 <= end; row += 3) tile<3, V>(args, row, first, columns);
-  for (; row < end; ++row) tile<1, V>(args, row, first, columns);
-}
-
-void all_columns(const GemmF32Args& args, int32_t row, int32_t end) {
-  for (int32_t first = 0; first < args.n;) {
-    const int32_t left = args.n - first, vectors = (left + kLanes - 1) / kLanes;
-    if (vectors == 3 || vectors > 4) {
-      some_rows<3>(args, row, end, first, left);
-      first += 3 * kLanes;
-    } else if (vectors > 1) {  // four are two and two
-      some_rows<2>(args, row, end, first, left);
-      first += 2 * kLanes;
-    } else {
-      some_rows<1>(args, row, end, first, left);
-      first += kLanes;
-    }
+void all_rows(const GemmF32Args& args, int32_t first, int32_t columns) {
+  int32_t row = 0;
+  for (; row + kRows <= args.m; row += kRows) tile<kRows, V>(args, row, first, columns);
+  // Four rows left and more: a tile that begins with some of the one before, unless what it adds may be gone.
+  if (row > 0 && args.m - row > 3 && args.residual == nullptr) {
+    tile<kRows, V>(args, args.m - kRows, first, columns);
+    return;
   }
+  for (; row < args.m; ++row) tile<1, V>(args, row, first, columns);
 }
 
 }  // namespace
@@ -89,8 +81,19 @@ void all_columns(const GemmF32Args& args, int32_t row, int32_t end) {
 void gemm_f32_avx512vnni(const GemmF32Args& args);
 
 void gemm_f32_avx512vnni(const GemmF32Args& args) {
-  for (int32_t row = 0; row < args.m; row += kRows)
-    all_columns(args, row, row + kRows < args.m ? row + kRows : args.m);
+  for (int32_t first = 0; first < args.n;) {
+    const int32_t left = args.n - first, vectors = (left + kLanes - 1) / kLanes;
+    if (vectors == 3 || vectors > 4) {
+      all_rows<3>(args, first, left);
+      first += 3 * kLanes;
+    } else if (vectors > 1) {  // four are two and two
+      all_rows<2>(args, first, left);
+      first += 2 * kLanes;
+    } else {
+      all_rows<1>(args, first, left);
+      first += kLanes;
+    }
+  }
 }
 
 }  // namespace intaglio
