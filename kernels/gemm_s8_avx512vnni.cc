@@ -163,11 +163,11 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
     int8_t* const y = args.output + first;
     const bool aligned = !adds && columns == width;
-    // Rows that follow one another everywhere are added as one.
-    const auto dense = static_cast<size_t>(width);
-    const bool flat =
-        adds && columns == width && args.residual_stride == dense && args.output_stride == dense;
-    const int32_t stride = flat ? width : kNr;
+    // Rows that follow one another everywhere leave as one: each row's last bytes are where the next one
+    // begins.
+    const auto dense = static_cast<size_t>(columns);
+    const bool flat = !aligned && args.output_stride == dense && (!adds || args.residual_stride == dense);
+    const int32_t stride = flat ? columns : kNr;
     int32_t direct = 0;  // rows that need no more
     const bool strips = shape == 0 && !steep && args.m >= kStrip && (t.k & 3) == 0;
     // A last strip of 4 rows and more begins with some of the one before.
@@ -198,13 +198,16 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
       // Whole vectors need no trip through the stack.
       const bool whole = flat || columns == kNr;
       add_rows(codes, args.residual + first, args.residual_stride, whole ? y : codes,
-               whole ? args.output_stride : kNr, flat ? 1 : args.m, flat ? args.m * width : columns,
+               whole ? args.output_stride : kNr, flat ? 1 : args.m, flat ? args.m * columns : columns,
                *args.add);
       if (whole) continue;
     }
-    if (direct < args.m)
+    if (flat) {
+      memcpy(y, codes, static_cast<size_t>(args.m) * dense);
+    } else if (direct < args.m) {
       copy_rows(codes + direct * kNr, y + static_cast<size_t>(direct) * args.output_stride,
                 args.output_stride, args.m - direct, columns);
+    }
   }
 }
 
