@@ -51,13 +51,16 @@ struct Vector2x32 : Vector64 {
   }
 };
 
+template <>
+struct TwoLines<Vnni<Vector64>> {
+  static constexpr auto run = run_squares<Vector64>;
+};
 // As text, a line of its own at stride 1 is not worth what it saves: half of the last line, where lines are
 // odd.
 template <>
 struct OneLine<Vnni<Vector64>> {
   static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
-    args.stride == 2 ? run_line_2<Vector64>(args, block, head)
-                     : run_lines<Vnni<Vector64>, 2>(args, block, head);
+    args.stride == 2 ? run_line_2<Vector64>(args, block, head) : run_squares<Vector64>(args, block, head);
   }
 };
 template <>

@@ -8,6 +8,33 @@
 namespace intaglio {
 namespace {
 
+// What a walk along the lines needs once, from the channel `start` on. It stays in memory: without that gcc
+// moves it to and from vector registers.
+struct Dwconv3x3Walk {
+  uintptr_t lines[4];  // of the first column, which may lie outside its line: no pointers
+  ptrdiff_t steps[4];
+  const int8_t* padding;
+  ptrdiff_t step;  // of the output
+  uint32_t w;
+  int32_t lo, hi;
+  bool clamps;  // beyond what int8 does
+};
+
+__attribute__((noinline)) static void start_walk(const Dwconv3x3S8Args& args, int32_t start,
+                                                 Dwconv3x3Walk* walk) {
+  for (int32_t i = 0; i < 4; ++i) {
+    walk->steps[i] = args.steps[i];
+    walk->lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + start) -
+                     static_cast<uintptr_t>(args.steps[i] * args.pad_left);
+  }
+  walk->padding = args.padding + start;
+  walk->step = args.channels;
+  walk->w = static_cast<uint32_t>(args.w);
+  walk->lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
+  walk->hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
+  walk->clamps = walk->lo > -128 || walk->hi < 127;
+}
+
 // One block of channels along one or two lines of output. Everything is held by value: a store of codes may
 // alias whatever is not.
 template <typename V, int32_t Lines>
@@ -16,28 +43,11 @@ __attribute__((noinline)) void run_lines(const Dwconv3x3S8Args& args, const Dwco
   using Column = typename V::Column;
   const typename V::Part part = V::part(block.count);
   const int32_t first = block.start;
-  // What a column needs once stays in memory: without that gcc moves it to and from vector registers.
-  struct {
-    ptrdiff_t steps[4];
-    const int8_t* padding;
-    ptrdiff_t step;
-    uint32_t w;
-  } once;
-  // Of the next column, which may lie outside its line: no pointers.
-  uintptr_t lines[4];
-#pragma GCC unroll 4
-  for (int32_t i = 0; i < 4; ++i) {
-    once.steps[i] = args.steps[i];
-    lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + first) -
-               static_cast<uintptr_t>(args.steps[i] * args.pad_left);
-  }
-  once.padding = args.padding + first;
-  once.step = args.channels;
-  once.w = static_cast<uint32_t>(args.w);
-  const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
-  const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
-  const typename V::Limits limits = V::limits(args.requant, lo, hi);
-  const bool clamps = lo > -128 || hi < 127;
+  Dwconv3x3Walk once;
+  start_walk(args, first, &once);
+  uintptr_t lines[4] = {once.lines[0], once.lines[1], once.lines[2], once.lines[3]};
+  const typename V::Limits limits = V::limits(args.requant, once.lo, once.hi);
+  const bool clamps = once.clamps;
   // Where there is no second line, it is computed all the same, and the first is stored over it.
   int8_t *y0 = args.output[0] + first,
          *y1 = Lines == 1 ? nullptr : (args.output[1] != nullptr ? args.output[1] : args.output[0]) + first;
@@ -91,6 +101,14 @@ struct OneLine {
   }
 };
 
+// Two lines, likewise.
+template <typename V>
+struct TwoLines {
+  static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
+    run_lines<V, 2>(args, block, head);
+  }
+};
+
 template <typename Wide, typename Narrow>
 void run_blocks(const Dwconv3x3S8Args& args) {
   const auto* packed = static_cast<const int8_t*>(args.packed);
@@ -98,9 +116,9 @@ void run_blocks(const Dwconv3x3S8Args& args) {
     const Dwconv3x3Block block = dwconv_3x3_s8_block(Wide::kWidth, Narrow::kWidth, args.channels, first);
     const bool two = args.output[1] != nullptr;
     if (block.width == Wide::kWidth) {
-      two ? run_lines<Wide, 2>(args, block, packed) : OneLine<Wide>::run(args, block, packed);
+      two ? TwoLines<Wide>::run(args, block, packed) : OneLine<Wide>::run(args, block, packed);
     } else {
-      two ? run_lines<Narrow, 2>(args, block, packed) : OneLine<Narrow>::run(args, block, packed);
+      two ? TwoLines<Narrow>::run(args, block, packed) : OneLine<Narrow>::run(args, block, packed);
     }
     packed += 8 * block.width + (block.width == Wide::kWidth ? Wide::kWeightBytes : Narrow::kWeightBytes);
     first = block.start + block.count;

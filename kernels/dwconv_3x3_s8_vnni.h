@@ -133,7 +133,10 @@ struct Vnni {
                                                             const Limits& limits, bool clamps) {
 #pragma GCC unroll 4
     for (int32_t v = 0; v < 4; ++v) acc[v] = V::scale(acc[v], V::load_real(multiplier + V::kBytes * v));
-    const Codes low = V::narrow_32(acc[0], acc[1]), high = V::narrow_32(acc[2], acc[3]);
+    return pack(V::narrow_32(acc[0], acc[1]), V::narrow_32(acc[2], acc[3]), limits, clamps);
+  }
+  __attribute__((always_inline)) static inline Codes pack(Codes low, Codes high, const Limits& limits,
+                                                          bool clamps) {
     const Codes codes = limits.least_zero_point ? V::flip(V::narrow_u16(low, high))
                                                 : V::narrow_16(V::add_16(low, limits.zero_point),
                                                                V::add_16(high, limits.zero_point));
@@ -143,6 +146,78 @@ struct Vnni {
 };
 
 #if defined(__AVX512VL__)
+// One block of channels along two lines of output, two columns of them at a time: with 32 registers for four
+// columns of input, what a load of weights brings is multiplied twice. Where there is no second line, or
+// column, it is computed all the same, and the first is stored over it.
+template <typename V>
+__attribute__((noinline)) void run_squares(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block,
+                                           const int8_t* head) {
+  using Vector = typename V::Type;
+  const typename V::Part part = V::part(block.count);
+  Dwconv3x3Walk once;
+  start_walk(args, block.start, &once);
+  uintptr_t lines[4] = {once.lines[0], once.lines[1], once.lines[2], once.lines[3]};
+  const bool clamps = once.clamps;
+  const typename Vnni<V>::Limits limits = Vnni<V>::limits(args.requant, once.lo, once.hi);
+  int8_t *y0 = args.output[0] + block.start,
+         *y1 = (args.output[1] != nullptr ? args.output[1] : args.output[0]) + block.start;
+
+  typename Vnni<V>::Column columns[4] = {};
+  auto x = static_cast<uint32_t>(-args.pad_left);
+  const auto next = [&]() __attribute__((always_inline)) {
+    __asm__("" : "+m"(once));
+    const void* from[4];
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < 4; ++i) {
+      from[i] = reinterpret_cast<const void*>(lines[i]);
+      lines[i] += static_cast<uintptr_t>(once.steps[i]);
+    }
+    if (x >= once.w) from[0] = from[1] = from[2] = from[3] = once.padding;
+    ++x;
+    return Vnni<V>::column(from, part);
+  };
+  for (int32_t left = args.ow + 2; left > 0; left -= 2) {
+    columns[0] = columns[2];
+    columns[1] = columns[3];
+    columns[2] = next();
+    columns[3] = next();
+    if (left > args.ow) continue;
+    __asm__("" : "+r"(head));  // gcc would keep the address of every operand
+    Vector sums[2][2][2];      // [line][column], of two vectors each
+    Vector acc[2][2][2];
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < 4; ++v) {
+      const auto multiplier = V::load_real(head + V::kBytes * (4 + v));
+#pragma GCC unroll 2
+      for (int32_t line = 0; line < 2; ++line) {
+        Vector a = V::load(head + V::kBytes * v), b = a;
+#pragma GCC unroll 3
+        for (int32_t kx = 0; kx < 3; ++kx) {
+          const Vector w = V::load(head + V::kBytes * (8 + 4 * (3 * line + kx) + v));
+          __asm__(ITG_DOT " %2, %1, %0" : "+v"(a) : "v"(columns[kx].q[v]), "v"(w));
+          __asm__(ITG_DOT " %2, %1, %0" : "+v"(b) : "v"(columns[kx + 1].q[v]), "v"(w));
+        }
+        acc[line][0][v % 2] = V::scale(a, multiplier);
+        acc[line][1][v % 2] = V::scale(b, multiplier);
+        if (v % 2 == 0) continue;
+#pragma GCC unroll 2
+        for (int32_t i = 0; i < 2; ++i) sums[line][i][v / 2] = V::narrow_32(acc[line][i][0], acc[line][i][1]);
+      }
+    }
+    const ptrdiff_t second = left > 1 ? once.step : 0;
+#pragma GCC unroll 2
+    for (int32_t line = 1; line >= 0; --line) {
+      int8_t* const y = line == 0 ? y0 : y1;
+#pragma GCC unroll 2
+      for (int32_t i = 1; i >= 0; --i)
+        V::store_codes(y + (i == 0 ? 0 : second),
+                       Vnni<V>::pack(sums[line][i][0], sums[line][i][1], limits, clamps), part);
+    }
+    y0 += 2 * once.step;
+    y1 += 2 * once.step;
+  }
+}
+
 // One block of channels along one line of output at stride 2. Two columns at a time are multiplied as they
 // come, for the output that they end and for the one that the second begins, so that 32 registers hold all
 // weights: nothing is loaded but three lines, biases and multipliers. The third line's codes of both columns
@@ -153,29 +228,17 @@ __attribute__((noinline)) void run_line_2(const Dwconv3x3S8Args& args, const Dwc
                                           const int8_t* head) {
   using Vector = typename V::Type;
   const typename V::Part part = V::part(block.count);
-  // In memory: gcc moves to and from vector registers what does not fit the others.
-  struct {
-    ptrdiff_t steps[3];
-    const int8_t* padding;
-    ptrdiff_t step;
-    uint32_t w;
+  struct : Dwconv3x3Walk {
     ptrdiff_t far[3];
     uint32_t far_x;
-  } once = {{}, args.padding + block.start, args.channels, static_cast<uint32_t>(args.w), {}, 0};
+  } once;
+  start_walk(args, block.start, &once);
   const int32_t outputs = V::kPositions == 2 ? (args.ow + 1) / 2 : args.ow, far_output = args.ow - outputs;
   once.far_x = static_cast<uint32_t>(2 * far_output);
-  uintptr_t lines[3];  // of the next column, which may lie outside its line: no pointers
-#pragma GCC unroll 3
-  for (int32_t i = 0; i < 3; ++i) {
-    once.steps[i] = args.steps[i];
-    once.far[i] = 2 * far_output * args.steps[i];
-    lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + block.start) -
-               static_cast<uintptr_t>(args.steps[i] * args.pad_left);
-  }
-  const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
-  const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
-  const bool clamps = lo > -128 || hi < 127;
-  const typename Vnni<V>::Limits limits = Vnni<V>::limits(args.requant, lo, hi);
+  for (int32_t i = 0; i < 3; ++i) once.far[i] = 2 * far_output * args.steps[i];
+  uintptr_t lines[3] = {once.lines[0], once.lines[1], once.lines[2]};
+  const bool clamps = once.clamps;
+  const typename Vnni<V>::Limits limits = Vnni<V>::limits(args.requant, once.lo, once.hi);
   Vector weights[3][4];
 #pragma GCC unroll 3
   for (int32_t kx = 0; kx < 3; ++kx)

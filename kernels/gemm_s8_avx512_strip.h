@@ -174,10 +174,9 @@ __attribute__((noinline)) void strip(const Tile& t, int32_t m, const Output& out
       const int8_t* x[M];
 #pragma GCC unroll 14
       for (int32_t r = 0; r < M; ++r) x[r] = address(rows + r);
-      bool silent = x[0] == t.silent;
-#pragma GCC unroll 14
-      for (int32_t r = 1; silent && r < M; ++r) silent = x[r] == t.silent;
-      if (silent) {
+      int32_t outside = 0;
+      while (outside < M && rows[outside] == t.silent) ++outside;
+      if (outside == M) {
         w += 16 * V * (depth - i);
         i = depth;
       }

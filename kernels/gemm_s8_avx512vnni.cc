@@ -3,6 +3,16 @@
 namespace intaglio {
 namespace {
 
+// What is left of each row after `depth` bytes, as a row of four.
+__attribute__((noinline)) void last_quads(const int8_t** rows, int32_t count, ptrdiff_t depth, int32_t rest,
+                                          int32_t* last) {
+  const auto bytes = static_cast<__mmask16>((1 << rest) - 1);
+  for (int32_t r = 0; r < count; ++r) {
+    last[r] = _mm_cvtsi128_si32(_mm_maskz_loadu_epi8(bytes, rows[r] + depth));
+    rows[r] = reinterpret_cast<const int8_t*>(last + r);
+  }
+}
+
 // M rows of 16 V columns. `Steep`: products may pass what int32 holds.
 template <int32_t M, int32_t V, bool Steep>
 void tile(const Tile& t, const Output& out) {
@@ -18,7 +28,6 @@ void tile(const Tile& t, const Output& out) {
   const int8_t* const* rows = t.rows;
   int32_t last[M];
   const int32_t rest = t.k & 3;
-  const auto rest_bytes = static_cast<__mmask16>((1 << rest) - 1);
   for (int32_t taps = t.taps; taps > 0; --taps) {
     const int8_t* x[M];
 #pragma GCC unroll 14
@@ -36,14 +45,7 @@ void tile(const Tile& t, const Output& out) {
         w += 64 * V;
       }
       if (!more) break;
-      // What is left of each row, as a row of four.
-      const int8_t* row = reinterpret_cast<const int8_t*>(last);
-      __asm__("" : "+r"(row) : : "memory");  // gcc would keep all their addresses ready
-#pragma GCC unroll 14
-      for (int32_t r = 0; r < M; ++r) {
-        last[r] = _mm_cvtsi128_si32(_mm_maskz_loadu_epi8(rest_bytes, x[r] + depth));
-        x[r] = row + 4 * r;
-      }
+      last_quads(x, M, depth, rest, last);
       depth = 4;
     }
     rows += kMr;
