@@ -30,6 +30,9 @@ namespace intaglio {
 
 struct GemmS8Args {
   const int8_t* const* rows;
+  // nullptr, or, for a kernel that takes them: every row of tap t stands tap_steps[t] bytes behind that of
+  // tap 0, and rows are [mr], of tap 0.
+  const ptrdiff_t* tap_steps = nullptr;
   const void* weights;  // packed where the kernel packs
   const int32_t* folded_bias;
   const float* multiplier;
@@ -61,6 +64,7 @@ struct GemmS8Kernel {
   int32_t lanes = 0;           // of the vectors that order a full panel's columns; 0: natural order
   bool matches_pairs = false;  // panels of gemm_s8_pairs.h
   int32_t row_step = 1;        // rows are read so many at once
+  int32_t step_columns = 0;    // takes tap_steps where n is at most this
 };
 
 // Best first. The scalar kernel is the last one and fits always.

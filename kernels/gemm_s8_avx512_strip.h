@@ -27,6 +27,10 @@ struct Output {
 
 struct Tile {
   const int8_t* const* rows;
+  // Of a tap's rows from the tap before: in the table, or, behind those of the first tap, at *step. A strip's
+  // are in the table.
+  ptrdiff_t next_rows, next_step;
+  const ptrdiff_t* steps;
   const int8_t* panel;  // biases, multipliers, weights
   int8_t* output;
   size_t output_stride;
@@ -100,9 +104,11 @@ inline void store(int8_t* y, int32_t i, __m512i codes) {
   }
 }
 
-// By itself: gcc would collect addresses in vectors.
+// By itself: gcc would collect addresses in vectors, or load them by way of one.
 inline const int8_t* address(const int8_t* const* x) {
-  return *static_cast<const int8_t* const volatile*>(x);
+  const int8_t* row;
+  __asm__("mov %1, %0" : "=r"(row) : "m"(*x));
+  return row;
 }
 
 // With all four vectors of weights 7 rows would not fit the registers.

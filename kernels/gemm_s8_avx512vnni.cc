@@ -26,15 +26,19 @@ void tile(const Tile& t, const Output& out) {
 
   const int8_t* w = t.panel + 2 * 64 * V;
   const int8_t* const* rows = t.rows;
+  const ptrdiff_t* step = t.steps;
   int32_t last[M];
   const int32_t rest = t.k & 3;
   for (int32_t taps = t.taps; taps > 0; --taps) {
-    const int8_t* x[M];
+    const int8_t* few[M];  // more are read one by one
+    if (M <= 7) {
 #pragma GCC unroll 14
-    for (int32_t r = 0; r < M; ++r) x[r] = address(rows + r);
-    ptrdiff_t depth = t.k - rest;
+      for (int32_t r = 0; r < M; ++r) few[r] = address(rows + r);
+    }
+    const int8_t* const* x = M <= 7 ? few : rows;
+    ptrdiff_t i = *step, depth = i + t.k - rest;
     for (bool more = rest != 0;; more = false) {
-      for (ptrdiff_t i = 0; i < depth; i += 4) {
+      for (; i < depth; i += 4) {
         constexpr int32_t kHeld = held_columns(M, V);
         __m512i columns[V];
 #pragma GCC unroll 4
@@ -45,10 +49,14 @@ void tile(const Tile& t, const Output& out) {
         w += 64 * V;
       }
       if (!more) break;
-      last_quads(x, M, depth, rest, last);
+      for (int32_t r = 0; r < M; ++r) few[r] = x[r];
+      last_quads(few, M, depth, rest, last);
+      x = few;
+      i = 0;
       depth = 4;
     }
-    rows += kMr;
+    rows += t.next_rows;
+    step += t.next_step;
   }
 
   constexpr int32_t kShare = 4 / V;  // rows that leave in one vector
@@ -150,6 +158,11 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   const Output out = make_output(args.requant);
   Tile t;
   t.taps = args.taps;
+  constexpr ptrdiff_t kNoStep = 0;
+  const bool table = args.tap_steps == nullptr;
+  t.steps = table ? &kNoStep : args.tap_steps;
+  t.next_rows = table ? kMr : 0;
+  t.next_step = table ? 0 : 1;
   t.k = args.rows_padded ? (args.k + 3) & ~3 : args.k;
   t.silent = args.silent;
   const auto* panel = static_cast<const int8_t*>(args.weights);

@@ -50,8 +50,10 @@ Problem draw_problem(Random& random, Kind kind) {
   // As a network begins: next to no channels, a wide window, lines longer than a call.
   const bool first_layer = kind == Kind::kConv && random.one_in(4);
   const int32_t most_kernel = first_layer ? 7 : 4;
+  // More lines than a call's windows touch some times over.
+  const bool tall = kind == Kind::kConv && random.one_in(6);
   for (;;) {
-    p.h = random.between(1, 11);
+    p.h = random.between(1, tall ? 60 : 11);
     p.w = random.between(1, first_layer ? 40 : 11);
     w.kernel_h = random.between(1, most_kernel);
     w.kernel_w = random.between(1, most_kernel);

@@ -29,6 +29,7 @@ struct Case {
   bool steep = false;        // multipliers that take sums past int32
   bool rows_padded = false;  // to whole sixteens
   bool silent = false;       // some rows of some taps are the one that adds nothing
+  bool tap_steps = false;    // where the kernel takes them
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -52,12 +53,22 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = i % mr < given ? pool[random.bits() % 8]->data() : nullptr;
+  const bool stepped = c.tap_steps && c.n <= kernel.step_columns;
+  constexpr size_t kSpread = 100;
+  const Exact<int8_t> whole(filled(stepped ? row_bytes + 2 * kSpread : 0, -128));
+  std::vector<ptrdiff_t> tap_steps(taps);
+  for (size_t t = 1; stepped && t < taps; ++t) tap_steps[t] = static_cast<ptrdiff_t>(random.bits() % kSpread);
+  for (size_t i = 0; stepped && i < rows.size(); ++i)
+    rows[i] = i % mr >= given ? nullptr
+              : i < mr        ? whole.data() + random.bits() % kSpread
+                              : rows[i % mr] + tap_steps[i / mr];
   const Exact<int8_t> silent(std::vector<int8_t>(row_bytes, static_cast<int8_t>(-kernel.lhs_offset)));
-  for (size_t t = 0; c.silent && t < taps; ++t) {
+  for (size_t t = 0; c.silent && !stepped && t < taps; ++t) {
     const auto first = static_cast<size_t>(random.between(0, c.m)) / 2;
     const auto past = static_cast<size_t>(random.between(0, c.m)) * 2;
     for (size_t r = first; r < std::min(past, given); ++r) rows[t * mr + r] = silent.data();
   }
+  const Exact<const int8_t*> first_rows(std::vector<const int8_t*>(rows.data(), rows.data() + mr));
 
   const Exact<int8_t> weights(filled(n * taps * k, c.codes == 2 ? 127 : -128));
   std::vector<int32_t> bias(n);
@@ -95,7 +106,8 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   memset(scratch.data(), 0xa5, scratch.size());
 
   GemmS8Args args;
-  args.rows = rows.data();
+  args.rows = stepped ? first_rows.data() : rows.data();
+  if (stepped) args.tap_steps = tap_steps.data();
   args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : weights.data();
   args.folded_bias = exact_bias.data();
   args.multiplier = exact_multiplier.data();
@@ -154,6 +166,7 @@ TEST_CASE("every kernel, random shapes") {
       c.steep = random.one_in(16);
       c.rows_padded = random.one_in(8);
       c.silent = random.one_in(4);
+      c.tap_steps = random.one_in(3);
       run_case(kernel, c, random);
     }
   }

@@ -66,7 +66,7 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
   const NodeOptions& o = node.info.options;
-  GemmFormS8 form{fill_conv_rows_s8, nullptr, nullptr};
+  GemmFormS8 form{fill_conv_rows_s8, kPacksWeights ? fill_line_rows<int8_t> : nullptr, nullptr, nullptr};
   AddS8 add;
   if (node.has_input(kResidualInput)) {
     const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;

@@ -3,19 +3,27 @@
 #pragma once
 
 #include "kernels/requant.h"
-#include "runtime/ops/conv_geometry.h"
+#include "runtime/ops/conv_lines.h"
 
 namespace intaglio {
 
 Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
 void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
 
+// What a kernel is called for: a tile's columns of one group.
+struct GemmItem {
+  int32_t pixel, pixels;
+  int32_t group;
+  int32_t column, columns;  // within the group
+};
+
 // What sets a convolution apart from a fully connected layer, which links nothing of it.
 struct GemmFormS8 {
   // Sets rows[t * mr + p] for a tile's pixels [first, first + count). `x` starts at the group's channels.
   void (*fill)(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first, int32_t count,
                int32_t mr, int8_t* patches, const int8_t** rows);
-  const int8_t* residual;  // nullptr: none
+  decltype(&fill_line_rows<int8_t>) fill_lines;  // where a LineLayout is used
+  const int8_t* residual;                        // nullptr: none
   const AddS8* add;
 };
 void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
@@ -54,20 +62,18 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
   return best;
 }
 
-// What a kernel is called for: a tile's columns of one group.
-struct GemmItem {
-  int32_t pixel, pixels;
-  int32_t group;
-  int32_t column, columns;  // within the group
+// Where calls walk along lines.
+struct LineItem : GemmItem {
+  LineWalk walk;  // the slot's
 };
 
-// Calls body(slot, item) for each, row tiles of mr pixels; a slot as in for_ranges().
-template <typename Body>
+// Calls body(slot, item) for each, row tiles of mr pixels, a slot's in order; a slot as in for_ranges().
+template <typename Item = GemmItem, typename Body>
 void for_gemm_items(const Executor& executor, const ConvGeometry& g, const GemmSplit& split, int32_t mr,
                     Body body) {
   const int32_t slots = split.ranges * split.parts;
   parallel_for(executor, slots, [&](int32_t slot) {
-    GemmItem item;
+    Item item;
     item.pixel = slot / split.parts * split.range_pixels;
     const int32_t end = item.pixel + split.range_pixels, past = end < g.pixels() ? end : g.pixels();
     item.column = slot % split.parts * split.part_columns;

@@ -24,7 +24,11 @@ Error plan_gemm_f32(const NodeView& node, const ConvGeometry& whole, const PlanC
   const GemmF32Kernel& kernel = gemm_f32_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   const int64_t packed = gemm_f32_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
-  return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
+  const LineLayout layout(g, kernel.mr, false);
+  ConvScratch scratch = scratch_of(g, kernel);
+  if (kPacksWeights && layout.used)
+    scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});
+  return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
 }
 
 void prepare_gemm_f32(const NodeView& node, const ConvGeometry& whole, uint16_t kernel_index,
@@ -57,16 +61,18 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
       node.has_input(kResidualInput) ? run.input<float>(node, kResidualInput) : nullptr;
   auto* const y = run.output<float>(node);
 
-  const ConvScratch scratch = scratch_of(g, kernel);
+  const LineLayout layout(g, kernel.mr, false);
+  ConvScratch scratch = scratch_of(g, kernel);
+  if (kPacksWeights && layout.used)
+    scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});
   auto* const padding = reinterpret_cast<float*>(run.scratch);
-  if (g.padded()) memset(padding, 0, static_cast<size_t>(k) * 4);
+  // conv_lines.h takes sixteen bytes at once.
+  if (g.padded()) memset(padding, 0, static_cast<size_t>(kPacksWeights && layout.used && k < 4 ? 4 : k) * 4);
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
-  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
+  const auto multiply = [&](int32_t slot, const GemmItem& item, auto fill) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const float**>(memory);
-    auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
-    fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                     kernel.mr, g.merged() ? patches : nullptr, rows);
+    fill(reinterpret_cast<float*>(memory + scratch.patches_offset), rows);
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
     GemmF32Args args;
@@ -83,6 +89,19 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
     args.taps = taps;
     args.k = k;
     kernel.function(args);
+  };
+  if (kPacksWeights && layout.used)
+    return for_gemm_items<LineItem>(*run.executor, g, split, kernel.mr, [&](int32_t slot, LineItem& item) {
+      multiply(slot, item, [&](float* lines, const float** rows) {
+        fill_line_rows<float>(g, layout, x, padding, item.pixel, item.pixels, kernel.mr, true, lines,
+                              &item.walk, rows);
+      });
+    });
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
+    multiply(slot, item, [&](float* patches, const float** rows) {
+      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                       kernel.mr, g.merged() ? patches : nullptr, rows);
+    });
   });
 }
 

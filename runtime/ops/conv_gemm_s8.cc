@@ -1,4 +1,3 @@
-#include "kernels/compiled_isa.h"
 #include "kernels/gemm_s8.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
@@ -11,6 +10,8 @@ ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
                       gemm_s8_scratch_bytes(kernel, g.pixels(), g.gemm_taps(), g.gemm_k()));
 }
 
+bool takes_steps(const ConvGeometry& g, const GemmS8Kernel& kernel) { return g.oc <= kernel.step_columns; }
+
 }  // namespace
 
 Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
@@ -18,7 +19,10 @@ Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContex
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
-  return set_sizes(node, packed * g.groups, scratch_of(g, kernel).total(context.width), plan);
+  const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
+  ConvScratch scratch = scratch_of(g, kernel);
+  if (kPacksWeights && layout.used) scratch.resize_patches(layout.elements(kernel.mr));
+  return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
 }
 
 void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
@@ -64,24 +68,29 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   if (residual != nullptr) requant = make_output_s8(options.intermediate_zero_point, -128, 127);
 
   const bool gathered = g.gathered();
-  const ConvScratch scratch = scratch_of(g, kernel);
+  const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
+  ConvScratch scratch = scratch_of(g, kernel);
+  if (kPacksWeights && layout.used) scratch.resize_patches(layout.elements(kernel.mr));
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
-  if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(k));
+  // conv_lines.h takes sixteen bytes at once.
+  if (g.padded())
+    memset(padding, in.zero_point, static_cast<size_t>(kPacksWeights && layout.used && k < 16 ? 16 : k));
   const bool silent =
       kPacksWeights && g.padded() && kernel.lhs_offset != 0 && in.zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
-  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
+  // `fill` sets the tile's rows and returns the steps between its taps, if any.
+  const auto multiply = [&](int32_t slot, const GemmItem& item, auto fill) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
-    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
-    form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
-              patches, rows);
+    const ptrdiff_t* const steps = fill(reinterpret_cast<int8_t*>(memory + scratch.patches_offset), rows);
+    const int32_t tables = steps != nullptr ? 1 : taps;
     for (int32_t p = item.pixels; p % kernel.row_step != 0; ++p)
-      for (int32_t t = 0; t < taps; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
+      for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
     GemmS8Args args;
     args.rows = rows;
+    args.tap_steps = steps;
     args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
     args.folded_bias = options.folded_bias.data + channel;
     args.multiplier = options.multiplier.data + channel;
@@ -97,8 +106,22 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.taps = taps;
     args.k = k;
     args.rows_padded = gathered;
-    args.silent = silent ? padding : nullptr;
+    args.silent = silent && steps == nullptr ? padding : nullptr;
     kernel.function(args);
+  };
+  if (kPacksWeights && layout.used)
+    return for_gemm_items<LineItem>(*run.executor, g, split, kernel.mr, [&](int32_t slot, LineItem& item) {
+      multiply(slot, item, [&](int8_t* lines, const int8_t** rows) {
+        return form.fill_lines(g, layout, x, padding, item.pixel, item.pixels, kernel.mr,
+                               !takes_steps(g, kernel), lines, &item.walk, rows);
+      });
+    });
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
+    multiply(slot, item, [&](int8_t* patches, const int8_t** rows) -> const ptrdiff_t* {
+      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+                patches, rows);
+      return nullptr;
+    });
   });
 }
 

@@ -75,6 +75,13 @@ struct ConvScratch {
   int64_t padding_bytes, patches_offset, kernel_offset, slot_bytes;
 
   int64_t total(int32_t width) const { return padding_bytes + width * slot_bytes; }
+
+  // The slots' patches with another size.
+  void resize_patches(int64_t bytes) {
+    const int64_t kernel_bytes = slot_bytes - kernel_offset;
+    kernel_offset = patches_offset + (bytes + 63) / 64 * 64;
+    slot_bytes = kernel_offset + kernel_bytes;
+  }
 };
 
 inline ConvScratch conv_scratch(const ConvGeometry& g, int64_t row_bytes, int64_t table_entries,
