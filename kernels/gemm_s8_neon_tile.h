@@ -134,15 +134,17 @@ __attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args
 template <int32_t Vectors>
 static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon& work,
                                    const TileCodes<Vectors>& codes) {
-  if (!work.plain || work.columns < 8)
-    return store_rows_but_plain_neon<Vectors>(args, args.n - work.columns, codes);
-  int8_t* to = work.output;
+  if (__builtin_expect(work.plain && work.columns >= 8, 1)) {
+    int8_t* to = work.output;
 #pragma GCC unroll 6
-  for (int32_t i = 0; i < Vectors; ++i) {
-    vst1_s8(to, vget_low_s8(codes.v[i]));
-    to += work.output_stride;
-    vst1_s8(to, vget_high_s8(codes.v[i]));
-    to += work.output_stride;
+    for (int32_t i = 0; i < Vectors; ++i) {
+      vst1_s8(to, vget_low_s8(codes.v[i]));
+      to += work.output_stride;
+      vst1_s8(to, vget_high_s8(codes.v[i]));
+      to += work.output_stride;
+    }
+  } else {
+    store_rows_but_plain_neon<Vectors>(args, args.n - work.columns, codes);
   }
 }
 

@@ -123,7 +123,7 @@ void tile(const GemmS8Args& args) {
       multiply_quads<Fours>(x, four_bytes, w, acc);
       multiply_quads<Fours>(x + 64, four_bytes, w + 4 * kNr * kKr, acc);
     }
-    if (left >= 4) {
+    if (__builtin_expect(left >= 4, 0)) {  // out of the way of what follows
       multiply_quads<Fours>(x, four_bytes, w, acc);
       left -= 4;
       x += 64;

@@ -12,9 +12,9 @@
 
 #include "benchmarks/instruction_count/counted_values.h"
 #include "intaglio/session.h"
-#include "kernels/dwconv_3x3_f32.h"
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
+#include "kernels/dwconv_lines_f32.h"
 #include "kernels/dwconv_s8.h"
 #include "kernels/gemm_f32.h"
 #include "kernels/gemm_s8.h"
@@ -171,9 +171,10 @@ int64_t run_dwconv_3x3_s8(const Dwconv3x3S8Kernel& kernel, int32_t runs) {
   return run_depthwise_3x3(kernel, args, filled<int8_t>(kSide * kSide * kChannels, code), runs);
 }
 
-int64_t run_dwconv_3x3_f32(const Dwconv3x3F32Kernel& kernel, int32_t runs) {
+int64_t run_dwconv_lines_f32(const DwconvLinesF32Kernel& kernel, int32_t runs) {
   const auto w = filled<float>(kTaps * kChannels, real);
-  Dwconv3x3F32Args args{};
+  DwconvLinesF32Args args{};
+  args.side = 3;
   args.weights = w.data();
   args.clamp = {0.0f, 6.0f};
   return run_depthwise_3x3(kernel, args, filled<float>(kSide * kSide * kChannels, real), runs);
@@ -244,7 +245,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
-    macs += run_named(name, dwconv_3x3_f32_count(), dwconv_3x3_f32_kernel, run_dwconv_3x3_f32, runs);
+    macs += run_named(name, dwconv_lines_f32_count(), dwconv_lines_f32_kernel, run_dwconv_lines_f32, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);
     macs += run_rows(name, runs);
   }

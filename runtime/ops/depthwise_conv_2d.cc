@@ -1,7 +1,7 @@
 // Depthwise convolution, NHWC, weights [kh, kw, c * m]: output channel c * m + j reads input channel c.
-#include "kernels/dwconv_3x3_f32.h"
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
+#include "kernels/dwconv_lines_f32.h"
 #include "kernels/dwconv_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
@@ -51,30 +51,37 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
   return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0, 0);
 }
 
-// Numbers of kernels: those of dwconv_s8 or dwconv_f32, then those of dwconv_3x3_s8 or dwconv_3x3_f32.
-constexpr int32_t kFirst3x3 = 256;
+// Numbers of kernels: those of dwconv_s8 or dwconv_f32, then those of dwconv_3x3_s8 or dwconv_lines_f32.
+constexpr int32_t kFirstOfLines = 256;
 
-bool is_3x3_s8(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirst3x3; }
-bool is_3x3_f32(uint16_t kernel) { return kListsDwconv3x3F32 && kernel >= kFirst3x3; }
+bool is_3x3_s8(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirstOfLines; }
+bool is_of_lines_f32(uint16_t kernel) { return kListsDwconvLinesF32 && kernel >= kFirstOfLines; }
 
-bool fits_3x3(const ConvGeometry& g) {
+// The side of a square window that kernels of lines may take; 0 for another.
+__attribute__((noinline)) int32_t side_of_lines(const ConvGeometry& g) {
   const Window2d& w = g.window;
-  return w.kernel_h == 3 && w.kernel_w == 3 && w.dilation_h == 1 && w.dilation_w == 1 &&
-         w.stride_h == w.stride_w && w.stride_h <= 2 && g.oc == g.ic;
+  const bool fits = w.kernel_h == w.kernel_w && w.dilation_h == 1 && w.dilation_w == 1 &&
+                    w.stride_h == w.stride_w && w.stride_h <= 2 && g.oc == g.ic;
+  return fits ? w.kernel_h : 0;
 }
 
-int64_t padding_bytes_3x3(const ConvGeometry& g, int64_t element_bytes) {
+int64_t padding_bytes_of_lines(const ConvGeometry& g, int64_t element_bytes) {
   return g.padded() ? (g.ic * element_bytes + 63) / 64 * 64 : 0;
 }
 
 // -1: none fits.
 int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
-  if (!kListsDwconv3x3S8 || !fits_3x3(g) || g.ic < kDwconv3x3MinChannels) return -1;
+  if (!kListsDwconv3x3S8 || side_of_lines(g) != 3 || g.ic < kDwconv3x3MinChannels) return -1;
   for (const float multiplier : node.info.options.multiplier)
     if (!(multiplier < 1.0f)) return -1;
   const int32_t kernel = dwconv_3x3_s8_select(isa);
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   return kernel < 0 || dwconv_3x3_s8_fits(dwconv_3x3_s8_kernel(kernel), w, g.ic) ? kernel : -1;
+}
+
+int32_t select_lines_f32(const ConvGeometry& g, IsaMask isa) {
+  const int32_t side = kListsDwconvLinesF32 ? side_of_lines(g) : 0;
+  return side == 3 || side == 5 ? dwconv_lines_f32_select(isa, g.ic) : -1;
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -84,9 +91,9 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   const ConvGeometry g = geometry(node);
   const int32_t of_3x3 = select_3x3_s8(node, g, context.isa);
   if (of_3x3 >= 0) {
-    plan->kernel = static_cast<uint16_t>(kFirst3x3 + of_3x3);
+    plan->kernel = static_cast<uint16_t>(kFirstOfLines + of_3x3);
     return set_sizes(node, dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(of_3x3), g.ic),
-                     padding_bytes_3x3(g, 1), plan);
+                     padding_bytes_of_lines(g, 1), plan);
   }
   const int32_t kernel = dwconv_s8_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
@@ -98,10 +105,10 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_f32(node, kChannelAxis, false));
   const ConvGeometry g = geometry(node);
-  const int32_t of_3x3 = kListsDwconv3x3F32 && fits_3x3(g) ? dwconv_3x3_f32_select(context.isa) : -1;
-  if (of_3x3 >= 0) {
-    plan->kernel = static_cast<uint16_t>(kFirst3x3 + of_3x3);
-    return set_sizes(node, 0, padding_bytes_3x3(g, sizeof(float)), plan);
+  const int32_t of_lines = select_lines_f32(g, context.isa);
+  if (of_lines >= 0) {
+    plan->kernel = static_cast<uint16_t>(kFirstOfLines + of_lines);
+    return set_sizes(node, 0, padding_bytes_of_lines(g, sizeof(float)), plan);
   }
   const int32_t kernel = dwconv_f32_select(context.isa, g.oc / g.ic);
   plan->kernel = static_cast<uint16_t>(kernel);
@@ -130,37 +137,38 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   if (!is_3x3_s8(kernel)) return;
   const NodeOptions& options = node.info.options;
-  dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirst3x3),
+  dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirstOfLines),
                      reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
                      options.folded_bias.data, options.multiplier.data, geometry(node).ic, persistent);
 }
 
-// Calls `kernel` for the output lines that it takes at once: two at stride 1. `shared` has all that is not
-// geometry.
+// Calls `kernel` for the output lines that it takes at once. `shared` has all that is not geometry.
 template <typename T, typename Args>
-void for_each_lines_3x3(const ConvGeometry& g, const NodeRun& run, const T* x, T* y, Args shared,
-                        void (*kernel)(const Args& args)) {
+void for_each_lines(const ConvGeometry& g, const NodeRun& run, const T* x, T* y, Args shared,
+                    void (*kernel)(const Args& args)) {
   shared.w = g.w;
   shared.ow = g.ow;
   shared.channels = g.ic;
   shared.pad_left = g.window.pad_left;
   shared.stride = g.window.stride_w;
   const auto* const padding = shared.padding;
-  const int32_t lines = shared.stride == 1 ? 2 : 1, items = (g.oh + lines - 1) / lines;
+  constexpr bool kOnly3x3 = sizeof shared.lines / sizeof shared.lines[0] == 4;
+  const int32_t side = kOnly3x3 ? 3 : g.window.kernel_h, lines = dwconv_lines_at_once(side, shared.stride),
+                items = (g.oh + lines - 1) / lines;
   const ptrdiff_t in_line = static_cast<ptrdiff_t>(g.w) * g.ic,
                   out_line = static_cast<ptrdiff_t>(g.ow) * g.ic;
   for_ranges(*run.executor, int64_t{g.images} * items, [&](int32_t, int32_t first, int32_t last) {
     Args args = shared;
     for (int32_t i = first; i < last; ++i) {
       const int32_t image = i / items, out_y = i % items * lines;
-      for (int32_t j = 0; j < 4; ++j) {
+      for (int32_t j = 0; j < side + lines - 1; ++j) {
         const int32_t in_y = input_y(g.window, out_y, 0) + j;
         const bool inside = in_y >= 0 && in_y < g.h;
         args.lines[j] = inside ? x + (static_cast<ptrdiff_t>(image) * g.h + in_y) * in_line : padding;
         args.steps[j] = inside ? g.ic : 0;
       }
-      // The fourth line is multiplied by nothing where it is not of the window, and may not exist.
-      if (lines == 1 || out_y + 1 == g.oh) {
+      // 3 x 3: the fourth line is multiplied by nothing where it is not of the window, and may not exist.
+      if (side == 3 && (lines == 1 || out_y + 1 == g.oh)) {
         args.lines[3] = args.lines[2];
         args.steps[3] = args.steps[2];
       }
@@ -173,7 +181,7 @@ void for_each_lines_3x3(const ConvGeometry& g, const NodeRun& run, const T* x, T
 
 void run_3x3_s8(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
-  const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirst3x3);
+  const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirstOfLines);
   const NodeOptions& options = node.info.options;
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
@@ -181,21 +189,22 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
   args.padding = padding;
   args.packed = run.persistent;
   args.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
-  for_each_lines_3x3(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
+  for_each_lines(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
 }
 
-void run_3x3_f32(const NodeView& node, const NodeRun& run) {
+void run_lines_f32(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
   const NodeOptions& options = node.info.options;
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   if (g.padded()) memset(padding, 0, static_cast<size_t>(g.ic) * sizeof(float));
-  Dwconv3x3F32Args args{};
+  DwconvLinesF32Args args{};
   args.padding = padding;
   args.weights = run.input<float>(node, kWeightInput);
   args.bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
   args.clamp = {options.clamp_min, options.clamp_max};
-  for_each_lines_3x3(g, run, run.input<float>(node, 0), run.output<float>(node), args,
-                     dwconv_3x3_f32_kernel(run.kernel - kFirst3x3).function);
+  args.side = g.window.kernel_h;
+  for_each_lines(g, run, run.input<float>(node, 0), run.output<float>(node), args,
+                 dwconv_lines_f32_kernel(run.kernel - kFirstOfLines).function);
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
@@ -227,7 +236,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  if (is_3x3_f32(run.kernel)) return run_3x3_f32(node, run);
+  if (is_of_lines_f32(run.kernel)) return run_lines_f32(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvF32Kernel& kernel = dwconv_f32_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
@@ -252,10 +261,12 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }
 
 const char* name_s8(uint16_t kernel) {
-  return is_3x3_s8(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirst3x3).name : dwconv_s8_kernel(kernel).name;
+  return is_3x3_s8(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirstOfLines).name
+                           : dwconv_s8_kernel(kernel).name;
 }
 const char* name_f32(uint16_t kernel) {
-  return is_3x3_f32(kernel) ? dwconv_3x3_f32_kernel(kernel - kFirst3x3).name : dwconv_f32_kernel(kernel).name;
+  return is_of_lines_f32(kernel) ? dwconv_lines_f32_kernel(kernel - kFirstOfLines).name
+                                 : dwconv_f32_kernel(kernel).name;
 }
 
 constexpr QuantRule quant_rule() {

@@ -1,5 +1,6 @@
-// Every 3 x 3 FP32 depthwise kernel that this CPU can run against a plain chain of libm's fmaf, to the bit.
-#include "kernels/dwconv_3x3_f32.h"
+// Every FP32 depthwise kernel of lines, 3 x 3 and 5 x 5, that this CPU can run against a plain chain of
+// libm's fmaf, to the bit.
+#include "kernels/dwconv_lines_f32.h"
 
 #include <doctest/doctest.h>
 
@@ -20,12 +21,13 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Case {
-  int32_t channels, w, ow, stride, pad_left, lines;
+  int32_t side, channels, w, ow, stride, pad_left, lines;
   bool any_bits;  // of the input: NaN, infinities and subnormals, too
 };
 
-void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
+void run_case(const DwconvLinesF32Kernel& kernel, const Case& c, Random& random) {
   CAPTURE(kernel.name);
+  CAPTURE(c.side);
   CAPTURE(c.channels);
   CAPTURE(c.w);
   CAPTURE(c.ow);
@@ -35,9 +37,9 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
   const auto channels = static_cast<size_t>(c.channels), w = static_cast<size_t>(c.w);
   const Exact<float> padding(std::vector<float>(channels, 0.0f));
   std::vector<std::unique_ptr<Exact<float>>> lines;
-  Dwconv3x3F32Args args{};
+  DwconvLinesF32Args args{};
   // What is unused must not be read: nullptr.
-  for (int32_t i = 0; i < (c.stride == 1 ? 4 : 3); ++i) {
+  for (int32_t i = 0; i < c.side - 1 + dwconv_lines_at_once(c.side, c.stride); ++i) {
     std::vector<float> values = random.reals(w * channels, -2.0f, 2.0f);
     if (c.any_bits)
       for (float& v : values) v = random.any_float();
@@ -46,7 +48,7 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
     args.lines[i] = outside ? padding.data() : lines.back()->data();
     args.steps[i] = outside ? 0 : c.channels;
   }
-  const Exact<float> weights(random.reals(9 * channels, -2.0f, 2.0f)),
+  const Exact<float> weights(random.reals(static_cast<size_t>(c.side * c.side) * channels, -2.0f, 2.0f)),
       bias(random.reals(channels, -2.0f, 2.0f));
   const bool has_bias = !random.one_in(5);
   const size_t used = static_cast<size_t>(c.ow) * channels;
@@ -62,6 +64,7 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
   args.ow = c.ow;
   args.channels = c.channels;
   args.pad_left = c.pad_left;
+  args.side = c.side;
   args.stride = c.stride;
   kernel.function(args);
 
@@ -69,12 +72,12 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
     for (int32_t x = 0; x < c.ow; ++x)
       for (int32_t i = 0; i < c.channels; ++i) {
         float v = has_bias ? bias[static_cast<size_t>(i)] : 0.0f;
-        for (int32_t ky = 0; ky < 3; ++ky)
-          for (int32_t kx = 0; kx < 3; ++kx) {
+        for (int32_t ky = 0; ky < c.side; ++ky)
+          for (int32_t kx = 0; kx < c.side; ++kx) {
             const int32_t column = x * c.stride - c.pad_left + kx, line = j + ky;
             const float in =
                 column < 0 || column >= c.w ? 0.0f : args.lines[line][column * args.steps[line] + i];
-            v = std::fma(in, weights[static_cast<size_t>((ky * 3 + kx) * c.channels + i)], v);
+            v = std::fma(in, weights[static_cast<size_t>((ky * c.side + kx) * c.channels + i)], v);
           }
         CAPTURE(j);
         CAPTURE(x);
@@ -86,30 +89,33 @@ void run_case(const Dwconv3x3F32Kernel& kernel, const Case& c, Random& random) {
 }  // namespace
 
 TEST_CASE("every kernel, random shapes") {
-  for (int32_t index = 0; index < dwconv_3x3_f32_count(); ++index) {
-    const Dwconv3x3F32Kernel& kernel = dwconv_3x3_f32_kernel(index);
+  for (int32_t index = 0; index < dwconv_lines_f32_count(); ++index) {
+    const DwconvLinesF32Kernel& kernel = dwconv_lines_f32_kernel(index);
     if ((kernel.isa & ~(cpu_isa() & kCompiledIsa)) != 0) continue;
     Random random(static_cast<uint32_t>(index) + 1);
     const int32_t cases = test::shape_count(3000);
     for (int32_t i = 0; i < cases; ++i) {
       Case c;
-      c.channels = random.one_in(4) ? random.between(1, 120) : random.between(1, 40);
+      c.side = random.one_in(2) ? 3 : 5;
+      c.channels = random.between(kernel.min_channels, random.one_in(4) ? 120 : 50);
       c.w = random.between(1, 18);
       c.ow = random.between(1, 18);
       c.stride = random.between(1, 2);
-      c.pad_left = random.between(0, 2);
-      c.lines = c.stride == 1 ? random.between(1, 2) : 1;
+      c.pad_left = random.between(0, c.side - 1);
+      c.lines = random.between(1, dwconv_lines_at_once(c.side, c.stride));
       c.any_bits = random.one_in(4);
       run_case(kernel, c, random);
     }
   }
 }
 
-TEST_CASE("selection by mask") {
-  CHECK(dwconv_3x3_f32_select(isa::kScalar) == -1);
-  for (int32_t i = 0; i < dwconv_3x3_f32_count(); ++i) {
-    const Dwconv3x3F32Kernel& kernel = dwconv_3x3_f32_kernel(i);
-    CHECK(dwconv_3x3_f32_select(kernel.isa) == i);
+TEST_CASE("selection by mask and channels") {
+  CHECK(dwconv_lines_f32_select(isa::kScalar, 100) == -1);
+  for (int32_t i = 0; i < dwconv_lines_f32_count(); ++i) {
+    const DwconvLinesF32Kernel& kernel = dwconv_lines_f32_kernel(i);
+    CHECK(dwconv_lines_f32_select(kernel.isa, kernel.min_channels) == i);
+    const int32_t other = dwconv_lines_f32_select(kernel.isa, kernel.min_channels - 1);
+    CHECK((other == -1 || dwconv_lines_f32_kernel(other).min_channels < kernel.min_channels));
     if ((kernel.isa & ~kCompiledIsa) == 0) CHECK((kernel.function != nullptr));
   }
 }
