@@ -51,8 +51,14 @@ struct Pairs16 {
     w += (3 * Line + kx) * kTapBytes;
 #pragma GCC unroll 4
     for (int32_t i = 0; i < 4; ++i) {
-      const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w) + i);
-      acc[i % 2] = _mm256_add_epi32(acc[i % 2], _mm256_madd_epi16(x.q[i / 2][i % 2], weights));
+      // gcc would add the products of several columns to each other first, which takes more registers than
+      // there are.
+      __m256i products;
+      __asm__(
+          "vpmaddwd %[w], %[x], %[products]\n"
+          "vpaddd %[products], %[acc], %[acc]"
+          : [acc] "+x"(acc[i % 2]), [products] "=&x"(products)
+          : [x] "x"(x.q[i / 2][i % 2]), [w] "m"(reinterpret_cast<const __m256i_u*>(w)[i]));
     }
   }
   __attribute__((always_inline)) static inline Codes narrow(Sum* acc, const int8_t* multiplier,
