@@ -41,7 +41,7 @@ inline void map_code(Rows* map, const int8_t* a, int8_t b, int8_t* y, int32_t n,
 void add_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const AddS8& params) {
   const AddS8 p = params;
-  map_rows(a, b, y, rows, n, [p](__m128i x, __m128i z) { return avx2_add(x, z, p); });
+  map_rows(a, b, y, rows, n, [p](__m128i x, __m128i z) { return avx2_add(_mm256_cvtepi8_epi16(x), z, p); });
 }
 void add_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
   map_code(add_rows_s8_avx2, a, b, y, n, params);

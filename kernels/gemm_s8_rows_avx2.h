@@ -32,19 +32,20 @@ __attribute__((noinline)) static void avx2_store_rows(const GemmS8Args& args, in
   const __m256i zero_point = _mm256_set1_epi16(static_cast<int16_t>(args.requant.zero_point));
   const auto lo = static_cast<int32_t>(args.requant.lo_minus_zero_point) + args.requant.zero_point;
   const auto hi = static_cast<int32_t>(args.requant.hi_minus_zero_point) + args.requant.zero_point;
-  const __m128i lowest = _mm_set1_epi8(static_cast<int8_t>(lo));
-  const __m128i highest = _mm_set1_epi8(static_cast<int8_t>(hi));
+  const __m256i lowest = _mm256_set1_epi16(static_cast<int16_t>(lo));
+  const __m256i highest = _mm256_set1_epi16(static_cast<int16_t>(hi));
   const int8_t* from = args.residual != nullptr ? args.residual + first : nullptr;
   const AddS8 add = from != nullptr ? *args.add : AddS8{};
   int8_t* to = args.output + first;
   for (int32_t r = 0; r < args.m; ++r, sums += 2, to += args.output_stride) {
-    const __m256i words =
-        _mm256_adds_epi16(_mm256_packs_epi32(round(sums[0], m0), round(sums[1], m1)), zero_point);
-    __m128i codes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    codes = _mm_min_epi8(_mm_max_epi8(codes, lowest), highest);
+    __m256i words = _mm256_adds_epi16(_mm256_packs_epi32(round(sums[0], m0), round(sums[1], m1)), zero_point);
+    words = _mm256_min_epi16(_mm256_max_epi16(words, lowest), highest);
+    __m128i codes;
     if (from != nullptr) {
-      codes = avx2_add(codes, avx2_load_some(from, columns), add);
+      codes = avx2_add(words, avx2_load_some(from, columns), add);
       from += args.residual_stride;
+    } else {
+      codes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     }
     avx2_store_some(to, codes, columns);
   }

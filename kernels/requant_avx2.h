@@ -21,8 +21,9 @@ static inline __m256i avx2_requantize(__m256i acc, __m256 multiplier, const Outp
   return _mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(output.zero_point));
 }
 
-// add_s8 on sixteen codes. `p` by value where codes are stored in between: they may alias what is not.
-static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
+// add_s8 on sixteen codes, the first ones as int16. `p` by value where codes are stored in between: they may
+// alias what is not.
+static inline __m128i avx2_add(__m256i codes, __m128i others, const AddS8& p) {
   // vpmaddwd takes 16 bits: longer multipliers are cut in two.
   const bool cut = ((p.a_multiplier | p.b_multiplier) >> 15) != 0;
   const int32_t low_bits = cut ? 255 : 32767;
@@ -33,8 +34,8 @@ static inline __m128i avx2_add(__m128i codes, __m128i others, const AddS8& p) {
   const __m256i offset = _mm256_set1_epi32((int32_t{1} << (p.right_shift - 1)) -
                                            p.a_zero_point * p.a_multiplier - p.b_zero_point * p.b_multiplier);
   const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
-  const __m256i a = _mm256_cvtepi8_epi16(codes), b = _mm256_cvtepi8_epi16(others);
-  const __m256i pairs[2] = {_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)};
+  const __m256i b = _mm256_cvtepi8_epi16(others);
+  const __m256i pairs[2] = {_mm256_unpacklo_epi16(codes, b), _mm256_unpackhi_epi16(codes, b)};
   __m256i low = _mm256_add_epi32(_mm256_madd_epi16(pairs[0], low_factors), offset);
   __m256i high = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], low_factors), offset);
   if (cut) {
