@@ -54,12 +54,11 @@ static inline PairsLayout pairs_layout(int32_t taps, int32_t k) {
 static inline bool pairs_in_place(int32_t k) { return k % kPairsDepths == 0; }
 
 // How many rows it shuffles at a time: as many as stay in the first cache beside what they are shuffled from
-// and the panel; twelve, which share what is set up for them, in half of it; four at least.
+// and the panel; twelve at least, which share what is set up for them.
 static inline int32_t pairs_group(const PairsLayout& layout, int32_t mr) {
   constexpr ptrdiff_t kFew = 12;
-  ptrdiff_t fit = 7168 / layout.row / 4 * 4;
-  if (fit < kFew) fit = 14336 / layout.row < kFew ? 14336 / layout.row / 4 * 4 : kFew;
-  return fit < 4 ? 4 : fit < mr ? static_cast<int32_t>(fit) : mr;
+  const ptrdiff_t fit = 7168 / layout.row / 4 * 4;
+  return fit < kFew ? kFew : fit < mr ? static_cast<int32_t>(fit) : mr;
 }
 
 struct PairsCounts {
