@@ -1,5 +1,5 @@
 // Calibrator::add and add_all: samples through the FP32 model, each tensor observed.
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/probes.h"
 #include "calibrator/replay.h"
 #include "runtime/op.h"
 
@@ -47,15 +47,38 @@ Error load_golden(const CalibratorMemory& memory, const SampleSource& source, in
   return loaded ? kNoError : Error{Status::kSamplesDiffer, -1, -1, i};
 }
 
+// Samples [first, first + count) into as many lanes. `bad`: the one at fault, if any.
+Error load_batch(CalibratorMemory& memory, const SampleSource& source, int32_t first, int32_t count,
+                 int32_t* bad) {
+  for (int32_t lane = 0; lane < count; ++lane) {
+    *bad = first + lane;
+    ITG_TRY(load_inputs(source, first + lane, memory.lanes.of(memory.session, lane)));
+  }
+  return kNoError;
+}
+
+// Probes of the first `count` samples, which have been added.
+Error probe_all(CalibratorMemory& memory, const SampleSource& source, int32_t count, int32_t* bad) {
+  for (int32_t first = 0; first < count; first += memory.lane_count()) {
+    const int32_t left = count - first, lanes = left < memory.lane_count() ? left : memory.lane_count();
+    const Executor inner = lanes == 1 ? memory.options.executor : Executor();
+    for (const Probe probe : kProbes) {
+      ITG_TRY(load_batch(memory, source, first, lanes, bad));
+      memory.threads.hold([&] {
+        parallel_for(memory.options.executor, lanes,
+                     [&](int32_t lane) { observe_probe(memory, lane, inner, probe); });
+      });
+    }
+  }
+  return kNoError;
+}
+
 // Samples [first, first + count), each on a lane. `bad`: the one at fault, if any.
 Error add_batch(CalibratorMemory& memory, const SampleSource& source, int32_t first, int32_t count,
                 int32_t* bad) {
   LaneSample samples[kMaxLanes];
   const Executor inner = count == 1 ? memory.options.executor : Executor();
-  for (int32_t lane = 0; lane < count; ++lane) {
-    *bad = first + lane;
-    ITG_TRY(load_inputs(source, first + lane, memory.lanes.of(memory.session, lane)));
-  }
+  ITG_TRY(load_batch(memory, source, first, count, bad));
   memory.threads.hold([&] {
     parallel_for(memory.options.executor, count, [&](int32_t lane) {
       LaneSample& sample = samples[lane];
@@ -91,8 +114,18 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
     if (inputs[i].size != bytes)
       return {Status::kSampleSize, -1, tensor, static_cast<int64_t>(inputs[i].size),
               static_cast<int64_t>(bytes)};
-    memcpy(memory.session.input(static_cast<int32_t>(i)).data, inputs[i].data, bytes);
   }
+  const auto load = [&] {
+    for (size_t i = 0; i < inputs.size; ++i)
+      memcpy(memory.session.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
+  };
+  if (has_probes(memory, int64_t{memory.seen.sample_count} + 1)) {
+    for (const Probe probe : kProbes) {
+      load();
+      memory.threads.hold([&] { observe_probe(memory, 0, memory.options.executor, probe); });
+    }
+  }
+  load();
   LaneSample sample;
   sample.name = name_of(memory.session, *memory.sha256);
   sample.outputs = memory.references.room(0);
@@ -109,6 +142,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
 
 Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {
   CalibratorMemory& memory = *memory_;
+  const uint32_t before = memory.seen.sample_count;
   int32_t at_fault = -1;
   Error error = memory.fault;
   if (error.ok()) error = check_room(memory.seen, source.count);
@@ -120,6 +154,13 @@ Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {
     error = go_on ? add_batch(memory, source, first, left < memory.lane_count() ? left : memory.lane_count(),
                               &at_fault)
                   : Error{Status::kCancelled};
+  }
+  // Whether there are few is known only now; a cancelled call has added some, too.
+  if (memory.fault.ok() && has_probes(memory, memory.seen.sample_count)) {
+    int32_t lost = -1;
+    memory.fault = probe_all(memory, source, static_cast<int32_t>(memory.seen.sample_count - before), &lost);
+    if (error.ok() && !memory.fault.ok()) at_fault = lost;
+    if (error.ok()) error = memory.fault;
   }
   merge_lanes(memory);
   if (bad != nullptr) *bad = error.ok() ? -1 : at_fault;

@@ -10,13 +10,13 @@ namespace {
 //   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
 //   digests: graph, samples, golden; the golden sample
 //   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
-//     its peaks, u32 counts[2][kBins]
+//     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]
 //   i64 mean sums; each input: u32 count, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
 constexpr size_t kPeakBytes = 2 * 8 + 4;
-constexpr size_t kObserverBytes = 6 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
+constexpr size_t kObserverBytes = 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
 constexpr size_t kInputBytes = 4 + sizeof(InputValues::values);
 
 class Bytes {
@@ -50,6 +50,9 @@ bool plausible(const TensorObserver& o, uint32_t samples) {
     if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f &&
           o.max[half] <= 3.4028235e38f))
       return false;
+  if (!(o.probe_min <= 0.0f && o.probe_min >= -3.4028235e38f && o.probe_max >= 0.0f &&
+        o.probe_max <= 3.4028235e38f))
+    return false;
   for (const PeakSums& peaks : o.peaks)
     if (peaks.count > samples || peaks.squares < 0) return false;
   return uint64_t{o.samples[0]} + o.samples[1] == samples;
@@ -81,6 +84,8 @@ void read_observer(Reader& reader, TensorObserver& o) {
     reader.get(&peaks.squares, 1);
     reader.get(&peaks.count, 1);
   }
+  reader.get(&o.probe_min, 1);
+  reader.get(&o.probe_max, 1);
   reader.get(&o.halves[0], 2);
   fit_bins(o);
 }
@@ -112,6 +117,10 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
       out.put(&peaks.squares, 1);
       out.put(&peaks.count, 1);
     }
+    // Of many samples the first may have been probed, and which were first is chance.
+    const bool is_probed = state.sample_count < kProbedSamples;
+    const float probes[2] = {is_probed ? o.probe_min : 0.0f, is_probed ? o.probe_max : 0.0f};
+    out.put(probes, 2);
     out.put(&o.halves[0], 2);
   }
   out.put(state.mean_sums.data, state.mean_sums.size);

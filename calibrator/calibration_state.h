@@ -15,6 +15,9 @@ inline constexpr double kLargestMean = 0x1p22;
 // The most samples of one calibration: bins count to 2^32.
 inline constexpr uint32_t kMaxSamples = 32768;
 
+// With fewer samples probes (probes.h) count.
+inline constexpr uint32_t kProbedSamples = 8;
+
 struct CalibrationState {
   Digest graph;    // SHA-256 of the FP32 model's bytes
   Digest samples;  // set digest: see add_to_set()

@@ -89,4 +89,14 @@ bool range_of_codes(double step, const Range& seen, Range& range) {
   return true;
 }
 
+bool is_picture(const Model& model, int32_t input, const Extremes& seen) {
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    const ImageInput image = model.image(i);
+    if (image.input != input) continue;
+    const Range pixels = range_of_pixels(image);
+    return static_cast<double>(seen.min) >= pixels.lo && static_cast<double>(seen.max) <= pixels.hi;
+  }
+  return false;
+}
+
 }  // namespace intaglio

@@ -2,8 +2,10 @@
 // Over the same codes nothing of them is lost, where a range of its own would round each value a second time.
 #pragma once
 
+#include "calibrator/observer.h"
 #include "calibrator/scales.h"
 #include "intaglio/image_input.h"
+#include "intaglio/model.h"
 
 namespace intaglio {
 
@@ -26,6 +28,9 @@ double code_step(const InputValues& input);
 
 // Of all values that a pixel gives, and zero.
 Range range_of_pixels(const ImageInput& image);
+// Whether values between these two can be pixels of the model's input: an array for an image input may hold
+// others.
+bool is_picture(const Model& model, int32_t input, const Extremes& seen);
 
 // 256 codes `step` apart that hold `seen`, which has zero within; those to spare go to both ends in
 // proportion. Gives false where they do not suffice.

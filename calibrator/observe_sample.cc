@@ -23,7 +23,8 @@ class SampleObservation {
     const Model& model = memory_.model;
     for (size_t i = 0; i < model.inputs().size; ++i) {
       const Span<float> values = session_.input(static_cast<int32_t>(i)).as<float>();
-      if (!is_picture(static_cast<int32_t>(i), values)) add_values(inputs_[i], values);
+      if (!is_picture(model, static_cast<int32_t>(i), extremes_of(values, *memory_.observe)))
+        add_values(inputs_[i], values);
     }
     for (int32_t n = -1; n < model.node_count(); ++n) {
       if (n >= 0) session_.run_nodes(n, n + 1);
@@ -37,18 +38,6 @@ class SampleObservation {
   }
 
  private:
-  // An array for an image input may hold other values than pixels.
-  bool is_picture(int32_t input, Span<const float> values) const {
-    for (int32_t i = 0; i < memory_.model.image_count(); ++i) {
-      const ImageInput image = memory_.model.image(i);
-      if (image.input != input) continue;
-      const Extremes seen = extremes_of(values, *memory_.observe);
-      const Range pixels = range_of_pixels(image);
-      return static_cast<double>(seen.min) >= pixels.lo && static_cast<double>(seen.max) <= pixels.hi;
-    }
-    return false;
-  }
-
   // What node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
   // where that is the same and there are no threads to do it side by side.
   Error look_behind(int32_t n) {

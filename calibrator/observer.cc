@@ -162,6 +162,8 @@ void fit_bins(TensorObserver& o) {
 }
 
 void merge(TensorObserver& o, const TensorObserver& other) {
+  o.probe_min = other.probe_min < o.probe_min ? other.probe_min : o.probe_min;
+  o.probe_max = other.probe_max > o.probe_max ? other.probe_max : o.probe_max;
   float min = 0.0f, max = 0.0f;
   for (const int half : {0, 1}) {
     min = other.min[half] < min ? other.min[half] : min;
@@ -182,6 +184,11 @@ void merge(TensorObserver& o, const TensorObserver& other) {
     o.samples[half] += other.samples[half];
     o.peaks[half].add(other.peaks[half]);
   }
+}
+
+void add_probe(TensorObserver& o, const Extremes& reached) {
+  o.probe_min = reached.min < o.probe_min ? reached.min : o.probe_min;
+  o.probe_max = reached.max > o.probe_max ? reached.max : o.probe_max;
 }
 
 int64_t first_non_finite(Span<const float> values) {

@@ -34,7 +34,8 @@ struct TensorObserver {
   float min[2] = {};  // over all elements, zero included; by half: samples with an even, an odd digest
   float max[2] = {};
   uint32_t samples[2] = {};
-  PeakSums peaks[2];  // below zero and above
+  PeakSums peaks[2];                         // below zero and above
+  float probe_min = 0.0f, probe_max = 0.0f;  // how far probes reach (probes.h), zero included
   Histogram halves[2];
 
   double bin_width() const;
@@ -83,6 +84,9 @@ bool observe(TensorObserver& observer, Span<const float> values, int32_t half, c
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);
+
+// A probe's tensor, of finite values.
+void add_probe(TensorObserver& observer, const Extremes& reached);
 
 // Index of the first value that is not finite, or -1.
 int64_t first_non_finite(Span<const float> values);

@@ -210,4 +210,12 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
   return within(range, bounds);
 }
 
+Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds) {
+  constexpr double kRoom = 1.3;
+  const Range reached = within(
+      {kRoom * static_cast<double>(observer.probe_min), kRoom * static_cast<double>(observer.probe_max)},
+      bounds);
+  return {reached.lo < range.lo ? reached.lo : range.lo, reached.hi > range.hi ? reached.hi : range.hi};
+}
+
 }  // namespace intaglio

@@ -36,6 +36,9 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
 // Of both signs, the shorter end is at least half the longer.
 Range vector_range(const TensorObserver& observer, const Bounds& bounds);
 
+// `range`, which few samples have given, and at least 1.3 times what their probes reach (probes.h).
+Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds);
+
 // Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
 double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
                           const QuantParams& params);

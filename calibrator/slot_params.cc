@@ -180,6 +180,10 @@ class SlotParams {
       for (const int32_t input : node.inputs)
         if (input >= 0 && !all) in_head_[static_cast<size_t>(input)] = false;
     }
+    // A network of vectors alone is no head: its layers are like any others.
+    bool is_all = true;
+    for (const int32_t input : model_.inputs()) is_all = is_all && in_head_[static_cast<size_t>(input)];
+    for (bool& in_head : in_head_) in_head = in_head && !is_all;
   }
 
   // ---- one root
@@ -252,13 +256,18 @@ class SlotParams {
     const Range all = seen_range(seen);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool is_picture = bounds.filled && all.lo >= bounds.lo && all.hi <= bounds.hi;
+    const bool is_probed =
+        form.observer == RangeMethod::kAuto && memory_.seen.sample_count < kProbedSamples && !is_input;
     Range range;
-    if (memory_.asked == RangeMethod::kAuto && !is_picture) {
-      if (is_input && range_of_input(tensor, form, all, range)) return range;
-      if (!is_input && half_ == kBothHalves && in_head_[static_cast<size_t>(tensor)])
-        return vector_range(seen, bounds);
-    }
-    return observed_range(seen, bounds, form);
+    if (memory_.asked == RangeMethod::kAuto && !is_picture && is_input &&
+        range_of_input(tensor, form, all, range))
+      return range;
+    if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves &&
+        in_head_[static_cast<size_t>(tensor)])
+      range = vector_range(seen, bounds);
+    else
+      range = observed_range(seen, bounds, form);
+    return is_probed ? with_probes(range, seen, bounds) : range;
   }
 
   // Of an input that comes from codes.

@@ -1,5 +1,7 @@
 #include "calibrator/recover/model_rewrite.h"
 
+#include "calibrator/probes.h"
+
 namespace intaglio {
 
 ModelRewrite::ModelRewrite(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena)
@@ -63,8 +65,15 @@ Error ModelRewrite::use(RecoveryContext& context) {
   SessionMemory session = memory_->session_memory;
   if (!persistent_.empty()) session.persistent = persistent_;
   ITG_TRY(go_on_with(*model, seen, session));
+  const bool is_probed = has_probes(*memory_, seen.sample_count);
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("observing once more", i, context.samples.count()));
+    if (is_probed) {
+      for (const Probe probe : kProbes) {
+        ITG_TRY(context.samples.load(i));
+        observe_probe(*memory_, 0, memory_->options.executor, probe);
+      }
+    }
     LaneSample sample;
     ITG_TRY(context.samples.load(i));
     sample.name.digest = context.samples.digest(i);
