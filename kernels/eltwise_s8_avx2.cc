@@ -5,11 +5,12 @@
 
 namespace intaglio {
 
-void add_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
-                      const AddS8& params);
+// Those of rows serve one code, too: not a copy in each.
+__attribute__((noinline)) void add_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows,
+                                                int32_t n, const AddS8& params);
 void add_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params);
-void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
-                      const MulS8& params);
+__attribute__((noinline)) void mul_rows_s8_avx2(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows,
+                                                int32_t n, const MulS8& params);
 void mul_code_s8_avx2(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params);
 void lookup_s8_avx2(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
 

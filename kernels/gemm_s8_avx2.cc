@@ -191,9 +191,10 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     k = layout.depth;
   }
   alignas(32) __m256i sums[2 * kMr];
-  const ptrdiff_t share = layout.bytes / ((args.m + kRows - 1) / kRows) + 64;
-  // Into the second-level cache, the next panel by and by; not where all of them stay there.
-  const bool prefetch = args.m > kRows && layout.bytes * args.n > 128 * 1024 * kAvx2Columns;
+  // The next panel goes into the second-level cache by and by, a share for each tile; not where all of them
+  // stay there.
+  const bool fetches = args.m > kRows && layout.bytes * args.n > 128 * 1024 * kAvx2Columns;
+  const ptrdiff_t share = fetches ? layout.bytes / ((args.m + kRows - 1) / kRows) + 64 : 0;
   const auto* start = static_cast<const int8_t*>(args.weights);
   for (int32_t first = 0; first < args.n; first += kAvx2Columns, start += layout.bytes) {
     Panel panel = {start,
@@ -203,13 +204,12 @@ void gemm_s8_avx2(const GemmS8Args& args) {
                    layout.depth / 4};
     memcpy(&panel.counts, start + layout.counts, sizeof panel.counts);
     const int8_t* ahead = start + layout.bytes;
-    const int8_t* const end = prefetch && first + kAvx2Columns < args.n ? ahead + layout.bytes : ahead;
     const Shuffle how = {start + layout.order, start + layout.signs};
     for (int32_t r = 0; r < args.m; r += group) {
       const int32_t count = args.m - r < group ? args.m - r : group;
       shuffle_rows(rows + r, count, k, layout, how, shuffled);
       for (int32_t i = 0; i < count; i += kRows) {
-        for (const int8_t* const past = ahead + share < end ? ahead + share : end; ahead < past; ahead += 64)
+        for (const int8_t* const past = ahead + share; ahead < past; ahead += 64)
           _mm_prefetch(ahead, _MM_HINT_T1);
         const uint8_t* const x = shuffled + i * step;
         __m256i* const to = sums + 2 * (r + i);

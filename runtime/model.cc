@@ -111,7 +111,7 @@ void read_options(const schema::Node& node, NodeOptions& options) {
 
 }  // namespace
 
-Result<Model> Model::open(Span<const uint8_t> bytes, const OpenOptions& options) {
+__attribute__((cold)) Result<Model> Model::open(Span<const uint8_t> bytes, const OpenOptions& options) {
   ITG_TRY(check_container(bytes));
   ITG_TRY(check_tables(bytes));
   if (!options.skip_checksum) ITG_TRY(check_checksum(bytes));

@@ -22,7 +22,7 @@ ConvGeometry geometry(const NodeView& node) {
   return g;
 }
 
-Error check_geometry(const NodeView& node) {
+__attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_input_rank(node, kWeightInput, 4));
   ITG_TRY(check_output_rank(node, 4));
@@ -38,7 +38,7 @@ Error check_geometry(const NodeView& node) {
   return check_window(node, in[1], in[2], out[1], out[2]);
 }
 
-Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 4));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_ends_s8(node));
@@ -51,7 +51,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 4));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_f32(node, 0, true));

@@ -14,7 +14,8 @@ bool takes_steps(const ConvGeometry& g, const GemmS8Kernel& kernel) { return g.o
 
 }  // namespace
 
-Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g,
+                                         const PlanContext& context, NodePlan* plan) {
   const int32_t index = gemm_s8_select(context.isa);
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
@@ -25,8 +26,8 @@ Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g, const PlanContex
   return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
 }
 
-void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
-                     uint8_t* persistent) {
+__attribute__((cold)) void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
+                                           uint8_t* persistent) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(kernel_index);
   const NodeOptions& options = node.info.options;
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
@@ -75,8 +76,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   // conv_lines.h takes sixteen bytes at once.
   if (g.padded())
     memset(padding, in.zero_point, static_cast<size_t>(kPacksWeights && layout.used && k < 16 ? 16 : k));
-  const bool silent =
-      kPacksWeights && g.padded() && kernel.lhs_offset != 0 && in.zero_point == -kernel.lhs_offset;
+  const bool silent = kPacksWeights && g.padded() && in.zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
   // `fill` sets the tile's rows and returns the steps between its taps, if any.
   const auto multiply = [&](int32_t slot, const GemmItem& item, auto fill) {

@@ -36,7 +36,7 @@ struct ConvGeometry {
   int32_t gemm_taps() const { return gathered() ? 1 : merged() ? window.kernel_h : taps(); }
   int32_t gemm_k() const { return gathered() ? taps() * ic : merged() ? window.kernel_w * ic : ic / groups; }
   // From one gathered row to the next: what completes any kernel's depth interleave may be read, too.
-  int32_t gathered_step() const { return (gemm_k() + 15) / 16 * 16; }
+  int32_t gathered_step() const { return (gemm_k() + 15) & ~15; }
 };
 
 // Fills `rows` for output pixels [first, first + count): the row that tap t of pixel p reads goes to
@@ -79,7 +79,7 @@ struct ConvScratch {
   // The slots' patches with another size.
   void resize_patches(int64_t bytes) {
     const int64_t kernel_bytes = slot_bytes - kernel_offset;
-    kernel_offset = patches_offset + (bytes + 63) / 64 * 64;
+    kernel_offset = patches_offset + ((bytes + 63) & ~int64_t{63});
     slot_bytes = kernel_offset + kernel_bytes;
   }
 };
@@ -87,7 +87,7 @@ struct ConvScratch {
 inline ConvScratch conv_scratch(const ConvGeometry& g, int64_t row_bytes, int64_t table_entries,
                                 int64_t patch_bytes, int64_t kernel_bytes) {
   constexpr int64_t kTableEntryBytes = 8;
-  const auto aligned = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const auto aligned = [](int64_t bytes) { return (bytes + 63) & ~int64_t{63}; };
   ConvScratch s;
   s.padding_bytes = g.padded() ? aligned(row_bytes) : 0;
   s.patches_offset = aligned(table_entries * kTableEntryBytes);

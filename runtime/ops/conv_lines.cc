@@ -54,16 +54,16 @@ inline void copy_sixteens(T* to, ptrdiff_t to_step, const T* from, ptrdiff_t mov
 
 }  // namespace
 
-void LineLayout::lay_out(const ConvGeometry& g, int32_t mr) {
+__attribute__((cold)) void LineLayout::lay_out(const ConvGeometry& g, int32_t mr) {
   const Window2d& w = g.window;
   copied = g.gathered() || g.padded();
   used = !copied;
   if (used) return;
   const int64_t across = (g.ow - 1) * int64_t{w.stride_w} + (w.kernel_w - 1) * int64_t{w.dilation_w} + 1;
   width = across * g.ic;
-  line = (width + 15) / 16 * 16 + 16;
+  line = ((width + 15) & ~int64_t{15}) + 16;
   const int64_t taken = int64_t{w.kernel_w} * g.ic;
-  row = g.gathered() ? ((w.kernel_h - 1) * taken + (taken + 15) / 16 * 16 + 15) / 16 * 16 : 0;
+  row = g.gathered() ? ((w.kernel_h - 1) * taken + ((taken + 15) & ~int64_t{15}) + 15) & ~int64_t{15} : 0;
   window = (w.kernel_h - 1) * int64_t{w.dilation_h} + 1;
   const int64_t outputs = int64_t{g.images} * g.oh, most = (mr - 2 + g.ow) / g.ow + 1;
   const int64_t next = g.images == 1 && w.stride_h < window ? w.stride_h : window;

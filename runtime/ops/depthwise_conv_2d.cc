@@ -26,7 +26,7 @@ ConvGeometry geometry(const NodeView& node) {
   return g;
 }
 
-Error check_geometry(const NodeView& node) {
+__attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, 0, 4));
   ITG_TRY(check_input_rank(node, kWeightInput, 3));
   ITG_TRY(check_output_rank(node, 4));
@@ -84,7 +84,7 @@ int32_t select_lines_f32(const ConvGeometry& g, IsaMask isa) {
   return side == 3 || side == 5 ? dwconv_lines_f32_select(isa, g.ic) : -1;
 }
 
-Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_s8(node, kChannelAxis));
@@ -100,7 +100,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return set_sizes(node, 0, scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width), plan);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+__attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_f32(node, kChannelAxis, false));
@@ -134,7 +134,7 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
              });
 }
 
-void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+__attribute__((cold)) void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   if (!is_3x3_s8(kernel)) return;
   const NodeOptions& options = node.info.options;
   dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirstOfLines),
