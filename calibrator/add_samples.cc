@@ -50,9 +50,17 @@ Error load_golden(const CalibratorMemory& memory, const SampleSource& source, in
 // Samples [first, first + count) into as many lanes. `bad`: the one at fault, if any.
 Error load_batch(CalibratorMemory& memory, const SampleSource& source, int32_t first, int32_t count,
                  int32_t* bad) {
+  Error errors[kMaxLanes];
+  const auto load = [&](int32_t lane) {
+    errors[lane] = load_inputs(source, first + lane, memory.lanes.of(memory.session, lane));
+  };
+  if (source.loads_at_once)
+    memory.threads.hold(
+        [&] { parallel_for(memory.options.executor, count, [&](int32_t lane) { load(lane); }); });
   for (int32_t lane = 0; lane < count; ++lane) {
     *bad = first + lane;
-    ITG_TRY(load_inputs(source, first + lane, memory.lanes.of(memory.session, lane)));
+    if (!source.loads_at_once) load(lane);
+    ITG_TRY(errors[lane]);
   }
   return kNoError;
 }

@@ -210,8 +210,11 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   state.session_memory = Session::split({memory.data, needs.session_bytes}, *session_needs);
   const size_t own_bytes = align_memory(session_needs->total());
   state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs.session_bytes - own_bytes});
-  const Result<Session> session = Session::create(model, float_ops(), state.session_memory,
-                                                  session_options(options, state.options.executor));
+  Result<Session> session = Session();
+  state.threads.hold([&] {
+    session = Session::create(model, float_ops(), state.session_memory,
+                              session_options(options, state.options.executor));
+  });
   if (!session) return session.error();
   state.session = state.reference = *session;
 

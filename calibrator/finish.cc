@@ -35,20 +35,26 @@ class Finish {
   Error run(const ModelSink& sink) {
     memory_.report = CalibrationReport();
     if (memory_.seen.sample_count == 0) return bake_known(sink);
-    ITG_TRY(replay_.check(kept_));
+    Error error;
+    memory_.threads.hold([&] { error = replay_.check(kept_); });
+    ITG_TRY(error);
     walk_ = SampleWalk(replay_, memory_, int8_.session(), int8_.lanes(), kept_);
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(build_with_ranges(context_));
-    ITG_TRY(context_.measure("first replay", context_.error));
-    memory_.report.noise_without_recovery = context_.error.noise;
+    const bool decides = memory_.options.recover != recovery::kNone;
+    ITG_TRY(context_.measure("first replay", context_.error, decides ? Part::kJudges : Part::kAll));
+    const NetworkError baked = context_.error;
     ITG_TRY(recover(context_));
-    if (replay_.wants_results() && context_.told_revision != int8_.revision())
-      ITG_TRY(context_.measure("last replay", context_.error));
-    ITG_TRY(int8_.rewrite());
+    ITG_TRY(context_.complete());
+    memory_.threads.hold([&] { error = int8_.rewrite(); });
+    ITG_TRY(error);
     ITG_TRY(check_replay());
     if (memory_.options.layer_report) ITG_TRY(report_layers());
-    memory_.report.signal = context_.error.signal;
-    memory_.report.noise = context_.error.noise;
+    const NetworkError& whole = context_.whole;
+    memory_.report.signal = whole.signal;
+    memory_.report.noise = whole.noise;
+    memory_.report.noise_without_recovery =
+        baked.signal == whole.signal ? baked.noise : baked.ratio() * whole.signal;
     memory_.report.samples = static_cast<int32_t>(memory_.seen.sample_count);
     memory_.report.bytes = int8_.bytes();
     ITG_TRY(context_.step("store", 0, 1));
@@ -106,8 +112,12 @@ class Finish {
       for (LayerReport& layer : of_lanes) layer = LayerReport();
       for (const bool alone : {false, true}) {
         ITG_TRY(context_.step("report", first, replay_.count()));
-        for (int32_t lane = 0; lane < count; ++lane) ITG_TRY(replay_.load(first + lane, lane));
+        int32_t batch[kMaxLanes];
+        for (int32_t lane = 0; lane < count; ++lane) batch[lane] = first + lane;
+        Error error;
         memory_.threads.hold([&] {
+          error = replay_.load_each({batch, static_cast<size_t>(count)});
+          if (!error.ok()) return;
           const Executor inner = count == 1 ? memory_.options.executor : Executor();
           parallel_for(memory_.options.executor, count, [&](int32_t lane) {
             Session fp32 = memory_.lanes.of(memory_.session, lane, inner);
@@ -136,7 +146,7 @@ class Finish {
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{replay_, memory_, int8_.session(), int8_.lanes(), kept_};
-  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, absorber_, lasting_, {}};
+  RecoveryContext context_{memory_, int8_, replay_, walk_, meter_, equalizer_, absorber_, lasting_, {}, {}};
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ void overwrite(Span<const T> target, const void* source) {
 }  // namespace
 
 Error Int8Model::build() {
-  ++revision_;
+  revision_ = ++last_revision_;
   arena_ = empty_;
   session_memory_ = {};
   SlotMap slots = memory_->slots;  // a handle: weights and biases get their scales in place
@@ -115,7 +115,35 @@ Error Int8Model::rewrite() {
 }
 
 Error Int8Model::update_layer(int32_t n) {
-  ++revision_;
+  revision_ = ++last_revision_;
+  const Error error = refresh_layer(n);
+  return error.status == Status::kPersistentTooSmall ? open(true) : error;  // another kernel now
+}
+
+Error Int8Model::update_layers() {
+  revision_ = ++last_revision_;
+  Error errors[kMaxLanes];
+  bool changed[kMaxLanes] = {};  // another kernel now
+  const int32_t nodes = static_cast<int32_t>(graph_.nodes.size()), lanes = memory_->lane_count();
+  parallel_for(memory_->options.executor, lanes, [&](int32_t lane) {
+    for (int32_t n = lane; n < nodes; n += lanes) {
+      if (weight_rule(graph_, n) == nullptr) continue;
+      const Error error = refresh_layer(n);
+      if (error.status == Status::kPersistentTooSmall)
+        changed[lane] = true;
+      else if (errors[lane].ok())
+        errors[lane] = error;
+    }
+  });
+  bool any_changed = false;
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    ITG_TRY(errors[lane]);
+    any_changed = any_changed || changed[lane];
+  }
+  return any_changed ? open(true) : kNoError;
+}
+
+Error Int8Model::refresh_layer(int32_t n) {
   const QuantRule& rule = *weight_rule(graph_, n);
   const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
   const NodeInfo in_file = session_.model().node(n);
@@ -130,8 +158,7 @@ Error Int8Model::update_layer(int32_t n) {
       graph_, node, rule,
       {const_cast<float*>(in_file.options.multiplier.data), in_file.options.multiplier.size},
       {const_cast<int32_t*>(in_file.options.folded_bias.data), in_file.options.folded_bias.size});
-  const Error error = session_.prepare_node(n);
-  return error.status == Status::kPersistentTooSmall ? open(true) : error;  // another kernel now
+  return session_.prepare_node(n);
 }
 
 // The first call makes the memory, later ones use it again.

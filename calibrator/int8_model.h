@@ -19,6 +19,8 @@ class Int8Model {
   // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
   // another checksum than it says, and into the session.
   Error update_layer(int32_t n);
+  // The same of every node with weights, side by side.
+  Error update_layers();
 
   Graph& graph() { return graph_; }
   Session& session() { return session_; }
@@ -37,6 +39,7 @@ class Int8Model {
   void set_provenance();
   Error write(Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool changed_in_place);
+  Error refresh_layer(int32_t n);
 
   const CalibratorMemory* memory_;
   Arena empty_, arena_;
@@ -45,7 +48,7 @@ class Int8Model {
   Span<uint8_t> session_memory_;
   Session session_;
   Lanes lanes_;
-  int64_t revision_ = 0;
+  int64_t revision_ = 0, last_revision_ = 0;
 };
 
 // What a file says of itself (CalibrationInfo::options) where equalization has stayed: activations inside are

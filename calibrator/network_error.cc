@@ -70,21 +70,26 @@ void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane,
   if (to_the_end) int8.run_nodes(done, int8.model().node_count());
 }
 
-Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, bool to_the_end,
+Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, const bool* judges, bool to_the_end,
                              const WalkStart& from) {
-  for (int32_t lane = 0; lane < static_cast<int32_t>(which.size); ++lane) {
-    const int32_t i = which[static_cast<size_t>(lane)];
+  int32_t walked[kMaxLanes], loaded[kMaxLanes];
+  for (size_t lane = 0; lane < which.size; ++lane) {
     // The FP32 model needs the inputs of a sample that the walk has kept, too.
-    const bool is_walked = from.walk != nullptr && samples.reference(i) != nullptr;
-    ITG_TRY(is_walked ? from.walk->fetch(i, lane) : samples.load(i, lane));
+    const bool is_walked = from.walk != nullptr && samples.reference(which[lane]) != nullptr;
+    walked[lane] = is_walked ? which[lane] : -1;
+    loaded[lane] = is_walked ? -1 : which[lane];
   }
+  if (from.walk != nullptr) ITG_TRY(from.walk->fetch({walked, which.size}));
+  ITG_TRY(samples.load_each({loaded, which.size}));
   const Executor inner = which.size == 1 ? memory_->options.executor : Executor();
   parallel_for(memory_->options.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
     run_lane(samples, which[static_cast<size_t>(lane)], lane, inner, to_the_end, from);
   });
   for (size_t at = 0; at < which.size * outputs_.size; ++at) {
-    outputs_[at % outputs_.size].signal.add(figures_[at].signal);
-    outputs_[at % outputs_.size].noise.add(figures_[at].noise);
+    Output& output = outputs_[at % outputs_.size];
+    const bool judges_it = judges[at / outputs_.size];
+    (judges_it ? output.signal : output.other_signal).add(figures_[at].signal);
+    (judges_it ? output.noise : output.other_noise).add(figures_[at].noise);
   }
   return kNoError;
 }
@@ -92,8 +97,17 @@ Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, bool to
 NetworkError NetworkErrorMeter::total() const {
   NetworkError total;
   for (const Output& output : outputs_)
-    total.add({output.signal.value(), output.noise.value()}, outputs_.size);
+    total.add({output.signal.value() + output.other_signal.value(),
+               output.noise.value() + output.other_noise.value()},
+              outputs_.size);
   return total;
+}
+
+NetworkError NetworkErrorMeter::judged() const {
+  NetworkError judged;
+  for (const Output& output : outputs_)
+    judged.add({output.signal.value(), output.noise.value()}, outputs_.size);
+  return judged;
 }
 
 }  // namespace intaglio

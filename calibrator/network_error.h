@@ -26,15 +26,19 @@ class NetworkErrorMeter {
   // Runs these samples side by side, as many as there are lanes at most; the FP32 model only where its
   // outputs are not known. With `to_the_end` also what stands behind the outputs that are compared: the
   // model's outputs are then those of its lanes' sessions. A walk ends here.
-  Error add(Replay& samples, Span<const int32_t> which, bool to_the_end, const WalkStart& from = {});
-  // Does not depend on the order of the samples.
+  // judges[lane]: whether judged() counts the sample.
+  Error add(Replay& samples, Span<const int32_t> which, const bool* judges, bool to_the_end,
+            const WalkStart& from = {});
+  // Neither depends on the order of the samples.
   NetworkError total() const;
+  NetworkError judged() const;
 
  private:
   struct Output {
     OutputTensor exact;
     int32_t tensor = -1, node = -1;  // of the int8 model
-    OrderFreeSum signal, noise;
+    OrderFreeSum signal, noise;      // of samples that judge
+    OrderFreeSum other_signal, other_noise;
   };
 
   // Of one sample at one output.

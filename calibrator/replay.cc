@@ -1,6 +1,30 @@
 #include "calibrator/replay.h"
 
+#include "runtime/op.h"
+
 namespace intaglio {
+namespace {
+
+// The smallest digests.
+class Judges {
+ public:
+  void add(const Digest& digest) {
+    are_all_ = are_all_ && found_ < kMostJudges;
+    if (found_ == kMostJudges && !(digest < least_[found_ - 1])) return;
+    size_t at = found_ < kMostJudges ? found_++ : found_ - 1;
+    for (; at > 0 && digest < least_[at - 1]; --at) least_[at] = least_[at - 1];
+    least_[at] = digest;
+  }
+  bool are_all() const { return are_all_; }
+  Digest last() const { return found_ == 0 ? Digest() : least_[found_ - 1]; }
+
+ private:
+  Digest least_[kMostJudges];
+  size_t found_ = 0;
+  bool are_all_ = true;
+};
+
+}  // namespace
 
 Error load_inputs(const SampleSource& source, int32_t i, const Session& session) {
   Span<uint8_t> inputs[kMaxModelInputs];
@@ -25,8 +49,24 @@ Error Replay::load(int32_t i, int32_t lane) {
   return kNoError;
 }
 
-Digest Replay::digest_of_inputs() const {
-  const Session& fp32 = memory_->session;
+Error Replay::load_each(Span<const int32_t> which) {
+  Error errors[kMaxLanes];
+  const auto load_one = [&](int32_t lane) {
+    const int32_t i = which[static_cast<size_t>(lane)];
+    if (i >= 0) errors[lane] = load(i, lane);
+  };
+  const auto lanes = static_cast<int32_t>(which.size);
+  if (source_ != nullptr && source_->loads_at_once)
+    parallel_for(memory_->options.executor, lanes, [&](int32_t lane) { load_one(lane); });
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    if (source_ == nullptr || !source_->loads_at_once) load_one(lane);
+    ITG_TRY(errors[lane]);
+  }
+  return kNoError;
+}
+
+Digest Replay::digest_of_inputs(int32_t lane) const {
+  const Session fp32 = memory_->lanes.of(memory_->session, lane);
   uint64_t print = 0;
   for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
     const TensorView view = fp32.input(static_cast<int32_t>(k));
@@ -54,14 +94,28 @@ Error Replay::check(Arena& arena) {
     rank_ = {};
   }
   Digest set;
-  for (int32_t i = 0; i < count(); ++i) {
-    ITG_TRY(load(i));
-    const Digest digest = digest_of_inputs();
-    add_to_set(set, digest);
-    if (digests_.empty()) continue;
-    digests_[static_cast<size_t>(i)] = digest;
-    references_[static_cast<size_t>(i)] = memory_->references.find(digest);
+  Judges judges;
+  const int32_t lanes = memory_->lane_count();
+  for (int32_t first = 0; first < count(); first += lanes) {
+    int32_t batch[kMaxLanes];
+    const auto size = static_cast<size_t>(count() - first < lanes ? count() - first : lanes);
+    for (size_t lane = 0; lane < size; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
+    ITG_TRY(load_each({batch, size}));
+    Digest found[kMaxLanes];
+    parallel_for(memory_->options.executor, static_cast<int32_t>(size),
+                 [&](int32_t lane) { found[lane] = digest_of_inputs(lane); });
+    for (size_t lane = 0; lane < size; ++lane) {
+      const auto i = static_cast<size_t>(batch[lane]);
+      add_to_set(set, found[lane]);
+      judges.add(found[lane]);
+      if (digests_.empty()) continue;
+      digests_[i] = found[lane];
+      references_[i] = memory_->references.find(found[lane]);
+    }
   }
+  constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
+  all_judge_ = judges.are_all() || (memory_->options.recover & ~kQuick) != 0;
+  last_judge_ = judges.last();
   for (size_t i = 0; i < digests_.size; ++i)
     for (size_t k = 0; k < digests_.size; ++k) {
       const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
@@ -74,9 +128,12 @@ Error Replay::check(Arena& arena) {
 Error Replay::belongs(int32_t i, Part part, bool* is_one) {
   *is_one = true;
   if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
-  if (part != Part::kEvenHalf && part != Part::kOddHalf) return kNoError;
-  if (!knows_digests()) ITG_TRY(load(i));
-  *is_one = half_of(digest(i)) == (part == Part::kOddHalf ? 1 : 0);
+  const bool is_half = part == Part::kEvenHalf || part == Part::kOddHalf;
+  if (!is_half && part != Part::kJudges && part != Part::kOthers) return kNoError;
+  if (!knows_digests() && (is_half || !all_judge_)) ITG_TRY(load(i));
+  const Digest own = is_half || !all_judge_ ? digest(i) : Digest();
+  const bool judges = all_judge_ || !(last_judge_ < own);
+  *is_one = is_half ? half_of(own) == (part == Part::kOddHalf ? 1 : 0) : judges == (part == Part::kJudges);
   return kNoError;
 }
 

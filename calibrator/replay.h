@@ -10,9 +10,15 @@ enum class Part : uint8_t {
   kAll,
   kHeldOut,   // every fourth in the order of the digests: what judges, and is not learned from
   kLearners,  // the others
+  kJudges,    // those of the smallest digests
+  kOthers,    // those that do not judge
   kEvenHalf,  // as observers tell them apart
   kOddHalf,
 };
+
+// Whether a correction helps a few samples tell as well as many. Recoveries that take minutes are judged by
+// all.
+inline constexpr size_t kMostJudges = 16;
 
 inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
 
@@ -29,6 +35,8 @@ class Replay {
   int32_t count() const { return source_ == nullptr ? 1 : source_->count; }
   // Writes sample `i` into the inputs of this lane of the FP32 session.
   Error load(int32_t i, int32_t lane = 0);
+  // Sample which[lane] into each lane, none where that is -1; at once where the source can.
+  Error load_each(Span<const int32_t> which);
   // Checks that the source's samples are those that were added, and makes the list that reference() and
   // digest() read from `arena`; both know nothing where it has no room.
   Error check(Arena& arena);
@@ -39,6 +47,7 @@ class Replay {
   bool held_out(int32_t i) const { return !rank_.empty() && rank_[static_cast<size_t>(i)] % 4 == 3; }
   // Whether sample `i` is one of these. Halves are known without check()'s list, too; that loads the sample.
   Error belongs(int32_t i, Part part, bool* is_one);
+  bool all_judge() const { return all_judge_; }
   bool knows_digests() const { return !digests_.empty(); }
   // Of sample `i`, which stands in the first lane's inputs.
   Digest digest(int32_t i) const {
@@ -46,13 +55,15 @@ class Replay {
   }
 
  private:
-  Digest digest_of_inputs() const;  // which stand in the FP32 session
+  Digest digest_of_inputs(int32_t lane = 0) const;  // which stand in the FP32 session
 
   CalibratorMemory* memory_;
   const SampleSource* source_;
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;
   Span<int32_t> rank_;  // of each sample in the order of the digests
+  Digest last_judge_;
+  bool all_judge_ = true;
 };
 
 }  // namespace intaglio

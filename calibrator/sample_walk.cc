@@ -35,13 +35,16 @@ void SampleWalk::start(int32_t most) {
   if (!arena.exhausted()) rest_ = arena;
 }
 
-Error SampleWalk::fetch(int32_t i, int32_t lane) {
-  if (is_kept(i)) return kNoError;
-  if (used_ * slot_bytes_ < slots_.size) {
+Error SampleWalk::fetch(Span<const int32_t> which) {
+  int32_t wanted[kMaxLanes];
+  for (size_t lane = 0; lane < which.size; ++lane) {
+    const int32_t i = which[lane];
+    wanted[lane] = i < 0 || is_kept(i) ? -1 : i;
+    if (wanted[lane] < 0 || used_ * slot_bytes_ >= slots_.size) continue;
     slot_of_[static_cast<size_t>(i)] = static_cast<int32_t>(used_++);
     reached_[static_cast<size_t>(i)] = -1;
   }
-  return samples_->load(i, lane);
+  return samples_->load_each({wanted, which.size});
 }
 
 Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor) {
@@ -67,7 +70,7 @@ Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const
 }
 
 Result<Session> SampleWalk::at(int32_t i, const WalkPlace& place) {
-  ITG_TRY(fetch(i, 0));
+  ITG_TRY(fetch({&i, 1}));
   return bring(i, place, 0, fp32_->options.executor);
 }
 

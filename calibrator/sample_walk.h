@@ -26,10 +26,10 @@ class SampleWalk {
   // Behind what the samples take.
   const Arena& rest() const { return rest_; }
 
-  // The session that holds what it holds for sample `i` when nodes before place.node have run, on the lane
-  // that fetch() was called with. The lanes may do so at once, each after its own fetch(), which comes first
-  // for all.
-  Error fetch(int32_t i, int32_t lane);
+  // Before bring(): sample which[lane] for each lane; -1: none.
+  Error fetch(Span<const int32_t> which);
+  // The session that holds what it holds for sample `i` when nodes before place.node have run. The lanes may
+  // do so at once.
   Session bring(int32_t i, const WalkPlace& place, int32_t lane, const Executor& executor);
   // Both, on the first lane, with all threads.
   Result<Session> at(int32_t i, const WalkPlace& place);

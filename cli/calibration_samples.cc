@@ -104,6 +104,7 @@ SampleSource CalibrationSamples::source(Ran ran) {
   if (ran_) source.ran = ran_for_source;
   source.context = this;
   source.count = static_cast<int32_t>(count());
+  source.loads_at_once = kept_.size() == samples_.count();  // a copy each
   return source;
 }
 

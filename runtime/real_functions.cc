@@ -61,8 +61,10 @@ double log2_real(double x) {
   }
   // log2(m) = 2 / ln 2 * atanh(t), t = (m - 1) / (m + 1), |t| <= 0.172: the 11th term is below 1e-17.
   const double t = (m - 1.0) / (m + 1.0), t2 = t * t;
+  static constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                      1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
   double sum = 0.0;
-  for (int i = 23; i > 0; i -= 2) sum = 1.0 / i + t2 * sum;
+  for (const double term : kTerms) sum = term + t2 * sum;
   return exponent + 2.8853900817779268 * t * sum;
 }
 

@@ -210,6 +210,9 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   const Result<PlanContext> context = plan_context(options, true);
   session.options_.isa = context->isa;
   auto* const records = reinterpret_cast<PlannedNode*>(memory.persistent.data);
+  const Observer& observer = options.observer;
+  const bool at_once =
+      kPacksWeights && options.executor.parallel_for != nullptr && observer.on_packed == nullptr;
   uint64_t offset = layout.packed;
   for (int32_t i = 0; i < model.node_count(); ++i) {
     NodeChoice choice;
@@ -224,13 +227,19 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
       records[i].kept_offset = static_cast<uint32_t>(choice.pack.data - model.bytes().data) | kInFile;
       continue;
     }
-    if (plan.persistent_bytes > 0) {
+    if (plan.persistent_bytes > 0 && !at_once) {
       def.prepare(view_node(model, i), plan.kernel, memory.persistent.data + offset);
-      const Observer& observer = options.observer;
       if (kPacksWeights && observer.on_packed != nullptr) observer.on_packed(observer.context, i);
     }
     offset += align_up(plan.persistent_bytes, kMemoryAlignment);
   }
+  // Each node into bytes of its own.
+  if (at_once)
+    parallel_for(options.executor, model.node_count(), [&](int32_t i) {
+      const uint32_t place = records[i].kept_offset;
+      if (place < kInFile && place < session.kept_end(i, offset))
+        ops[records[i].op]->prepare(view_node(model, i), records[i].kernel, memory.persistent.data + place);
+    });
   session.reset();
   return session;
 }
@@ -258,6 +267,14 @@ const PlannedNode* Session::nodes() const {
   return planned() ? planned_->nodes.data : reinterpret_cast<const PlannedNode*>(memory_.persistent.data);
 }
 
+// Where the bytes end that node `i` may keep; `all`: where everyone's do.
+uint64_t Session::kept_end(int32_t i, uint64_t all) const {
+  const PlannedNode* const records = nodes();
+  int32_t after = i + 1;
+  while (kPacksWeights && after < model_.node_count() && records[after].kept_offset >= kInFile) ++after;
+  return after < model_.node_count() ? records[after].kept_offset : all;
+}
+
 Error Session::prepare_node(int32_t i) {
   if (planned()) return {Status::kOperatorMissing, i, -1, static_cast<int64_t>(model_.node(i).op)};
   const PlannedNode* const records = nodes();
@@ -269,9 +286,7 @@ Error Session::prepare_node(int32_t i) {
   ITG_TRY(plan_node(model_, {ops_, op_count_}, i, *context, false, &choice));
   const NodePlan& plan = choice.plan;
   if (kPacksWeights && record.kept_offset >= kInFile) return {Status::kBadPack, i};
-  int32_t after = i + 1;
-  while (kPacksWeights && after < model_.node_count() && records[after].kept_offset >= kInFile) ++after;
-  const uint64_t next = after < model_.node_count() ? records[after].kept_offset : memory_.persistent.size;
+  const uint64_t next = kept_end(i, memory_.persistent.size);
   if (choice.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
       record.kept_offset + uint64_t{plan.persistent_bytes} > next)
     return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.kept_offset),

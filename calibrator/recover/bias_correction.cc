@@ -44,14 +44,19 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
-// Mean inputs of the FP32 layer.
-Span<double> exact_means(RecoveryContext& context, int32_t n, Arena& arena) {
-  CalibratorMemory& memory = context.memory;
+// Mean inputs of the FP32 layer, in the lane's room for them.
+Span<double> exact_means(const RecoveryContext& context, int32_t n, int32_t lane) {
+  const CalibratorMemory& memory = context.memory;
   const auto source = static_cast<size_t>(context.int8.graph().nodes[static_cast<size_t>(n)].source);
-  const Span<double> exact = arena.make<double>(memory.means_of(static_cast<int32_t>(source), 0).size);
+  const Span<double> exact = memory.means_of(static_cast<int32_t>(source), lane);
   for (size_t i = 0; i < exact.size; ++i)
     exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[source] + i], memory.seen.sample_count);
   return exact;
+}
+
+void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t lane, const Executor& executor) {
+  const Span<double> exact = exact_means(context, n, lane);
+  correct_bias(context.int8.graph(), n, context.memory.model, exact, exact, executor);
 }
 
 }  // namespace
@@ -94,21 +99,26 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   });
 }
 
-Error correct_layer_alone(RecoveryContext& context, int32_t n) {
-  CalibratorMemory& memory = context.memory;
-  Arena scratch = context.int8.arena();
-  const Span<double> exact = exact_means(context, n, scratch);
-  if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  correct_bias(context.int8.graph(), n, memory.model, exact, exact, memory.options.executor);
-  return context.int8.update_layer(n);
+// Layers side by side.
+Error correct_layers_alone(RecoveryContext& context) {
+  const CalibratorMemory& memory = context.memory;
+  const int32_t nodes = static_cast<int32_t>(context.int8.graph().nodes.size()), lanes = memory.lane_count();
+  parallel_for(memory.options.executor, lanes, [&](int32_t lane) {
+    for (int32_t n = lane; n < nodes; n += lanes)
+      if (weight_rule(context.int8.graph(), n) != nullptr) correct_layer_alone(context, n, lane, Executor());
+  });
+  return context.int8.update_layers();
 }
 
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
-  if (!context.samples.has_source()) return correct_layer_alone(context, n);
   CalibratorMemory& memory = context.memory;
+  if (!context.samples.has_source()) {
+    correct_layer_alone(context, n, 0, memory.options.executor);
+    return context.int8.update_layer(n);
+  }
   Arena scratch = context.int8.arena();
-  const Span<double> exact = exact_means(context, n, scratch);
-  const auto lanes = memory.lane_states.size, inputs = exact.size;
+  const auto lanes = memory.lane_states.size;
+  const size_t inputs = patch_size(context.int8.session().model(), context.int8.session().model().node(n));
   const Span<double> means = scratch.make<double>(lanes * inputs);
   const Span<int64_t> sums = scratch.make<int64_t>(lanes * inputs);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
@@ -118,25 +128,32 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
     int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
     for (size_t c = 0; c < inputs; ++c) add_mean(sum[c], own[c]);
   };
+  const int32_t samples = context.samples.count(), width = memory.lane_count();
   Error error;
-  memory.threads.hold([&] {
-    const int32_t samples = context.samples.count();
-    for (int32_t first = 0; first < samples; first += memory.lane_count()) {
-      const int32_t left = samples - first, count = left < memory.lane_count() ? left : memory.lane_count();
-      for (int32_t lane = 0; lane < count && error.ok(); ++lane)
-        error = context.walk.fetch(first + lane, lane);
+  const auto add_all = [&] {
+    if (context.walk.keeps_all() && samples >= width)  // none waits for another
+      return parallel_for(memory.options.executor, width, [&](int32_t lane) {
+        for (int32_t i = lane; i < samples; i += width) add(i, lane, Executor());
+      });
+    for (int32_t first = 0; first < samples; first += width) {
+      const int32_t count = samples - first < width ? samples - first : width;
+      int32_t batch[kMaxLanes];
+      for (int32_t lane = 0; lane < count; ++lane) batch[lane] = first + lane;
+      error = context.walk.fetch({batch, static_cast<size_t>(count)});
       if (!error.ok()) return;
       const Executor inner = count == 1 ? memory.options.executor : Executor();
       parallel_for(memory.options.executor, count, [&](int32_t lane) { add(first + lane, lane, inner); });
     }
-  });
+  };
+  memory.threads.hold([&] { add_all(); });
   ITG_TRY(error);
   for (size_t i = 0; i < inputs; ++i) {
     int64_t sum = 0;
     for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
     means[i] = mean_of(sum, static_cast<uint32_t>(context.samples.count()));
   }
-  correct_bias(context.int8.graph(), n, memory.model, exact, {means.data, inputs}, memory.options.executor);
+  correct_bias(context.int8.graph(), n, memory.model, exact_means(context, n, 0), {means.data, inputs},
+               memory.options.executor);
   return context.int8.update_layer(n);
 }
 
@@ -156,10 +173,12 @@ Error attempt(RecoveryContext& context, bool by_samples) {
   int32_t reached = 0;  // by the walk
   context.walk.start();
   const auto correct_all = [&]() -> Error {
+    ITG_TRY(context.step("bias correction", 0, nodes));
+    if (!by_samples) return correct_layers_alone(context);
     for (int32_t n = 0; n < nodes; ++n) {
       if (weight_rule(graph, n) == nullptr) continue;
       ITG_TRY(context.step("bias correction", n, nodes));
-      ITG_TRY(by_samples ? correct_layer(context, n, n) : correct_layer_alone(context, n));
+      ITG_TRY(correct_layer(context, n, n));
       reached = n;
     }
     return kNoError;
@@ -177,8 +196,8 @@ Error attempt(RecoveryContext& context, bool by_samples) {
     if (by_samples) context.tell_measured();
   } else {
     put_biases_back(graph, copy);
-    for (int32_t n = 0; n < nodes; ++n)
-      if (weight_rule(graph, n) != nullptr) ITG_TRY(context.int8.update_layer(n));
+    context.memory.threads.hold([&] { error = context.int8.update_layers(); });
+    ITG_TRY(error);
     context.int8.is_again(revision);
   }
   arena = before_copy;

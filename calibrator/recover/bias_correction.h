@@ -10,8 +10,8 @@ namespace intaglio {
 void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
                   Span<const double> int8_means, const Executor& executor);
 
-// From the FP32 means alone: what the rounding of the weights adds.
-Error correct_layer_alone(RecoveryContext& context, int32_t n);
+// From the FP32 means alone: what the rounding of the weights adds, of every layer.
+Error correct_layers_alone(RecoveryContext& context);
 
 // The same over all samples, each brought to node `n` from where it stands in the context's walk.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand);

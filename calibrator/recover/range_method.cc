@@ -28,23 +28,15 @@ Error build_by(RecoveryContext& context, RangeMethod method, int32_t half) {
   return error;
 }
 
-// What the rounding of weights adds to every mean would drown the rest in some networks.
-Error correct_biases_alone(RecoveryContext& context) {
-  const Graph& graph = context.int8.graph();
-  Error error;
-  context.memory.threads.hold([&] {
-    for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()) && error.ok(); ++n)
-      if (weight_rule(graph, n) != nullptr) error = correct_layer_alone(context, n);
-  });
-  return error;
-}
-
-// Adds what the ranges of one half make of the samples of the other.
+// Adds what the ranges of one half make of the samples of the other. What the rounding of weights adds to
+// every mean would drown the rest in some networks.
 Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error) {
   NetworkError part;
   ITG_TRY(build_by(context, method, half));
+  Error corrected;
   if ((context.memory.options.recover & recovery::kBiasCorrection) != 0)
-    ITG_TRY(correct_biases_alone(context));
+    context.memory.threads.hold([&] { corrected = correct_layers_alone(context); });
+  ITG_TRY(corrected);
   ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf));
   error.signal += part.signal;
   error.noise += part.noise;

@@ -33,13 +33,33 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
-  return run(stage, result, part, part == Part::kAll && samples.wants_results(), {});
+  if (part == Part::kJudges && samples.all_judge()) part = Part::kAll;
+  const bool tells = part == Part::kAll || part == Part::kJudges || part == Part::kOthers;
+  ITG_TRY(run(stage, part, tells && samples.wants_results(), {}));
+  result = part == Part::kAll ? meter.judged() : meter.total();
+  return kNoError;
 }
 
 Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result) {
   meter.start(int8);
   walk_is_over = meter.can_start_at(node);
-  return run(stage, result, Part::kAll, false, walk_is_over ? WalkStart{&walk, node} : WalkStart());
+  ITG_TRY(run(stage, Part::kAll, false, walk_is_over ? WalkStart{&walk, node} : WalkStart()));
+  result = meter.judged();
+  return kNoError;
+}
+
+Error RecoveryContext::complete() {
+  const int64_t now = int8.revision();
+  const bool told = !samples.wants_results() || told_revision == now;
+  if (whole_revision == now && told) return kNoError;
+  // Of several outputs noise over signal is averaged, so that parts do not add up.
+  const bool rest_is_enough =
+      memory.outputs.size == 1 && (!samples.wants_results() || judges_told_revision == now);
+  if (!rest_is_enough) return measure("last replay", error, Part::kAll);
+  NetworkError rest;
+  ITG_TRY(measure("last replay", rest, Part::kOthers));
+  whole = {error.signal + rest.signal, error.noise + rest.noise};
+  return kNoError;
 }
 
 void RecoveryContext::tell_measured() {
@@ -48,30 +68,34 @@ void RecoveryContext::tell_measured() {
   told_revision = int8.revision();
 }
 
-Error RecoveryContext::run(const char* stage, NetworkError& result, Part part, bool tells,
-                           const WalkStart& from) {
+Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkStart& from) {
   Error fault;
   memory.threads.hold([&] { fault = run_all(stage, part, tells, from); });
   ITG_TRY(fault);
+  if (tells && part != Part::kOthers) judges_told_revision = int8.revision();
+  if (part != Part::kAll) return kNoError;
   if (tells) told_revision = int8.revision();
-  result = meter.total();
+  whole = meter.total();
+  whole_revision = int8.revision();
   return kNoError;
 }
 
 // As many samples at once as there are lanes.
 Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from) {
   int32_t batch[kMaxLanes];
+  bool judges[kMaxLanes];
   size_t waiting = 0;
   for (int32_t i = 0; i < samples.count(); ++i) {
     bool is_one = false;
     ITG_TRY(samples.belongs(i, part, &is_one));
     if (is_one) {
       ITG_TRY(step(stage, i, samples.count()));
+      ITG_TRY(samples.belongs(i, Part::kJudges, &judges[waiting]));
       batch[waiting++] = i;
     }
     const bool is_full = waiting == memory.lane_states.size || i + 1 == samples.count();
     if (!is_full || waiting == 0) continue;
-    ITG_TRY(meter.add(samples, {batch, waiting}, tells || from.walk != nullptr, from));
+    ITG_TRY(meter.add(samples, {batch, waiting}, judges, tells || from.walk != nullptr, from));
     for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
       samples.tell(batch[lane], int8.lanes().of(int8.session(), lane));
     waiting = 0;

@@ -19,25 +19,30 @@ struct RecoveryContext {
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
   BiasAbsorber& absorber;
-  const Arena& lasting;        // copies of it are scratch that outlives a rebuild of the int8 model
-  NetworkError error;          // of the int8 model as it is now, over all samples
-  int64_t told_revision = -1;  // of the int8 model whose results the source has been told last
+  const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
+  NetworkError error;    // of the int8 model as it is now, over the samples that judge
+  NetworkError whole;    // over all samples, of the int8 model at `whole_revision`
+  int64_t whole_revision = -1;
+  // Of the int8 model whose results the source has been told last: of all samples, of those that judge.
+  int64_t told_revision = -1, judges_told_revision = -1;
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
   // Over these samples, with the int8 model as it is now.
-  Error measure(const char* stage, NetworkError& error, Part part = Part::kAll);
-  // The same over all samples, which stand before this node in the walk: it goes on to the end, and ends. The
+  Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges);
+  // The same of all samples, which stand before this node in the walk: it goes on to the end, and ends. The
   // source is not told: what is measured so is often undone.
   Error measure_from(int32_t node, const char* stage, NetworkError& error);
   // The source is told after all, where measure_from() has left every sample at hand.
   void tell_measured();
+  // Measures what is missing for `whole` and the source's results to be those of the model as it is now.
+  Error complete();
   void record(const RecoveryRecord& record);
 
   bool walk_is_over = false;  // by measure_from(), every sample's outputs standing in the walk
 
  private:
-  Error run(const char* stage, NetworkError& result, Part part, bool tells, const WalkStart& from);
+  Error run(const char* stage, Part part, bool tells, const WalkStart& from);
   Error run_all(const char* stage, Part part, bool tells, const WalkStart& from);
 };
 

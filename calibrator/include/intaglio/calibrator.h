@@ -123,6 +123,8 @@ struct SampleSource {
   // model in add_all(), through an int8 model in finish(), there at times more than once; the last time it
   // is the model that is handed over.
   void (*ran)(void* context, int32_t i, const Session& session) = nullptr;
+  // Whether load() may be called for several samples at once, on any of the executor's threads.
+  bool loads_at_once = false;
 };
 
 // One layer of the int8 model against the same layer in FP32, over all samples of the source.
@@ -174,8 +176,9 @@ struct CalibrationReport {
   // Of the output, before a final softmax or sigmoid: sums of squares of the FP32 values and of the
   // differences. Of several outputs: their number, and the sum of each one's noise over its signal.
   double signal = 0, noise = 0;
-  double noise_without_recovery = 0;  // of the same as it was baked
-  Span<const uint8_t> bytes;          // the int8 model, in the calibrator's memory
+  // Of the same as it was baked; of many samples, by the share of those that recoveries were judged by.
+  double noise_without_recovery = 0;
+  Span<const uint8_t> bytes;  // the int8 model, in the calibrator's memory
 };
 
 // What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on.

@@ -29,15 +29,14 @@ struct IsaName {
   const char* name;  // as in kernel names and `--isa`
 };
 
-// Every instruction set that this library knows, least first.
+// Every instruction set that a model's kernels may need, least first: not those of digests alone, kShaNi and
+// kNeonSha2.
 inline constexpr IsaName kIsaNames[] = {
     {isa::kScalar, "scalar"},
-    {isa::kShaNi, "shani"},
     {isa::kAvx2, "avx2"},
     {isa::kAvxVnni, "avxvnni"},
     {isa::kAvx512Ymm, "avx512ymm"},
     {isa::kAvx512Vnni, "avx512vnni"},
-    {isa::kNeonSha2, "neonsha2"},
     {isa::kNeon, "neon"},
     {isa::kNeonDot, "neondot"},
     {isa::kNeonI8mm, "neoni8mm"},

@@ -100,6 +100,7 @@ class Session {
 
   bool planned() const { return op_count_ == 0; }
   const PlannedNode* nodes() const;
+  uint64_t kept_end(int32_t i, uint64_t all) const;
   void move_states(StateMove move);
   void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
 
