@@ -15,6 +15,7 @@ struct GemmItem {
   int32_t pixel, pixels;
   int32_t group;
   int32_t column, columns;  // within the group
+  LineWalk walk;            // the slot's
 };
 
 // What sets a convolution apart from a fully connected layer, which links nothing of it.
@@ -62,18 +63,13 @@ inline GemmSplit gemm_split(const ConvGeometry& g, int32_t nr, int32_t width) {
   return best;
 }
 
-// Where calls walk along lines.
-struct LineItem : GemmItem {
-  LineWalk walk;  // the slot's
-};
-
 // Calls body(slot, item) for each, row tiles of mr pixels, a slot's in order; a slot as in for_ranges().
-template <typename Item = GemmItem, typename Body>
+template <typename Body>
 void for_gemm_items(const Executor& executor, const ConvGeometry& g, const GemmSplit& split, int32_t mr,
                     Body body) {
   const int32_t slots = split.ranges * split.parts;
   parallel_for(executor, slots, [&](int32_t slot) {
-    Item item;
+    GemmItem item;
     item.pixel = slot / split.parts * split.range_pixels;
     const int32_t end = item.pixel + split.range_pixels, past = end < g.pixels() ? end : g.pixels();
     item.column = slot % split.parts * split.part_columns;

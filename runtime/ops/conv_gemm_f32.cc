@@ -63,16 +63,22 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
 
   const LineLayout layout(g, kernel.mr, false);
   ConvScratch scratch = scratch_of(g, kernel);
-  if (kPacksWeights && layout.used)
-    scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});
+  const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
+  if (lines != nullptr) scratch.resize_patches(lines->elements(kernel.mr) * int64_t{sizeof(float)});
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
-  if (g.padded()) memset(padding, 0, static_cast<size_t>(kPacksWeights && layout.used && k < 4 ? 4 : k) * 4);
+  if (g.padded()) memset(padding, 0, static_cast<size_t>(lines != nullptr && k < 4 ? 4 : k) * 4);
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
-  const auto multiply = [&](int32_t slot, const GemmItem& item, auto fill) {
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const float**>(memory);
-    fill(reinterpret_cast<float*>(memory + scratch.patches_offset), rows);
+    auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
+    if (kPacksWeights && lines != nullptr)
+      fill_line_rows<float>(g, *lines, x, padding, item.pixel, item.pixels, kernel.mr, true, patches,
+                            &item.walk, rows);
+    else
+      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                       kernel.mr, g.merged() ? patches : nullptr, rows);
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
     GemmF32Args args;
@@ -89,19 +95,6 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
     args.taps = taps;
     args.k = k;
     kernel.function(args);
-  };
-  if (kPacksWeights && layout.used)
-    return for_gemm_items<LineItem>(*run.executor, g, split, kernel.mr, [&](int32_t slot, LineItem& item) {
-      multiply(slot, item, [&](float* lines, const float** rows) {
-        fill_line_rows<float>(g, layout, x, padding, item.pixel, item.pixels, kernel.mr, true, lines,
-                              &item.walk, rows);
-      });
-    });
-  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
-    multiply(slot, item, [&](float* patches, const float** rows) {
-      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                       kernel.mr, g.merged() ? patches : nullptr, rows);
-    });
   });
 }
 

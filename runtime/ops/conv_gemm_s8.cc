@@ -10,7 +10,9 @@ ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
                       gemm_s8_scratch_bytes(kernel, g.pixels(), g.gemm_taps(), g.gemm_k()));
 }
 
-bool takes_steps(const ConvGeometry& g, const GemmS8Kernel& kernel) { return g.oc <= kernel.step_columns; }
+bool takes_steps(const ConvGeometry& g, const GemmS8Kernel& kernel) {
+  return kPacksWeights && g.oc <= kernel.step_columns;
+}
 
 }  // namespace
 
@@ -71,18 +73,24 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const bool gathered = g.gathered();
   const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
-  if (kPacksWeights && layout.used) scratch.resize_patches(layout.elements(kernel.mr));
+  const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
+  if (lines != nullptr) scratch.resize_patches(lines->elements(kernel.mr));
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
-  if (g.padded())
-    memset(padding, in.zero_point, static_cast<size_t>(kPacksWeights && layout.used && k < 16 ? 16 : k));
+  if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
   const bool silent = kPacksWeights && g.padded() && in.zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
-  // `fill` sets the tile's rows and returns the steps between its taps, if any.
-  const auto multiply = [&](int32_t slot, const GemmItem& item, auto fill) {
+  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
-    const ptrdiff_t* const steps = fill(reinterpret_cast<int8_t*>(memory + scratch.patches_offset), rows);
+    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
+    const ptrdiff_t* steps = nullptr;
+    if (kPacksWeights && lines != nullptr)
+      steps = form.fill_lines(g, *lines, x, padding, item.pixel, item.pixels, kernel.mr,
+                              !takes_steps(g, kernel), patches, &item.walk, rows);
+    else
+      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+                patches, rows);
     const int32_t tables = steps != nullptr ? 1 : taps;
     for (int32_t p = item.pixels; p % kernel.row_step != 0; ++p)
       for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
@@ -108,20 +116,6 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.rows_padded = gathered;
     args.silent = silent && steps == nullptr ? padding : nullptr;
     kernel.function(args);
-  };
-  if (kPacksWeights && layout.used)
-    return for_gemm_items<LineItem>(*run.executor, g, split, kernel.mr, [&](int32_t slot, LineItem& item) {
-      multiply(slot, item, [&](int8_t* lines, const int8_t** rows) {
-        return form.fill_lines(g, layout, x, padding, item.pixel, item.pixels, kernel.mr,
-                               !takes_steps(g, kernel), lines, &item.walk, rows);
-      });
-    });
-  for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, const GemmItem& item) {
-    multiply(slot, item, [&](int8_t* patches, const int8_t** rows) -> const ptrdiff_t* {
-      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
-                patches, rows);
-      return nullptr;
-    });
   });
 }
 
