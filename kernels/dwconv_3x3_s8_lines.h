@@ -20,8 +20,13 @@ struct Dwconv3x3Walk {
   bool clamps;  // beyond what int8 does
 };
 
-__attribute__((noinline)) static void start_walk(const Dwconv3x3S8Args& args, int32_t start,
-                                                 Dwconv3x3Walk* walk) {
+#if defined(__x86_64__)
+#define ITG_START_WALK __attribute__((noinline)) static  // shorter
+#else
+#define ITG_START_WALK static inline  // fewer instructions
+#endif
+
+ITG_START_WALK void start_walk(const Dwconv3x3S8Args& args, int32_t start, Dwconv3x3Walk* walk) {
   for (int32_t i = 0; i < 4; ++i) {
     walk->steps[i] = args.steps[i];
     walk->lines[i] = reinterpret_cast<uintptr_t>(args.lines[i] + start) -
