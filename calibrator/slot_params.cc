@@ -297,8 +297,17 @@ class SlotParams {
     return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
   }
 
+  // Where RangeMethod::kAuto tries it, half as much again is left out as the options say, and five times as
+  // much where there are both signs: what lies far off in sums and projections is worth less than behind a
+  // ReLU.
+  double percentile_of(const TensorObserver& seen) const {
+    if (memory_.asked != RangeMethod::kAuto) return memory_.options.percentile;
+    const double kept = 1.0 - (seen.two_sided != 0 ? 5.0 : 1.5) * (1.0 - memory_.options.percentile);
+    return kept > 0.5 ? kept : 0.5;
+  }
+
   Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
-    const double percentile = memory_.options.percentile, room = room_for(seen, bounds, form);
+    const double percentile = percentile_of(seen), room = room_for(seen, bounds, form);
     if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
     TensorObserver& part = memory_.spare[static_cast<size_t>(lane_)];
     part = seen;
