@@ -65,8 +65,10 @@ __attribute__((noinline)) int32_t side_of_lines(const ConvGeometry& g) {
   return fits ? w.kernel_h : 0;
 }
 
+// Without padding, too: kernels take several columns of output at once, and read it for those that are not
+// there.
 int64_t padding_bytes_of_lines(const ConvGeometry& g, int64_t element_bytes) {
-  return g.padded() ? (g.ic * element_bytes + 63) / 64 * 64 : 0;
+  return (g.ic * element_bytes + 63) & ~int64_t{63};
 }
 
 // -1: none fits.
