@@ -1,11 +1,8 @@
 // model_bench NET.itg ...: whole models, each with every instruction set and number of threads asked for,
 // interleaved; the fastest and the median run, and the share of what the CPU's multiply-accumulate
 // instruction does at most, measured in the same run.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 
@@ -13,6 +10,7 @@
 #include "calibrator/host/layer_cost.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "cli/sleeping_threads.h"
 
 using namespace intaglio;
 using namespace intaglio::cli;
@@ -157,10 +155,7 @@ Outcome<Done> bench(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // As the command: libgomp's idle workers would spin for long; it reads its environment before main().
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr && ::setenv("OMP_WAIT_POLICY", "passive", 1) == 0 &&
-      ::setenv("GOMP_SPINCOUNT", "4000", 0) == 0)
-    ::execv("/proc/self/exe", argv);
+  restart_with_sleeping_threads(argv);
   Arguments arguments;
   CLI::App app(
       "how long whole models take: fastest of many runs, interleaved, and their share of the CPU's peak");

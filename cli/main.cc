@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "cli/output.h"
+#include "cli/sleeping_threads.h"
 #include "intaglio/model.h"
 #include "intaglio/version.h"
 
@@ -59,16 +60,11 @@ void watch_signals() {
   }
 }
 
-// libgomp reads its environment before main(): its idle threads sleep, after some 100 microseconds in which
-// the next run may come, only in a process that starts with this set.
-void restart_with_sleeping_threads(const CLI::App& subcommand, char** argv) {
+void let_threads_sleep(const CLI::App& subcommand, char** argv) {
 #ifdef ITG_HAVE_OPENMP
   const CLI::Option* const threads = subcommand.get_option_no_throw("--threads");
-  const bool parallel = threads != nullptr && threads->count() > 0 && threads->as<int32_t>() > 1;
-  if (!parallel || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  if (::setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && ::setenv("GOMP_SPINCOUNT", "4000", 0) == 0)
-    ::execv("/proc/self/exe", argv);
-    // Without it the results are the same.
+  if (threads != nullptr && threads->count() > 0 && threads->as<int32_t>() > 1)
+    restart_with_sleeping_threads(argv);
 #else
   (void)subcommand;
   (void)argv;
@@ -122,7 +118,7 @@ int run_main(int argc, char** argv) {
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
-    restart_with_sleeping_threads(*command.app, argv);
+    let_threads_sleep(*command.app, argv);
     watch_signals();
     return run_command(command);
   }

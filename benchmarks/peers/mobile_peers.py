@@ -119,8 +119,8 @@ def mnn_run(tflite, work, name, threads, alone=True):
         subprocess.run([sys.executable, "-c", MNN_CONVERT, tflite, target], check=True, capture_output=True)
     if alone:
         here = str(pathlib.Path(__file__).parent)
-        tried = subprocess.run([sys.executable, "-c", "import mobile_peers, pathlib, sys; mobile_peers.mnn_run(None, pathlib.Path(sys.argv[1]), sys.argv[2], 1, False)()",
-                                work, name], capture_output=True, env={**os.environ, "PYTHONPATH": here})
+        tried = subprocess.run([sys.executable, "-c", "import mobile_peers, pathlib, sys; run = mobile_peers.mnn_run(None, pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), False); [run() for _ in range(200)]",
+                                work, name, str(threads)], capture_output=True, env={**os.environ, "PYTHONPATH": here})
         if tried.returncode != 0:
             return None
     import MNN
