@@ -200,9 +200,12 @@ void reset_state(CalibrationState& state) {
   for (InputValues& input : state.inputs) input = InputValues();
 }
 
-void add_mean(int64_t& sum, double mean) {
-  const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
-  sum += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+void add_means(int64_t* sums, Span<const double> means) {
+  for (size_t i = 0; i < means.size; ++i) {
+    const double mean = means[i];
+    const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
+    sums[i] += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+  }
 }
 
 double mean_of(int64_t sum, uint32_t samples) { return static_cast<double>(sum) * kMeanUnit / samples; }

@@ -36,7 +36,8 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes);
 Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare);
 void reset_state(CalibrationState& state);
 
-void add_mean(int64_t& sum, double mean);
+// sums[i] += means[i], for as many as there are means.
+void add_means(int64_t* sums, Span<const double> means);
 double mean_of(int64_t sum, uint32_t samples);
 
 }  // namespace intaglio

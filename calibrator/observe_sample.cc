@@ -60,7 +60,7 @@ class SampleObservation {
     });
     ITG_TRY(error);
     int64_t* const sums = mean_sums_.data + memory_.first_mean[static_cast<size_t>(n + 1)];
-    for (size_t i = 0; i < means.size; ++i) add_mean(sums[i], means[i]);
+    add_means(sums, means);
     return kNoError;
   }
 

@@ -28,20 +28,37 @@ void halve(Histogram& histogram, bool two_sided) {
   memset(counts, 0, kHalf / 2 * sizeof(uint32_t));
 }
 
-bool fits(const TensorObserver& o, double min, double max) {
-  const double width = o.bin_width();
-  return o.two_sided != 0 ? min >= -kHalf * width && max < kHalf * width : max < kBins * width;
+// The same `times` over: bin floor(i / 2^times).
+void halve(Histogram& histogram, bool two_sided, int32_t times) {
+  if (times == 1) return halve(histogram, two_sided);
+  const int32_t zero = two_sided ? kHalf : 0, shift = times < 31 ? times : 31;
+  const auto move = [&](int32_t from_zero) {
+    uint32_t& from = histogram.counts[zero + from_zero];
+    const uint32_t count = from;
+    from = 0;
+    histogram.counts[zero + (from_zero >> shift)] += count;  // floor, for bins below zero too
+  };
+  for (int32_t i = -1; i >= -zero; --i) move(i);
+  for (int32_t i = 0; i < kBins - zero; ++i) move(i);
 }
 
-void widen(TensorObserver& o) {
-  for (Histogram& half : o.halves) halve(half, o.two_sided != 0);
-  ++o.exponent;
+bool fits(double width, bool two_sided, double min, double max) {
+  return two_sided ? min >= -kHalf * width && max < kHalf * width : max < kBins * width;
+}
+
+bool fits(const TensorObserver& o, double min, double max) {
+  return fits(o.bin_width(), o.two_sided != 0, min, max);
+}
+
+void widen(TensorObserver& o, int32_t times) {
+  for (Histogram& half : o.halves) halve(half, o.two_sided != 0, times);
+  o.exponent += times;
 }
 
 void make_two_sided(TensorObserver& o) {
   // The upper half of a one-sided histogram has no place to go unless its width doubles first.
   const double width = o.bin_width();
-  if (static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]) >= kHalf * width) widen(o);
+  if (static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1]) >= kHalf * width) widen(o, 1);
   for (Histogram& half : o.halves) {
     memmove(half.counts + kHalf, half.counts, kHalf * sizeof(uint32_t));
     memset(half.counts, 0, kHalf * sizeof(uint32_t));
@@ -51,7 +68,9 @@ void make_two_sided(TensorObserver& o) {
 
 void widen_to(TensorObserver& o, double min, double max) {
   if (min < 0.0 && o.two_sided == 0) make_two_sided(o);
-  while (!fits(o, min, max)) widen(o);
+  int32_t times = 0;
+  for (double width = o.bin_width(); !fits(width, o.two_sided != 0, min, max); width *= 2) ++times;
+  if (times > 0) widen(o, times);
 }
 
 // Every k-th element, k odd, so that no power-of-two period of a shape is followed.

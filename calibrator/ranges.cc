@@ -37,16 +37,20 @@ Range percentile_range(const TensorObserver& o, double share) {
   return {lo > seen.lo ? lo : seen.lo, hi < seen.hi ? hi : seen.hi};
 }
 
-// Tries [first, last] / 32 times a range; `score` is least for the best. Ties go to the narrower one.
+// Tries [first, last] / 32 times a range, some at once: `score` adds the error of each of kTrials factors to
+// the sums it is given, which is least for the best. Ties go to the narrower one.
 template <typename Score>
 double best_factor(int32_t first, int32_t last, Score&& score) {
   double best = 1.0, least = -1.0;
-  for (int32_t i = first; i <= last; ++i) {
-    const double factor = i / 32.0;
-    const double error = score(factor);
-    if (least >= 0.0 && error >= least) continue;
-    least = error;
-    best = factor;
+  for (int32_t i = first; i <= last; i += kTrials) {
+    double factors[kTrials], errors[kTrials] = {};
+    for (int32_t t = 0; t < kTrials; ++t) factors[t] = (i + t < last ? i + t : last) / 32.0;
+    score(factors, errors);
+    for (int32_t t = 0; t < kTrials && i + t <= last; ++t) {
+      if (least >= 0.0 && errors[t] >= least) continue;
+      least = errors[t];
+      best = factors[t];
+    }
   }
   return best;
 }
@@ -57,11 +61,19 @@ class Scorer {
   Scorer(const TensorObserver& observer, const QuantConfig& form, bool non_negative)
       : observer_(observer), form_(form), non_negative_(non_negative) {}
 
-  double operator()(const Range& range, int32_t half) const {
-    return quantization_error(observer_, observer_.halves[half], form_,
-                              params_of(range, form_, non_negative_));
+  // errors[t] += that of range_of(factors[t]) on the values of one half.
+  template <typename RangeOf>
+  void add(const double* factors, int32_t half, double* errors, RangeOf&& range_of) const {
+    QuantParams params[kTrials];
+    for (int32_t t = 0; t < kTrials; ++t) params[t] = params_of(range_of(factors[t]), form_, non_negative_);
+    double found[kTrials];
+    quantization_errors(observer_, observer_.halves[half], form_, params, found);
+    for (int32_t t = 0; t < kTrials; ++t) errors[t] += found[t];
   }
-  double both(const Range& range) const { return (*this)(range, 0) + (*this)(range, 1); }
+  template <typename RangeOf>
+  void add_both(const double* factors, double* errors, RangeOf&& range_of) const {
+    for (const int32_t half : {0, 1}) add(factors, half, errors, range_of);
+  }
 
  private:
   const TensorObserver& observer_;
@@ -71,12 +83,15 @@ class Scorer {
 
 // Both ends by one factor first, then each by its own.
 Range mse_range(const TensorObserver& o, const Scorer& error) {
-  Range range = scaled(seen_range(o),
-                       best_factor(6, 32, [&](double f) { return error.both(scaled(seen_range(o), f)); }));
-  if (o.two_sided == 0) return range;
   const Range seen = seen_range(o);
-  range.lo = seen.lo * best_factor(1, 32, [&](double f) { return error.both({seen.lo * f, range.hi}); });
-  range.hi = seen.hi * best_factor(1, 32, [&](double f) { return error.both({range.lo, seen.hi * f}); });
+  const auto best = [&](int32_t first, auto&& range_of) {
+    return best_factor(
+        first, 32, [&](const double* factors, double* errors) { error.add_both(factors, errors, range_of); });
+  };
+  Range range = scaled(seen, best(6, [&](double f) { return scaled(seen, f); }));
+  if (o.two_sided == 0) return range;
+  range.lo = seen.lo * best(1, [&](double f) { return Range{seen.lo * f, range.hi}; });
+  range.hi = seen.hi * best(1, [&](double f) { return Range{range.lo, seen.hi * f}; });
   return range;
 }
 
@@ -101,37 +116,75 @@ Range between_halves(const TensorObserver& o) {
 double best_room(const TensorObserver& o, const Scorer& error) {
   constexpr double kUnseen = 1.5;  // for what one sample cannot show
   if (o.samples[0] == 0 || o.samples[1] == 0) return kUnseen;
-  return best_factor(16, 64, [&](double f) {
-    return error(scaled(half_range(o, 0), f), 1) + error(scaled(half_range(o, 1), f), 0);
+  return best_factor(16, 64, [&](const double* factors, double* errors) {
+    error.add(factors, 1, errors, [&](double f) { return scaled(half_range(o, 0), f); });
+    error.add(factors, 0, errors, [&](double f) { return scaled(half_range(o, 1), f); });
   });
 }
 
 }  // namespace
 
-double quantization_error(const TensorObserver& o, const Histogram& histogram, const QuantConfig& form,
-                          const QuantParams& params) {
-  const auto step = static_cast<double>(params.scale);
-  const double lo = step * (static_cast<double>(form.lo) - params.zero_point),
-               hi = step * (static_cast<double>(form.hi) - params.zero_point);
+namespace {
+
+// Two trials.
+typedef double Pair __attribute__((vector_size(16)));
+
+// One pair's sum of squared errors.
+class PairError {
+ public:
+  PairError(const QuantParams* params, const QuantConfig& form, double width) {
+    for (int32_t t = 0; t < 2; ++t) {
+      const auto step = static_cast<double>(params[t].scale);
+      step_[t] = step;
+      per_step_[t] = 1.0 / step;
+      lo_[t] = step * (static_cast<double>(form.lo) - params[t].zero_point);
+      hi_[t] = step * (static_cast<double>(form.hi) - params[t].zero_point);
+      // Bins wider than a step hold values at all distances from the grid.
+      least_[t] = width >= step ? step * step / 12 : width * width / 12;
+      grid_[t] = width >= step ? 0.0 : 1.0;
+    }
+  }
+
+  // The grid's nearest point is found by a product, and by the quotient where that is so close to the middle
+  // of two that they might differ.
+  void add(double x, double count) {
+    constexpr double kMagic = 6755399441055744.0;  // see round_even()
+    constexpr double kCertain = 0.5 - 1e-5;        // a code is below 2^32; what is clipped needs none
+    const Pair position = x * per_step_;
+    Pair code = (position + kMagic) - kMagic;
+    const Pair off = position - code;
+    const double larger = off[0] * off[0] > off[1] * off[1] ? off[0] * off[0] : off[1] * off[1];
+    if (larger > kCertain * kCertain)
+      for (int32_t t = 0; t < 2; ++t) code[t] = round_even(x / step_[t]);
+    const Pair off_grid = (x - code * step_) * grid_, all = Pair{x, x};
+    const Pair above = all > lo_ ? all : lo_, held = above < hi_ ? above : hi_, clipped = x - held;
+    const Pair inside = clipped == 0.0 ? off_grid * off_grid + least_ : Pair{};
+    sum_ += (clipped * clipped + inside) * count;
+  }
+  double sum(int32_t t) const { return sum_[t]; }
+
+ private:
+  Pair step_, per_step_, lo_, hi_, least_, grid_, sum_ = {};
+};
+
+}  // namespace
+
+void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& form,
+                         const QuantParams* params, double* errors) {
   const double width = o.bin_width();
-  double error = 0.0;
+  const int32_t zero = o.two_sided != 0 ? kBins / 2 : 0;
+  static_assert(kTrials == 4);
+  PairError first(params, form, width), second(params + 2, form, width);
   for (int32_t bin = 0; bin < kBins; ++bin) {
     if (histogram.counts[bin] == 0) continue;
-    const double x = o.bin_start(bin) + width / 2;
-    double e;
-    if (x < lo) {
-      e = (lo - x) * (lo - x);
-    } else if (x > hi) {
-      e = (x - hi) * (x - hi);
-    } else if (width >= step) {
-      e = step * step / 12;
-    } else {
-      const double off_grid = x - round_even(x / step) * step;
-      e = off_grid * off_grid + width * width / 12;
-    }
-    error += e * histogram.counts[bin];
+    const double x = (bin - zero) * width + width / 2, count = histogram.counts[bin];
+    first.add(x, count);
+    second.add(x, count);
   }
-  return error;
+  for (int32_t t = 0; t < 2; ++t) {
+    errors[t] = first.sum(t);
+    errors[t + 2] = second.sum(t);
+  }
 }
 
 namespace {

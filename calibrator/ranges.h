@@ -39,8 +39,12 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds);
 // `range`, which few samples have given, and at least 1.3 times what their probes reach (probes.h).
 Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds);
 
-// Sum of the squared errors of `histogram`'s values on the codes of `form` with the parameters `params`.
-double quantization_error(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
-                          const QuantParams& params);
+// Parameters that are tried at once: their sums do not wait for each other.
+inline constexpr int32_t kTrials = 4;
+
+// errors[t]: sum of the squared errors of `histogram`'s values on the codes of `form` with params[t], each
+// added up in the order of the bins. Both [kTrials].
+void quantization_errors(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
+                         const QuantParams* params, double* errors);
 
 }  // namespace intaglio

@@ -24,12 +24,6 @@ double power_of_two(int n) { return from_bits(static_cast<uint64_t>(n + 1023) <<
 
 }  // namespace
 
-double round_even(double x) {
-  constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fraction bits left
-  const double shifted = x + kMagic;
-  return shifted - kMagic;
-}
-
 double exp_real(double x) {
   if (!(x > -745.0)) return x != x ? x : 0.0;
   if (x > 709.78) return std::numeric_limits<double>::infinity();

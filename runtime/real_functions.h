@@ -5,9 +5,14 @@
 
 namespace intaglio {
 
-double exp_real(double x);    // relative error below 1e-13; 0 below -745, infinity above 709.78
-double log2_real(double x);   // x > 0, finite; absolute error below 1e-13 of the larger of 1 and |result|
-double round_even(double x);  // nearest integer, half to even, |x| < 2^51
+double exp_real(double x);   // relative error below 1e-13; 0 below -745, infinity above 709.78
+double log2_real(double x);  // x > 0, finite; absolute error below 1e-13 of the larger of 1 and |result|
+// Nearest integer, half to even, |x| < 2^51.
+inline double round_even(double x) {
+  constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fraction bits left
+  const double shifted = x + kMagic;
+  return shifted - kMagic;
+}
 
 double sigmoid_real(double x);  // 1 / (1 + exp(-x))
 double tanh_real(double x);     // absolute error below 1e-13

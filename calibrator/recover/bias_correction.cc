@@ -126,7 +126,7 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
     const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
     patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *memory.patch_sums, own);
     int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
-    for (size_t c = 0; c < inputs; ++c) add_mean(sum[c], own[c]);
+    add_means(sum, own);
   };
   const int32_t samples = context.samples.count(), width = memory.lane_count();
   Error error;
