@@ -338,7 +338,7 @@ TensorStatistics Calibrator::statistics(int32_t tensor) const {
   const int32_t root = memory_->slots.tensor_of[static_cast<size_t>(memory_->slots.slots.root(tensor))];
   const int32_t index = root < 0 ? -1 : memory_->observer_of[static_cast<size_t>(root)];
   if (index < 0) return {};
-  const TensorObserver& observer = memory_->seen.observers[static_cast<size_t>(index)];
+  const TensorObserver& observer = memory_->reported[static_cast<size_t>(index)];
   TensorStatistics seen;
   for (size_t half = 0; half < 2; ++half) {
     seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;

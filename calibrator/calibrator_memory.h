@@ -51,7 +51,9 @@ struct CalibratorMemory {
   ReferenceOutputs references;
   Span<RecoveryRecord> records;
   Span<uint8_t> output;  // memory of finish()
+  int32_t step = 0;      // of steps_of(), from 0
   CalibrationReport report;
+  Span<TensorObserver> reported;  // seen's, or those of the rewritten model that finish() handed over
 
   // Room for a node's patch means on a lane; empty for a node without weights.
   Span<double> means_of(int32_t node, int32_t lane) const;
@@ -67,6 +69,10 @@ constexpr size_t align_memory(size_t bytes) {
 size_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
 size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
+
+// Steps of a calibration, in order: the samples with the first int8 model, each recovery that is asked for,
+// the report.
+int32_t steps_of(const CalibratorOptions& options);
 
 // What the sink gets; see finish.cc.
 Error finish_calibration(CalibratorMemory& memory, const ModelSink& sink, const SampleSource* source);

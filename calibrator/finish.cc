@@ -33,7 +33,9 @@ class Finish {
   }
 
   Error run(const ModelSink& sink) {
+    memory_.step = 0;
     memory_.report = CalibrationReport();
+    memory_.reported = memory_.seen.observers;
     if (memory_.seen.sample_count == 0) return bake_known(sink);
     Error error;
     memory_.threads.hold([&] { error = replay_.check(kept_); });
@@ -45,6 +47,7 @@ class Finish {
     ITG_TRY(context_.measure("first replay", context_.error, decides ? Part::kJudges : Part::kAll));
     const NetworkError baked = context_.error;
     ITG_TRY(recover(context_));
+    memory_.step = steps_of(memory_.options) - 1;
     ITG_TRY(context_.complete());
     memory_.threads.hold([&] { error = int8_.rewrite(); });
     ITG_TRY(error);
@@ -57,6 +60,7 @@ class Finish {
         baked.signal == whole.signal ? baked.noise : baked.ratio() * whole.signal;
     memory_.report.samples = static_cast<int32_t>(memory_.seen.sample_count);
     memory_.report.bytes = int8_.bytes();
+    memory_.reported = memory_.seen.observers;
     ITG_TRY(context_.step("store", 0, 1));
     if (sink.write != nullptr && !sink.write(sink.context, int8_.bytes())) return {Status::kSinkFailed};
     return kNoError;

@@ -14,11 +14,11 @@
 #include "cli/model_file_sink.h"
 #include "cli/quantization_options.h"
 #include "cli/sample_checks.h"
+#include "cli/state_file.h"
 
 namespace intaglio::cli {
 namespace {
 
-constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
 struct CalibrateArguments {
@@ -63,10 +63,19 @@ struct Job {
   std::chrono::steady_clock::time_point start;
 };
 
-bool show_step(void* context, const char* stage, int32_t done, int32_t total) {
-  static_cast<ProgressLine*>(context)->show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  return true;
-}
+// What the calibrator says of its progress, for the line.
+struct Steps {
+  ProgressLine& line;
+  int32_t count;
+  const CalibratorMemory* memory = nullptr;
+
+  static bool show(void* context, const char* stage, int32_t done, int32_t total) {
+    const Steps& steps = *static_cast<Steps*>(context);
+    if (steps.memory != nullptr) steps.line.set_step(steps.memory->step + 1, steps.count);
+    steps.line.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    return true;
+  }
+};
 
 std::string recovery_names() {
   std::string names;
@@ -86,9 +95,11 @@ Outcome<RecoveryMask> parse_recover(const std::string& list) {
     RecoveryMask bit = recovery::kNone;
     for (const RecoveryRule& rule : recovery_rules())
       if (name == rule.name) bit = rule.bit;
+    if (name == "default" || name == "all" || name == "none")
+      return Failure{"--recover: '" + name + "' stands alone; without it there are " + recovery_names()};
     if (bit == recovery::kNone)
       return Failure{"--recover: '" + name + "' is no recovery; there are " + recovery_names() +
-                     ", and the words default, all and none"};
+                     ", and, each alone, default, all and none"};
     mask |= bit;
     start = comma + 1;
   }
@@ -100,24 +111,6 @@ CalibratorOptions calibrator_options(const SessionOptions& execution) {
   options.isa = execution.isa;
   options.executor = execution.executor;
   return options;
-}
-
-Outcome<Done> load_state(const Job& job, Calibrator& calibrator) {
-  const std::string& path = job.arguments.state;
-  auto bytes = read_file(path, kMaxStateBytes);
-  if (!bytes) return bytes.failure();
-  const Error error = calibrator.load(bytes->span());
-  if (!error.ok())
-    return Failure{path + ": " + error_text(error, &job.file.model()) +
-                   "; name another --state file, or delete it"};
-  return Done{};
-}
-
-Outcome<Done> save_state(const Job& job, const Calibrator& calibrator) {
-  FileBytes state(calibrator.state_bytes());
-  const Error error = calibrator.save({state.data(), state.size()});
-  if (!error.ok()) return Failure{job.arguments.state + ": " + error_text(error)};
-  return write_file_atomically(job.arguments.state, state.span());
 }
 
 // What an error of the calibrator is about, in words.
@@ -206,23 +199,28 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   }
   const bool wants_layers = !arguments.json || !arguments.report.empty();
   options.layer_report = wants_layers && !from_state;
-  options.progress = {show_step, &job.progress};
+  Steps steps{job.progress, steps_of(options)};
+  options.progress = {Steps::show, &steps};
   const auto needs = Calibrator::measure(model, options);
   if (!needs) return job.file.failure(needs.error());
   FileBytes memory(needs->total());
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return job.file.failure(calibrator.error());
+  steps.memory = &calibrator->memory();
 
   if (from_state) {
-    if (auto step = load_state(job, *calibrator); !step) return step.failure();
+    if (auto step = load_state(arguments.state, model, *calibrator); !step) return step.failure();
     print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
   }
+  const CalibrationState before = calibrator->memory().seen;
   const auto fp32_classes = add_samples(job, *calibrator);
   if (!fp32_classes) return fp32_classes.failure();
+  if (from_state) warn_of_doubling(arguments.state, before, calibrator->memory().seen);
   auto int8_classes = finish(job, *calibrator, from_state);
   if (!int8_classes) return int8_classes.failure();
+  job.progress.set_step(0, 0);
   if (!arguments.state.empty()) {
-    if (auto step = save_state(job, *calibrator); !step)
+    if (auto step = save_state(arguments.state, *calibrator); !step)
       return Failure{step.message() + "; " + arguments.output + " is complete"};
   }
 
@@ -279,13 +277,22 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   return Done{};
 }
 
-Outcome<Done> check_report_path(const CalibrateArguments& arguments) {
+// What is written besides the model.
+Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
   namespace fs = std::filesystem;
-  if (arguments.report.empty()) return Done{};
   std::error_code error;
-  if (fs::weakly_canonical(arguments.report, error) == fs::weakly_canonical(arguments.output, error))
-    return Failure{arguments.report + ": is the model to write; name another file for the report"};
-  return check_output_path(arguments.report, arguments.model);
+  const auto place = [&](const std::string& path) { return fs::weakly_canonical(path, error); };
+  for (const auto& [path, option] :
+       {std::pair{arguments.report, "--report"}, std::pair{arguments.state, "--state"}}) {
+    if (path.empty()) continue;
+    if (place(path) == place(arguments.output))
+      return Failure{path + ": is the model to write; name another file, with " + option};
+    if (auto step = check_output_path(path, arguments.model, option); !step) return step;
+  }
+  if (!arguments.report.empty() && !arguments.state.empty() &&
+      place(arguments.report) == place(arguments.state))
+    return Failure{arguments.state + ": is the report to write; name another file, with --state"};
+  return Done{};
 }
 
 Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
@@ -308,17 +315,10 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
-  if (auto step = check_report_path(arguments); !step) return step.failure();
+  if (auto step = check_other_paths(arguments); !step) return step.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
-  for (int32_t t = 0; t < file->model().tensor_count(); ++t) {
-    const TensorInfo info = file->model().tensor(t);
-    if (!info.is_constant() && info.dtype != DType::kF32)
-      return Failure{
-          arguments.model +
-          ": is not FP32 throughout, and only FP32 models can be calibrated; give the model that 'intaglio "
-          "import' made from the float network"};
-  }
+  if (auto step = check_float(*file); !step) return step.failure();
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, *file); !step) return step.failure();
   if (arguments.without_samples()) return bake_known(arguments, *file, known);
@@ -355,7 +355,7 @@ Command add_calibrate_command(CLI::App& parent) {
       "scales and zero points that are known, from a file (see 'intaglio params'); what it does not say "
       "comes from the samples, and without samples it must say everything")
       .type_name("FILE");
-  add_params_format_option(*app, "--params-format", arguments->params.format);
+  add_params_format_option(*app, "--params-format", "the parameters", arguments->params.format);
   add_float_search_options(*app, arguments->float_search);
   add_option(*app, "--state", arguments->state,
              "what has been seen: read where the file exists, these samples added, written again")

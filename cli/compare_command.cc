@@ -121,6 +121,9 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   auto test_file = LoadedModel::open(arguments.test);
   if (!test_file) return test_file.failure();
   const Model& test_model = test_file->model();
+  if (check_float(*test_file) && !check_float(*reference_file))
+    return Failure{arguments.reference + ": is the int8 model, and " + arguments.test +
+                   " the one in FP32; name the FP32 model first"};
   if (!same_recipes(reference_file->model(), test_model))
     print_warning("the models differ in their preprocessing; both get what that of " + arguments.reference +
                   " gives");

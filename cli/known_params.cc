@@ -67,16 +67,21 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
                  "--params-format): " + params_format_names()};
 }
 
-void add_params_format_option(CLI::App& app, const std::string& name, std::string& format) {
-  add_option(app, name, format,
-             "of the parameters: " + params_format_names() + "; by default by the file's name")
+Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments) {
+  if (const auto file = open_regular_file(arguments.file, UINT64_MAX); !file) return file.failure();
+  return params_format(arguments.format, arguments.file);
+}
+
+void add_params_format_option(CLI::App& app, const std::string& name, const std::string& of,
+                              std::string& format) {
+  add_option(app, name, format, "of " + of + ": " + params_format_names() + "; by default by the file's name")
       .type_name("FORMAT");
 }
 
 Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const LoadedModel& file) {
   if (arguments.file.empty()) return Done{};
   path_ = arguments.file;
-  const auto format = params_format(arguments.format, path_);
+  const auto format = params_format_of_file(arguments);
   if (!format) return format.failure();
   auto table = read_params(path_, *format);
   if (!table) return table.failure();

@@ -1,5 +1,8 @@
 #include "cli/loaded_model.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
@@ -111,16 +114,35 @@ const char* isa_in_use(const Session& session) {
   return best;
 }
 
-Outcome<Done> check_output_path(const std::string& output, const std::string& input) {
+Outcome<Done> check_output_path(const std::string& output, const std::string& input,
+                                const std::string& option) {
   namespace fs = std::filesystem;
   std::error_code error;
+  if (output.empty()) return Failure{option + ": the name is empty; name the file to write"};
   if (fs::is_directory(output, error))
-    return Failure{output + ": is a folder; name the file to write, with -o"};
+    return Failure{output + ": is a folder; name the file to write, with " + option};
   if (fs::equivalent(output, input, error))
     return Failure{output + ": is the input, which would be lost; name another file"};
   const fs::path folder = fs::path(output).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
     return Failure{output + ": there is no folder " + folder.string() + "; make it first"};
+  // The file is written beside its place, then renamed.
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    return Failure{output + ": nothing can be written into the folder " +
+                   (folder.empty() ? "." : folder.string()) + ": " + std::strerror(errno) +
+                   "; name another file, with " + option};
+  return Done{};
+}
+
+Outcome<Done> check_float(const LoadedModel& file) {
+  for (int32_t t = 0; t < file.model().tensor_count(); ++t) {
+    const TensorInfo info = file.model().tensor(t);
+    if (!info.is_constant() && info.dtype != DType::kF32)
+      return Failure{
+          file.path() +
+          ": is not FP32 throughout, and only FP32 models can be calibrated; give the model that 'intaglio "
+          "import' made from the float network"};
+  }
   return Done{};
 }
 

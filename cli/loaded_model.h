@@ -28,8 +28,10 @@ Outcome<IsaMask> isa_up_to(const std::string& name);
 // The best instruction set among the kernels that a session has chosen.
 const char* isa_in_use(const Session& session);
 
-// Refuses what would destroy an input, or could not be written at the end of the work.
-Outcome<Done> check_output_path(const std::string& output, const std::string& input);
+// Refuses what would destroy an input, or could not be written at the end of the work. `option` names the
+// file.
+Outcome<Done> check_output_path(const std::string& output, const std::string& input,
+                                const std::string& option = "-o");
 
 class LoadedModel {
  public:
@@ -53,6 +55,9 @@ class LoadedModel {
   MappedFile bytes_;
   Model model_;
 };
+
+// Refuses a model that cannot be calibrated since it is not FP32 throughout.
+Outcome<Done> check_float(const LoadedModel& file);
 
 // A session in memory of its own.
 class LoadedSession {

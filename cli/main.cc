@@ -71,8 +71,20 @@ void let_threads_sleep(const CLI::App& subcommand, char** argv) {
 #endif
 }
 
+// What CLI11 says, in plain words where it has none.
+std::string plain(const std::string& problem) {
+  const std::string most = ": At Most 1 required but received ", convert = "Could not convert: ";
+  if (const size_t at = problem.find(most); at != std::string::npos)
+    return problem.substr(0, at) + " is given " + problem.substr(at + most.size()) + " times; give it once";
+  const size_t equals = problem.find(" = ");
+  if (problem.rfind(convert, 0) == 0 && equals != std::string::npos)
+    return problem.substr(convert.size(), equals - convert.size()) + ": '" + problem.substr(equals + 3) +
+           "' is no number";
+  return problem;
+}
+
 int wrong_use(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
-  std::string name = "intaglio", problem = error.what();
+  std::string name = "intaglio", problem = plain(error.what());
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
   // CLI11 says only that one is missing.
   if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {

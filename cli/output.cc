@@ -182,12 +182,23 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   shown_ = true;
   const std::string count =
       total > 0 ? std::to_string(done) + "/" + std::to_string(total) : std::to_string(done);
+  std::string bar;
+  if (total > 0) {
+    constexpr size_t kWidth = 20;
+    const size_t full = static_cast<size_t>(std::min(done, total) * kWidth / total);
+    bar = "[" + std::string(full, '=') + std::string(kWidth - full, ' ') + "] ";
+  }
   std::string left;
   const double spent = std::chrono::duration<double>(now - turn_).count();
   if (done > 0 && done < total && spent > 1.0)
     left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
-  std::fprintf(stderr, "\r\033[K%s %s%s", safe(what).c_str(), count.c_str(), left.c_str());
+  std::fprintf(stderr, "\r\033[K%s%s%s %s%s", bar.c_str(), step_.c_str(), safe(what).c_str(), count.c_str(),
+               left.c_str());
   std::fflush(stderr);
+}
+
+void ProgressLine::set_step(int32_t step, int32_t steps) {
+  step_ = step == 0 ? "" : "step " + std::to_string(step) + " of " + std::to_string(steps) + ": ";
 }
 
 void ProgressLine::clear() {

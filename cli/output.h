@@ -61,8 +61,8 @@ struct StageTime {
   double seconds = 0;
 };
 
-// A line on stderr that is rewritten as the work goes on, with the time that the present stage should still
-// take; silent where stderr is no terminal.
+// A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and
+// the time that it should still take. Silent where stderr is no terminal.
 class ProgressLine {
  public:
   ProgressLine();
@@ -72,6 +72,8 @@ class ProgressLine {
 
   void show(const std::string& what, uint64_t done, uint64_t total);
   void clear();
+  // What is shown from now on is step `step` of so many; 0: of work without steps.
+  void set_step(int32_t step, int32_t steps);
 
   // In the order in which they began; a stage lasts until the next one is shown, the present one until now.
   std::vector<StageTime> stages() const;
@@ -81,6 +83,7 @@ class ProgressLine {
 
   bool terminal_;
   bool shown_ = false;
+  std::string step_;  // "step 2 of 4: "
   std::vector<StageTime> stages_;
   size_t stage_ = 0;  // the present one
   std::chrono::steady_clock::time_point last_, entered_, turn_;

@@ -37,7 +37,7 @@ struct ParamsCommandArguments {
 };
 
 Outcome<ParamsTable> open_table(const ParamsArguments& arguments) {
-  const auto format = params_format(arguments.format, arguments.file);
+  const auto format = params_format_of_file(arguments);
   if (!format) return format.failure();
   auto table = read_params(arguments.file, *format);
   if (table)
@@ -73,6 +73,7 @@ Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
   if (!file) return file.failure();
   for (const std::string& input : {arguments.model, arguments.params.file})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+  if (auto step = check_float(*file); !step) return step.failure();
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, *file); !step) return step.failure();
   QuantizationLists lists;
@@ -205,7 +206,7 @@ Command add_params_command(CLI::App& parent) {
       add_subcommand(*app, "export", "the parameters of an int8 model, to a file", kFooter);
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
-  add_params_format_option(*exports, "--format", arguments->params.format);
+  add_params_format_option(*exports, "--format", "FILE", arguments->params.format);
 
   CLI::App* const imports =
       add_subcommand(*app, "import", "an FP32 model and a file of parameters to an int8 model", kFooter);
@@ -216,7 +217,7 @@ Command add_params_command(CLI::App& parent) {
   add_option(*imports, "-o,--output", arguments->output, "the int8 model file to write")
       .required()
       .type_name("NET.int8.itg");
-  add_params_format_option(*imports, "--format", arguments->params.format);
+  add_params_format_option(*imports, "--format", "FILE", arguments->params.format);
   add_quantization_options(*imports, arguments->quantization);
   add_flag(*imports, "--json", arguments->json,
            "one JSON object on stdout: {activations, weight_layers, unknown, sha256}");
@@ -227,8 +228,8 @@ Command add_params_command(CLI::App& parent) {
       .required()
       .type_name("A");
   add_option(*diff, "b", arguments->other.file, "another").required().type_name("B");
-  add_params_format_option(*diff, "--format", arguments->params.format);
-  add_params_format_option(*diff, "--other-format", arguments->other.format);
+  add_params_format_option(*diff, "--format", "A", arguments->params.format);
+  add_params_format_option(*diff, "--other-format", "B", arguments->other.format);
   add_flag(*diff, "--json", arguments->json, "one JSON object on stdout: {differences:[{name, of, a, b}]}");
 
   return {app, [arguments, exports, imports] {

@@ -117,6 +117,9 @@ TEST_CASE("channels that stay far above zero give their codes to the others, eve
   CHECK(outcome.after < 0.05 * outcome.before);
   CHECK(outcome.says("channels shifted"));
   CHECK(outcome.state_after == outcome.state_before);
+  // What is reported as seen is what the ranges were chosen from.
+  CHECK(calibrate(bytes, {recovery::kNone}).highest.at("a") > 39.0f);
+  CHECK(outcome.highest.at("a") < 5.0f);
   // As good as a model in which nothing is to be absorbed.
   CHECK(outcome.after < 2.0 * calibrate(net(kEven), kAbsorb).after);
   for (const int32_t threads : {1, 2, 8})

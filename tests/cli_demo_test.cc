@@ -127,7 +127,11 @@ TEST_CASE("a failed calibration leaves the old file as it was") {
   CHECK(folder.get("int8.itg") == "the old one");
   folder.good(kCalibrate);
   CHECK(folder.get("int8.itg") != "the old one");
-  folder.bad("calibrate %/int8.itg --images @/calibration -o %/x.itg", "only FP32 models can be calibrated");
+  for (const std::string words :
+       {"calibrate %/int8.itg --images @/calibration -o %/x.itg",
+        "simulate %/int8.itg --images @/calibration", "params import %/int8.itg %/int8.itg -o %/x.itg"})
+    folder.bad(words, "only FP32 models can be calibrated; give the model that 'intaglio import' made");
+  folder.bad("compare %/int8.itg %/net.itg --images @/test", "name the FP32 model first");
   std::vector<std::string> names = folder.names();
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"int8.itg", "net.itg", "pictures.txt"});

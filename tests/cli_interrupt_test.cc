@@ -107,15 +107,31 @@ TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 an
   }
 }
 
-TEST_CASE("progress counts, says what time is left, and goes away") {
+TEST_CASE("in the middle of a recovery that takes long: neither model nor report nor state") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+  write_samples(folder / "many.npy", 300);
+  const TemporaryFolder target;
+  OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
+                      target / "int8.itg", "--report", target / "page.html", "--state",
+                      target / "seen.itgcal", "--recover", "all"});
+  REQUIRE_MESSAGE(command.wait_for("step 6 of 9: learned scales"), command.text());
+  command.send(SIGINT);
+  CHECK(command.end() == 128 + SIGINT);
+  CHECK(target.names().empty());
+}
+
+TEST_CASE("progress shows a bar, the step of how many and a count, and goes away") {
   const CommandFolder folder;
   folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
   write_samples(folder / "some.npy", 40);
   OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "some.npy", "-o",
                       folder / "int8.itg"});
   CHECK(command.end() == 0);
-  CHECK(holds(command.text(), "calibrating 0/40"));
-  CHECK(holds(command.text(), "bias correction"));
+  CHECK(holds(command.text(), "[                    ] step 1 of 4: calibrating 0/40"));
+  CHECK(holds(command.text(), "] step 2 of 4: range method "));
+  CHECK(holds(command.text(), "] step 3 of 4: bias correction "));
+  CHECK(holds(command.text(), "] step 4 of 4: store "));
   const std::string erase = "\r\033[K";
   CHECK(command.text().rfind(erase) == command.text().size() - erase.size());
   // No terminal, no progress.

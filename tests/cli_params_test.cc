@@ -61,6 +61,8 @@ TEST_CASE("what a table cannot hold is said") {
   folder.put("bad.json", "{");
   folder.bad("params import %/net.itg %/bad.json -o %/other.itg", "is no JSON");
   folder.bad("params import %/net.itg %/absent.json -o %/other.itg", "absent.json");
+  folder.bad("params import %/net.itg %/absent -o %/other.itg", "absent: no such file");
+  folder.bad("params diff %/int8.itg %/", "is a folder, not a file");
   CHECK(!std::filesystem::exists(folder / "other.itg"));
 }
 

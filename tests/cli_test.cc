@@ -78,7 +78,8 @@ TEST_CASE("what is not understood exits with 2 and points to the help") {
         "bench net.itg --threads 0", "bench net.itg --repeats x",
         "calibrate net.itg --images x -o y --weight-bits 33",
         "calibrate net.itg --images x -o y --method best", "inspect net.itg --dot --json",
-        "eval net.itg --images x --labels y --limit 0"}) {
+        "eval net.itg --images x --labels y --limit 0", "calibrate net.itg --images x -o y --labels z",
+        "calibrate net.itg --images x -o y --min-sqnr loud", "calibrate net.itg --images x -o y -o z"}) {
     const Ran ran = folder.run(words);
     INFO(words << "\n" << ran.err);
     CHECK(ran.code == 2);
@@ -89,6 +90,10 @@ TEST_CASE("what is not understood exits with 2 and points to the help") {
   CHECK(holds(folder.run("frobnicate").err, "'frobnicate' is no subcommand"));
   CHECK(holds(folder.run("eval").err, "'intaglio eval --help'"));
   CHECK(holds(folder.run("eval net.itg --images x").err, "--labels"));
+  CHECK(holds(folder.run("calibrate net.itg --images x -o y -o z").err,
+              "--output is given 2 times; give it once"));
+  CHECK(holds(folder.run("calibrate net.itg --images x -o y --min-sqnr loud").err,
+              "--min-sqnr: 'loud' is no number"));
 }
 
 TEST_CASE("errors say what, where and what to do") {
@@ -118,6 +123,11 @@ TEST_CASE("errors say what, where and what to do") {
   folder.bad("calibrate %/net.itg --images @/calibration -o %/net.itg", "is the input");
   folder.bad("calibrate %/net.itg --images @/calibration -o %/y.itg --keep-float nose", "no node nose");
   folder.bad("calibrate %/net.itg --images @/calibration -o %/y.itg --only %/none", "none");
+  const std::string recover = "calibrate %/net.itg --images @/calibration -o %/y.itg --recover ";
+  folder.bad(recover + "magic", "'magic' is no recovery; there are method, cle");
+  folder.bad(recover + "bias,", "'' is no recovery");
+  folder.bad(recover + "all,bias", "'all' stands alone");
+  folder.bad("calibrate %/net.itg --images @/calibration -o /proc/y.itg", "y.itg");
   CHECK(sorted_names(folder) == std::vector<std::string>{"empty", "net.itg"});
   CHECK(folder.get("net.itg") == small_model("x"));
 }

@@ -110,9 +110,16 @@ void RecoveryContext::record(const RecoveryRecord& record) {
   list = {memory.records.data, list.size + 1};
 }
 
+int32_t steps_of(const CalibratorOptions& options) {
+  int32_t steps = 2;
+  for (const RecoveryRule& rule : recovery_rules()) steps += (options.recover & rule.bit) != 0 ? 1 : 0;
+  return steps;
+}
+
 Error recover(RecoveryContext& context) {
   for (const RecoveryRule& rule : recovery_rules()) {
     if ((context.memory.options.recover & rule.bit) == 0) continue;
+    ++context.memory.step;
     // A recovery that needs several needs them again.
     const auto samples = static_cast<uint32_t>(context.samples.count());
     if (rule.least_samples > 1 && samples < rule.least_samples) {

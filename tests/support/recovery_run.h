@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct RecoveryOutcome {
   std::vector<RecoveryRecord> recoveries;
   std::string options;  // what the int8 model says of itself
   std::vector<uint8_t> bytes, state_before, state_after;
+  std::map<std::string, float> highest;  // statistics() of each tensor
 
   RecoveryVerdict verdict(RecoveryMask of) const {
     for (const RecoveryRecord& record : recoveries)
@@ -76,6 +78,8 @@ inline RecoveryOutcome calibrate(const AlignedBytes& bytes, const RecoveryRun& r
   outcome.recoveries.assign(report.recoveries.begin(), report.recoveries.end());
   outcome.options = Model::open(report.bytes)->calibration().options;
   outcome.bytes.assign(report.bytes.begin(), report.bytes.end());
+  for (int32_t t = 0; t < model->tensor_count(); ++t)
+    outcome.highest[model->tensor(t).name] = calibrator.statistics(t).max;
   return outcome;
 }
 

@@ -1,0 +1,41 @@
+#include "cli/state_file.h"
+
+#include "calibrator/host/files.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
+
+}  // namespace
+
+Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator& calibrator) {
+  constexpr const char* kRemedy = "; name another --state file, or delete it";
+  auto bytes = read_file(path, kMaxStateBytes);
+  if (!bytes) return Failure{bytes.message() + kRemedy};
+  const Error error = calibrator.load(bytes->span());
+  if (error.status == Status::kBadCalibrationState && error.value == 0)
+    return Failure{path + ": is no calibration state; --state names one, or a file that is not there yet"};
+  if (!error.ok()) return Failure{path + ": " + error_text(error, &model) + kRemedy};
+  return Done{};
+}
+
+Outcome<Done> save_state(const std::string& path, const Calibrator& calibrator) {
+  FileBytes state(calibrator.state_bytes());
+  const Error error = calibrator.save({state.data(), state.size()});
+  if (!error.ok()) return Failure{path + ": " + error_text(error)};
+  return write_file_atomically(path, state.span());
+}
+
+void warn_of_doubling(const std::string& path, const CalibrationState& before, const CalibrationState& now) {
+  Digest twice;
+  for (int32_t i = 0; i < 2; ++i) add_to_set(twice, before.samples);
+  if (now.samples == twice)
+    print_warning(path +
+                  ": held just these samples already, and each counts twice now; where that is not "
+                  "meant, delete it and calibrate again");
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,18 @@
+// What a calibration has seen, in a file: calibrate --state.
+#pragma once
+
+#include <string>
+
+#include "calibrator/calibration_state.h"
+#include "calibrator/host/outcome.h"
+
+namespace intaglio::cli {
+
+Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator& calibrator);
+Outcome<Done> save_state(const std::string& path, const Calibrator& calibrator);
+
+// Warns where what has been added since `before` are just the samples that the file held: most often the same
+// command, given twice.
+void warn_of_doubling(const std::string& path, const CalibrationState& before, const CalibrationState& now);
+
+}  // namespace intaglio::cli
