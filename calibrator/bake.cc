@@ -350,7 +350,7 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
   const NodeInfo info = model.node(node);
   const OpDef* const def = find_op(float_ops(), model, info);
   if (def == nullptr || info.outputs.size != 1) return false;
-  return find_op_index(int8_ops(), op_s8(info, def->quant), DType::kS8) != kNoOp;
+  return find_op_index(int8_ops(), {op_s8(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
 }
 
 Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }

@@ -321,7 +321,8 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
   const TensorInfo& input = *input_of(graph, node, 0);
   const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
   if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() ||
-      input.quantization.scales.empty() || output.quantization.scales.empty() ||
+      input.quantization.scales.empty() ||
+      (output.dtype == DType::kS8 && output.quantization.scales.empty()) ||
       weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
     return;  // the operator's plan says what is wrong
   const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
@@ -348,8 +349,7 @@ Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
   for (GraphNode& node : graph.nodes) {
-    const int32_t index =
-        find_op_index(ops, node.op, graph.tensors[static_cast<size_t>(node.outputs[0])].dtype);
+    const int32_t index = find_op_index(ops, form_of(graph, node));
     if (index == kNoOp || !node.options.multiplier.empty()) continue;
     const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
     if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);
@@ -364,9 +364,11 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
   const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
   const size_t channels = multiplier.size;
   const float in_scale = input.quantization.scales[0];
-  const float out_scale = input_of(graph, node, rule.residual_input) != nullptr
-                              ? node.options.intermediate_scale
-                              : output.quantization.scales[0];
+  float out_scale = 1.0f;  // of a sum that leaves in FP32
+  if (input_of(graph, node, rule.residual_input) != nullptr)
+    out_scale = node.options.intermediate_scale;
+  else if (output.dtype == DType::kS8)
+    out_scale = output.quantization.scales[0];
   for (int32_t& sum : folded) sum = 0;
   sum_weights(weights, rule.weight_axis, folded);
   const bool per_channel = weights.quantization.scales.size == channels;

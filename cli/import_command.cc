@@ -8,7 +8,7 @@
 #include "cli/output.h"
 #include "importers/import.h"
 #include "intaglio/describe.h"
-#include "runtime/op.h"
+#include "runtime/op_search.h"
 
 namespace intaglio::cli {
 namespace {
@@ -104,10 +104,7 @@ std::string unsupported_nodes(const Model& model) {
   std::string lines;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeView node{n, model.node(n), &model};
-    const OpDef* def = nullptr;
-    for (const OpDef* candidate : all_ops()) {
-      if (candidate->op == node.info.op && candidate->dtype == node.output().dtype) def = candidate;
-    }
+    const OpDef* const def = find_op(all_ops(), model, node.info);
     NodePlan plan;
     const Error error = def == nullptr
                             ? node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op))

@@ -14,7 +14,7 @@ QuantParams params(const DraftTensor& tensor) { return {tensor.scales[0], tensor
 
 // Of the FP32 operator; one that only a draft has rules nothing.
 QuantRule quant_rule(Op op) {
-  const int32_t index = find_op_index(all_ops(), op, DType::kF32);
+  const int32_t index = find_op_index(all_ops(), {op, DType::kF32, DType::kF32});
   return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
 }
 

@@ -1,4 +1,4 @@
-// What an operator is. One file of runtime/ops defines an operator's int8 and FP32 forms; op_list.inc
+// What an operator is. One file of runtime/ops defines an operator's forms, by element type; op_list.inc
 // lists them. Nothing here knows a session or the file format.
 #pragma once
 
@@ -146,7 +146,7 @@ struct OpRun {
 
 struct OpDef {
   Op op = Op::kNone;
-  DType dtype = DType::kNone;  // of the first output; (op, dtype) is unique in a list
+  DType dtype = DType::kNone;  // of the first output
   int8_t alias_input = -1;     // output 0 may stand where this input stands, if it dies here
   QuantRule quant;
 
@@ -156,6 +156,10 @@ struct OpDef {
   void (*prepare)(const NodeView& node, uint16_t kernel, uint8_t* persistent) = nullptr;
   const OpRun* run = nullptr;
   const char* (*kernel_name)(uint16_t kernel) = nullptr;  // nullptr: the operator has one kernel only
+  DType input = DType::kNone;                             // of the first input; kNone: the output's
+
+  // (op, input_dtype(), dtype) is unique in a list.
+  DType input_dtype() const { return input == DType::kNone ? dtype : input; }
 };
 
 }  // namespace intaglio

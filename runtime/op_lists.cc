@@ -11,10 +11,10 @@ namespace {
 // What a line of each kind puts into each list.
 #define ITG_INT8_LIST_int8(name) &name,
 #define ITG_INT8_LIST_f32(name)
-#define ITG_INT8_LIST_border(name) &name,
+#define ITG_INT8_LIST_both(name) &name,
 #define ITG_FLOAT_LIST_int8(name)
 #define ITG_FLOAT_LIST_f32(name) &name,
-#define ITG_FLOAT_LIST_border(name) &name,
+#define ITG_FLOAT_LIST_both(name) &name,
 
 const OpDef* const kInt8Ops[] = {
 #define ITG_OP(name, kind) ITG_INT8_LIST_##kind(k##name)

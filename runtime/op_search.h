@@ -7,16 +7,28 @@ namespace intaglio {
 
 inline constexpr int32_t kNoOp = -1;
 
-// Position in `ops` of the operator with this code for this element type; kNoOp where there is none.
-inline int32_t find_op_index(OpList ops, Op op, DType dtype) {
-  for (size_t i = 0; i < ops.size; ++i)
-    if (ops[i]->op == op && ops[i]->dtype == dtype) return static_cast<int32_t>(i);
+// What tells an operator's forms apart.
+struct OpForm {
+  Op op;
+  DType input, output;  // element types of the first input, kNone where it is absent, and of the first output
+};
+
+// Position in `ops` of this form; kNoOp where there is none.
+inline int32_t find_op_index(OpList ops, const OpForm& form) {
+  for (size_t i = 0; i < ops.size; ++i) {
+    const OpDef& def = *ops[i];
+    if (def.op == form.op && def.dtype == form.output && def.input_dtype() == form.input)
+      return static_cast<int32_t>(i);
+  }
   return kNoOp;
 }
 
-// The operator of a node: by its code and the element type of its first output.
+// The same for a node; where no form takes its input, the first that writes its output, whose plan() says
+// what is wrong with the input.
+int32_t find_op_index(OpList ops, const Model& model, const NodeInfo& node);
+
 inline const OpDef* find_op(OpList ops, const Model& model, const NodeInfo& node) {
-  const int32_t index = find_op_index(ops, node.op, model.tensor(node.outputs[0]).dtype);
+  const int32_t index = find_op_index(ops, model, node);
   return index == kNoOp ? nullptr : ops[static_cast<size_t>(index)];
 }
 

@@ -88,7 +88,7 @@ Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext
                 bool weights_checked, NodeChoice* choice) {
   const NodeView node = view_node(model, index, weights_checked);
   *choice = NodeChoice();
-  choice->op = find_op_index(ops, node.info.op, node.output().dtype);
+  choice->op = find_op_index(ops, model, node.info);
   if (choice->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
   const OpDef& def = *ops[static_cast<size_t>(choice->op)];
   ITG_TRY(def.plan(node, context, &choice->plan));

@@ -156,9 +156,9 @@ struct Shuffled {
 const IsaMask kMasks[] = {isa::kScalar, isa::kAvx2, isa::kAll};
 
 // The expected bytes from every mask and width.
-template <typename T>
-void check_all(ModelBuilder& builder, const std::vector<T>& x, const std::vector<T>* residual,
-               const std::vector<T>& expected) {
+template <typename In, typename Out>
+void check_all(ModelBuilder& builder, const std::vector<In>& x, const std::vector<In>* residual,
+               const std::vector<Out>& expected) {
   const AlignedBytes file = builder.finish();
   for (const IsaMask mask : kMasks) {
     for (int32_t width = 1; width <= 3; ++width) {
@@ -176,9 +176,9 @@ void check_all(ModelBuilder& builder, const std::vector<T>& x, const std::vector
         model.set_input(x, 0);
         if (residual != nullptr) model.set_input(*residual, 1);
         model.session().run();
-        const std::vector<T> y = model.output<T>();
+        const std::vector<Out> y = model.output<Out>();
         REQUIRE(y.size() == expected.size());
-        REQUIRE(memcmp(y.data(), expected.data(), y.size() * sizeof(T)) == 0);
+        REQUIRE(memcmp(y.data(), expected.data(), y.size() * sizeof(Out)) == 0);
       }
     }
   }
@@ -274,6 +274,42 @@ void run_f32(const Problem& p, Random& random) {
   check_all(builder, x, p.residual ? &residual : nullptr, expected);
 }
 
+// A full layer whose sums leave in FP32. Weights of -128 and inputs far from their zero point: sums reach
+// far.
+void run_s8_f32(const Problem& p, Random& random) {
+  ModelBuilder builder;
+  const float s_x = random.real(0.005f, 0.05f);
+  const int32_t z_x = random.between(-128, 127);
+  std::vector<int8_t> x = random.codes(p.x_size()), w = random.codes(p.weight_size());
+  if (random.one_in(4)) {
+    std::fill(x.begin(), x.end(), static_cast<int8_t>(random.one_in(2) ? -128 : 127));
+    std::fill(w.begin(), w.end(), static_cast<int8_t>(random.one_in(2) ? -128 : 127));
+  }
+  std::vector<int32_t> bias(static_cast<size_t>(p.oc));
+  const int32_t most = random.one_in(3) ? INT32_MAX - 255 * 128 * p.ic : 50000;  // what the proof lets pass
+  for (int32_t& b : bias) b = random.one_in(2) ? random.between(-most, 0) : random.between(0, most);
+  const std::vector<float> s_w = random.reals(p.per_channel ? bias.size() : 1, 0.001f, 0.01f);
+
+  const int32_t tx = builder.tensor("x", DType::kS8, x_dims(p), s_x, z_x);
+  const int32_t tw = builder.constant("w", DType::kS8, weight_dims(p), w, s_w, p.per_channel ? 0 : -1);
+  const int32_t tb = p.bias ? builder.constant("b", DType::kS32, {p.oc}, bias) : -1;
+  const int32_t ty = builder.tensor("y", DType::kF32, y_dims(p));
+  builder.node(Op::kFullyConnected, {tx, tw, tb}, {ty});
+  builder.input(tx);
+  builder.output(ty);
+
+  std::vector<float> expected(p.y_size());
+  int64_t acc = 0;
+  walk(
+      p, [&](int32_t c) { acc = p.bias ? bias[static_cast<size_t>(c)] : 0; },
+      [&](size_t i, size_t j) { acc += int64_t{x[i] - z_x} * w[j]; },
+      [&](size_t index, int32_t c) {
+        const float multiplier = s_x * s_w[p.per_channel ? static_cast<size_t>(c) : 0];
+        expected[index] = static_cast<float>(acc) * multiplier;
+      });
+  check_all<int8_t, float>(builder, x, nullptr, expected);
+}
+
 }  // namespace
 
 TEST_CASE("int8 against plain loops") {
@@ -281,6 +317,12 @@ TEST_CASE("int8 against plain loops") {
   for (int32_t i = shape_count(300); i > 0; --i)
     for (const Kind kind : {Kind::kConv, Kind::kDepthwise, Kind::kFullyConnected})
       run_s8(draw_problem(random, kind), random);
+}
+
+TEST_CASE("int8 to FP32 against plain loops") {
+  Random random(4);
+  for (int32_t i = shape_count(300); i > 0; --i)
+    run_s8_f32(draw_problem(random, Kind::kFullyConnected), random);
 }
 
 TEST_CASE("FP32 against plain loops") {
@@ -297,5 +339,6 @@ TEST_CASE("a single row is split by columns, with the same bytes") {
   p.oc = 100;
   Random random(3);
   run_s8(p, random);
+  run_s8_f32(p, random);
   run_f32(p, random);
 }

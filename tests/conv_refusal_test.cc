@@ -28,6 +28,7 @@ struct Parts {
   std::vector<int32_t> bias = std::vector<int32_t>(6, 100);
   std::vector<float> bias_f32 = std::vector<float>(6, 1.0f);
   bool constant_weights = true, residual = false;
+  bool real_output = false;  // an int8 layer whose sums leave in FP32
   std::function<void(NodeOptions&)> options = [](NodeOptions&) {};
 
   Parts() = default;
@@ -56,7 +57,8 @@ Error error_of(const Parts& p) {
     bias = b.constant("b", DType::kS32, {length}, p.bias);
   else
     bias = b.constant("b", DType::kF32, {length}, p.bias_f32);
-  const int32_t y = b.tensor("y", p.dtype, p.y_dims, s8 ? p.y_scale : 0.0f);
+  const int32_t y = p.real_output ? b.tensor("y", DType::kF32, p.y_dims)
+                                  : b.tensor("y", p.dtype, p.y_dims, s8 ? p.y_scale : 0.0f);
   std::vector<int32_t> inputs = {x, w, bias};
   if (p.residual) {
     inputs.push_back(b.tensor("r", p.dtype, p.r_dims, s8 ? p.r_scale : 0.0f));
@@ -223,4 +225,43 @@ TEST_CASE("depthwise and fully connected shapes") {
   CHECK(status_with([&](Parts& p) { connected(p), p.y_dims = {3, 6}; }) == Status::kShapeMismatch);
   CHECK(status_with([&](Parts& p) { connected(p), p.y_dims = {2, 7}; }) == Status::kShapeMismatch);
   CHECK(status_with([&](Parts& p) { connected(p), p.y_dims = {12}; }) == Status::kBadRank);
+}
+
+TEST_CASE("a fully connected layer from int8 to FP32") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto status = [](const std::function<void(Parts&)>& spoil) {
+    return status_with([&](Parts& p) {
+      p.op = Op::kFullyConnected;
+      p.x_dims = {2, 36};
+      p.w_dims = {6, 36};
+      p.y_dims = {2, 6};
+      p.real_output = true;
+      spoil(p);
+    });
+  };
+  const auto with_option = [&](const std::function<void(NodeOptions&)>& spoil) {
+    return status([&](Parts& p) { p.options = spoil; });
+  };
+  CHECK(status([](Parts&) {}) == Status::kOk);
+  CHECK(status([](Parts& p) { p.w_scales = {0.01f}, p.w_axis = -1; }) == Status::kOk);
+  CHECK(with_option([](NodeOptions& o) { o.clamp_min = 0.0f; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.clamp_max = 6.0f; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.clamp_max = -kInfinity; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.clamp_min = std::nanf(""); }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) {
+          static const std::vector<float> doubled(6, 0.05f * 0.01f * 2);
+          static const std::vector<int32_t> folded(6, 100 - 3 * 36);
+          o.multiplier = {doubled.data(), doubled.size()};
+          o.folded_bias = {folded.data(), folded.size()};
+        }) == Status::kBadMultiplier);
+  CHECK(status([](Parts& p) { p.x_dtype = DType::kF32; }) == Status::kBadDType);
+  CHECK(status([](Parts& p) { p.x_scale = 0.0f; }) == Status::kQuantizationMissing);
+  CHECK(status([](Parts& p) { p.w_scales.pop_back(); }) == Status::kScaleCount);
+  CHECK(status([](Parts& p) { p.bias_dtype = DType::kF32; }) == Status::kBadDType);
+  CHECK(status([](Parts& p) { p.constant_weights = false; }) == Status::kConstantExpected);
+  CHECK(status([](Parts& p) { p.bias[4] = INT32_MAX; }) == Status::kAccumulatorOverflow);
+  CHECK(status([](Parts& p) { p.residual = true; }) == Status::kInputCount);
+  CHECK(status([](Parts& p) { p.x_dims = {2, 35}; }) == Status::kShapeMismatch);
+  CHECK(status([](Parts& p) { p.y_dims = {3, 6}; }) == Status::kShapeMismatch);
+  CHECK(status_with([](Parts& p) { p.real_output = true; }) == Status::kBadDType);  // a convolution has none
 }

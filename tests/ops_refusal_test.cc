@@ -190,6 +190,28 @@ TEST_CASE("mean") {
   m.check(Status::kAccumulatorOverflow, 0, 8421504);
 }
 
+TEST_CASE("mean from int8 to FP32") {
+  const auto refused = [](const Dims& in, const Dims& axes, const Dims& out, float clamp_max, Status status,
+                          int64_t value, int64_t limit) {
+    OneNode m;
+    const int32_t x = m.s8(in), y = m.f32(out);
+    NodeOptions& options = m.node(Op::kMean, {x}, y);
+    options.axes = m.b.keep(axes);
+    options.clamp_max = clamp_max;
+    m.check(status, value, limit);
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  refused({2, 3, 4}, {0, 2}, {3}, kInfinity, Status::kOk, 0, 0);
+  refused({2, 3, 4}, {0, 2}, {3}, 6.0f, Status::kBadClamp, INT32_MIN, 6);
+  refused({2, 3, 4}, {}, {2, 3, 4}, kInfinity, Status::kBadAxis, -1, 3);
+  refused({2, 3, 4}, {0}, {3, 5}, kInfinity, Status::kShapeMismatch, 15, 12);
+  refused({8421505, 2}, {0}, {2}, kInfinity, Status::kAccumulatorOverflow, 0, 8421504);
+  OneNode m;
+  const int32_t x = m.s8({2, 3}, 0.0f), y = m.f32({3});
+  m.node(Op::kMean, {x}, y).axes = m.b.keep({0});
+  m.check(Status::kQuantizationMissing);
+}
+
 TEST_CASE("softmax") {
   const auto refused = [](const std::vector<int32_t>& table, int32_t n, Status status, int64_t value,
                           int64_t limit) {

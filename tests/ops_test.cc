@@ -16,6 +16,7 @@
 namespace intaglio {
 namespace {
 
+using test::AlignedBytes;
 using test::bits_of;
 using test::Dims;
 using test::elements;
@@ -23,6 +24,7 @@ using test::ModelBuilder;
 using test::Random;
 using test::run_widths;
 using test::RunningModel;
+using test::text_of;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -166,11 +168,12 @@ TEST_CASE("a dilation that no tap uses may be large") {
   CHECK(run_unary(Op::kAvgPool2d, dims, dims, x, set, q, q) == x);
 }
 
-TEST_CASE("FP32 mean over any axes: a chain in the input's order") {
-  Random random(3);
-  for (int32_t trial = 0; trial < 300; ++trial) {
+// A mean over some axes of a tensor, by coordinates.
+struct MeanCase {
+  Dims in, axes, dropped, kept;  // the output's shape without the reduced axes, and with ones in their place
+
+  explicit MeanCase(Random& random) {
     const int32_t rank = random.between(1, 6);
-    Dims in, axes, dropped, kept;
     for (int32_t i = 0; i < rank; ++i) in.push_back(random.between(1, 5));
     if (random.one_in(4)) in.back() = random.between(100, 300);
     for (int32_t i = 0; i < rank; ++i)
@@ -182,23 +185,83 @@ TEST_CASE("FP32 mean over any axes: a chain in the input's order") {
       if (!reduced) dropped.push_back(in[static_cast<size_t>(i)]);
     }
     if (dropped.empty()) dropped.push_back(1);
-    const std::vector<float> x = random.reals(elements(in), -4.0f, 4.0f);
-    std::vector<float> expected(elements(kept), 0.0f);
-    for (size_t i = 0; i < x.size(); ++i) {  // ascending: each sum's terms come in their order
-      size_t rest = i, target = 0, step = 1;
-      for (size_t axis = in.size(); axis-- > 0;) {
-        const auto dim = static_cast<size_t>(in[axis]);
-        target += kept[axis] == in[axis] ? rest % dim * step : 0;
-        step *= static_cast<size_t>(kept[axis]);
-        rest /= dim;
-      }
-      expected[target] = expected[target] + x[i];
+  }
+  // The output to which element i goes. Ascending, each sum's terms come in their order.
+  size_t target(size_t i) const {
+    size_t target = 0, step = 1;
+    for (size_t axis = in.size(); axis-- > 0;) {
+      const auto dim = static_cast<size_t>(in[axis]);
+      target += kept[axis] == in[axis] ? i % dim * step : 0;
+      step *= static_cast<size_t>(kept[axis]);
+      i /= dim;
     }
+    return target;
+  }
+};
+
+TEST_CASE("int8 mean over any axes that leaves in FP32: the exact sum, one conversion, one multiply") {
+  Random random(9);
+  for (int32_t trial = 0; trial < 300; ++trial) {
+    const MeanCase p(random);
+    const std::vector<int8_t> x =
+        random.one_in(5) ? std::vector<int8_t>(elements(p.in), -128) : random.codes(elements(p.in));
+    const float scale = random.real(0.001f, 1.0f);
+    const int32_t zero_point = random.between(-128, 127);
+    std::vector<int64_t> sums(elements(p.kept), 0);
+    for (size_t i = 0; i < x.size(); ++i) sums[p.target(i)] += x[i] - zero_point;
+    const float multiplier = scale / static_cast<float>(x.size() / sums.size());
+    std::vector<float> expected;
+    for (const int64_t sum : sums) expected.push_back(static_cast<float>(sum) * multiplier);
+    for (const Dims& out : {p.kept, p.dropped}) {
+      ModelBuilder b;
+      const int32_t tx = b.tensor("x", DType::kS8, p.in, scale, zero_point),
+                    ty = b.tensor("y", DType::kF32, out);
+      b.node(Op::kMean, {tx}, {ty}).options.axes = b.keep(p.axes);
+      b.input(tx);
+      b.output(ty);
+      REQUIRE(bits_of(run_widths<float>(b, std::vector<std::vector<int8_t>>{x})) == bits_of(expected));
+    }
+  }
+}
+
+TEST_CASE("the last layers of an int8 model in FP32 run with the int8 operators") {
+  Random random(10);
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kS8, {2, 3, 4}, 0.5f, 3),
+                mean = b.tensor("mean", DType::kF32, {2, 4}), row = b.tensor("row", DType::kF32, {1, 8}),
+                y = b.tensor("y", DType::kF32, {1, 8});
+  b.node(Op::kMean, {x}, {mean}).options.axes = b.keep({1});
+  b.node(Op::kReshape, {mean}, {row});
+  b.node(Op::kSoftmax, {row}, {y});
+  b.input(x);
+  b.output(y);
+  const AlignedBytes file = b.finish(int8_ops());
+  const std::vector<int8_t> codes = random.codes(24);
+  RunningModel model(AlignedBytes(file.view()), int8_ops());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  const std::vector<float> found = model.run<float>(codes);
+  double sum = 0.0;
+  for (const float v : found) sum += v;
+  CHECK(sum == doctest::Approx(1.0));
+  CHECK(bits_of(found) == bits_of(RunningModel(AlignedBytes(file.view())).run<float>(codes)));
+  // No operator of the FP32 list takes codes there: the one that writes the output says so.
+  const Error error = RunningModel(AlignedBytes(file.view()), float_ops()).error();
+  CHECK(error.status == Status::kBadDType);
+  CHECK(error.node == 0);
+}
+
+TEST_CASE("FP32 mean over any axes: a chain in the input's order") {
+  Random random(3);
+  for (int32_t trial = 0; trial < 300; ++trial) {
+    const MeanCase p(random);
+    const std::vector<float> x = random.reals(elements(p.in), -4.0f, 4.0f);
+    std::vector<float> expected(elements(p.kept), 0.0f);
+    for (size_t i = 0; i < x.size(); ++i) expected[p.target(i)] = expected[p.target(i)] + x[i];
     const auto n = static_cast<float>(x.size() / expected.size());
     for (float& v : expected) v = v / n;
-    const auto set = [&](GraphNode& node, ModelBuilder& b) { node.options.axes = b.keep(axes); };
-    REQUIRE(bits_of(run_unary(Op::kMean, in, kept, x, set)) == bits_of(expected));
-    REQUIRE(bits_of(run_unary(Op::kMean, in, dropped, x, set)) == bits_of(expected));
+    const auto set = [&](GraphNode& node, ModelBuilder& b) { node.options.axes = b.keep(p.axes); };
+    REQUIRE(bits_of(run_unary(Op::kMean, p.in, p.kept, x, set)) == bits_of(expected));
+    REQUIRE(bits_of(run_unary(Op::kMean, p.in, p.dropped, x, set)) == bits_of(expected));
   }
 }
 

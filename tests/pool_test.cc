@@ -5,6 +5,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "kernels/mean_s8_f32.h"
 #include "kernels/output_f32.h"
 #include "kernels/pool_f32.h"
 #include "kernels/pool_s8.h"
@@ -50,6 +51,13 @@ void max_s8(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, i
             int32_t channels) {
   call_every(pool_s8_count(), pool_s8_kernel, y, channels,
              [&](const PoolS8Kernel& k, int8_t* out) { k.max(x, taps, zero_point, lo, hi, out, channels); });
+}
+
+void mean_s8_f32(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier, float* y,
+                 int32_t channels) {
+  call_every(mean_s8_f32_count(), mean_s8_f32_kernel, y, channels, [&](const MeanS8F32Kernel& k, float* out) {
+    k.function(x, taps, x_zero_point, multiplier, out, channels);
+  });
 }
 
 void average_f32(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
@@ -141,8 +149,10 @@ TEST_CASE("every int8 kernel, random sizes and values") {
     const float multiplier = random.real(1e-4f, 0.5f);
     const OutputS8 output = make_output_s8(random.between(-128, 127), lo, hi);
     std::vector<int8_t> averages(static_cast<size_t>(channels)), largest(averages.size());
+    std::vector<float> means(averages.size());
     average_s8(x.data(), t.taps, z_in, multiplier, output, averages.data(), channels);
     max_s8(x.data(), t.taps, z_in, lo, hi, largest.data(), channels);
+    mean_s8_f32(x.data(), t.taps, z_in, multiplier, means.data(), channels);
     for (size_t c = 0; c < averages.size(); ++c) {
       int32_t sum = 0, best = -128;
       for (const size_t offset : t.offsets) {
@@ -150,6 +160,7 @@ TEST_CASE("every int8 kernel, random sizes and values") {
         best = std::max<int32_t>(best, x[offset + c]);
       }
       REQUIRE(averages[c] == requantize_s8(sum, multiplier, output));
+      REQUIRE(bits_of(means[c]) == bits_of(static_cast<float>(sum) * multiplier));
       REQUIRE(largest[c] == std::clamp(best, lo, hi));
     }
   }
@@ -166,6 +177,11 @@ TEST_CASE("the largest proved number of taps does not overflow") {
   CHECK(y == 64);  // 63.75
   average_s8(&low, taps, 127, multiplier, make_output_s8(0, -128, 127), &y, 1);
   CHECK(y == -64);
+  float mean = 0.0f;
+  mean_s8_f32(&high, taps, -128, 0.5f, &mean, 1);
+  CHECK(mean == static_cast<float>(255 * taps_count(taps)) * 0.5f);
+  mean_s8_f32(&low, taps, 127, 0.5f, &mean, 1);
+  CHECK(mean == static_cast<float>(-255 * taps_count(taps)) * 0.5f);
 }
 
 TEST_CASE("FP32 average: a chain of plain additions in the order of the taps") {

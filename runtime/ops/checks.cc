@@ -1,5 +1,7 @@
 #include "runtime/ops/checks.h"
 
+#include <limits>
+
 #include "runtime/quantization_range.h"
 
 namespace intaglio {
@@ -104,6 +106,13 @@ Error check_clamp_reals(const NodeView& node) {
   if (!(o.clamp_min <= o.clamp_max))  // also where one is NaN
     return node.error(Status::kBadClamp, truncated(o.clamp_min), truncated(o.clamp_max));
   return kNoError;
+}
+
+Error check_no_clamp(const NodeView& node) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const NodeOptions& o = node.info.options;
+  if (o.clamp_min == -kInfinity && o.clamp_max == kInfinity) return kNoError;
+  return node.error(Status::kBadClamp, truncated(o.clamp_min), truncated(o.clamp_max));
 }
 
 Error check_sum_s8(const NodeView& node, int64_t terms) {

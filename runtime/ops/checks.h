@@ -25,6 +25,8 @@ Error check_same_quantization(const NodeView& node);
 // Fused activation: codes with -128 <= clamp_lo <= clamp_hi <= 127; reals with clamp_min <= clamp_max.
 Error check_clamp_codes(const NodeView& node);
 Error check_clamp_reals(const NodeView& node);
+// A sum of int8 products that leaves in FP32 has no fused activation.
+Error check_no_clamp(const NodeView& node);
 
 // A sum of `terms` differences of two codes fits int32.
 Error check_sum_s8(const NodeView& node, int64_t terms);

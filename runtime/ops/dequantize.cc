@@ -32,7 +32,7 @@ extern const OpRun kDequantizeF32Run;
 const OpRun kDequantizeF32Run = {run};
 
 extern const OpDef kDequantizeF32;
-const OpDef kDequantizeF32 = {Op::kDequantize, DType::kF32,        -1,         {}, plan,
-                              nullptr,         &kDequantizeF32Run, kernel_name};
+const OpDef kDequantizeF32 = {Op::kDequantize, DType::kF32,        -1,          {},        plan,
+                              nullptr,         &kDequantizeF32Run, kernel_name, DType::kS8};
 
 }  // namespace intaglio

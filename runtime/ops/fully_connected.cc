@@ -1,7 +1,10 @@
-// Fully connected layer: x of rank 2 or more, read as [m, k]; weights [oc, k].
+// Fully connected layer: x of rank 2 or more, read as [m, k]; weights [oc, k]. Codes to codes, reals to
+// reals, or codes to reals, where the weights are read in place and nothing is kept.
+#include "kernels/gemv_s8_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
+#include "runtime/ops/split.h"
 
 namespace intaglio {
 namespace {
@@ -35,6 +38,16 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
+Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_no_clamp(node));
+  plan->kernel = static_cast<uint16_t>(gemv_s8_f32_select(context.isa));
+  return check_weights_s8(node, 0, 1.0f);
+}
+
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
@@ -51,7 +64,29 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 void run_s8(const NodeView& node, const NodeRun& run) {
   run_gemm_s8(node, geometry(node), run, {point_at_rows_s8, nullptr, nullptr, nullptr});
 }
+// Threads take output channels, which are cut again so that their weights stay near for the other rows.
+void run_s8_f32(const NodeView& node, const NodeRun& run) {
+  constexpr int32_t kNearBytes = 16384;
+  const ConvGeometry g = geometry(node);
+  const auto* const x = run.input<int8_t>(node, 0);
+  const auto* const w = run.input<int8_t>(node, kWeightInput);
+  auto* const y = run.output<float>(node);
+  const Span<const int32_t> bias = node.info.options.folded_bias;
+  const Span<const float> multiplier = node.info.options.multiplier;
+  GemvS8F32* const gemv = gemv_s8_f32_kernel(run.kernel).function;
+  const int32_t near = g.images == 1 ? g.oc : kNearBytes / g.ic + 1;
+  for_pieces(*run.executor, g.oc, int64_t{g.images} * g.ic, [&](int32_t first, int32_t count) {
+    for (int32_t c = first; c < first + count; c += near) {
+      const int32_t columns = first + count - c < near ? first + count - c : near;
+      for (int32_t row = 0; row < g.images; ++row)
+        gemv(x + static_cast<ptrdiff_t>(row) * g.ic, w + static_cast<ptrdiff_t>(c) * g.ic, bias.data + c,
+             multiplier.data + c, y + static_cast<ptrdiff_t>(row) * g.oc + c, columns, g.ic);
+    }
+  });
+}
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
+
+const char* name_s8_f32(uint16_t kernel) { return gemv_s8_f32_kernel(kernel).name; }
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
@@ -63,14 +98,18 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kFullyConnectedS8Run, kFullyConnectedF32Run;
-const OpRun kFullyConnectedS8Run = {run_s8}, kFullyConnectedF32Run = {run_f32};
+extern const OpRun kFullyConnectedS8Run, kFullyConnectedF32Run, kFullyConnectedS8F32Run;
+const OpRun kFullyConnectedS8Run = {run_s8}, kFullyConnectedF32Run = {run_f32},
+            kFullyConnectedS8F32Run = {run_s8_f32};
 
-extern const OpDef kFullyConnectedS8, kFullyConnectedF32;
+extern const OpDef kFullyConnectedS8, kFullyConnectedF32, kFullyConnectedS8F32;
 const OpDef kFullyConnectedS8 = {Op::kFullyConnected,   DType::kS8,  -1, quant_rule(), plan_s8, prepare_s8,
                                  &kFullyConnectedS8Run, gemm_s8_name};
 const OpDef kFullyConnectedF32 = {Op::kFullyConnected,    DType::kF32,  -1,
                                   quant_rule(),           plan_f32,     prepare_f32,
                                   &kFullyConnectedF32Run, gemm_f32_name};
+const OpDef kFullyConnectedS8F32 = {
+    Op::kFullyConnected,      DType::kF32, -1,        quant_rule(), plan_s8_f32, nullptr,
+    &kFullyConnectedS8F32Run, name_s8_f32, DType::kS8};
 
 }  // namespace intaglio

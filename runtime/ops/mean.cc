@@ -1,4 +1,6 @@
-// Mean over any axes. The output may keep the reduced axes as ones or drop them.
+// Mean over any axes. The output may keep the reduced axes as ones or drop them. Codes to codes, reals to
+// reals, or codes to reals.
+#include "kernels/mean_s8_f32.h"
 #include "kernels/pool_f32.h"
 #include "kernels/pool_s8.h"
 #include "runtime/ops/checks.h"
@@ -67,15 +69,28 @@ Error check_geometry(const NodeView& node) {
   return found == kept ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, kept);
 }
 
+Error check_sums(const NodeView& node) {
+  ITG_TRY(check_geometry(node));
+  const auto in = static_cast<int32_t>(node.input(0).shape.elements());  // of a tensor: below 2^31
+  return check_sum_s8(node, in / static_cast<int32_t>(node.output().shape.elements()));
+}
+
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   plan->kernel = static_cast<uint16_t>(pool_s8_select(context.isa));
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  ITG_TRY(check_geometry(node));
-  const auto in = static_cast<int32_t>(node.input(0).shape.elements());  // of a tensor: below 2^31
-  return check_sum_s8(node, in / static_cast<int32_t>(node.output().shape.elements()));
+  return check_sums(node);
+}
+
+Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  plan->kernel = static_cast<uint16_t>(mean_s8_f32_select(context.isa));
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_s8(node, 0));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_no_clamp(node));
+  return check_sums(node);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -89,12 +104,12 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 
 // Calls mean(x, taps, y, channels) until every output is covered; blocks of channels are tasks too, since a
 // global mean has one position only.
-template <typename T, typename MeanKernel>
+template <typename In, typename Out, typename MeanKernel>
 void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) {
   constexpr int32_t kChannels = 128;
   const Reduction r = make_reduction(node.input(0).shape, node.info.options.axes);
-  const auto* const x = run.input<T>(node, 0);
-  auto* const y = run.output<T>(node);
+  const auto* const x = run.input<In>(node, 0);
+  auto* const y = run.output<Out>(node);
   const int32_t blocks = (r.channels + kChannels - 1) / kChannels;
   const int32_t block_work = taps_count(r.taps) * (r.channels < kChannels ? r.channels : kChannels);
   for_pieces(*run.executor, r.outputs() * blocks, block_work, [&](int32_t first, int32_t count) {
@@ -116,31 +131,45 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
   const NodeOptions& o = node.info.options;
   const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
-  for_each_output<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y, int32_t channels) {
-    const float multiplier = mean_multiplier(in.scales[0], out.scales[0], taps_count(taps));
-    pool_s8_kernel(run.kernel).average(x, taps, in.zero_point, multiplier, output, y, channels);
-  });
+  for_each_output<int8_t, int8_t>(
+      node, run, [&](const int8_t* x, const Taps& taps, int8_t* y, int32_t channels) {
+        const float multiplier = mean_multiplier(in.scales[0], out.scales[0], taps_count(taps));
+        pool_s8_kernel(run.kernel).average(x, taps, in.zero_point, multiplier, output, y, channels);
+      });
+}
+
+void run_s8_f32(const NodeView& node, const NodeRun& run) {
+  const Quantization in = node.input(0).quantization;
+  MeanS8F32* const mean = mean_s8_f32_kernel(run.kernel).function;
+  for_each_output<int8_t, float>(
+      node, run, [&](const int8_t* x, const Taps& taps, float* y, int32_t channels) {
+        const float multiplier = in.scales[0] / static_cast<float>(taps_count(taps));
+        mean(x, taps, in.zero_point, multiplier, y, channels);
+      });
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
-  for_each_output<float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
+  for_each_output<float, float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
     average(x, taps, taps_count(taps), clamp, y, channels);
   });
 }
 
 const char* name_s8(uint16_t kernel) { return pool_s8_kernel(kernel).name; }
+const char* name_s8_f32(uint16_t kernel) { return mean_s8_f32_kernel(kernel).name; }
 const char* name_f32(uint16_t kernel) { return pool_f32_kernel(kernel).name; }
 
 }  // namespace
 
-extern const OpRun kMeanS8Run, kMeanF32Run;
-const OpRun kMeanS8Run = {run_s8}, kMeanF32Run = {run_f32};
+extern const OpRun kMeanS8Run, kMeanF32Run, kMeanS8F32Run;
+const OpRun kMeanS8Run = {run_s8}, kMeanF32Run = {run_f32}, kMeanS8F32Run = {run_s8_f32};
 
-extern const OpDef kMeanS8, kMeanF32;
+extern const OpDef kMeanS8, kMeanF32, kMeanS8F32;
 const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, &kMeanS8Run, name_s8};
 const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1,           averaging_rule(),
                         plan_f32,  nullptr,     &kMeanF32Run, name_f32};
+const OpDef kMeanS8F32 = {Op::kMean, DType::kF32,    -1,          {},        plan_s8_f32,
+                          nullptr,   &kMeanS8F32Run, name_s8_f32, DType::kS8};
 
 }  // namespace intaglio

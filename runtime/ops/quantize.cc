@@ -35,6 +35,7 @@ extern const OpRun kQuantizeS8Run;
 const OpRun kQuantizeS8Run = {run};
 
 extern const OpDef kQuantizeS8;
-const OpDef kQuantizeS8 = {Op::kQuantize, DType::kS8, -1, {}, plan, nullptr, &kQuantizeS8Run, kernel_name};
+const OpDef kQuantizeS8 = {Op::kQuantize, DType::kS8,      -1,          {},         plan,
+                           nullptr,       &kQuantizeS8Run, kernel_name, DType::kF32};
 
 }  // namespace intaglio

@@ -227,7 +227,7 @@ typedef struct itg_op_list {
   const itg_op* const* ops;
   size_t count;
 } itg_op_list;
-itg_op_list itg_int8_ops(void);  /* int8 models, with Quantize and Dequantize at their borders */
+itg_op_list itg_int8_ops(void);  /* int8 models, whose borders and last layers may be in FP32 */
 itg_op_list itg_float_ops(void); /* FP32 models */
 itg_op_list itg_all_ops(void);   /* mixed models too */
 

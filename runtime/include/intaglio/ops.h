@@ -9,7 +9,7 @@ struct OpDef;  // runtime/op.h
 
 using OpList = Span<const OpDef* const>;
 
-OpList int8_ops();   // int8 models, with Quantize and Dequantize at their borders
+OpList int8_ops();   // int8 models, whose borders and last layers may be in FP32
 OpList float_ops();  // FP32 models
 OpList all_ops();    // both: mixed models too
 

@@ -55,7 +55,8 @@
   X(kBadDilation, 62, "dilation {value} is not allowed (1 to {limit})")                                     \
   X(kBadPadding, 63, "padding {value} is not allowed (0 to {limit}, and less than the window)")             \
   X(kBadGroups, 64, "{value} groups do not divide {limit} channels")                                        \
-  X(kBadClamp, 65, "the clamp's lower end {value} is above its upper end {limit}, or outside the type")     \
+  X(kBadClamp, 65,                                                                                          \
+    "the clamp from {value} to {limit} is upside down, outside the type, or not allowed here")              \
   X(kBadAxis, 66, "axis {value} is not allowed (below {limit}, each once)")                                 \
   X(kBadTable, 67, "entry {value} of a lookup table is outside its range (limit {limit})")                  \
   X(kBadImageInput, 68, "the image preprocessing is not usable (channel {value})")                          \
