@@ -1,9 +1,10 @@
 // One file, whatever the threads, the order of the samples and the kernels: every method, on real networks.
 #include <algorithm>
-#include <thread>
 
 #include "intaglio/calibrator.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/imported.h"
+#include "tests/support/threads.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -11,32 +12,20 @@ using namespace intaglio::test;
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-using Samples = std::vector<std::vector<float>>;
-
-Executor threads(int32_t width) {
-  Executor executor;
-  if (width == 1) return executor;
-  executor.width = width;
-  executor.parallel_for = [](void*, int32_t count, void (*task)(void*, int32_t), void* argument) {
-    std::vector<std::thread> running;
-    for (int32_t i = 0; i < count; ++i) running.emplace_back(task, argument, i);
-    for (std::thread& each : running) each.join();
-  };
-  return executor;
-}
 
 struct Variant {
   const char* name;
   int32_t width;
   IsaMask isa;
-  bool reversed;
+  bool reversed, at_once;  // at once: a sample a thread, instead of every thread on each
 };
 
 // Serial with every kernel first: what the others must equal.
-constexpr Variant kVariants[] = {{"1 thread", 1, isa::kAll, false},
-                                 {"2 threads, reversed", 2, isa::kAll, true},
-                                 {"8 threads", 8, isa::kAll, false},
-                                 {"scalar, reversed", 1, isa::kScalar, true}};
+constexpr Variant kVariants[] = {{"1 thread", 1, isa::kAll, false, false},
+                                 {"2 threads, AVX2, reversed", 2, isa::kAvx2, true, true},
+                                 {"8 threads", 8, isa::kAll, false, true},
+                                 {"8 threads, AVX2, on each sample", 8, isa::kAvx2, false, false},
+                                 {"scalar, reversed", 1, isa::kScalar, true, false}};
 
 class Bench {
  public:
@@ -45,16 +34,16 @@ class Bench {
     CalibratorOptions options;
     options.method = method;
     options.isa = variant.isa;
-    options.executor = threads(variant.width);
+    options.executor = variant.width == 1 ? Executor() : thread_executor(variant.width);
     options.layer_report = false;
     memory_ = AlignedBytes(Calibrator::measure(model_, options)->total());
     calibrator_ = *Calibrator::create(model_, memory_.span(), options);
   }
-  Bytes observe(Samples samples, bool reversed) {
-    if (reversed) std::reverse(samples.begin(), samples.end());
-    for (const auto& sample : samples) {
-      const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
-                                         sample.size() * sizeof(float)};
+  Bytes observe(Samples samples, const Variant& variant) {
+    if (variant.reversed) std::reverse(samples.begin(), samples.end());
+    if (variant.at_once) REQUIRE(calibrator_.add_all(source_of(samples)).ok());
+    for (size_t i = 0; !variant.at_once && i < samples.size(); ++i) {
+      const Span<const uint8_t> input = bytes_of(samples[i]);
       REQUIRE(calibrator_.add({&input, 1}).ok());
     }
     Bytes state(calibrator_.state_bytes());
@@ -97,10 +86,10 @@ void check(const std::string& folder, const std::string& name, size_t most) {
     samples.emplace_back(values.data + s * elements, values.data + (s + 1) * elements);
   REQUIRE(samples.size() >= 2);
 
-  const Bytes state = Bench(bytes, kVariants[0], RangeMethod::kAuto).observe(samples, false);
+  const Bytes state = Bench(bytes, kVariants[0], RangeMethod::kAuto).observe(samples, kVariants[0]);
   for (const Variant& variant : kVariants) {
     CAPTURE(std::string(variant.name));
-    CHECK(Bench(bytes, variant, RangeMethod::kAuto).observe(samples, variant.reversed) == state);
+    CHECK(Bench(bytes, variant, RangeMethod::kAuto).observe(samples, variant) == state);
   }
   std::vector<Bytes> files;
   for (int32_t method = 0; method < kRangeMethodCount; ++method) {

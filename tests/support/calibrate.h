@@ -25,8 +25,12 @@ inline std::vector<CalibrationWay> calibration_ways(const std::vector<RecoveryMa
   return ways;
 }
 
+// How a calibrator gets its samples: in add_all() each of the executor's threads takes samples of its own.
+enum class Feed { kOneByOne, kAllAtOnce };
+
 // The int8 model's bytes; throws where the calibrator refuses. What finish() can keep, it keeps.
-inline std::vector<uint8_t> calibrate(const Model& model, const Samples& samples, CalibratorOptions options) {
+inline std::vector<uint8_t> calibrate(const Model& model, const Samples& samples, CalibratorOptions options,
+                                      Feed feed = Feed::kOneByOne) {
   const auto expect = [&model](const Error& error) {
     if (!error.ok()) throw std::runtime_error(text_of(error, &model));
   };
@@ -39,11 +43,12 @@ inline std::vector<uint8_t> calibrate(const Model& model, const Samples& samples
   AlignedBytes memory(needs->total());
   Result<Calibrator> calibrator = Calibrator::create(model, memory.span(), options);
   expect(calibrator.error());
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input = bytes_of(sample);
+  const SampleSource source = source_of(samples);
+  if (feed == Feed::kAllAtOnce) expect(calibrator->add_all(source));
+  for (size_t i = 0; feed == Feed::kOneByOne && i < samples.size(); ++i) {
+    const Span<const uint8_t> input = bytes_of(samples[i]);
     expect(calibrator->add({&input, 1}));
   }
-  const SampleSource source = source_of(samples);
   expect(calibrator->finish({}, &source));
   const Span<const uint8_t> bytes = calibrator->report().bytes;
   return {bytes.begin(), bytes.end()};
