@@ -13,7 +13,7 @@ namespace {
 //     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]
 //   i64 mean sums; each input: u32 count, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
 constexpr size_t kPeakBytes = 2 * 8 + 4;
 constexpr size_t kObserverBytes = 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);

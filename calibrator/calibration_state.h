@@ -24,7 +24,9 @@ struct CalibrationState {
   Digest golden;   // the smallest sample digest
   uint32_t sample_count = 0;
   Span<TensorObserver> observers;
-  Span<int64_t> mean_sums;      // patch means of every layer with weights, in units of kMeanUnit
+  // Patch means of every layer with weights, in units of kMeanUnit: of one half of the samples, as observers
+  // tell them apart, then of the other.
+  Span<int64_t> mean_sums;
   Span<InputValues> inputs;     // of each of the model's inputs; of image inputs none are kept
   Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
 };

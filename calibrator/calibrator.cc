@@ -235,7 +235,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   }
   CalibrationState& seen = state.seen;
   seen.observers = arena.make<TensorObserver>(observers);
-  seen.mean_sums = arena.make<int64_t>(means);
+  seen.mean_sums = arena.make<int64_t>(2 * means);
   seen.inputs = arena.make<InputValues>(model.inputs().size);
   seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
   const auto lanes = static_cast<size_t>(lane_count(options.executor));
@@ -244,7 +244,7 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
     lane.means = arena.make<double>(largest);
     if (&lane == state.lane_states.data) continue;
     lane.observers = arena.make<TensorObserver>(observers);
-    lane.mean_sums = arena.make<int64_t>(means);
+    lane.mean_sums = arena.make<int64_t>(2 * means);
     lane.inputs = arena.make<InputValues>(model.inputs().size);
   }
   state.spare = arena.make<TensorObserver>(lanes);
@@ -278,7 +278,7 @@ size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
   return align_memory(
       sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) + nodes * sizeof(size_t) +
-      lanes * (observers * sizeof(TensorObserver) + means * sizeof(int64_t) + largest * sizeof(double) +
+      lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
                outputs + sizeof(LaneState) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
       input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);

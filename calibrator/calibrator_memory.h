@@ -35,7 +35,7 @@ struct CalibratorMemory {
   Arena slot_memory;          // all of it, whatever has been made there
   SlotMap slots;              // of the last choose_params()
   Span<int32_t> observer_of;  // of each tensor: index into seen.observers, or -1: no slot's range hangs on it
-  Span<size_t> first_mean;    // of each node: where its patch means start in seen.mean_sums
+  Span<size_t> first_mean;    // of each node: where its patch means start in each half of seen.mean_sums
   Span<LaneState> lane_states;
   Span<TensorObserver> spare;  // one a lane
   CalibrationState seen;
@@ -57,6 +57,9 @@ struct CalibratorMemory {
 
   // Room for a node's patch means on a lane; empty for a node without weights.
   Span<double> means_of(int32_t node, int32_t lane) const;
+  size_t first_sum(int32_t node, int32_t half) const {
+    return first_mean[static_cast<size_t>(node)] + (half == 0 ? 0 : seen.mean_sums.size / 2);
+  }
   int32_t lane_count() const { return static_cast<int32_t>(lane_states.size); }
   void name_graph();
 };

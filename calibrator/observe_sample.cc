@@ -59,7 +59,7 @@ class SampleObservation {
       }
     });
     ITG_TRY(error);
-    int64_t* const sums = mean_sums_.data + memory_.first_mean[static_cast<size_t>(n + 1)];
+    int64_t* const sums = mean_sums_.data + memory_.first_sum(n + 1, half_of(sample_.name.digest));
     add_means(sums, means);
     return kNoError;
   }

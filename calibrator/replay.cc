@@ -3,29 +3,6 @@
 #include "runtime/op.h"
 
 namespace intaglio {
-namespace {
-
-// The smallest digests.
-class Judges {
- public:
-  void add(const Digest& digest) {
-    are_all_ = are_all_ && found_ < kMostJudges;
-    if (found_ == kMostJudges && !(digest < least_[found_ - 1])) return;
-    size_t at = found_ < kMostJudges ? found_++ : found_ - 1;
-    for (; at > 0 && digest < least_[at - 1]; --at) least_[at] = least_[at - 1];
-    least_[at] = digest;
-  }
-  bool are_all() const { return are_all_; }
-  Digest last() const { return found_ == 0 ? Digest() : least_[found_ - 1]; }
-
- private:
-  Digest least_[kMostJudges];
-  size_t found_ = 0;
-  bool are_all_ = true;
-};
-
-}  // namespace
-
 Error load_inputs(const SampleSource& source, int32_t i, const Session& session) {
   Span<uint8_t> inputs[kMaxModelInputs];
   const size_t count = session.model().inputs().size;
@@ -94,7 +71,7 @@ Error Replay::check(Arena& arena) {
     rank_ = {};
   }
   Digest set;
-  Judges judges;
+  int32_t halves[2] = {};
   const int32_t lanes = memory_->lane_count();
   for (int32_t first = 0; first < count(); first += lanes) {
     int32_t batch[kMaxLanes];
@@ -107,15 +84,17 @@ Error Replay::check(Arena& arena) {
     for (size_t lane = 0; lane < size; ++lane) {
       const auto i = static_cast<size_t>(batch[lane]);
       add_to_set(set, found[lane]);
-      judges.add(found[lane]);
+      ++halves[half_of(found[lane])];
       if (digests_.empty()) continue;
       digests_[i] = found[lane];
       references_[i] = memory_->references.find(found[lane]);
     }
   }
   constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
-  all_judge_ = judges.are_all() || (memory_->options.recover & ~kQuick) != 0;
-  last_judge_ = judges.last();
+  const bool all = count() <= 2 * kFewestJudges || (memory_->options.recover & ~kQuick) != 0;
+  const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
+  judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);
+  judge_count_ = all ? count() : halves[judging_half_];
   for (size_t i = 0; i < digests_.size; ++i)
     for (size_t k = 0; k < digests_.size; ++k) {
       const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
@@ -130,10 +109,14 @@ Error Replay::belongs(int32_t i, Part part, bool* is_one) {
   if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
   const bool is_half = part == Part::kEvenHalf || part == Part::kOddHalf;
   if (!is_half && part != Part::kJudges && part != Part::kOthers) return kNoError;
-  if (!knows_digests() && (is_half || !all_judge_)) ITG_TRY(load(i));
-  const Digest own = is_half || !all_judge_ ? digest(i) : Digest();
-  const bool judges = all_judge_ || !(last_judge_ < own);
-  *is_one = is_half ? half_of(own) == (part == Part::kOddHalf ? 1 : 0) : judges == (part == Part::kJudges);
+  if (!is_half && all_judge()) {
+    *is_one = part == Part::kJudges;
+    return kNoError;
+  }
+  if (!knows_digests()) ITG_TRY(load(i));
+  const int32_t half = half_of(digest(i));
+  *is_one =
+      is_half ? half == (part == Part::kOddHalf ? 1 : 0) : (half == judging_half_) == (part == Part::kJudges);
   return kNoError;
 }
 

@@ -10,15 +10,15 @@ enum class Part : uint8_t {
   kAll,
   kHeldOut,   // every fourth in the order of the digests: what judges, and is not learned from
   kLearners,  // the others
-  kJudges,    // those of the smallest digests
+  kJudges,    // all of few samples; of many one half, as observers tell them apart
   kOthers,    // those that do not judge
   kEvenHalf,  // as observers tell them apart
   kOddHalf,
 };
 
-// Whether a correction helps a few samples tell as well as many. Recoveries that take minutes are judged by
-// all.
-inline constexpr size_t kMostJudges = 16;
+// What a layer's bias should be, and whether a correction helps, half of many samples tell as well as all:
+// the smaller one where it is large enough. Recoveries that take minutes are judged by all.
+inline constexpr int32_t kFewestJudges = 12;
 
 inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
 
@@ -47,7 +47,13 @@ class Replay {
   bool held_out(int32_t i) const { return !rank_.empty() && rank_[static_cast<size_t>(i)] % 4 == 3; }
   // Whether sample `i` is one of these. Halves are known without check()'s list, too; that loads the sample.
   Error belongs(int32_t i, Part part, bool* is_one);
-  bool all_judge() const { return all_judge_; }
+  // Where all judge, or the digests are known.
+  bool judges(int32_t i) const {
+    return all_judge() || half_of(digests_[static_cast<size_t>(i)]) == judging_half_;
+  }
+  bool all_judge() const { return judging_half_ < 0; }
+  int32_t judging_half() const { return judging_half_; }  // -1: both
+  int32_t judge_count() const { return all_judge() ? count() : judge_count_; }
   bool knows_digests() const { return !digests_.empty(); }
   // Of sample `i`, which stands in the first lane's inputs.
   Digest digest(int32_t i) const {
@@ -62,8 +68,7 @@ class Replay {
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;
   Span<int32_t> rank_;  // of each sample in the order of the digests
-  Digest last_judge_;
-  bool all_judge_ = true;
+  int32_t judging_half_ = -1, judge_count_ = 0;
 };
 
 }  // namespace intaglio

@@ -35,7 +35,8 @@ bool is_beyond(Span<const float> values, const ImageInput& recipe) {
   }
   uint32_t beyond = 0;
   const auto look = [&](const float* x, size_t count) {
-    for (size_t i = 0; i < count; ++i) beyond |= static_cast<uint32_t>(x[i] < least[i] || x[i] > most[i]);
+    for (size_t i = 0; i < count; ++i)
+      beyond |= static_cast<uint32_t>(x[i] < least[i]) | static_cast<uint32_t>(x[i] > most[i]);
   };
   size_t first = 0;
   for (; first + kRun <= values.size; first += kRun) look(values.data + first, kRun);

@@ -115,33 +115,42 @@ TEST_CASE("the residual addition is fused into the convolution before it") {
 
 TEST_CASE("the same bytes for any order of the samples and any number of threads") {
   const AlignedBytes model = small_cnn();
-  Samples samples = small_cnn_samples(9);
-  const auto expected = calibrate(model, samples);
-  std::reverse(samples.begin(), samples.end());
-  CHECK(calibrate(model, samples) == expected);
-  std::rotate(samples.begin(), samples.begin() + 4, samples.end());
-  CHECK(calibrate(model, samples) == expected);
-  for (const int32_t width : {2, 3, 8}) {
-    CalibratorOptions options;
-    options.executor = thread_executor(width);
-    CHECK(calibrate(model, samples, options) == expected);
+  for (const int32_t count : {9, 40}) {  // of many half of them judge
+    CAPTURE(count);
+    Samples samples = small_cnn_samples(count);
+    const auto expected = calibrate(model, samples);
+    std::reverse(samples.begin(), samples.end());
+    CHECK(calibrate(model, samples) == expected);
+    std::rotate(samples.begin(), samples.begin() + 4, samples.end());
+    CHECK(calibrate(model, samples) == expected);
+    for (const int32_t width : {2, 3, 8}) {
+      CalibratorOptions options;
+      options.executor = thread_executor(width);
+      CHECK(calibrate(model, samples, options) == expected);
+    }
   }
 }
 
 TEST_CASE("the same bytes with any memory for what is not computed twice") {
   const AlignedBytes model = small_cnn();
-  const Samples samples = small_cnn_samples(9);
-  const auto expected = calibrate(model, samples);  // with none
   const Result<Model> opened = Model::open(model.view());
   REQUIRE(static_cast<bool>(opened));
-  const Result<size_t> enough = Calibrator::replay_bytes(*opened, 9);
-  REQUIRE(static_cast<bool>(enough));
-  for (const size_t bytes : {size_t{1}, size_t{700}, *enough / 3, *enough / 2, *enough, 4 * *enough}) {
-    CalibratorOptions options;
-    options.replay_bytes = bytes;
-    CAPTURE(bytes);
-    CHECK(calibrate(model, samples, options) == expected);
-  }
+  for (const int32_t count : {9, 40})
+    for (const int32_t width : {1, 3}) {
+      CAPTURE(count);
+      CAPTURE(width);
+      const Samples samples = small_cnn_samples(count);
+      const auto expected = calibrate(model, samples);  // with none
+      const Result<size_t> enough = Calibrator::replay_bytes(*opened, count);
+      REQUIRE(static_cast<bool>(enough));
+      for (const size_t bytes : {size_t{1}, size_t{700}, *enough / 3, *enough / 2, *enough, 4 * *enough}) {
+        CalibratorOptions options;
+        options.replay_bytes = bytes;
+        options.executor = thread_executor(width);
+        CAPTURE(bytes);
+        CHECK(calibrate(model, samples, options) == expected);
+      }
+    }
 }
 
 TEST_CASE("recoveries are recorded, and only those asked for run") {

@@ -44,13 +44,26 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
-// Mean inputs of the FP32 layer, in the lane's room for them.
+// Mean inputs of the FP32 layer, in the lane's room for them, over all samples.
 Span<double> exact_means(const RecoveryContext& context, int32_t n, int32_t lane) {
   const CalibratorMemory& memory = context.memory;
-  const auto source = static_cast<size_t>(context.int8.graph().nodes[static_cast<size_t>(n)].source);
-  const Span<double> exact = memory.means_of(static_cast<int32_t>(source), lane);
+  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
+  const int64_t *const even = memory.seen.mean_sums.data + memory.first_sum(source, 0),
+                       *const odd = memory.seen.mean_sums.data + memory.first_sum(source, 1);
+  const Span<double> exact = memory.means_of(source, lane);
+  for (size_t i = 0; i < exact.size; ++i) exact[i] = mean_of(even[i] + odd[i], memory.seen.sample_count);
+  return exact;
+}
+
+// Over the samples that judge.
+Span<double> judges_means(const RecoveryContext& context, int32_t n) {
+  const CalibratorMemory& memory = context.memory;
+  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
+  const int64_t* const sums =
+      memory.seen.mean_sums.data + memory.first_sum(source, context.samples.judging_half());
+  const Span<double> exact = memory.means_of(source, 0);
   for (size_t i = 0; i < exact.size; ++i)
-    exact[i] = mean_of(memory.seen.mean_sums[memory.first_mean[source] + i], memory.seen.sample_count);
+    exact[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.judge_count()));
   return exact;
 }
 
@@ -110,7 +123,7 @@ Error correct_layers_alone(RecoveryContext& context) {
   return context.int8.update_layers();
 }
 
-Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_judges) {
   CalibratorMemory& memory = context.memory;
   if (!context.samples.has_source()) {
     correct_layer_alone(context, n, 0, memory.options.executor);
@@ -128,21 +141,35 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
     int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
     add_means(sum, own);
   };
-  const int32_t samples = context.samples.count(), width = memory.lane_count();
+  Replay& samples = context.samples;
+  by_judges = by_judges && !samples.all_judge();
+  const Part part = by_judges ? Part::kJudges : Part::kAll;
+  const int32_t count = samples.count(), width = memory.lane_count(),
+                members = by_judges ? samples.judge_count() : count;
   Error error;
+  const auto add_batch = [&](Span<const int32_t> batch) {
+    error = context.walk.fetch(batch);
+    if (!error.ok()) return;
+    const Executor inner = batch.size == 1 ? memory.options.executor : Executor();
+    parallel_for(memory.options.executor, static_cast<int32_t>(batch.size),
+                 [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], lane, inner); });
+  };
   const auto add_all = [&] {
-    if (context.walk.keeps_all() && samples >= width)  // none waits for another
+    const bool known = !by_judges || samples.knows_digests();
+    if (known && context.walk.keeps(members) && members >= width)  // none waits for another
       return parallel_for(memory.options.executor, width, [&](int32_t lane) {
-        for (int32_t i = lane; i < samples; i += width) add(i, lane, Executor());
+        for (int32_t i = 0, at = 0; i < count; ++i)
+          if ((!by_judges || samples.judges(i)) && at++ % width == lane) add(i, lane, Executor());
       });
-    for (int32_t first = 0; first < samples; first += width) {
-      const int32_t count = samples - first < width ? samples - first : width;
-      int32_t batch[kMaxLanes];
-      for (int32_t lane = 0; lane < count; ++lane) batch[lane] = first + lane;
-      error = context.walk.fetch({batch, static_cast<size_t>(count)});
-      if (!error.ok()) return;
-      const Executor inner = count == 1 ? memory.options.executor : Executor();
-      parallel_for(memory.options.executor, count, [&](int32_t lane) { add(first + lane, lane, inner); });
+    int32_t batch[kMaxLanes];
+    size_t waiting = 0;
+    for (int32_t i = 0; i < count && error.ok(); ++i) {
+      bool is_one = false;
+      error = samples.belongs(i, part, &is_one);
+      if (is_one) batch[waiting++] = i;
+      if (waiting < static_cast<size_t>(width) && (i + 1 < count || waiting == 0)) continue;
+      if (error.ok()) add_batch({batch, waiting});
+      waiting = 0;
     }
   };
   memory.threads.hold([&] { add_all(); });
@@ -150,16 +177,45 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand) {
   for (size_t i = 0; i < inputs; ++i) {
     int64_t sum = 0;
     for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
-    means[i] = mean_of(sum, static_cast<uint32_t>(context.samples.count()));
+    means[i] = mean_of(sum, static_cast<uint32_t>(members));
   }
-  correct_bias(context.int8.graph(), n, memory.model, exact_means(context, n, 0), {means.data, inputs},
+  correct_bias(context.int8.graph(), n, memory.model,
+               by_judges ? judges_means(context, n) : exact_means(context, n, 0), {means.data, inputs},
                memory.options.executor);
   return context.int8.update_layer(n);
 }
 
 namespace {
 
-// Undone where the network's error grows.
+enum class Means : uint8_t { kAlone, kOfJudges, kOfAll };
+
+// All layers, and the error that is left.
+Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
+  const Graph& graph = context.int8.graph();
+  const auto nodes = static_cast<int32_t>(graph.nodes.size());
+  int32_t reached = 0;  // by the walk
+  const auto correct = [&]() -> Error {
+    ITG_TRY(context.step("bias correction", 0, nodes));
+    if (means == Means::kAlone) return correct_layers_alone(context);
+    context.walk.start();
+    for (int32_t n = 0; n < nodes; ++n) {
+      if (weight_rule(graph, n) == nullptr) continue;
+      ITG_TRY(context.step("bias correction", n, nodes));
+      ITG_TRY(correct_layer(context, n, n, means == Means::kOfJudges));
+      reached = n;
+    }
+    return kNoError;
+  };
+  Error error;
+  context.memory.threads.hold([&] { error = correct(); });
+  ITG_TRY(error);
+  if (means == Means::kAlone) return context.measure("after bias correction", after);
+  const Part part = means == Means::kOfAll ? Part::kAll : Part::kJudges;
+  return context.measure_from(reached, "after bias correction", after, part);
+}
+
+// Undone where the network's error grows. By samples the judges' layers come first, where not all judge: what
+// does not even help those is not tried with all.
 Error attempt(RecoveryContext& context, bool by_samples) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
@@ -169,26 +225,17 @@ Error attempt(RecoveryContext& context, bool by_samples) {
   const NetworkError before = context.error;
   const int64_t revision = context.int8.revision();
   NetworkError after;
-  const auto nodes = static_cast<int32_t>(graph.nodes.size());
-  int32_t reached = 0;  // by the walk
-  context.walk.start();
-  const auto correct_all = [&]() -> Error {
-    ITG_TRY(context.step("bias correction", 0, nodes));
-    if (!by_samples) return correct_layers_alone(context);
-    for (int32_t n = 0; n < nodes; ++n) {
-      if (weight_rule(graph, n) == nullptr) continue;
-      ITG_TRY(context.step("bias correction", n, nodes));
-      ITG_TRY(correct_layer(context, n, n));
-      reached = n;
+  bool kept = true;
+  if (!by_samples) {
+    ITG_TRY(correct_all(context, Means::kAlone, after));
+  } else {
+    if (!context.samples.all_judge()) {
+      ITG_TRY(correct_all(context, Means::kOfJudges, after));
+      kept = !after.worse_than(before);
     }
-    return kNoError;
-  };
-  Error error;
-  context.memory.threads.hold([&] { error = correct_all(); });
-  ITG_TRY(error);
-  ITG_TRY(by_samples ? context.measure_from(reached, "after bias correction", after)
-                     : context.measure("after bias correction", after));
-  const bool kept = !after.worse_than(before);
+    if (kept) ITG_TRY(correct_all(context, Means::kOfAll, after));
+  }
+  kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
   if (kept) {
@@ -196,6 +243,7 @@ Error attempt(RecoveryContext& context, bool by_samples) {
     if (by_samples) context.tell_measured();
   } else {
     put_biases_back(graph, copy);
+    Error error;
     context.memory.threads.hold([&] { error = context.int8.update_layers(); });
     ITG_TRY(error);
     context.int8.is_again(revision);

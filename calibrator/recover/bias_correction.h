@@ -13,13 +13,14 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
 // From the FP32 means alone: what the rounding of the weights adds, of every layer.
 Error correct_layers_alone(RecoveryContext& context);
 
-// The same over all samples, each brought to node `n` from where it stands in the context's walk.
-Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand);
+// The same over all samples, or those that judge, each brought to node `n` from where it stands in the
+// context's walk.
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_judges = false);
 
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
 // had again then all layers in order, each with its predecessors quantized and corrected: that fits these
 // samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
-// better than the first attempt.
+// better than the first attempt. Where not all samples judge those that do show first whether it is.
 Error correct_biases(RecoveryContext& context);
 
 }  // namespace intaglio

@@ -40,10 +40,11 @@ Error RecoveryContext::measure(const char* stage, NetworkError& result, Part par
   return kNoError;
 }
 
-Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result) {
+Error RecoveryContext::measure_from(int32_t node, const char* stage, NetworkError& result, Part part) {
   meter.start(int8);
+  if (part == Part::kJudges && samples.all_judge()) part = Part::kAll;
   walk_is_over = meter.can_start_at(node);
-  ITG_TRY(run(stage, Part::kAll, false, walk_is_over ? WalkStart{&walk, node} : WalkStart()));
+  ITG_TRY(run(stage, part, false, walk_is_over ? WalkStart{&walk, node} : WalkStart()));
   result = meter.judged();
   return kNoError;
 }
@@ -63,7 +64,7 @@ Error RecoveryContext::complete() {
 }
 
 void RecoveryContext::tell_measured() {
-  if (!walk_is_over || !samples.wants_results() || !walk.keeps_all()) return;
+  if (!walk_is_over || !samples.wants_results() || !walk.keeps(samples.count())) return;
   for (int32_t i = 0; i < samples.count(); ++i) samples.tell(i, walk.standing(i));
   told_revision = int8.revision();
 }

@@ -30,16 +30,16 @@ struct RecoveryContext {
   Error step(const char* stage, int32_t done, int32_t total) const;
   // Over these samples, with the int8 model as it is now.
   Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges);
-  // The same of all samples, which stand before this node in the walk: it goes on to the end, and ends. The
-  // source is not told: what is measured so is often undone.
-  Error measure_from(int32_t node, const char* stage, NetworkError& error);
+  // The same of samples that stand before this node in the walk, all or those that judge: it goes on to the
+  // end, and ends. The source is not told: what is measured so is often undone. `error` is the judges'.
+  Error measure_from(int32_t node, const char* stage, NetworkError& error, Part part);
   // The source is told after all, where measure_from() has left every sample at hand.
   void tell_measured();
   // Measures what is missing for `whole` and the source's results to be those of the model as it is now.
   Error complete();
   void record(const RecoveryRecord& record);
 
-  bool walk_is_over = false;  // by measure_from(), every sample's outputs standing in the walk
+  bool walk_is_over = false;  // by measure_from(), the samples' outputs standing in the walk
 
  private:
   Error run(const char* stage, Part part, bool tells, const WalkStart& from);
