@@ -20,13 +20,11 @@ struct SlotMap {
 
 // Joins by the operators' rules:
 //   - What reads a tensor with as many bits as it was written with, or more, reads those codes; a single
-//   reader with
-//     fewer bits quantizes in the writer's stead; among several it quantizes once more.
+//     reader with fewer bits quantizes in the writer's stead; among several it quantizes once more.
 //   - An output that follows its input (max pool, reshape, transpose, ...) has the input's quantization.
 //   - A layer with weights follows a Clamp behind it that alone reads it.
 //   - Compat::kPpq: a Concat's inputs follow its output. Compat::kTengine: the input of a reshape, max pool,
-//   slice or
-//     Clamp follows the output where nothing else reads it.
+//     slice or Clamp follows the output where nothing else reads it.
 // Nodes that stay in float have slots in float, constant indices are shape-or-index, biases passive.
 Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, Arena& arena);
 

@@ -21,10 +21,8 @@ struct BenchArguments {
 };
 
 constexpr const char* kFooter =
-    "Times are in milliseconds, of one run of the whole model on a fixed pattern of input values after a "
-    "warm-up; a\n"
-    "layer's is its fastest. 'macs' counts multiply-and-adds of convolutions and fully connected layers; isa "
-    "is the\n"
+    "Times are in milliseconds, of one run of the whole model on a fixed pattern of input values after a warm-up; a\n"
+    "layer's is its fastest. 'macs' counts multiply-and-adds of convolutions and fully connected layers; isa is the\n"
     "best instruction set among the kernels that ran.\n\n"
     "Example:\n"
     "  intaglio bench net.int8.itg --threads 1 --per-layer";

@@ -39,16 +39,11 @@ struct CalibrateArguments {
 };
 
 constexpr const char* kFooter =
-    "The bytes written depend on the model, the set of samples and the options alone: not on their order, "
-    "the\n"
-    "machine or the number of threads. Nothing is written before the int8 model has been reopened and "
-    "run.\n\n"
-    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the "
-    "values,\n"
-    "see --percentile), mse (least squared error), kl (least divergence), aciq (from the measured spread). "
-    "What\n"
-    "int8 cannot hold is refused; 'intaglio simulate' shows what it would do. SQNR is in dB, larger is "
-    "better;\n"
+    "The bytes written depend on the model, the set of samples and the options alone: not on their order, the\n"
+    "machine or the number of threads. Nothing is written before the int8 model has been reopened and run.\n\n"
+    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the values,\n"
+    "see --percentile), mse (least squared error), kl (least divergence), aciq (from the measured spread). What\n"
+    "int8 cannot hold is refused; 'intaglio simulate' shows what it would do. SQNR is in dB, larger is better;\n"
     "'alone' is a layer's error with exact inputs.\n\n"
     "Example:\n"
     "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg";
@@ -300,8 +295,7 @@ Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel&
   if ((arguments.recover != "default" && arguments.recover != "none") || arguments.float_search.asked() ||
       !arguments.report.empty() || !arguments.state.empty())
     return Failure{
-        "--recover, --min-sqnr, --max-drop, --report and --state need samples, and --params alone has none; "
-        "give "
+        "--recover, --min-sqnr, --max-drop, --report and --state need samples, and --params alone has none; give "
         "--images DIR|X.npy as well, or leave them out"};
   QuantizationLists lists;
   CalibratorOptions options;

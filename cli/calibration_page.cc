@@ -322,8 +322,7 @@ class Page {
     return tag("section",
                tag("h2", "Values seen") +
                    tag("p",
-                       "How often each value was seen (logarithmic). The shaded part is the chosen range: "
-                       "what "
+                       "How often each value was seen (logarithmic). The shaded part is the chosen range: what "
                        "lies outside is cut off.",
                        "note") +
                    tag("details", tag("summary", "Show all layers") + tag("div", figures, "grid"))) +

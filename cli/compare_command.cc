@@ -18,12 +18,9 @@ struct CompareArguments {
 };
 
 constexpr const char* kFooter =
-    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken "
-    "before a\n"
-    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, "
-    "to which\n"
-    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures "
-    "lost and\n"
+    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken before a\n"
+    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, to which\n"
+    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures lost and\n"
     "c won. In JSON an SQNR of equal tensors is null.\n\n"
     "Example:\n"
     "  intaglio compare net.itg net.int8.itg --images test/ --labels test_labels.txt";

@@ -17,17 +17,12 @@ struct ExportArguments {
 };
 
 constexpr const char* kFooter =
-    "Writes into the folder: the model as an aligned constant array, the list of the operators that it needs "
-    "(no other\n"
-    "is linked), the exact memory of a session on the target, helpers from reals to codes and back, a "
-    "self-test whose\n"
+    "Writes into the folder: the model as an aligned constant array, the list of the operators that it needs (no other\n"
+    "is linked), the exact memory of a session on the target, helpers from reals to codes and back, a self-test whose\n"
     "output was computed here, a sample main and a CMakeLists.txt.\n\n"
-    "Without --planned the model is a file inside the program: the device checks every byte when it starts, "
-    "and another model\n"
-    "of the same operators may take its place (model store, calibration on the device). With --planned all "
-    "of that is checked\n"
-    "here: the session is a table of constants, and neither the loader nor any operator's checks are linked, "
-    "about half of\n"
+    "Without --planned the model is a file inside the program: the device checks every byte when it starts, and another model\n"
+    "of the same operators may take its place (model store, calibration on the device). With --planned all of that is checked\n"
+    "here: the session is a table of constants, and neither the loader nor any operator's checks are linked, about half of\n"
     "the code. It runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
     "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --prefix net --planned";

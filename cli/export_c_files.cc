@@ -51,8 +51,7 @@ void add_tensor(Text& h, const ExportedModel& e, const char* kind, int32_t i, co
   h.add("static inline int8_t %s_quantize(float x) { return %s_to_code(x, %s_SCALE, %s_ZERO_POINT); }\n",
         name.c_str(), e.prefix.c_str(), macro.c_str(), macro.c_str());
   h.add(
-      "static inline float %s_dequantize(int8_t code) {\n  return %s_SCALE * (float)(code - "
-      "%s_ZERO_POINT);\n}\n",
+      "static inline float %s_dequantize(int8_t code) {\n  return %s_SCALE * (float)(code - %s_ZERO_POINT);\n}\n",
       name.c_str(), macro.c_str(), macro.c_str());
 }
 
@@ -71,8 +70,7 @@ std::string header(const ExportedModel& e) {
       "extern const uint8_t %s_model_data[%s_MODEL_BYTES];\n\n",
       m, model.bytes().size, p, m);
   h.add(
-      "/* Memory of a session on %s with one thread, exact: one byte less is refused. A block of "
-      "_MEMORY_BYTES\n"
+      "/* Memory of a session on %s with one thread, exact: one byte less is refused. A block of _MEMORY_BYTES\n"
       " * holds all three kinds, at a multiple of ITG_MEMORY_ALIGNMENT. */\n",
       e.target.name.c_str());
   h.add(
@@ -82,15 +80,12 @@ std::string header(const ExportedModel& e) {
   h.add("%s", (e.plan != nullptr ? planned_declarations(e) : checked_declarations(e)).c_str());
   h.add(
       "/* Makes a session in `memory`, %s_MEMORY_BYTES at a multiple of ITG_MEMORY_ALIGNMENT, and a handle "
-      "on its "
-      "model. */\n"
+      "on its model. */\n"
       "itg_error %s_start(itg_model* model, itg_session* session, void* memory);\n\n",
       m, p);
   h.add(
-      "/* Runs the model in `memory`, likewise, on an input that this file makes, and compares the output "
-      "with what it\n"
-      " * was when the model was exported. Gives ITG_kOk, or why there is no session (here the needed memory "
-      "would\n"
+      "/* Runs the model in `memory`, likewise, on an input that this file makes, and compares the output with what it\n"
+      " * was when the model was exported. Gives ITG_kOk, or why there is no session (here the needed memory would\n"
       " * differ too: ITG_kOutOfMemory), or ITG_kReplayDiffers. */\n"
       "itg_error %s_self_test(void* memory);\n\n",
       p);
@@ -117,8 +112,7 @@ std::string header(const ExportedModel& e) {
 std::string data(const ExportedModel& e) {
   Text c;
   c.add(
-      "// Written by intaglio export-c. Used in place, so it starts where a model may.\n#include "
-      "\"%s_model.h\"\n\n"
+      "// Written by intaglio export-c. Used in place, so it starts where a model may.\n#include \"%s_model.h\"\n\n"
       "alignas(ITG_MODEL_ALIGNMENT) const uint8_t %s_model_data[%s_MODEL_BYTES] = {",
       e.prefix.c_str(), e.prefix.c_str(), upper(e.prefix).c_str());
   return c.add(e.model->bytes()).add("\n};\n").str();
@@ -142,8 +136,7 @@ std::string program_parts(const ExportedModel& e) {
       "  uint32_t state = 1;\n  itg_tensor tensor;\n"
       "  for (int32_t i = 0; i < itg_model_input_count(&model); ++i) {\n"
       "    tensor.struct_size = sizeof tensor;\n    itg_session_input(&session, i, &tensor);\n"
-      "    const bool reals = tensor.dtype == ITG_F32;\n    const size_t elements = reals ? tensor.bytes / 4 "
-      ": tensor.bytes;\n"
+      "    const bool reals = tensor.dtype == ITG_F32;\n    const size_t elements = reals ? tensor.bytes / 4 : tensor.bytes;\n"
       "    for (size_t e = 0; e < elements; ++e) {\n      state = state * 1664525u + 1013904223u;\n"
       "      const auto byte = static_cast<uint8_t>(state >> 24);\n"
       "      if (reals)\n        static_cast<float*>(tensor.data)[e] = "
@@ -154,8 +147,7 @@ std::string program_parts(const ExportedModel& e) {
       "    tensor.struct_size = sizeof tensor;\n    itg_session_output(&session, i, &tensor);\n"
       "    crc = crc32(crc, static_cast<const uint8_t*>(tensor.data), tensor.bytes);\n  }\n");
   c.add(
-      "  if (crc != 0x%08xu) return {ITG_kReplayDiffers, -1, -1, 0, crc, 0x%08x};\n  return {ITG_kOk, -1, "
-      "-1, 0, 0, 0};\n}\n",
+      "  if (crc != 0x%08xu) return {ITG_kReplayDiffers, -1, -1, 0, crc, 0x%08x};\n  return {ITG_kOk, -1, -1, 0, 0, 0};\n}\n",
       e.golden, e.golden);
   return c.str();
 }
@@ -165,13 +157,11 @@ std::string sample_main(const ExportedModel& e) {
   const char *const p = e.prefix.c_str(), *const m = macros.c_str();
   Text c;
   c.add(
-      "/* Written by intaglio export-c: a beginning. Checks the model on this machine, then runs it once. "
-      "*/\n"
+      "/* Written by intaglio export-c: a beginning. Checks the model on this machine, then runs it once. */\n"
       "#include <stdio.h>\n\n#include \"%s_model.h\"\n\n"
       "/* Of the board's RAM; the attribute is gcc's and clang's. */\n"
       "static uint8_t memory[%s_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));\n\n"
-      "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = "
-      "%s_self_test(memory);\n"
+      "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = %s_self_test(memory);\n"
       "  if (error.status != ITG_kOk) {\n    printf(\"self-test: error %%d, node %%d\\n\", "
       "(int)error.status, (int)error.node);\n"
       "    return 1;\n  }\n  puts(\"self-test: good\");\n\n"
@@ -191,8 +181,7 @@ std::string sample_main(const ExportedModel& e) {
     c.add("0; /* your values */\n  }\n");
   c.add(
       "  itg_session_run(&session);\n  {\n"
-      "    const %s_output_0_element* output = (const %s_output_0_element*)itg_session_output_data(&session, "
-      "0);\n"
+      "    const %s_output_0_element* output = (const %s_output_0_element*)itg_session_output_data(&session, 0);\n"
       "    for (int i = 0; i < %s_OUTPUT_0_ELEMENTS && i < 16; ++i)\n",
       p, p, m);
   if (out_codes)
@@ -207,8 +196,7 @@ std::string cmake_lists(const ExportedModel& e) {
   const char* const p = e.prefix.c_str();
   Text c;
   c.add(
-      "# Written by intaglio export-c. The library %s_model, and a sample where there is an operating "
-      "system.\n"
+      "# Written by intaglio export-c. The library %s_model, and a sample where there is an operating system.\n"
       "# intaglio is the installed package, or its sources: -DINTAGLIO_SOURCES=/path/to/intaglio.\n"
       "cmake_minimum_required(VERSION 3.22)\nproject(%s_model LANGUAGES C CXX)\n"
       "if(NOT TARGET intaglio::c)\n  if(INTAGLIO_SOURCES)\n"

@@ -51,10 +51,8 @@ void add_parts_of_memory(Text& c, const ExportedModel& e) {
 std::string checked_declarations(const ExportedModel& e) {
   Text h;
   h.add(
-      "/* The operators that the model needs: no other is linked. The model is a file in the program: every "
-      "byte "
-      "is checked\n * when it starts, and one that a device receives later can take its place, with these "
-      "operators. */\n"
+      "/* The operators that the model needs: no other is linked. The model is a file in the program: every byte "
+      "is checked\n * when it starts, and one that a device receives later can take its place, with these operators. */\n"
       "itg_op_list %s_model_ops(void);\n\n",
       e.prefix.c_str());
   return h.str();
@@ -64,8 +62,7 @@ std::string planned_declarations(const ExportedModel& e) {
   const char* const p = e.prefix.c_str();
   Text h;
   h.add(
-      "/* The session, planned when the model was exported: a constant of the program, as its code is. "
-      "Nothing is "
+      "/* The session, planned when the model was exported: a constant of the program, as its code is. Nothing is "
       "checked\n * when it starts, and it runs no other bytes than %s_model_data. A model that a device "
       "receives or "
       "calibrates\n * takes itg_model_open() and itg_session_create(): export it without --planned. */\n"
@@ -101,8 +98,7 @@ std::string checked_program(const ExportedModel& e) {
       "  itg_session_needs needs;\n  const itg_session_options options = target_options();\n"
       "  const itg_error error = itg_session_measure(&model, %s_model_ops(), &options, true, &needs);\n"
       "  if (error.status != ITG_kOk) return error;\n"
-      "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES "
-      "||\n"
+      "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES ||\n"
       "      needs.scratch_bytes != %s_SCRATCH_BYTES || needs.total_bytes != %s_MEMORY_BYTES)\n"
       "    return {ITG_kOutOfMemory, -1, -1, 0, %s_MEMORY_BYTES, static_cast<int64_t>(needs.total_bytes)};\n"
       "  return error;\n}\n\n}  // namespace\n\n",
@@ -131,8 +127,7 @@ std::string planned_program(const ExportedModel& e) {
   const ModelPlan& plan = *e.plan;
   Text c;
   c.add(
-      "// Written by intaglio export-c --planned: the session that was planned for the model, and its "
-      "self-test.\n"
+      "// Written by intaglio export-c --planned: the session that was planned for the model, and its self-test.\n"
       "#include \"%s_model.h\"\n#include \"intaglio/planned_model.h\"\n\n"
       "namespace intaglio {\nstruct OpRun;\n",
       p);
@@ -165,8 +160,7 @@ std::string planned_program(const ExportedModel& e) {
       "itg_planned_model_check(%s_planned_model()); }\n\n}  // namespace\n\n",
       p);
   c.add(
-      "constexpr intaglio::PlannedModel %s_planned = {{%s_model_data, %s_MODEL_BYTES}, 0x%08xu, kNodes, "
-      "kOps, %s,\n"
+      "constexpr intaglio::PlannedModel %s_planned = {{%s_model_data, %s_MODEL_BYTES}, 0x%08xu, kNodes, kOps, %s,\n"
       "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu};\n\n",
       p, p, m, static_cast<unsigned>(plan.crc32), plan.kept.size() > 0 ? "kKept" : "nullptr", m, m, m,
       static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed));

@@ -22,10 +22,8 @@ struct ImportArguments {
 };
 
 constexpr const char* kFooter =
-    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels "
-    "in the\n"
-    "model's order. Give one number for all channels or one for each, separated by commas. Without any of "
-    "these\n"
+    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels in the\n"
+    "model's order. Give one number for all channels or one for each, separated by commas. Without any of these\n"
     "options a float input of 1 or 3 channels takes the pixels 0 to 255 as they are.\n\n"
     "Example: pixels to -1..1\n"
     "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196";

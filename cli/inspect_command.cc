@@ -8,11 +8,9 @@ namespace intaglio::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Sizes are in bytes. 'arena' is the memory of activations as planned in the file; its lower bound is the "
-    "largest\n"
+    "Sizes are in bytes. 'arena' is the memory of activations as planned in the file; its lower bound is the largest\n"
     "set of tensors alive at once. A session's need is exact: one byte less is refused. 'safe pairs' of a\n"
-    "layer's weights are those whose products AVX2 cannot saturate: they run at full speed, the rest at "
-    "half.\n\n"
+    "layer's weights are those whose products AVX2 cannot saturate: they run at full speed, the rest at half.\n\n"
     "Examples:\n"
     "  intaglio inspect net.int8.itg\n"
     "  intaglio inspect net.int8.itg --target x86-avx2 --threads 4 --json\n"

@@ -42,8 +42,7 @@ LayerAdvice advise(const LayerFacts& facts) {
     advice.keep_float = true;
   } else if (facts.has_weights && rounding_share(facts) < 0.5) {
     advice.reason =
-        "Its rounded weights make most of the error, not the codes of its output. Recoveries choose them so "
-        "that "
+        "Its rounded weights make most of the error, not the codes of its output. Recoveries choose them so that "
         "the output suffers least.";
     advice.remedy = "--recover all";
   } else {

@@ -22,8 +22,7 @@ namespace {
 constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kDescription =
-    "intaglio turns FP32 networks into int8 model files, calibrated on a few pictures, and runs them: one "
-    "small\n"
+    "intaglio turns FP32 networks into int8 model files, calibrated on a few pictures, and runs them: one small\n"
     "library for Linux and bare metal, with the same results to the bit everywhere.";
 
 constexpr const char* kFooter =
@@ -32,10 +31,8 @@ constexpr const char* kFooter =
     "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
     "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
-    "'intaglio SUBCOMMAND --help' explains a subcommand. Results are on stdout, for machines as one JSON "
-    "object with\n"
-    "--json; everything else is on stderr. The exit code is 0 only when what was asked for holds, 1 when it "
-    "does not,\n"
+    "'intaglio SUBCOMMAND --help' explains a subcommand. Results are on stdout, for machines as one JSON object with\n"
+    "--json; everything else is on stderr. The exit code is 0 only when what was asked for holds, 1 when it does not,\n"
     "2 when it was not understood, 130 after Ctrl-C, which leaves files whole or as they were.";
 
 // Ctrl-C and its like end the program wherever it stands. Only what is safe in a handler is called.

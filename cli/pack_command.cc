@@ -13,12 +13,9 @@ struct PackArguments {
 };
 
 constexpr const char* kFooter =
-    "Most kernels read weights in an order of their own, into which a session brings them when it starts. A "
-    "packed file\n"
-    "holds them in that order too: a machine of this instruction set compares them with the plain ones and "
-    "then uses\n"
-    "them where they stand (map the file: its pages are shared and never copied); every other machine runs "
-    "the file as\n"
+    "Most kernels read weights in an order of their own, into which a session brings them when it starts. A packed file\n"
+    "holds them in that order too: a machine of this instruction set compares them with the plain ones and then uses\n"
+    "them where they stand (map the file: its pages are shared and never copied); every other machine runs the file as\n"
     "it did before. Results do not change. `inspect` and `bench` show what is used.\n\n"
     "Example:\n"
     "  intaglio pack net.int8.itg -o net.avx2.itg --isa avx2";

@@ -21,8 +21,7 @@ struct RunArguments {
 };
 
 constexpr const char* kFooter =
-    "A picture goes through the preprocessing that is stored in the model. The first dimension of an array "
-    "counts\n"
+    "A picture goes through the preprocessing that is stored in the model. The first dimension of an array counts\n"
     "samples; each is run. Int8 outputs are shown, and written, as the real numbers that they stand for.\n\n"
     "Examples:\n"
     "  intaglio run net.int8.itg --input photo.jpg\n"

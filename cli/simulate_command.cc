@@ -23,14 +23,11 @@ struct SimulateArguments {
 };
 
 constexpr const char* kFooter =
-    "Slots that int8 can hold run through the int8 kernels, so that their codes are those of the device. The "
-    "others\n"
-    "are computed on codes too: exact products, then the rounding of the slot. No recovery runs: compare "
-    "with\n"
+    "Slots that int8 can hold run through the int8 kernels, so that their codes are those of the device. The others\n"
+    "are computed on codes too: exact products, then the rounding of the slot. No recovery runs: compare with\n"
     "'intaglio calibrate --recover none'.\n\n"
     "Roundings: half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int, up.\n"
-    "Bits: 2 to 32. Policies: one each of per-tensor and per-channel (weights), of linear and exponential, "
-    "of\n"
+    "Bits: 2 to 32. Policies: one each of per-tensor and per-channel (weights), of linear and exponential, of\n"
     "symmetric and asymmetric; power-of-two with linear.\n\n"
     "Example: 4-bit weights but for the last layer, activations rounded half up\n"
     "  intaglio simulate net.itg --images calibration/ --set weights:bits=4 --set fc/weights:bits=8 \\\n"

@@ -18,8 +18,7 @@ struct VerifyArguments {
 };
 
 constexpr const char* kFooter =
-    "Opens the file with all its checks, lets every operator check its nodes, and runs the model twice on "
-    "zeros, the\n"
+    "Opens the file with all its checks, lets every operator check its nodes, and runs the model twice on zeros, the\n"
     "second time from memory that is full of other bytes: both runs must give the same.\n\n"
     "Example:\n"
     "  intaglio verify net.int8.itg";

@@ -1,8 +1,8 @@
 // Depthwise convolution, 3 x 3, of one or two lines of output, int8.
 //
-//   acc[j][x][c] = folded_bias[c] + sum over ky, kx < 3 of in[j * stride + ky][x * stride - pad_left + kx][c]
-//   * w[ky][kx][c] output[j][x * channels + c] = requantize_s8(acc[j][x][c], multiplier[c], requant)
-//   (requant.h)
+//   acc[j][x][c] = folded_bias[c]
+//                  + sum over ky, kx < 3 of in[j * stride + ky][x * stride - pad_left + kx][c] * w[ky][kx][c]
+//   output[j][x * channels + c] = requantize_s8(acc[j][x][c], multiplier[c], requant)             (requant.h)
 //
 // for x < ow and c < channels; wrapping int32, multipliers below 1. A column outside [0, w) holds `padding`.
 //
@@ -12,10 +12,11 @@
 //
 // Layouts: an input line is a pointer to its first column and the step to the next, 0 where a line of padding
 // is one column. Packed: a piece for each of dwconv_3x3_s8_block()'s blocks, which may overlap: int32[width],
-// the bias less lhs_offset * sum w; float[width], the multiplier; the weights, [line of output][kx][4 / quad]
-// [width][quad], of int16 where quad is 2, else of bytes: those of a channel for quad input lines
-// side by side; where quad is 1 one line of output, which the other is computed with. The order of a block's
-// channels is that in which packs, 128 bits at a time, undo the interleaving. output overlaps nothing.
+// the bias less lhs_offset * sum w; float[width], the multiplier; the weights,
+// [line of output][kx][4 / quad][width][quad], of int16 where quad is 2, else of bytes: those of a channel for
+// quad input lines side by side; where quad is 1 one line of output, which the other is computed with. The
+// order of a block's channels is that in which packs, 128 bits at a time, undo the interleaving. output
+// overlaps nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Depthwise convolution of a few pixels, FP32, with indirection.
 //
-//   v[p][o] = bias[o], then v = fma(rows[p * taps + t][o / depth_multiplier], w[t][o], v) over t < taps in
-//   order output[p * output_stride + o] = finish_f32(v + 0.0f, clamp) (output_f32.h)
+//   v[p][o] = bias[o], then v = fma(rows[p * taps + t][o / depth_multiplier], w[t][o], v), t < taps in order
+//   output[p * output_stride + o] = finish_f32(v + 0.0f, clamp)                                (output_f32.h)
 //
 // for p < pixels and o < channels * depth_multiplier. A padded tap points at a row of zeros; weights and bias
 // are finite.

@@ -1,7 +1,7 @@
 // Depthwise convolution of a few pixels, int8, with indirection.
 //
 //   acc[p][o] = folded_bias[o] + sum over t < taps of rows[p * taps + t][o / depth_multiplier] * w[t][o]
-//   output[p * output_stride + o] = requantize_s8(acc[p][o], multiplier[o], requant) (requant.h)
+//   output[p * output_stride + o] = requantize_s8(acc[p][o], multiplier[o], requant)             (requant.h)
 //
 // for p < pixels and o < channels * depth_multiplier; wrapping int32. The bias has the input zero point
 // folded in, so a padded tap points at a row that holds the input zero point. Weights of -128 are exact in

@@ -1,6 +1,6 @@
 // Rows of eltwise_f32.h over a vector type V of the instruction set, which gives
-//   Register, Mask, Finish, kLanes, mask(count), load(from), load(from, mask), store(to, v), store(to, mask,
-//   v)
+//   Register, Mask, Finish, kLanes, mask(count),
+//   load(from), load(from, mask), store(to, v), store(to, mask, v)
 #pragma once
 
 #include "kernels/eltwise_f32.h"

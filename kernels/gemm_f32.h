@@ -1,7 +1,7 @@
 // Row tiles of an FP32 matrix product with indirection: convolutions and fully connected layers.
 //
-//   v[r][c]      = bias[c], then v = fma(rows[t * mr + r][i], w[c][t][i], v) over t < taps, i < k in this
-//   order output[r][c] = finish_f32((v + 0.0f) [+ residual[r][c]], clamp) (output_f32.h)
+//   v[r][c]      = bias[c], then v = fma(rows[t * mr + r][i], w[c][t][i], v), t < taps, i < k in this order
+//   output[r][c] = finish_f32((v + 0.0f) [+ residual[r][c]], clamp)                            (output_f32.h)
 //
 // for r < m <= mr and c < n, at r * output_stride + c. One chain an output, so all kernels agree to the bit:
 // vectorise across outputs, never across k. A padded tap points at a row of zeros; weights and bias are

@@ -1,10 +1,10 @@
 // Row tiles of an int8 matrix product with indirection: convolutions and fully connected layers.
 //
-//   acc[r][c] = folded_bias[c] + sum over t < taps, i < k of rows[t * mr + r][i] * w[c][t][i]     wrapping
-//   int32 q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant) (requant.h) output[r * output_stride +
-//   c] = residual ? add_s8(q[r][c], residual[r * residual_stride + c], *add) : q[r][c]
+//   acc[r][c] = folded_bias[c] + sum over t < taps, i < k of rows[t * mr + r][i] * w[c][t][i]
+//   q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant)                                   (requant.h)
+//   output[r * output_stride + c] = q[r][c], or add_s8(q[r][c], residual[r * residual_stride + c], *add)
 //
-// for r < m <= mr and c < n. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum
+// for r < m <= mr and c < n; wrapping int32. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum
 // w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader
 // proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
 //
@@ -14,8 +14,7 @@
 // Where a kernel reads its rows as x + lhs_offset, a panel starts with int32[nr], folded_bias - lhs_offset *
 // sum w, and float[nr], multiplier; the kernel takes them from there. Where vectors of `lanes` sums are
 // packed two by two, 128 bits at a time, a full panel's columns stand so that they leave in order. Where a
-// kernel sums the products of depths i and i
-// + pair_gap in int16, a panel starts with int32[nr], 1 for a column where no such pair of weights is -128
+// kernel sums the products of depths i and (i + pair_gap) in int16, a panel starts with int32[nr], 1 for a column where no such pair of weights is -128
 // twice: 2 * 128 * 128 is the one sum that does not fit. Kernels that multiply unsigned by signed bytes in a
 // saturating int16 have panels of their own: gemm_s8_pairs.h. output may be residual itself (same stride);
 // else it overlaps nothing.

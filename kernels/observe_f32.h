@@ -1,8 +1,8 @@
 // What an observer looks at in real values: their extremes, and the bins of a histogram that they fall into.
 //
-//   min = min(0, x[i]...), max = max(0, x[i]...), finite: no x[i] is infinite or NaN (else the two mean
-//   nothing) bin(x) = zero + floor(x * per_bin), exactly: per_bin is a power of two. What is negative and
-//   vanishes in
+//   min    = min(0, x[i]...), max = max(0, x[i]...)
+//   finite : no x[i] is infinite or NaN; else the two mean nothing
+//   bin(x) = zero + floor(x * per_bin), exactly: per_bin is a power of two. What is negative and vanishes in
 //            that product belongs to the bin below zero.
 #pragma once
 

@@ -116,8 +116,7 @@ TEST_CASE("each format says what its tool means") {
       "f",
       "record { key: \"conv1\" value { scale_d: 0.0798481479 offset_d: 1 scale_w: 0.00297622895 offset_w: 0 "
       "shift_bit: 1 skip_fusion: true dst_type: \"INT8\" } } # a comment\n"
-      "record < key: 'layer1' \".0\" value: { scale_d: 1 scale_d: 0.00392156886; offset_d: -0x80, scale_w: "
-      "[1e-3, 2e-3] } >\n"
+      "record < key: 'layer1' \".0\" value: { scale_d: 1 scale_d: 0.00392156886; offset_d: -0x80, scale_w: [1e-3, 2e-3] } >\n"
       "prune_record { producer { name: \"conv1\" attr { name: \"begin\" type: INT i: 0 } } }");
   REQUIRE_MESSAGE(amct, amct.message());
   CHECK(amct->find(ParamsOf::kLayerInput, "conv1")->scales == std::vector<float>{0.0798481479f});

@@ -9,8 +9,8 @@
 //   asymmetric (low and range are free):
 //     dy/dlow   = 0 within, 1 outside
 //     dy/drange = (y - x) / range within, 1 above, 0 below
-//   symmetric (one free scale, the largest value; low = scale * a, range = scale * (1 - a), a = first / last
-//   code):
+//   symmetric (one free scale, the largest value; a = first / last code, low = scale * a,
+//   range = scale * (1 - a)):
 //     dy/dscale = (y - x) * (1 - a) / range within, 1 above, a below
 //
 // The symmetric one is LSQ's gradient by the step, divided by the last code.

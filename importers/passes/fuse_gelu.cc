@@ -1,7 +1,7 @@
 // GELU spelled out in small operators becomes one node, however its product is nested:
 //   0.5 * x * (1 + Erf(x / sqrt(2)))                                 Gelu
-//   0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))        GeluTanh; also with x * (1 + 0.044715 *
-//   x^2)
+//   0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))        GeluTanh
+//   0.5 * x * (1 + Tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x^2)))    the same
 #include <cmath>
 
 #include "importers/passes/folding.h"

@@ -1,6 +1,9 @@
 // Activations that exporters spell out in small operators become one node:
-//   x * Sigmoid(x) is Swish, x * Tanh(Softplus(x)) is Mish, clamp(x + 3, 0, 6) / 6 is HardSigmoid, x *
-//   HardSigmoid(x) is HardSwish, and so is x * clamp(x + 3, 0, 6) / 6, whichever factor is multiplied first.
+//   x * Sigmoid(x)                                      Swish
+//   x * Tanh(Softplus(x))                               Mish
+//   clamp(x + 3, 0, 6) / 6                              HardSigmoid
+//   x * HardSigmoid(x), or x * clamp(x + 3, 0, 6) / 6   HardSwish
+// whichever factor is multiplied first.
 #include <cmath>
 
 #include "importers/passes/folding.h"

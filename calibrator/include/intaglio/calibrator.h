@@ -181,8 +181,8 @@ struct CalibrationReport {
   Span<const uint8_t> bytes;  // the int8 model, in the calibrator's memory
 };
 
-// What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on. Where a
-// recovery has scaled or shifted channels, of the FP32 model as that recovery left it.
+// What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on. Where
+// a recovery has scaled or shifted channels, of the FP32 model as that recovery left it.
 struct TensorStatistics {
   float min = 0.0f, max = 0.0f;  // zero included
   double start = 0.0, width = 0.0;
