@@ -133,8 +133,8 @@ Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator
 }
 
 // Gives the classes that the int8 model finds; none from a state, whose samples are not at hand.
-Outcome<std::vector<int32_t>> finish(const Job& job, Calibrator& calibrator, bool from_state) {
-  ModelFileSink sink{job.arguments.output, {}};
+Outcome<std::vector<int32_t>> finish(const Job& job, Calibrator& calibrator, bool from_state,
+                                     ModelFileSink& sink) {
   std::vector<int32_t> classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& int8) {
     classes.resize(job.samples.count());
@@ -211,7 +211,9 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const auto fp32_classes = add_samples(job, *calibrator);
   if (!fp32_classes) return fp32_classes.failure();
   if (from_state) warn_of_doubling(arguments.state, before, calibrator->memory().seen);
-  auto int8_classes = finish(job, *calibrator, from_state);
+  ModelFileSink sink{arguments.output};
+  sink.at_once = execution.executor.width > 1;
+  auto int8_classes = finish(job, *calibrator, from_state, sink);
   if (!int8_classes) return int8_classes.failure();
   job.progress.set_step(0, 0);
   if (!arguments.state.empty()) {
@@ -222,7 +224,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const CalibrationReport& report = calibrator->report();
   CalibrationFigures figures;
   figures.images = job.samples.count();
-  figures.sha256 = sha256_text(report.bytes);
+  figures.sha256 = sink.sha256.get();
   figures.sqnr = sqnr_db(report.signal, report.noise);
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes

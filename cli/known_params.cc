@@ -127,7 +127,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
                  own + "': the model does not say that it is the same");
     }
   }
-  ModelFileSink sink{output, {}};
+  ModelFileSink sink{output};
   if (auto step = finish(file, options, sink.sink()); !step)
     return sink.problem.empty() ? step.failure() : Failure{sink.problem};
   const auto written = LoadedModel::open(output);
