@@ -1,7 +1,5 @@
 #include "calibrator/recover/range_method.h"
 
-#include <limits>
-
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/layer_recovery.h"
 #include "calibrator/slot_params.h"
@@ -30,30 +28,30 @@ Error build_by(RecoveryContext& context, RangeMethod method, int32_t half) {
 
 // Adds what the ranges of one half make of the samples of the other. What the rounding of weights adds to
 // every mean would drown the rest in some networks.
-Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error) {
+Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error,
+                 double most = kNoLimit) {
   NetworkError part;
   ITG_TRY(build_by(context, method, half));
   Error corrected;
   if ((context.memory.options.recover & recovery::kBiasCorrection) != 0)
     context.memory.threads.hold([&] { corrected = correct_layers_alone(context); });
   ITG_TRY(corrected);
-  ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf));
+  ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
+                          most - error.noise));
   error.signal += part.signal;
   error.noise += part.noise;
   return kNoError;
 }
 
-// Stops where the noise is past `most`; the signal is then that of a part.
+// Stops where the noise is past `most`, which is then infinite or at least more.
 Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError& error) {
   error = {};
   for (const int32_t half : {0, 1}) {
-    ITG_TRY(judge_half(context, method, half, error));
+    ITG_TRY(judge_half(context, method, half, error, most));
     if (error.noise > most) return kNoError;
   }
   return kNoError;
 }
-
-constexpr double kAll = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -64,19 +62,17 @@ bool can_judge(const CalibratorMemory& memory) {
 }
 
 Error judge_ranges(RecoveryContext& context, NetworkError& error) {
-  return judge_method(context, context.memory.options.method, kAll, error);
+  return judge_method(context, context.memory.options.method, kNoLimit, error);
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
-  ITG_TRY(judge_method(context, RangeMethod::kAuto, kAll, found.of_auto));
+  ITG_TRY(judge_method(context, RangeMethod::kAuto, kNoLimit, found.of_auto));
+  found.of_best = found.of_auto;
   for (const RangeMethod method : kOthers) {
     NetworkError error;
-    const bool is_first = found.of_best.signal == 0.0;
-    ITG_TRY(judge_method(context, method,
-                         found.best == RangeMethod::kAuto ? found.of_auto.noise : found.of_best.noise,
-                         error));
-    if (!is_first && error.noise >= found.of_best.noise) continue;
+    ITG_TRY(judge_method(context, method, found.of_best.noise, error));
+    if (error.noise >= found.of_best.noise) continue;
     found.of_best = {found.of_auto.signal, error.noise};
     if (error.noise < worthwhile(context.memory) * found.of_auto.noise) found.best = method;
   }

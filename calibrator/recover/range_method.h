@@ -19,7 +19,7 @@ Error judge_ranges(RecoveryContext& context, NetworkError& error);
 
 struct FoundMethod {
   RangeMethod best = RangeMethod::kAuto;  // another only where it gains 1 dB, with few samples anything
-  NetworkError of_auto, of_best;  // of_best: of the best other; at least that where it was given up half way
+  NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
 // Puts the best method into the options; context.int8 as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);

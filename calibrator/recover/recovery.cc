@@ -31,12 +31,13 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
   return go_on ? kNoError : Error{Status::kCancelled};
 }
 
-Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part) {
+Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part, double most) {
   meter.start(int8);
   if (part == Part::kJudges && samples.all_judge()) part = Part::kAll;
   const bool tells = part == Part::kAll || part == Part::kJudges || part == Part::kOthers;
-  ITG_TRY(run(stage, part, tells && samples.wants_results(), {}));
+  ITG_TRY(run(stage, part, tells && samples.wants_results(), {}, most));
   result = part == Part::kAll ? meter.judged() : meter.total();
+  if (result.noise > most) result.noise = kNoLimit;  // how far it came is chance
   return kNoError;
 }
 
@@ -69,9 +70,9 @@ void RecoveryContext::tell_measured() {
   told_revision = int8.revision();
 }
 
-Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkStart& from) {
+Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
   Error fault;
-  memory.threads.hold([&] { fault = run_all(stage, part, tells, from); });
+  memory.threads.hold([&] { fault = run_all(stage, part, tells, from, most); });
   ITG_TRY(fault);
   if (tells && part != Part::kOthers) judges_told_revision = int8.revision();
   if (part != Part::kAll) return kNoError;
@@ -82,7 +83,8 @@ Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkS
 }
 
 // As many samples at once as there are lanes.
-Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from) {
+Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
+  const bool may_end = most < kNoLimit && memory.outputs.size == 1;
   int32_t batch[kMaxLanes];
   bool judges[kMaxLanes];
   size_t waiting = 0;
@@ -100,6 +102,7 @@ Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const W
     for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
       samples.tell(batch[lane], int8.lanes().of(int8.session(), lane));
     waiting = 0;
+    if (may_end && meter.total().noise > most) return kNoError;
   }
   return kNoError;
 }

@@ -2,6 +2,8 @@
 // with the real int8 kernels before and after, kept or undone, and recorded.
 #pragma once
 
+#include <limits>
+
 #include "calibrator/network_error.h"
 #include "calibrator/sample_walk.h"
 
@@ -9,6 +11,8 @@ namespace intaglio {
 
 class Equalizer;
 class BiasAbsorber;
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // What recoveries work on.
 struct RecoveryContext {
@@ -28,8 +32,9 @@ struct RecoveryContext {
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
-  // Over these samples, with the int8 model as it is now.
-  Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges);
+  // Over these samples, with the int8 model as it is now. Of a model with one output it ends as soon as the
+  // noise is more than `most`, and says that it is infinite.
+  Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges, double most = kNoLimit);
   // The same of samples that stand before this node in the walk, all or those that judge: it goes on to the
   // end, and ends. The source is not told: what is measured so is often undone. `error` is the judges'.
   Error measure_from(int32_t node, const char* stage, NetworkError& error, Part part);
@@ -42,8 +47,8 @@ struct RecoveryContext {
   bool walk_is_over = false;  // by measure_from(), the samples' outputs standing in the walk
 
  private:
-  Error run(const char* stage, Part part, bool tells, const WalkStart& from);
-  Error run_all(const char* stage, Part part, bool tells, const WalkStart& from);
+  Error run(const char* stage, Part part, bool tells, const WalkStart& from, double most = kNoLimit);
+  Error run_all(const char* stage, Part part, bool tells, const WalkStart& from, double most);
 };
 
 // One recovery. Those of a calibration run in the order of the table.
