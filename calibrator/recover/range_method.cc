@@ -10,7 +10,7 @@ namespace {
 // Of the error of RangeMethod::kAuto: the best of several is flattered by chance, so a smaller gain is none.
 // With few samples what kAuto makes of them is chance itself, and any gain counts.
 double worthwhile(const CalibratorMemory& memory) {
-  return memory.seen.sample_count < kGuardedSamples ? 1.0 : 0.8;
+  return memory.seen.sample_count < kGuardedSamples ? 1.0 : 0.89;
 }
 
 constexpr RangeMethod kOthers[] = {RangeMethod::kPercentile, RangeMethod::kMse, RangeMethod::kKl,

@@ -18,7 +18,7 @@ bool can_judge(const CalibratorMemory& memory);  // both halves have samples
 Error judge_ranges(RecoveryContext& context, NetworkError& error);
 
 struct FoundMethod {
-  RangeMethod best = RangeMethod::kAuto;  // another only where it gains 1 dB, with few samples anything
+  RangeMethod best = RangeMethod::kAuto;  // another only where it gains half a dB, with few samples anything
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
 // Puts the best method into the options; context.int8 as above.
