@@ -46,6 +46,7 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.weight_bits = options.weight_bits;
   result.power_of_two = options.power_of_two;
   result.safe_pairs = options.safe_pairs;
+  result.int8_answers = options.int8_answers;
   result.compat = static_cast<Compat>(options.compat < 0 || options.compat > 0xff ? 0xff : options.compat);
   result.slots = {reinterpret_cast<const SlotSetting*>(options.slots), options.slot_count};
   result.recover = options.recover;
@@ -98,6 +99,7 @@ void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_
   defaults.weight_bits = original.weight_bits;
   defaults.power_of_two = original.power_of_two;
   defaults.safe_pairs = original.safe_pairs;
+  defaults.int8_answers = original.int8_answers;
   defaults.compat = static_cast<int32_t>(original.compat);
   defaults.recover = original.recover;
   defaults.layer_report = original.layer_report;

@@ -1,5 +1,6 @@
 #include "calibrator/bake.h"
 
+#include "calibrator/answers.h"
 #include "calibrator/deploy.h"
 #include "calibrator/lookup_tables.h"
 #include "runtime/op.h"
@@ -7,6 +8,8 @@
 
 namespace intaglio {
 namespace {
+
+constexpr int32_t kMapAxes[] = {1, 2};
 
 // The operator of a node's int8 form.
 Op op_s8(const NodeInfo& node, const QuantRule& rule) {
@@ -193,6 +196,11 @@ class Baker {
 
     const int32_t output = node.outputs[0];
     const auto o = static_cast<size_t>(output);
+    if (const Op answer = answer_op(model_, n, options_); answer != Op::kNone) {
+      f32_[o] = add_named(model_.tensor(output), "", DType::kF32);
+      add_answer(n, answer, inputs);
+      return kNoError;
+    }
     const QuantParams out = params(output);
     // The one operator that computes its codes itself takes no other ends for them; a Lookup narrows them.
     const QuantParams whole{out.scale, out.zero_point};
@@ -207,6 +215,17 @@ class Baker {
     s8_[o] = narrows ? add_s8(model_.tensor(output), "", out) : written;
     if (narrows) add_requantization(written, whole, s8_[o], out);
     return kNoError;
+  }
+
+  void add_answer(int32_t n, Op op, Span<const int32_t> inputs) {
+    const NodeInfo node = model_.node(n);
+    GraphNode& made =
+        add_node(graph_, arena_, op, node.name, inputs, {&f32_[static_cast<size_t>(node.outputs[0])], 1});
+    made.source = n;
+    made.options = NodeOptions();
+    made.options.axes = node.options.axes;
+    if (node.op == Op::kAvgPool2d) made.options.axes = kMapAxes;
+    made.options = copy_options(made.options, arena_);
   }
 
   static bool is_parameter(const QuantRule& rule, size_t input) {
@@ -235,7 +254,7 @@ class Baker {
     ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
     if (has_bias)
       ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
-    inputs[weight] = add_named(w, "", DType::kS8);
+    inputs[weight] = add_weight_tensor(n, w);
     set_constant(inputs[weight], q.codes.data, q.codes.size);
     graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
     const auto channels = static_cast<int32_t>(q.bias.size);
@@ -254,6 +273,17 @@ class Baker {
     if (slots_.slots.own(slot).state == baked) ITG_TRY(slots_.slots.set_state(slot, active));
     ITG_TRY(slots_.slots.set_params(slot, {scales[0], 0}, scales));
     return slots_.slots.set_state(slot, baked);
+  }
+  // A convolution that gives the answer is a matrix product in int8: the same bytes as [outputs, inputs].
+  int32_t add_weight_tensor(int32_t n, TensorInfo info) {
+    const bool is_product = answer_op(model_, n, options_) == Op::kFullyConnected;
+    const Span<int32_t> shape = arena_.make<int32_t>(2);
+    if (is_product && !shape.empty()) {
+      shape[0] = info.shape[0];
+      shape[1] = info.shape.back(0);
+      info.shape = {shape.data, 2};
+    }
+    return add_named(info, "", DType::kS8);
   }
   int32_t add_bias_tensor(const TensorInfo& weights, int32_t channels) {
     TensorInfo info;
@@ -349,7 +379,7 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
     if (kept == node) return false;
   const NodeInfo info = model.node(node);
   const OpDef* const def = find_op(float_ops(), model, info);
-  if (def == nullptr || info.outputs.size != 1) return false;
+  if (def == nullptr || info.outputs.size != 1 || follows_answer(model, node, options)) return false;
   return find_op_index(int8_ops(), {op_s8(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
 }
 

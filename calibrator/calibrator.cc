@@ -1,6 +1,7 @@
 // The pipeline, top to bottom: observe (add), then ranges, scales, bake, bias correction, replay (finish).
 #include "intaglio/calibrator.h"
 
+#include "calibrator/answers.h"
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/patch_means.h"
 #include "calibrator/recover/recovery.h"
@@ -10,12 +11,21 @@
 namespace intaglio {
 namespace {
 
+// What is an answer leaves in FP32, and so does all behind it.
+bool has_no_slot(const SlotSetting& setting, const CalibratorOptions& options, const Model& model) {
+  if (setting.node < 0) return false;
+  const bool is_answer = answer_op(model, setting.node, options) != Op::kNone;
+  return (is_answer && setting.role == SlotRole::kOutput) || follows_answer(model, setting.node, options);
+}
+
 Error check_settings(const CalibratorOptions& options, const Model& model) {
   if (options.weight_bits < kMinBits || options.weight_bits > kMaxBits)
     return {Status::kBadBits, -1, -1, options.weight_bits, kMaxBits};
   for (const SlotSetting& setting : options.slots) {
     if (setting.node < -1 || setting.node >= model.node_count())
       return {Status::kBadOption, -1, -1, setting.node, model.node_count() - 1};
+    if (has_no_slot(setting, options, model))
+      return {Status::kAnswerSlot, setting.node, model.node(setting.node).outputs[0]};
     if (setting.bits != 0 && (setting.bits < kMinBits || setting.bits > kMaxBits))
       return {Status::kBadBits, setting.node, -1, setting.bits, kMaxBits};
     if (setting.rounding < -1 || setting.rounding >= kRoundingCount)

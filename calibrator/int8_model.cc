@@ -197,8 +197,7 @@ int32_t Int8Model::tensor_like(int32_t fp32_tensor) const {
 
 const QuantRule* weight_rule(const Graph& graph, int32_t node) {
   const GraphNode& n = graph.nodes[static_cast<size_t>(node)];
-  if (graph.tensors[static_cast<size_t>(n.outputs[0])].dtype != DType::kS8) return nullptr;
-  const int32_t index = find_op_index(int8_ops(), {n.op, DType::kS8, DType::kS8});
+  const int32_t index = find_op_index(int8_ops(), form_of(graph, n));
   if (index == kNoOp || int8_ops()[static_cast<size_t>(index)]->quant.weight_input < 0) return nullptr;
   return &int8_ops()[static_cast<size_t>(index)]->quant;
 }

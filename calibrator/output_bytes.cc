@@ -1,6 +1,7 @@
 // The memory of Calibrator::finish, counted before there is any.
 #include <cstring>
 
+#include "calibrator/answers.h"
 #include "calibrator/calibrator_memory.h"
 #include "calibrator/patch_means.h"
 #include "calibrator/recover/bias_absorption.h"
@@ -39,6 +40,15 @@ size_t row_bound(const TensorInfo& weights, int32_t axis) {
   const size_t taps =
       static_cast<size_t>(weights.shape.elements()) / static_cast<size_t>(weights.shape[axis]) / depth;
   return kRows * round_up(taps * round_up(depth, kDepth), kVector);
+}
+
+// What answers, and what follows them, take of activations in FP32.
+size_t answer_bytes(const Model& model, const CalibratorOptions& options) {
+  size_t bytes = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    if (answer_op(model, n, options) != Op::kNone || follows_answer(model, n, options))
+      bytes += model.tensor(model.node(n).outputs[0]).bytes() + kMemoryAlignment;
+  return bytes;
 }
 
 bool is_weight(const Model& model, int32_t tensor) {
@@ -104,7 +114,8 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.
   const size_t activations =
-      options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes;
+      (options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes) +
+      answer_bytes(model, options);
   const auto width =
       static_cast<size_t>(options.executor.parallel_for == nullptr ? 1 : options.executor.width);
   const size_t scratch = 4 * session.scratch_bytes + (packs ? width * rows : 0);

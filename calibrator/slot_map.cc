@@ -1,5 +1,6 @@
 #include "calibrator/slot_map.h"
 
+#include "calibrator/answers.h"
 #include "calibrator/bake.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -55,6 +56,7 @@ class SlotMaker {
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       const NodeInfo node = model_.node(n);
       const QuantRule* const rule = is_int8(n) ? rule_of(n) : nullptr;
+      const bool writes_codes = rule != nullptr && answer_op(model_, n, options_) == Op::kNone;
       for (size_t i = 0; i < node.inputs.size; ++i) {
         if (node.inputs[i] < 0) continue;
         Use& use = use_of(node.inputs[i]);
@@ -63,7 +65,7 @@ class SlotMaker {
       }
       for (const int32_t output : node.outputs) {
         use_of(output).writer = n;
-        use_of(output).has_codes = use_of(output).has_codes || rule != nullptr;
+        use_of(output).has_codes = use_of(output).has_codes || writes_codes;
       }
     }
     for (const int32_t output : model_.outputs()) ++use_of(output).reads;

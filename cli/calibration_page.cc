@@ -81,6 +81,7 @@ class Page {
     layer.facts.has_weights = layer.macs > 0;
     const Quantization& q = layer.facts.output.quantization;
     layer.facts.is_int8 = layer.facts.output.dtype == DType::kS8 && q.scales.size == 1;
+    layer.facts.reads_int8 = page_.int8.tensor(layer.node.inputs[0]).dtype == DType::kS8;
     if (layer.facts.is_int8) {
       layer.lo = static_cast<double>(q.scales[0]) * (-128 - q.zero_point);
       layer.hi = static_cast<double>(q.scales[0]) * (127 - q.zero_point);

@@ -263,10 +263,15 @@ class FloatSearch {
     cost_ = cost;
     result_.nodes = nodes_of(is_float);
     result_.layers.clear();
-    for (size_t i = 0; i < is_float.size(); ++i)
-      if (is_float[i])
-        result_.layers.push_back(
-            model().tensor(model().node(layers_->layers()[i].nodes.back()).outputs[0]).name);
+    for (size_t i = 0; i < is_float.size(); ++i) {
+      const LayerSensitivity& layer = layers_->layers()[i];
+      const int32_t node = layer.nodes.back();
+      // What follows an answer is in FP32 unasked.
+      const auto& kept = options_.float_nodes;
+      const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
+      if (is_float[i] && (is_kept || !layer.is_float))
+        result_.layers.push_back(model().tensor(model().node(node).outputs[0]).name);
+    }
     result_.after = made.judgement;
     result_.bytes_after = made.bytes.size();
     result_.time = (1 + layers_->cost(is_float).time) / (1 + layers_->cost(layers_->floats_at_first()).time);

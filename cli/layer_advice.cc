@@ -25,7 +25,10 @@ LayerAdvice advise(const LayerFacts& facts) {
   const double alone = sqnr_alone_db(layer);
   LayerAdvice advice;
   if (!facts.is_int8) {
-    advice.reason = "It runs in FP32; its error comes from the layers before it.";
+    advice.reason = facts.reads_int8
+                        ? "It reads codes and gives the answer in FP32; its error comes from its "
+                          "weights' codes and from the layers before it."
+                        : "It runs in FP32; its error comes from the layers before it.";
     advice.sound = true;
   } else if (alone >= kSoundAlone || std::isnan(alone)) {
     advice.reason = "It is exact enough; what is wrong at its output comes from the layers before it.";

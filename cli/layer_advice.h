@@ -13,6 +13,7 @@ struct LayerFacts {
   TensorInfo output;   // of the int8 model
   int64_t values = 0;  // that the report's sums are over: elements times samples
   bool has_weights = false;
+  bool reads_int8 = false;  // its first input
   bool is_int8 = true;
   double used_codes = 256;  // of 256, that hold all but a thousandth of the values seen; 256: unknown
 };

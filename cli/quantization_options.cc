@@ -148,6 +148,8 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
   add_flag(app, "--safe-pairs", arguments.safe_pairs,
            "weights that AVX2 multiplies at full speed throughout; costs up to 2 dB and excludes eq, lsq "
            "and adaround");
+  add_flag(app, "--int8-answers", arguments.int8_answers,
+           "the last layer's scores as codes, too; else they leave in FP32");
   add_option(app, "--compat", arguments.compat,
              "share scales and round weights as another tool does: tengine or ppq")
       .one_of(words_of(kCompats))
@@ -172,6 +174,7 @@ Outcome<Done> read_quantization(const QuantizationArguments& arguments, const Lo
   options.power_of_two = arguments.power_of_two;
   options.weight_bits = arguments.weight_bits;
   options.safe_pairs = arguments.safe_pairs;
+  options.int8_answers = arguments.int8_answers;
   if (!arguments.keep_float.empty()) {
     for (const std::string& name : split(arguments.keep_float, ',')) {
       const int32_t node = find_node(file.model(), name);

@@ -13,7 +13,7 @@ namespace intaglio::cli {
 struct QuantizationArguments {
   std::string method = "auto", compat = "none", keep_float;
   double percentile = 0.9999;
-  bool symmetric = false, power_of_two = false, safe_pairs = false;
+  bool symmetric = false, power_of_two = false, safe_pairs = false, int8_answers = false;
   int32_t weight_bits = 8;
   std::vector<std::string> set;  // SLOT:KEY=VALUE,...
 };

@@ -169,6 +169,7 @@ TEST_CASE("run writes what it shows") {
   REQUIRE(array);
   CHECK(array->header.shape == std::vector<int64_t>{1, 10});
   CHECK(array->as<float>()[6] == top[0]["score"].get<float>());
+  folder.good(kCalibrate + " --int8-answers");
   folder.good("run %/int8.itg --input @/test/digit_0007.png --raw --output %/q.npy");
   const auto codes = intaglio::read_npy(folder / "q.npy");
   REQUIRE(codes);

@@ -97,9 +97,10 @@ TEST_CASE("a page with verdict, worst layers, recoveries, every layer and its hi
     REQUIRE(at != std::string::npos);
     last = at;
   }
-  for (const char* const name : {"first", "second", "third"})
+  for (const char* const name : {"first", "second"})
     CHECK(occurrences(html, "title=\"" + std::string(name) + "\"") >= 2);
-  CHECK(occurrences(html, "<svg") >= 3);
+  CHECK(occurrences(html, "title=\"third\"") >= 1);  // the answer: in FP32, no histogram
+  CHECK(occurrences(html, "<svg") >= 2);
   CHECK(occurrences(html, "class=\"range\"") == occurrences(html, "<svg"));
 }
 

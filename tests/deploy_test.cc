@@ -151,7 +151,9 @@ TEST_CASE("fewer bits: no code outside the narrowed range, in weights or in any 
   for (const int32_t bits : {2, 3, 4, 6}) {
     SlotSetting setting;
     setting.bits = bits;
-    const Run run(with({&setting, 1}));
+    CalibratorOptions options = with({&setting, 1});
+    options.int8_answers = true;  // a softmax's codes, too
+    const Run run(options);
     REQUIRE_MESSAGE(run.error.ok(), run.text);
     RunningModel int8(AlignedBytes(Span<const uint8_t>(run.written.data(), run.written.size())), int8_ops());
     REQUIRE(int8.error().ok());

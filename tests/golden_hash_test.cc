@@ -17,12 +17,19 @@ using namespace intaglio::test;
 
 namespace {
 
-const std::string kEveryWay =
-    "5690660e533bcd5be3c13e372603b8aca6cce02571221f7aecd7ed4c4aaf3256";  // all files of the second test, one
-                                                                         // behind the other
 constexpr uint32_t kFloatOutputs = 3853261016u;
-const std::string kInt8File = "f8eceeca26d27a24a6aa134ae9e99697875974a824b429917623663514c8b661";
-constexpr uint32_t kInt8Outputs = 2281600022u;
+
+// With answers in FP32, and in int8 (CalibratorOptions::int8_answers).
+struct Golden {
+  bool int8_answers;
+  std::string file;
+  uint32_t outputs;
+  std::string every_way;  // all files of the second test, one behind the other
+};
+const Golden kGolden[] = {{false, "189695204518e63c845174d56abd4b3d51bb530e42c500475dfc9d7794fe4291",
+                           391108522u, "7ab4b551a76b237ad058c54396512db2cc5ae744be2cc04fd42733da66fbd29d"},
+                          {true, "f8eceeca26d27a24a6aa134ae9e99697875974a824b429917623663514c8b661",
+                           2281600022u, "5690660e533bcd5be3c13e372603b8aca6cce02571221f7aecd7ed4c4aaf3256"}};
 
 // Nothing but scalar kernels, then one instruction set more at a time.
 std::vector<IsaMask> masks() {
@@ -53,8 +60,10 @@ uint32_t outputs_of(const AlignedBytes& bytes, const Samples& samples, IsaMask m
       std::vector<int8_t> codes;
       for (const float value : sample)
         codes.push_back(static_cast<int8_t>(static_cast<int32_t>(value) - 128));
-      const std::vector<int8_t> classes = model.run<int8_t>(codes);
-      crc = crc32(crc, reinterpret_cast<const uint8_t*>(classes.data()), classes.size());
+      model.set_input(codes);
+      model.session().run();
+      const TensorView classes = model.session().output();
+      crc = crc32(crc, static_cast<const uint8_t*>(classes.data), classes.info.bytes());
     }
   }
   return crc;
@@ -68,12 +77,16 @@ TEST_CASE("every machine and instruction set gives the bytes of the scalar host 
   for (const IsaMask mask : masks()) {
     CAPTURE(mask);
     CHECK(outputs_of(model, samples, mask) == kFloatOutputs);
-    CalibratorOptions options;
-    options.isa = mask;
-    const std::vector<uint8_t> written = calibrate(*Model::open(model.view()), samples, options);
-    CHECK(sha256_of(written) == kInt8File);
-    const AlignedBytes int8(Span<const uint8_t>(written.data(), written.size()));
-    CHECK(outputs_of(int8, samples, mask) == kInt8Outputs);
+    for (const Golden& golden : kGolden) {
+      CAPTURE(golden.int8_answers);
+      CalibratorOptions options;
+      options.isa = mask;
+      options.int8_answers = golden.int8_answers;
+      const std::vector<uint8_t> written = calibrate(*Model::open(model.view()), samples, options);
+      CHECK(sha256_of(written) == golden.file);
+      const AlignedBytes int8(Span<const uint8_t>(written.data(), written.size()));
+      CHECK(outputs_of(int8, samples, mask) == golden.outputs);
+    }
   }
 }
 
@@ -84,18 +97,21 @@ TEST_CASE("so does every way of choosing ranges and every recovery") {
       calibration_ways({recovery::kNone, recovery::kBiasCorrection, recovery::kEqualization,
                         recovery::kBiasAbsorption, recovery::kRangeSearch, recovery::kWeightScales,
                         recovery::kLearnedScales, recovery::kAdaptiveRounding, recovery::kAll});
-  for (const IsaMask mask : masks()) {
-    CAPTURE(mask);
-    std::vector<uint8_t> all;
-    for (const CalibrationWay& way : ways) {
-      CalibratorOptions options;
-      options.layer_report = false;
-      options.isa = mask;
-      options.method = way.method;
-      options.recover = way.recover;
-      const std::vector<uint8_t> file = calibrate(*Model::open(model.view()), samples, options);
-      all.insert(all.end(), file.begin(), file.end());
+  for (const Golden& golden : kGolden)
+    for (const IsaMask mask : masks()) {
+      CAPTURE(golden.int8_answers);
+      CAPTURE(mask);
+      std::vector<uint8_t> all;
+      for (const CalibrationWay& way : ways) {
+        CalibratorOptions options;
+        options.layer_report = false;
+        options.isa = mask;
+        options.int8_answers = golden.int8_answers;
+        options.method = way.method;
+        options.recover = way.recover;
+        const std::vector<uint8_t> file = calibrate(*Model::open(model.view()), samples, options);
+        all.insert(all.end(), file.begin(), file.end());
+      }
+      CHECK(sha256_of(all) == golden.every_way);
     }
-    CHECK(sha256_of(all) == kEveryWay);
-  }
 }

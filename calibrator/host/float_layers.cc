@@ -52,7 +52,7 @@ FloatLayers::Cost FloatLayers::cost(const std::vector<bool>& is_float) const {
     const LayerSensitivity& layer = layers_[i];
     const auto elements = static_cast<double>(layer.output_elements);
     const bool border = std::any_of(readers_[i].begin(), readers_[i].end(), [&](int32_t reader) {
-      return is_float[static_cast<size_t>(reader)] != is_float[i];
+      return is_float[static_cast<size_t>(reader)] != (is_float[i] || layer.writes_float);
     });
     if (border) time += kBorderElement * elements;
     if (!is_float[i]) continue;

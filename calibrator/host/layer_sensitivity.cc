@@ -85,7 +85,8 @@ void SensitivityMeter::find_layers() {
     layer.output_noise.resize(outputs_.size);
     LayerSensitivity& shape = layer.shape;
     const TensorInfo output = int8_.tensor(int8_.node(pair.node).outputs[0]);
-    shape.is_float = output.dtype != DType::kS8;
+    shape.writes_float = output.dtype != DType::kS8;
+    shape.is_float = shape.writes_float && int8_.tensor(int8_.node(pair.node).inputs[0]).dtype != DType::kS8;
     shape.output_elements = output.shape.elements();
     for (; done <= pair.reference_node; ++done) {
       const NodeInfo node = fp32_.node(done);
@@ -173,6 +174,10 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
   }
   test.run_nodes(layer.node, layer.node + 1);
   const TensorView output = test.tensor(int8_.node(layer.node).outputs[0]);
+  if (output.info.dtype != DType::kS8) {
+    const Span<const float> values = output.as<float>();
+    return {values.begin(), values.end()};
+  }
   return dequantized(output.info, output.as<int8_t>().data);
 }
 

@@ -19,6 +19,7 @@ struct LayerSensitivity {
   std::vector<int32_t> nodes;  // ascending
   std::vector<int32_t> reads;  // layers whose output it reads, as indices; kModelInput: an input of the model
   bool is_float = false;       // in FP32 already
+  bool writes_float = false;   // or an answer: from int8 to FP32
   double own_error = 0.0;      // made by its int8 weights and arithmetic
   double output_error = 0.0;   // made by rounding its output, however many read that
   int64_t macs = 0;            // multiply-and-adds

@@ -17,8 +17,11 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 
 const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node) {
-  const OpDef* const def = find_op(ops, model, node);
-  return def == nullptr || def->quant.weight_input < 0 ? nullptr : &def->quant;
+  const int32_t index =
+      find_op_index(ops, {node.op, model.tensor(node.inputs[0]).dtype, model.tensor(node.outputs[0]).dtype});
+  if (index == kNoOp) return nullptr;
+  const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
+  return rule.weight_input < 0 ? nullptr : &rule;
 }
 
 const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {

@@ -1,5 +1,6 @@
-// Writes what the README's example runs on: a model that gives a 2x2 RGB picture back as 12 scores, and a
-// frame of 320 x 240 whose lower left quarter alone is red. The highest score is (row 1, column 0, red): 6.
+// Writes what the README's example runs on: a model that gives a 2x2 RGB picture back as 12 scores in FP32,
+// and a frame of 320 x 240 whose lower left quarter alone is red. The highest score is (row 1, column 0,
+// red): 6.
 #include <cstdio>
 #include <fstream>
 #include <vector>
@@ -18,15 +19,23 @@ bool write_file(const char* path, const void* bytes, size_t size) {
 }
 
 Result<Span<const uint8_t>> make_model(Arena& arena) {
+  constexpr int32_t kScores = 12;
   Graph graph;
-  const int32_t picture_dims[] = {1, 2, 2, 3}, score_dims[] = {1, 12};
+  const int32_t picture_dims[] = {1, 2, 2, 3}, score_dims[] = {1, kScores},
+                weight_dims[] = {kScores, kScores};
+  const float pixel = 1.0f / 255.0f, weight = 1.0f / 127.0f;
   const int32_t picture = add_tensor(graph, arena, "picture", DType::kS8, picture_dims);
-  const int32_t scores = add_tensor(graph, arena, "scores", DType::kS8, score_dims);
-  const float scale = 1.0f / 255.0f;
-  for (const int32_t tensor : {picture, scores})
-    graph.tensors[static_cast<size_t>(tensor)].quantization = {arena.copy(Span<const float>(&scale, 1)), -128,
-                                                               -1};
-  add_node(graph, arena, Op::kReshape, "flatten", {&picture, 1}, {&scores, 1});
+  graph.tensors[static_cast<size_t>(picture)].quantization = {arena.copy(Span<const float>(&pixel, 1)), -128,
+                                                              -1};
+  const Span<uint8_t> codes = arena.make<uint8_t>(kScores * kScores);
+  for (size_t i = 0; i < codes.size; i += kScores + 1)
+    codes[i] = 127;  // each score is one value of the picture
+  const int32_t weights = add_constant(graph, arena, "weights", DType::kS8, weight_dims, codes);
+  graph.tensors[static_cast<size_t>(weights)].quantization = {arena.copy(Span<const float>(&weight, 1)), 0,
+                                                              -1};
+  const int32_t scores = add_tensor(graph, arena, "scores", DType::kF32, score_dims);
+  const int32_t inputs[] = {picture, weights};
+  add_node(graph, arena, Op::kFullyConnected, "scores", inputs, {&scores, 1});
   graph.inputs.push(arena, picture);
   graph.outputs.push(arena, scores);
 
@@ -35,7 +44,7 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   const Span<int8_t> table = arena.make<int8_t>(3 * 256);
   for (size_t i = 0; i < table.size; ++i) table[i] = static_cast<int8_t>(static_cast<int32_t>(i % 256) - 128);
   image.table = table;
-  for (int32_t c = 0; c < 3; ++c) image.norm[c] = scale;
+  for (int32_t c = 0; c < 3; ++c) image.norm[c] = pixel;
   graph.images.push(arena, image);
   return finish_model(graph, int8_ops(), arena);
 }

@@ -100,6 +100,7 @@ typedef struct itg_calibrator_options {
   uint32_t isa;
   itg_executor executor;
   itg_progress progress;
+  bool int8_answers; /* false; CalibratorOptions::int8_answers */
 } itg_calibrator_options;
 
 /* Bytes of one block; finish() needs no more. */

@@ -75,6 +75,10 @@ struct CalibratorOptions {
   // fastest way (DESIGN section 6). Recoveries of kLayers, which choose codes one by one, do not run.
   bool safe_pairs = false;
   Compat compat = Compat::kNone;
+  // The last layer, too, rounds to codes. Else a product or mean that is an output of the model, or reaches
+  // it through Reshapes and Softmaxes alone, reads int8 and writes FP32, and those behind it run in FP32: no
+  // ties between classes, and up to 2 dB less error (DESIGN section 8). Set by another Compat in any case.
+  bool int8_answers = false;
   Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
   // Hold instead of what samples and weights say. Of tensors that share a range the one holds that the others
   // follow, else the first that is listed. With no sample at all finish() bakes from these, and from what

@@ -138,7 +138,10 @@
     "float, or simulate it")                                                                                \
   X(kRoundingNotDeployable, 182,                                                                            \
     "rounding {rounding} for {tensor}: the runtime rounds half to even; take half-even, keep the node in "  \
-    "float, or simulate it")
+    "float, or simulate it")                                                                                \
+  X(kAnswerSlot, 183,                                                                                       \
+    "{tensor} is, or comes from, the model's answer, which leaves in FP32: it has no codes to set; ask "    \
+    "for int8 answers (--int8-answers)")
 
 #ifdef __cplusplus
 namespace intaglio {
