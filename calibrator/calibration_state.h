@@ -16,7 +16,7 @@ inline constexpr double kLargestMean = 0x1p22;
 inline constexpr uint32_t kMaxSamples = 32768;
 
 // With fewer samples probes (probes.h) count.
-inline constexpr uint32_t kProbedSamples = 8;
+inline constexpr uint32_t kProbedSamples = 17;
 
 struct CalibrationState {
   Digest graph;    // SHA-256 of the FP32 model's bytes

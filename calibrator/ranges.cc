@@ -263,12 +263,19 @@ Range vector_range(const TensorObserver& observer, const Bounds& bounds) {
   return within(range, bounds);
 }
 
+// What probes reach counts in full with few samples, and ever less of the way (in logarithms) with more.
 Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds) {
   constexpr double kRoom = 1.3;
   const Range reached = within(
       {kRoom * static_cast<double>(observer.probe_min), kRoom * static_cast<double>(observer.probe_max)},
       bounds);
-  return {reached.lo < range.lo ? reached.lo : range.lo, reached.hi > range.hi ? reached.hi : range.hi};
+  const double samples = static_cast<double>(observer.samples[0]) + observer.samples[1];
+  const double share = samples > kFewSamples ? kFewSamples / samples : 1.0;
+  const auto end = [share](double own, double reach) {
+    if (reach <= own || share == 1.0) return reach > own ? reach : own;
+    return own > 0.0 ? own * exp_real(share * log_real(reach / own)) : share * reach;
+  };
+  return {-end(-range.lo, -reached.lo), end(range.hi, reached.hi)};
 }
 
 }  // namespace intaglio

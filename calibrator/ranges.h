@@ -36,7 +36,9 @@ Range choose_range(const TensorObserver& observer, const Bounds& bounds, const Q
 // Of both signs, the shorter end is at least half the longer.
 Range vector_range(const TensorObserver& observer, const Bounds& bounds);
 
-// `range`, which few samples have given, and at least 1.3 times what their probes reach (probes.h).
+// `range`, and at least 1.3 times what the samples' probes reach (probes.h); with more than few samples that
+// counts for kFewSamples / n of the way there.
+inline constexpr uint32_t kFewSamples = 8;
 Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds);
 
 // Parameters that are tried at once: their sums do not wait for each other.

@@ -256,14 +256,16 @@ class SlotParams {
     const Range all = seen_range(seen);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool is_picture = bounds.filled && all.lo >= bounds.lo && all.hi <= bounds.hi;
+    const bool in_head = in_head_[static_cast<size_t>(tensor)];
+    // With more than a few samples the head's own room is enough.
+    const uint32_t probed = in_head ? kFewSamples : kProbedSamples;
     const bool is_probed =
-        form.observer == RangeMethod::kAuto && memory_.seen.sample_count < kProbedSamples && !is_input;
+        form.observer == RangeMethod::kAuto && memory_.seen.sample_count < probed && !is_input;
     Range range;
     if (memory_.asked == RangeMethod::kAuto && !is_picture && is_input &&
         range_of_input(tensor, form, all, range))
       return range;
-    if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves &&
-        in_head_[static_cast<size_t>(tensor)])
+    if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
       range = vector_range(seen, bounds);
     else
       range = observed_range(seen, bounds, form);

@@ -166,8 +166,8 @@ TEST_CASE("few pictures: room for what they would show with their pixels in anot
 
 TEST_CASE("no probes of many pictures, of arrays, for another method, or of values that no pixel gives") {
   const Detector detector = bright_left();
-  const double most = 0.1 * detector.reach(mirrored(ramps(8)));
-  CHECK(end_with(detector.file(), ramps(8)) < most);
+  const double most = 0.1 * detector.reach(mirrored(ramps(17)));
+  CHECK(end_with(detector.file(), ramps(17)) < most);
   CHECK(end_with(detector.file(false), ramps(4)) < most);
   CalibratorOptions options;
   options.method = RangeMethod::kMinMax;
@@ -188,11 +188,16 @@ TEST_CASE("a cap stays the end of its range") {
   const Range capped = with_probes({0.0, 3.0}, observer, {0.0, 6.0});
   CHECK(capped.lo == 0.0);
   CHECK(capped.hi == 6.0);
+
+  observer.samples[0] = observer.samples[1] = 8;  // half of the way
+  const Range of_many = with_probes({-1.3, 0.0}, observer, {-infinity, infinity});
+  CHECK(of_many.lo == doctest::Approx(-2.6));
+  CHECK(of_many.hi == doctest::Approx(3.25));
 }
 
 TEST_CASE("what is kept of probes depends on the set of samples alone") {
   const AlignedBytes file = bright_left().file();
-  for (const size_t count : {5u, 7u, 8u, 12u}) {
+  for (const size_t count : {5u, 16u, 17u, 20u}) {
     CAPTURE(count);
     Samples samples = ramps(count);
     Bench forwards(file);
