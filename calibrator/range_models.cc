@@ -37,9 +37,15 @@ constexpr double kUnseenBits = 40.0;
 // - sum P ln Q, times the number of values, for the first `kept` of the bins on `codes` codes; the part of
 // the divergence that depends on Q.
 double cross_entropy(const Folded& folded, int32_t kept, int32_t codes) {
+  constexpr int32_t kAtOnce = 32;
   const double tail = folded.total() - folded.values[kept];
-  double entropy = 0.0;
-  int32_t first = 0;
+  double entropy = 0.0, masses[kAtOnce], shares[kAtOnce], logs[kAtOnce];
+  int32_t first = 0, waiting = 0;
+  const auto add = [&] {
+    log2_each(shares, waiting, logs);
+    for (int32_t i = 0; i < waiting; ++i) entropy -= masses[i] * logs[i];
+    waiting = 0;
+  };
   for (int32_t code = 0; code < codes; ++code) {
     const auto last = static_cast<int32_t>(int64_t{code + 1} * kept / codes);
     const double mass = folded.values[last] - folded.values[first];
@@ -47,8 +53,11 @@ double cross_entropy(const Folded& folded, int32_t kept, int32_t codes) {
     first = last;
     if (mass == 0.0) continue;
     const double lands = code == codes - 1 ? mass + tail : mass;
-    entropy -= mass * log2_real(lands / bins);
+    masses[waiting] = mass;
+    shares[waiting++] = lands / bins;
+    if (waiting == kAtOnce) add();
   }
+  add();
   return entropy + tail * kUnseenBits;
 }
 

@@ -22,6 +22,22 @@ uint64_t to_bits(double x) {
 // 2^n for n in [-1022, 1023].
 double power_of_two(int n) { return from_bits(static_cast<uint64_t>(n + 1023) << 52); }
 
+typedef double Pair __attribute__((vector_size(16)));
+typedef uint64_t PairBits __attribute__((vector_size(16)));
+
+constexpr double kLargestMantissa = 1.4142135623730951;
+
+// log2(m) = 2 / ln 2 * atanh(t), t = (m - 1) / (m + 1), |t| <= 0.172: the 11th term is below 1e-17.
+template <typename Real>
+Real log2_near_one(Real m) {
+  constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                               1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
+  const Real t = (m - 1.0) / (m + 1.0), t2 = t * t;
+  Real sum{};
+  for (const double term : kTerms) sum = term + t2 * sum;
+  return 2.8853900817779268 * t * sum;
+}
+
 }  // namespace
 
 double exp_real(double x) {
@@ -49,17 +65,28 @@ double log2_real(double x) {
   const uint64_t bits = to_bits(x);
   exponent += static_cast<int>(bits >> 52) - 1023;
   double m = from_bits((bits & 0xfffffffffffffu) | uint64_t{1023} << 52);  // [1, 2)
-  if (m > 1.4142135623730951) {
+  if (m > kLargestMantissa) {
     m *= 0.5;
     ++exponent;
   }
-  // log2(m) = 2 / ln 2 * atanh(t), t = (m - 1) / (m + 1), |t| <= 0.172: the 11th term is below 1e-17.
-  const double t = (m - 1.0) / (m + 1.0), t2 = t * t;
-  static constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
-                                      1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
-  double sum = 0.0;
-  for (const double term : kTerms) sum = term + t2 * sum;
-  return exponent + 2.8853900817779268 * t * sum;
+  return exponent + log2_near_one(m);
+}
+
+// Two at once.
+void log2_each(const double* x, int32_t n, double* logs) {
+  constexpr double kExponent = 0x1p52;  // its last bit is worth 1
+  for (; n >= 2; n -= 2, x += 2, logs += 2) {
+    PairBits bits;
+    memcpy(&bits, x, sizeof bits);
+    Pair exponent = reinterpret_cast<Pair>((bits >> 52) | to_bits(kExponent)) - (kExponent + 1023.0);
+    Pair m = reinterpret_cast<Pair>((bits & 0xfffffffffffffu) | uint64_t{1023} << 52);
+    const auto large = m > kLargestMantissa;
+    m = large ? m * 0.5 : m;
+    exponent = large ? exponent + 1.0 : exponent;
+    const Pair found = exponent + log2_near_one(m);
+    memcpy(logs, &found, sizeof found);
+  }
+  if (n > 0) *logs = log2_real(*x);
 }
 
 double sigmoid_real(double x) { return 1.0 / (1.0 + exp_real(-x)); }

@@ -3,10 +3,14 @@
 // none.
 #pragma once
 
+#include <cstdint>
+
 namespace intaglio {
 
 double exp_real(double x);   // relative error below 1e-13; 0 below -745, infinity above 709.78
 double log2_real(double x);  // x > 0, finite; absolute error below 1e-13 of the larger of 1 and |result|
+// logs[i] = log2_real(x[i]), to the bit, of numbers that are not subnormal.
+void log2_each(const double* x, int32_t n, double* logs);
 // Nearest integer, half to even, |x| < 2^51.
 inline double round_even(double x) {
   constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fraction bits left

@@ -60,3 +60,17 @@ TEST_CASE("their ends") {
   CHECK(std::isnan(erf_real(std::nan(""))));
   CHECK(std::isnan(sigmoid_real(std::nan(""))));
 }
+
+TEST_CASE("logarithms of many numbers are those of each, to the bit") {
+  constexpr int32_t kCount = 999;
+  double x[kCount], logs[kCount + 1];
+  for (const int32_t count : {kCount, kCount - 1, 1, 0}) {
+    for (int32_t i = 0; i < count; ++i) x[i] = std::ldexp(1.0 + i / 997.0, (i * 37) % 2045 - 1022);
+    x[count / 2] = std::sqrt(2.0);
+    logs[count] = -7.0;
+    log2_each(x, count, logs);
+    for (int32_t i = 0; i < count; ++i) REQUIRE(logs[i] == log2_real(x[i]));
+    CHECK(logs[count] == -7.0);
+  }
+  REQUIRE(std::fabs(log2_real(3.0) - std::log2(3.0)) < 1e-13);
+}
