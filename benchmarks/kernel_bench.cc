@@ -1,5 +1,6 @@
-// Every gemm and 3 x 3 depthwise kernel that runs here, on layers of real networks. 'peak' is the share of
-// the multiply-accumulates a second of the instruction that the kernel is built on, measured in the same run.
+// Every gemm, gemv and 3 x 3 depthwise kernel that runs here, on layers of real networks. 'peak' is the share
+// of the multiply-accumulates a second of the instruction that the kernel is built on, measured in the same
+// run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/gemm_f32.h"
 #include "kernels/gemm_s8.h"
+#include "kernels/gemv_s8_f32.h"
 
 using namespace intaglio;
 
@@ -97,6 +99,17 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
   report(state, static_cast<double>(m * n * taps * k), peak_s8(kernel.isa));
 }
 
+void gemv_s8_f32(benchmark::State& state, const GemvS8F32Kernel& kernel, const Product& p) {
+  const auto n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k);
+  Aligned<int8_t> x(k), w(n * k);
+  Aligned<int32_t> bias(n);
+  Aligned<float> multiplier(n), y(n);
+  fill_weights(w.data(), n * k, 127.0f);
+  for (auto _ : state)
+    kernel.function(x.data(), w.data(), bias.data(), multiplier.data(), y.data(), p.n, p.k);
+  report(state, static_cast<double>(n * k), peak_s8(kernel.isa));
+}
+
 void gemm_f32(benchmark::State& state, const GemmF32Kernel& kernel, const Product& p) {
   const auto m = static_cast<size_t>(p.m), n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k),
              taps = static_cast<size_t>(p.taps), mr = static_cast<size_t>(kernel.mr);
@@ -169,7 +182,7 @@ void dwconv_3x3_s8(benchmark::State& state, const Dwconv3x3S8Kernel& kernel, con
 constexpr Product kProducts[] = {
     {3136, 64, 9, 64}, {3136, 64, 1, 64}, {784, 192, 1, 32},  {784, 512, 1, 128}, {196, 96, 1, 576},
     {196, 576, 1, 96}, {49, 512, 9, 512}, {49, 1280, 1, 320}, {784, 128, 1, 512}, {12544, 16, 1, 32},
-    {1024, 16, 3, 48}, {256, 32, 9, 32},  {1, 1000, 1, 1280}};
+    {1024, 16, 3, 48}, {256, 32, 9, 32},  {1, 1000, 1, 1280}, {1, 10, 1, 64}};
 constexpr Plane kPlanes[] = {{112, 32, 1}, {112, 64, 2}, {28, 64, 2},  {112, 96, 2}, {56, 144, 2},
                              {56, 128, 1}, {56, 144, 1}, {28, 256, 1}, {14, 512, 1}, {7, 960, 1}};
 
@@ -190,6 +203,15 @@ void add_all() {
           (product(kernel.name, p) + "/7_bits").c_str(),
           [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p, 63.0f); });
     }
+  }
+  for (int32_t i = 0; i < gemv_s8_f32_count(); ++i) {
+    const GemvS8F32Kernel& kernel = gemv_s8_f32_kernel(i);
+    if (!runs_here(kernel) || kernel.isa == isa::kScalar) continue;
+    for (const Product& p : kProducts)
+      if (p.m == 1)
+        benchmark::RegisterBenchmark(product(kernel.name, p).c_str(), [&kernel, p](benchmark::State& state) {
+          gemv_s8_f32(state, kernel, p);
+        });
   }
   for (int32_t i = 0; i < gemm_f32_count(); ++i) {
     const GemmF32Kernel& kernel = gemm_f32_kernel(i);

@@ -59,7 +59,7 @@ TEST_CASE("every kernel, random sizes and values") {
 TEST_CASE("all weights and codes at their ends, sums that wrap in between and end within int32") {
   for (const int32_t x : {-128, 127})
     for (const int32_t w : {-128, 127})
-      for (const size_t k : {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1280}) {
+      for (const size_t k : {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1280, 4032, 4033, 8095}) {
         const int32_t sum = x * w * static_cast<int32_t>(k);
         const std::vector<int8_t> row(k, static_cast<int8_t>(x)), weights(5 * k, static_cast<int8_t>(w));
         const int32_t most = sum > 0 ? INT32_MAX - sum : INT32_MAX,
