@@ -7,6 +7,7 @@
 // y [n]. n and k at least 1; no alignment is asked for. y overlaps nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "intaglio/isa.h"

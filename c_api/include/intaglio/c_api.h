@@ -307,6 +307,7 @@ void itg_session_model(const itg_session* session, itg_model* model); /* the mod
 
 /* Inputs are written before each run, which may reuse their memory. Outputs are valid until the next run. */
 void itg_session_input(const itg_session* session, int32_t i, itg_tensor* tensor);
+/* An int8 model's output is of codes, or of reals where its last layer leaves them in FP32: see tensor->dtype. */
 void itg_session_output(const itg_session* session, int32_t i, itg_tensor* tensor);
 void itg_session_tensor(const itg_session* session, int32_t index, itg_tensor* tensor);
 /* Their elements alone: as input(i), output(i). */
