@@ -104,8 +104,8 @@ enum class ChannelRule : uint8_t {
 struct QuantRule {
   OutputRule output = OutputRule::kObserved;
   SignRule sign = SignRule::kAny;
+  int8_t fixed_zero_point = 0;  // beside the others: an operator's record is flash
   float fixed_scale = 0.0f;
-  int32_t fixed_zero_point = 0;
   int8_t weight_input = -1;       // which input holds weights; -1: none
   int8_t weight_axis = 0;         // their output channels' axis
   int8_t bias_input = -1;         // int32, scale s_in * s_w[c]
