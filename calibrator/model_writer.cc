@@ -280,16 +280,6 @@ size_t file_bound(const Graph& graph) {
   return (bytes + alignment_of(graph) - 1) / alignment_of(graph) * alignment_of(graph);
 }
 
-// Lists that the writer keeps beside the file while it writes.
-size_t list_bound(const Graph& graph) {
-  constexpr size_t kSlack = 16;
-  size_t bytes = 8 * kSlack + 24 * graph.tensors.size() +
-                 8 * (graph.nodes.size() + graph.states.size() + graph.images.size() +
-                      graph.norm_statistics.size() + graph.packs.size());
-  for (const GraphNode& node : graph.nodes) bytes += 2 * kSlack + 4 * (node.inputs.size + node.outputs.size);
-  return bytes + 2 * kSlack + 4 * (graph.inputs.size() + graph.outputs.size());
-}
-
 // Sums of each output channel's weights.
 void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
   const int64_t channels = weights.shape[axis];
@@ -335,8 +325,6 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
 }
 
 }  // namespace
-
-size_t write_bound(const Graph& graph) { return file_bound(graph) + list_bound(graph); }
 
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
   const size_t bound = file_bound(graph);

@@ -19,7 +19,4 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
                            Span<float> multiplier, Span<int32_t> folded_bias);
 Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena);  // after plan_memory()
 
-// Upper bound of the arena bytes that write_model() takes for this graph, after fill_requantization().
-size_t write_bound(const Graph& graph);
-
 }  // namespace intaglio

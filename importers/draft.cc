@@ -2,17 +2,7 @@
 
 #include <algorithm>
 
-#include "intaglio/describe.h"
-
 namespace intaglio::importers {
-
-const char* draft_op_name(Op op) {
-  if (op == kBatchNorm) return "BatchNormalization";
-  if (op == kPad) return "Pad";
-  if (op == kSpaceToBatch) return "SpaceToBatch";
-  if (op == kBatchToSpace) return "BatchToSpace";
-  return op_name(op);
-}
 
 int64_t elements(const Shape& shape) {
   int64_t product = 1;

@@ -23,8 +23,6 @@ inline constexpr Op kPad{0x8001};  // pad_value around x; `pads`. The runtime's 
 inline constexpr Op kSpaceToBatch{0x8002};
 inline constexpr Op kBatchToSpace{0x8003};
 
-const char* draft_op_name(Op op);
-
 struct DraftTensor {
   std::string name;  // as the file has it; made unique at the end
   DType dtype = DType::kF32;

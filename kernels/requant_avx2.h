@@ -8,11 +8,6 @@
 
 namespace intaglio {
 
-// The first `count` of eight lanes.
-static inline __m256i avx2_lanes(int32_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
 // Eight codes, as int32.
 static inline __m256i avx2_requantize(__m256i acc, __m256 multiplier, const OutputS8& output) {
   __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), multiplier);

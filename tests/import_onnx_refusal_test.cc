@@ -203,25 +203,5 @@ TEST_CASE("cut short at every length: refused, or a model that opens") {
 }
 
 TEST_CASE("random damage: refused with a message, or a model that opens") {
-  const std::string bytes = small_network().bytes();
-  Random random(11);
-  int imported = 0;
-  for (int round = 0; round < 3000; ++round) {
-    std::string damaged = bytes;
-    for (int flips = random.between(1, 4); flips > 0; --flips) {
-      char& at = damaged[random.bits() % damaged.size()];
-      at = static_cast<char>(at ^ 1 << random.between(0, 7));
-    }
-    Import import(damaged);
-    if (!import.good()) {
-      CHECK(!import.message().empty());
-      continue;
-    }
-    ++imported;
-    if (round % 8 == 0) {
-      const AlignedBytes file = import.write();
-      CHECK(static_cast<bool>(Model::open(file.view())));
-    }
-  }
-  CHECK(imported > 0);
+  check_random_damage(small_network().bytes(), 11, 3000, 4);
 }

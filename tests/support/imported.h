@@ -14,6 +14,7 @@
 #include "calibrator/model_writer.h"
 #include "importers/import.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/random.h"
 
 namespace intaglio::test {
 
@@ -80,6 +81,31 @@ std::vector<Out> run_import(Import& import, const std::vector<In>& input) {
   REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
   REQUIRE(model.session().input().as<In>().size == input.size());
   return model.run<Out>(input);
+}
+
+// Bits of a foreign file changed at random, up to `most_flips` a round: refused with a message, or a model that
+// opens.
+inline void check_random_damage(const std::string& bytes, uint32_t seed, int rounds, int32_t most_flips) {
+  Random random(seed);
+  int imported = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string damaged = bytes;
+    for (int32_t flips = random.between(1, most_flips); flips > 0; --flips) {
+      char& at = damaged[random.bits() % damaged.size()];
+      at = static_cast<char>(at ^ 1 << random.between(0, 7));
+    }
+    Import import(damaged);
+    if (!import.good()) {
+      CHECK(!import.message().empty());
+      continue;
+    }
+    ++imported;
+    if (round % 8 == 0) {
+      const AlignedBytes file = import.write();
+      CHECK(static_cast<bool>(Model::open(file.view())));
+    }
+  }
+  CHECK(imported > 0);
 }
 
 // The folder of real models; empty, with a line printed, where it is absent.
