@@ -92,7 +92,7 @@ constexpr QuantRule observed(Unary function, SignRule sign) {
   return rule;
 }
 
-constexpr QuantRule fixed(Unary function, float scale, int32_t zero_point) {
+constexpr QuantRule fixed(Unary function, float scale, int8_t zero_point) {
   QuantRule rule =
       observed(function, zero_point == kUnitZeroPoint ? SignRule::kNonNegative : SignRule::kKeeps);
   rule.output = OutputRule::kFixed;
