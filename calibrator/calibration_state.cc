@@ -74,6 +74,7 @@ InputValues read_input(Reader& reader) {
   return input;
 }
 
+// Without its bins' width, which follows from values that are plausible.
 void read_observer(Reader& reader, TensorObserver& o) {
   reset(o);
   reader.get(o.samples, 2);
@@ -87,7 +88,6 @@ void read_observer(Reader& reader, TensorObserver& o) {
   reader.get(&o.probe_min, 1);
   reader.get(&o.probe_max, 1);
   reader.get(&o.halves[0], 2);
-  fit_bins(o);
 }
 
 }  // namespace
@@ -161,7 +161,8 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   for (size_t i = 0; i < state.observers.size; ++i) {
     Reader reader(observers + i * kObserverBytes);
     read_observer(reader, spare);
-    if (!plausible(spare, header[1])) return damaged(kHeaderBytes + i * kObserverBytes);
+    if (!plausible(spare, header[1]))
+      return damaged(static_cast<size_t>(observers - bytes.data) + i * kObserverBytes);
   }
   const uint8_t* const inputs =
       observers + state.observers.size * kObserverBytes + state.mean_sums.size * sizeof(int64_t);
@@ -174,6 +175,7 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   for (size_t i = 0; i < state.observers.size; ++i) {
     Reader reader(observers + i * kObserverBytes);
     read_observer(reader, spare);
+    fit_bins(spare);
     merge(state.observers[i], spare);
   }
   Reader sums(observers + state.observers.size * kObserverBytes);

@@ -1,6 +1,7 @@
 // The calibrator's promises: same bytes whatever order, threads or interruptions; memory as measured; all or
 // nothing.
 #include "intaglio/calibrator.h"
+#include "runtime/crc32.h"
 
 #include <doctest/doctest.h>
 
@@ -277,6 +278,16 @@ TEST_CASE("damaged and foreign states are refused and change nothing") {
     broken[at] ^= 0x10;
     CHECK(!bench.calibrator.merge({broken.data(), broken.size()}).ok());
   }
+  // A number that is none as the least value of the first tensor, under a right checksum.
+  auto endless = state;
+  const uint32_t nan = 0x7fc00000u;
+  const size_t first_observer = 24 + 3 * 32 + small_cnn_samples(1)[0].size() * sizeof(float);
+  memcpy(endless.data() + first_observer + 8, &nan, sizeof nan);
+  const uint32_t crc = crc32(0, endless.data(), endless.size() - sizeof crc);
+  memcpy(endless.data() + endless.size() - sizeof crc, &crc, sizeof crc);
+  const Error refused = bench.calibrator.merge({endless.data(), endless.size()});
+  CHECK(refused.status == Status::kBadCalibrationState);
+  CHECK(refused.value == static_cast<int64_t>(first_observer));
   CHECK(bench.save() == state);
   Bench other(small_cnn(2));
   CHECK(other.calibrator.merge({state.data(), state.size()}).status == Status::kOtherGraph);
