@@ -245,10 +245,11 @@ class Baker {
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
     const int32_t slot = slots_.input_slot(n, weight);
-    const QuantizedWeights q =
-        quantize_weights(floats(w), w.shape, rule.weight_axis, floats(b),
-                         params(slots_.input_slot(n, 0)).scale, slots_.slots.config(slot),
-                         options_.safe_pairs, arena_, options_.executor, known_scales(node.inputs[weight]));
+    // Kernels whose sums leave in FP32 read plain weights and add nothing in 16 bits.
+    const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
+    const QuantizedWeights q = quantize_weights(
+        floats(w), w.shape, rule.weight_axis, floats(b), params(slots_.input_slot(n, 0)).scale,
+        slots_.slots.config(slot), safe_pairs, arena_, options_.executor, known_scales(node.inputs[weight]));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
     ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));

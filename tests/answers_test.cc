@@ -358,3 +358,19 @@ TEST_CASE("the simulator gives an answer's FP32 values, by the kernels to the bi
     }
   }
 }
+
+TEST_CASE("an answer's weights need not be safe in pairs") {
+  const AlignedBytes bytes = Network({1, 48}).dense(32).dense(24).output().finish();
+  const Model model = *Model::open(bytes.view());
+  CalibratorOptions options = plain();
+  const AlignedBytes as_they_are = calibrated(model, options);
+  options.safe_pairs = true;
+  const AlignedBytes safe = calibrated(model, options);
+  const auto scales_of = [](const AlignedBytes& file, int32_t node) {
+    const Model int8 = *Model::open(file.view());
+    const Span<const float> scales = int8.tensor(int8.node(node).inputs[1]).quantization.scales;
+    return std::vector<float>(scales.begin(), scales.end());
+  };
+  CHECK(scales_of(safe, 0) != scales_of(as_they_are, 0));
+  CHECK(scales_of(safe, 1) == scales_of(as_they_are, 1));
+}

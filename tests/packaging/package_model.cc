@@ -1,5 +1,6 @@
 // Writes what the consumers of tests/packaging work on, and what they must get: an FP32 model, samples, the
-// int8 model that this build calibrates on them, an int8 input and its output.
+// int8 model that this build calibrates on them, an int8 input and its output. And, for tests/export_c, the
+// int8 model whose answer is codes.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -19,6 +20,21 @@ bool write_file(const std::string& path, const void* bytes, size_t size) {
   return static_cast<bool>(file.flush());
 }
 
+// The int8 model that these samples give.
+AlignedBytes calibrated(const Model& model, const std::vector<std::vector<float>>& samples,
+                        const CalibratorOptions& options) {
+  AlignedBytes memory(Calibrator::measure(model, options)->total());
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
+  for (const auto& sample : samples) {
+    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
+                                       sample.size() * sizeof(float)};
+    REQUIRE(calibrator.add({&input, 1}).ok());
+  }
+  const ModelSink sink = {[](void*, Span<const uint8_t>) { return true; }, nullptr};
+  REQUIRE(calibrator.finish(sink).ok());
+  return AlignedBytes(calibrator.report().bytes);
+}
+
 }  // namespace
 
 TEST_CASE("the files of the consumers are written") {
@@ -26,27 +42,22 @@ TEST_CASE("the files of the consumers are written") {
   const AlignedBytes file = small_cnn();
   const std::vector<std::vector<float>> samples = small_cnn_samples(4);
   const Model model = *Model::open(file.view());
-  AlignedBytes memory(Calibrator::measure(model)->total());
-  Calibrator calibrator = *Calibrator::create(model, memory.span());
   std::vector<float> values;
-  for (const auto& sample : samples) {
-    const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
-                                       sample.size() * sizeof(float)};
-    REQUIRE(calibrator.add({&input, 1}).ok());
-    values.insert(values.end(), sample.begin(), sample.end());
-  }
-  const ModelSink sink = {[](void*, Span<const uint8_t>) { return true; }, nullptr};
-  REQUIRE(calibrator.finish(sink).ok());
-  const Span<const uint8_t> int8 = calibrator.report().bytes;
+  for (const auto& sample : samples) values.insert(values.end(), sample.begin(), sample.end());
+  CalibratorOptions options;
+  const AlignedBytes int8 = calibrated(model, samples, options);
+  options.int8_answers = true;
+  const AlignedBytes codes_only = calibrated(model, samples, options);
 
-  RunningModel running{AlignedBytes(int8), int8_ops()};
+  RunningModel running{AlignedBytes(int8.view()), int8_ops()};
   std::vector<int8_t> codes(samples[0].size());
   for (size_t i = 0; i < codes.size(); ++i)
     codes[i] = static_cast<int8_t>(static_cast<int32_t>(samples[0][i]) - 128);
-  const std::vector<int8_t> output = running.run<int8_t>(codes);
+  const std::vector<float> output = running.run<float>(codes);
   CHECK(write_file(folder + "/fp32.itg", file.view().data, file.size()));
   CHECK(write_file(folder + "/samples.bin", values.data(), values.size() * sizeof(float)));
-  CHECK(write_file(folder + "/int8.itg", int8.data, int8.size));
+  CHECK(write_file(folder + "/int8.itg", int8.view().data, int8.size()));
+  CHECK(write_file(folder + "/int8_answers.itg", codes_only.view().data, codes_only.size()));
   CHECK(write_file(folder + "/input.bin", codes.data(), codes.size()));
-  CHECK(write_file(folder + "/output.bin", output.data(), output.size()));
+  CHECK(write_file(folder + "/output.bin", output.data(), output.size() * sizeof(float)));
 }

@@ -1,8 +1,11 @@
 // The self-test of an exported model on this machine, and its helpers against the definition in double.
 #include <cmath>
 #include <cstdio>
+#include <type_traits>
 
 #include "cnn_model.h"
+
+static_assert(std::is_same<cnn_output_0_element, ANSWER>::value, "");
 
 alignas(ITG_MEMORY_ALIGNMENT) static uint8_t memory[CNN_MEMORY_BYTES];
 
@@ -29,10 +32,17 @@ int main() {
     if (cnn_input_0_quantize(x) != expected_code(x))
       return std::printf("quantize(%.9g)\n", static_cast<double>(x)), 1;
   for (int code = -128; code <= 127; ++code) {
+    const float real = CNN_INPUT_0_SCALE * static_cast<float>(code - CNN_INPUT_0_ZERO_POINT);
+    if (cnn_input_0_dequantize(static_cast<int8_t>(code)) != real)
+      return std::printf("dequantize(%d)\n", code), 1;
+  }
+#ifdef CNN_OUTPUT_0_SCALE
+  for (int code = -128; code <= 127; ++code) {
     const float real = CNN_OUTPUT_0_SCALE * static_cast<float>(code - CNN_OUTPUT_0_ZERO_POINT);
     if (cnn_output_0_dequantize(static_cast<int8_t>(code)) != real)
       return std::printf("dequantize(%d)\n", code), 1;
   }
+#endif
   const int32_t dims[] = CNN_INPUT_0_DIMS;
   long long elements = 1;
   for (const int32_t dim : dims) elements *= dim;
