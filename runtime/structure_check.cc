@@ -29,13 +29,20 @@ enum Table : uint8_t {
 constexpr uint8_t table(Table t) { return static_cast<uint8_t>(kFieldTable + t); }
 constexpr uint8_t tables(Table t) { return static_cast<uint8_t>(kFieldTables + t); }
 
-constexpr uint8_t kModelFields[] = {kField16,       kField16,
-                                    kField32,       tables(kTensor),
-                                    tables(kNode),  tables(kBuffer),
-                                    kFieldWords,    kFieldWords,
-                                    tables(kState), tables(kImageInput),
-                                    table(kPlan),   table(kCalibration),
-                                    table(kGolden), tables(kNormStatistics),
+constexpr uint8_t kModelFields[] = {kField16,
+                                    kField16,
+                                    kField32,
+                                    tables(kTensor),
+                                    tables(kNode),
+                                    tables(kBuffer),
+                                    kFieldWords,
+                                    kFieldWords,
+                                    tables(kState),
+                                    tables(kImageInput),
+                                    table(kPlan),
+                                    table(kCalibration),
+                                    table(kGolden),
+                                    tables(kNormStatistics),
                                     tables(kPackedWeights)};
 constexpr uint8_t kTensorFields[] = {kFieldString, kField8, kFieldWords, table(kQuantization), kField32};
 constexpr uint8_t kNodeFields[] = {kField16,
@@ -180,10 +187,10 @@ class Reader {
 #define ITG_TABLE(name) \
   { k##name##Fields, sizeof k##name##Fields }
 const TableStructure kStructures[] = {
-    ITG_TABLE(Model),  ITG_TABLE(Tensor),         ITG_TABLE(Node),         ITG_TABLE(Buffer),
-    ITG_TABLE(State),  ITG_TABLE(ImageInput),     ITG_TABLE(Plan),         ITG_TABLE(Calibration),
-    ITG_TABLE(Golden), ITG_TABLE(NormStatistics), ITG_TABLE(Quantization), ITG_TABLE(Window2D),
-    ITG_TABLE(Clamp),  ITG_TABLE(Requantization), ITG_TABLE(Intermediate), ITG_TABLE(Resample),
+    ITG_TABLE(Model),        ITG_TABLE(Tensor),         ITG_TABLE(Node),         ITG_TABLE(Buffer),
+    ITG_TABLE(State),        ITG_TABLE(ImageInput),     ITG_TABLE(Plan),         ITG_TABLE(Calibration),
+    ITG_TABLE(Golden),       ITG_TABLE(NormStatistics), ITG_TABLE(Quantization), ITG_TABLE(Window2D),
+    ITG_TABLE(Clamp),        ITG_TABLE(Requantization), ITG_TABLE(Intermediate), ITG_TABLE(Resample),
     ITG_TABLE(PackedWeights)};
 #undef ITG_TABLE
 const int32_t kStructureCount = kTableCount;

@@ -34,5 +34,6 @@ TEST_CASE("random codes of every length up to 80, and of some long ones") {
 
 TEST_CASE("extremes") {
   for (const int32_t code : {-128, -127, -1, 0, 127})
-    for (const size_t n : {1, 15, 16, 17, 1024, 5000}) check(std::vector<int8_t>(n, static_cast<int8_t>(code)));
+    for (const size_t n : {1, 15, 16, 17, 1024, 5000})
+      check(std::vector<int8_t>(n, static_cast<int8_t>(code)));
 }

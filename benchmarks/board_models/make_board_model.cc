@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   const std::vector<char> file((std::istreambuf_iterator<char>(in)), {});
   HostArena memory;
   auto imported = import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, argv[1],
-                                     ImportOptions{}, memory);
+                               ImportOptions{}, memory);
   if (!imported) return fail(imported.message());
   const Result<Span<const uint8_t>> bytes = finish_model(imported->graph, all_ops(), memory.arena());
   if (!bytes) return fail("the model cannot be written");

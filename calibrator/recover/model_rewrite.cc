@@ -20,8 +20,8 @@ size_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const Cal
   size_t observers = 0, means = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) observers += fp32.tensor(t).is_constant() ? 0 : 1;
   for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
-  return fp32.bytes().size + persistent_bytes + observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) +
-         kSlack;
+  return fp32.bytes().size + persistent_bytes + observers * sizeof(TensorObserver) +
+         2 * means * sizeof(int64_t) + kSlack;
 }
 
 void ModelRewrite::start() {

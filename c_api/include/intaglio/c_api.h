@@ -240,7 +240,8 @@ typedef struct itg_executor {
   void (*parallel_for)(void* context, int32_t count, void (*task)(void* argument, int32_t i), void* argument);
   /* A run has many nodes: calls body(argument, ready) with threads at hand, whose `ready` is this executor as the
    * body shall use it, and lets them go when it returns. NULL: every parallel_for finds its own. */
-  void (*region)(void* context, void (*body)(void* argument, const struct itg_executor* ready), void* argument);
+  void (*region)(void* context, void (*body)(void* argument, const struct itg_executor* ready),
+                 void* argument);
 } itg_executor;
 /* OpenMP threads; in the library intaglio_openmp alone. */
 itg_executor itg_openmp_executor(int32_t threads);
@@ -319,7 +320,8 @@ void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
 itg_error itg_session_prepare_node(itg_session* session,
                                    int32_t i); /* after its constants were changed in place; not if planned */
 void itg_session_reset(itg_session* session);  /* states to their initial values */
-const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "" where it has none, or planned */
+const char* itg_session_kernel_name(const itg_session* session,
+                                    int32_t node); /* "" where it has none, or planned */
 
 /* Pictures into a session's input: whole, rows row_bytes apart, or row by row. `scratch` starts at a multiple
  * of 4, has itg_image_measure() bytes, and is the writer's until the last row. */
