@@ -8,6 +8,7 @@
 #include "benchmarks/instruction_count/counted_values.h"
 #include "kernels/eltwise_f32.h"
 #include "kernels/eltwise_s8.h"
+#include "kernels/mean_s8_f32.h"
 #include "kernels/observe_f32.h"
 #include "kernels/patch_sums.h"
 #include "kernels/pool_f32.h"
@@ -50,8 +51,8 @@ int64_t run_family(const char* name, int32_t count, const Kernel& (*kernel)(int3
 }
 
 // Of each output pixel of a pool of 3x3: where its taps and its result stand.
-template <typename T, typename Pool>
-int64_t run_pool(const T* x, T* y, int32_t runs, Pool pool) {
+template <typename In, typename Out, typename Pool>
+int64_t run_pool(const In* x, Out* y, int32_t runs, Pool pool) {
   const Taps taps = {{1, 3, 3}, {0, kSide * kChannels, kChannels}};
   for (int32_t run = 0; run < runs; ++run)
     for (int32_t p = 0; p < kPooled * kPooled; ++p)
@@ -123,6 +124,13 @@ int64_t run_rows(const char* name, int32_t runs) {
                           [&](auto from, auto& taps, auto to) { k.max(from, taps, clamp, to, kChannels); });
         return int64_t{0};
       });
+  read += run_family(name, mean_s8_f32_count(), mean_s8_f32_kernel,
+                     [&](const MeanS8F32Kernel& k, const std::string& f) {
+                       if (f != "mean_s8_f32") return int64_t{0};
+                       return run_pool(x, reals_out, runs, [&](auto from, auto& taps, auto to) {
+                         k.function(from, taps, -7, 0.1f, to, kChannels);
+                       });
+                     });
 
   const AddS8 add = {3, -5, 21000, 31000, 15, 2, -128, 127};
   const MulS8 mul = {3, -5, 0.003f, output};

@@ -18,6 +18,7 @@
 #include "kernels/dwconv_s8.h"
 #include "kernels/gemm_f32.h"
 #include "kernels/gemm_s8.h"
+#include "kernels/gemv_s8_f32.h"
 
 using namespace intaglio;
 
@@ -187,6 +188,17 @@ int64_t run_dwconv_f32(const DwconvF32Kernel& kernel, int32_t runs) {
                        filled<float>(kTaps * kChannels, real), runs);
 }
 
+// One row of the product.
+int64_t run_gemv_s8_f32(const GemvS8F32Kernel& kernel, int32_t runs) {
+  const auto x = filled<int8_t>(kK, code), w = filled<int8_t>(kN * kK, code);
+  const std::vector<int32_t> bias(kN, 100);
+  const std::vector<float> multiplier(kN, 0.0002f);
+  std::vector<float> y(kN);
+  for (int32_t run = 0; run < runs; ++run)
+    kernel.function(x.data(), w.data(), bias.data(), multiplier.data(), y.data(), kN, kK);
+  return int64_t{kN} * kK;
+}
+
 template <typename Kernel>
 int64_t run_named(const char* name, int32_t count, const Kernel& (*kernel)(int32_t),
                   int64_t (*run)(const Kernel&, int32_t), int32_t runs) {
@@ -242,6 +254,7 @@ int main(int argc, char** argv) {
     macs = argc > 3 ? run_model(argv[3], runs) : 0;
   } else {
     macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
+    macs += run_named(name, gemv_s8_f32_count(), gemv_s8_f32_kernel, run_gemv_s8_f32, runs);
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
