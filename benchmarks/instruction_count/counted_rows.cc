@@ -71,6 +71,7 @@ template <typename T, typename Weight>
 int64_t run_resize(void (*row)(const ResizeRow<T, Weight>&), const std::vector<T>& x, std::vector<T>* y,
                    Weight weight, int32_t runs) {
   std::vector<ResizeTap<Weight>> taps;
+  taps.reserve(2 * kSide);
   for (int32_t o = 0; o < 2 * kSide; ++o)
     taps.push_back({o / 2, o / 2 + 1 < kSide ? o / 2 + 1 : o / 2, weight});
   constexpr int32_t kRow = kSide * kChannels;

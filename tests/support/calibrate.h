@@ -19,6 +19,7 @@ struct CalibrationWay {
 // Every method, then `recoveries` one by one after `auto`.
 inline std::vector<CalibrationWay> calibration_ways(const std::vector<RecoveryMask>& recoveries) {
   std::vector<CalibrationWay> ways;
+  ways.reserve(kRangeMethodCount + recoveries.size());
   for (int32_t method = 0; method < kRangeMethodCount; ++method)
     ways.push_back({static_cast<RangeMethod>(method), recovery::kDefault});
   for (const RecoveryMask recover : recoveries) ways.push_back({RangeMethod::kAuto, recover});
