@@ -1,4 +1,6 @@
 #define ITG_DOT "vpdpbusd"
+#define ITG_REGISTER "v"
+#define ITG_MASKS 1
 #include "kernels/dwconv_3x3_s8_vnni.h"
 
 namespace intaglio {

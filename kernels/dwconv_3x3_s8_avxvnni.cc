@@ -1,4 +1,5 @@
 #define ITG_DOT "%{vex%} vpdpbusd"
+#define ITG_REGISTER "x"  // VEX names the first sixteen alone
 #include "kernels/dwconv_3x3_s8_vnni.h"
 
 namespace intaglio {

@@ -1,5 +1,7 @@
 // dwconv_3x3_s8 with vpdpbusd, over a class of vectors: dwconv_3x3_s8_<isa>.cc defines ITG_DOT, the
-// instruction, and says which blocks it has. Codes are read as x + 128: their top bits flipped.
+// instruction, ITG_REGISTER, the constraint of its operands, and ITG_MASKS where AVX-512's masks are there,
+// and says which blocks it has. The compiler's own macros would tell of its flags, which may be wider than the
+// file's instruction set. Codes are read as x + 128: their top bits flipped.
 #pragma once
 
 #include <immintrin.h>
@@ -9,7 +11,7 @@
 namespace intaglio {
 namespace {
 
-#if !defined(__AVX512VL__)
+#if !defined(ITG_MASKS)
 struct Vector16 {
   using Type = __m128i;
   static constexpr int32_t kBytes = 16;
@@ -47,7 +49,7 @@ struct Vector32 {
   using Type = __m256i;
   static constexpr int32_t kBytes = 32;
   static Type load(const void* p) { return _mm256_loadu_si256(static_cast<const Type*>(p)); }
-#if defined(__AVX512VL__)
+#if defined(ITG_MASKS)
   struct Part {
     __mmask32 mask;  // of a block of fewer channels
     bool whole;
@@ -126,8 +128,8 @@ struct Vnni {
 #pragma GCC unroll 4
     for (int32_t v = 0; v < 4; ++v)
       __asm__(ITG_DOT " %2, %1, %0"
-              : "+v"(acc[v])
-              : "v"(x.q[v]), "m"(*reinterpret_cast<const Codes*>(w + V::kBytes * v)));
+              : "+" ITG_REGISTER(acc[v])
+              : ITG_REGISTER(x.q[v]), "m"(*reinterpret_cast<const Codes*>(w + V::kBytes * v)));
   }
   __attribute__((always_inline)) static inline Codes narrow(Sum* acc, const int8_t* multiplier,
                                                             const Limits& limits, bool clamps) {
@@ -145,7 +147,7 @@ struct Vnni {
   static void store(void* p, Codes codes, const Part& part) { V::store_codes(p, codes, part); }
 };
 
-#if defined(__AVX512VL__)
+#if defined(ITG_MASKS)
 // One block of channels along two lines of output, two columns of them at a time: with 32 registers for four
 // columns of input, what a load of weights brings is multiplied twice. Where there is no second line, or
 // column, it is computed all the same, and the first is stored over it.

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Compiles what has an instruction set of its own with flags that allow more than that, as whoever builds with
+-march=native does. Nothing is run: no CPU is needed that has them.
+
+  compile_wider.py tree BUILD ISAS FLAG...       files *_<isa>.cc as BUILD/compile_commands.json compiles them, and FLAGs
+  compile_wider.py drop DROP "COMPILER" FLAG...  the source drop's files with FLAGs alone
+
+LAUNCHER in the environment (ccache) goes before the tree's commands, which do not name it.
+
+A file must not ask the compiler's macros for more than its own instruction set: what it then declares, or writes in
+assembly, is another file's.
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+
+def tree(build, isas, flags, output):
+    own = re.compile(rf"/kernels/\w+_({'|'.join(isas.split(','))})\.cc$")
+    for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
+        if own.search(entry["file"]):
+            command = shlex.split(entry["command"])
+            command[command.index("-o") + 1] = output
+            yield entry["directory"], shlex.split(os.environ.get("LAUNCHER", "")) + command + flags
+
+
+def drop(folder, compiler, flags, output):
+    for path in sorted(pathlib.Path(folder).glob("*.cc")):
+        # The portable file asks its flags for no more than which kernels there are.
+        action = ["-fsyntax-only"] if path.name == "intaglio.cc" else ["-O3", "-c", "-o", output]
+        yield folder, shlex.split(compiler) + ["-std=c++17", "-w", str(path)] + action + flags
+
+
+def main():
+    kind, where, what, *flags = sys.argv[1:]
+    count = failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        for folder, command in {"tree": tree, "drop": drop}[kind](where, what, flags, f"{work}/wider.o"):
+            count += 1
+            if subprocess.run(command, cwd=folder, check=False).returncode != 0:
+                failed += 1
+                print("compile_wider: refused: " + shlex.join(command))
+    print(f"compile_wider: {count} files with {' '.join(flags)}, {failed} refused")
+    sys.exit(count == 0 or failed > 0)
+
+
+if __name__ == "__main__":
+    main()
