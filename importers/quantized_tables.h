@@ -1,4 +1,4 @@
-// Constant tables that int8 operators take as an input (DESIGN section 4).
+// Constant tables that int8 operators take as an input (docs/arithmetic.md).
 #pragma once
 
 #include "importers/draft.h"

@@ -1,4 +1,4 @@
-// Softmax of one row of int8 codes, from a baked table (DESIGN section 4).
+// Softmax of one row of int8 codes, from a baked table (docs/arithmetic.md).
 //
 //   t[i] = table[max(x) - x[i]]                       table[d] = rne(exp(-d * s_in) * 2^k)
 //   r = reciprocal_scale / float(sum of t)            reciprocal_scale = f32(1) / s_out

@@ -1,4 +1,4 @@
-// Integer multipliers of an int8 addition, from three scales (DESIGN section 4): no floating point, so every
+// Integer multipliers of an int8 addition, from three scales (docs/arithmetic.md): no floating point, so every
 // machine makes the same ones.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Integer multipliers of an addition against the spec's formula in double (spec/arithmetic.py, add_params).
+// Integer multipliers of an addition against the formula in double (tests/spec/arithmetic.py, add_params).
 #include "runtime/add_params.h"
 
 #include <doctest/doctest.h>

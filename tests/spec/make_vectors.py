@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random cases and their results by the specification's own program, for tests/spec_oracle_test.cc.
+"""Random cases and their results by arithmetic.py beside this file, for tests/spec_oracle*_test.cc.
 
-    make_vectors.py FOLDER [--spec FOLDER_OF_ARITHMETIC_PY] [--seed N]
+    make_vectors.py FOLDER [--seed N]
 
 Writes one file a function into FOLDER. All numbers are little-endian:
 
@@ -9,28 +9,15 @@ Writes one file a function into FOLDER. All numbers are little-endian:
     array: u32 element type (1 s8, 2 s32, 3 f32), u32 elements, the elements, zeros up to a multiple of 4 bytes
 
 What a case's arrays are stands beside each write_* call here and beside its reader in the test.
-The specification is looked for in --spec, $INTAGLIO_SHARED/spec and ../shared/spec beside the repository.
 """
 import argparse
-import importlib.util
-import os
 import pathlib
-import sys
 
 import numpy as np
 
+import arithmetic as spec
+
 f32 = np.float32
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-
-
-def load_spec(folder):
-    path = pathlib.Path(folder) / "arithmetic.py"
-    if not path.is_file():
-        sys.exit(f"make_vectors: no specification at {path}; give its folder with --spec")
-    module_spec = importlib.util.spec_from_file_location("arithmetic", path)
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
-    return module
 
 
 def s8(a):
@@ -65,8 +52,7 @@ def write(folder, name, cases):
 
 
 class Maker:
-    def __init__(self, spec, seed):
-        self.spec = spec
+    def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
 
     def integer(self, lo, hi):
@@ -117,7 +103,7 @@ class Maker:
         x = self.rng.choice([-128, 127], (n, *size, ic)) if extreme else self.codes(n, *size, ic)
         w = self.rng.choice([-128, 127], (oc, *k, icg)) if extreme else self.codes(oc, *k, icg)
         bias = self.rng.integers(-(2**20), 2**20, oc) if self.rng.random() < 0.7 else np.zeros(oc, np.int64)
-        acc = self.spec.conv_acc(x, z_in, w, bias, stride, dilation, pads, groups)
+        acc = spec.conv_acc(x, z_in, w, bias, stride, dilation, pads, groups)
         s_in = self.scale()
         s_w = np.array([self.scale() for _ in range(oc)], f32)
         # So that most results are inside the codes' range.
@@ -128,14 +114,14 @@ class Maker:
         residual = np.zeros(0, np.int64)
         if has_residual:
             s_residual = f32(s_out * f32(2.0 ** self.rng.uniform(-3, 2)))
-            m = self.spec.multiplier(s_in, s_w, s_mid)
-            q = self.spec.requantize(acc, m, z_mid)
+            m = spec.multiplier(s_in, s_w, s_mid)
+            q = spec.requantize(acc, m, z_mid)
             residual = self.codes(*q.shape)
-            params = self.spec.add_params(s_mid, s_residual, s_out)
-            q = self.spec.add(q, z_mid, residual, z_residual, params, z_out, lo, hi)
+            params = spec.add_params(s_mid, s_residual, s_out)
+            q = spec.add(q, z_mid, residual, z_residual, params, z_out, lo, hi)
         else:
-            m = self.spec.multiplier(s_in, s_w, s_out)
-            q = self.spec.requantize(acc, m, z_out, lo, hi)
+            m = spec.multiplier(s_in, s_w, s_out)
+            q = spec.requantize(acc, m, z_out, lo, hi)
         oh, ow = q.shape[1:3]
         return [s32(n, *size, ic, oc, *k, *stride, *dilation, *pads, groups, z_in, z_out, lo, hi, oh, ow,
                     int(has_residual), z_mid, z_residual),
@@ -151,12 +137,12 @@ class Maker:
         z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
         x, w = self.codes(n, *size, c), self.codes(*k, oc)
         bias = self.rng.integers(-(2**16), 2**16, oc)
-        acc = self.spec.depthwise_acc(x, z_in, w, bias, stride, dilation, pads)
+        acc = spec.depthwise_acc(x, z_in, w, bias, stride, dilation, pads)
         s_in = self.scale()
         s_w = np.array([self.scale() for _ in range(oc)], f32)
         s_out = f32(float(s_in) * float(np.median(s_w)) * max(float(np.abs(acc).mean()), 1.0) / 50)
-        multiplier = self.spec.multiplier(s_in, s_w, s_out)
-        q = self.spec.requantize(acc, multiplier, z_out, lo, hi)
+        multiplier = spec.multiplier(s_in, s_w, s_out)
+        q = spec.requantize(acc, multiplier, z_out, lo, hi)
         return [s32(n, *size, c, oc, *k, *stride, *dilation, *pads, z_in, z_out, lo, hi, *q.shape[1:3]),
                 reals(s_in, s_out), reals(s_w), s8(x), s8(w), s32(bias), reals(multiplier), s8(q)]
 
@@ -168,8 +154,8 @@ class Maker:
         z_in, z_out, (lo, hi) = self.zero_point(), self.zero_point(), self.clamp()
         x = self.codes(n, *size, c)
         ones = np.ones((*k, c), np.int64)
-        acc = self.spec.depthwise_acc(x, z_in, ones, 0, stride, dilation, pads)
-        taps = self.spec.depthwise_acc(np.ones_like(x), 0, ones, 0, stride, dilation, pads)
+        acc = spec.depthwise_acc(x, z_in, ones, 0, stride, dilation, pads)
+        taps = spec.depthwise_acc(np.ones_like(x), 0, ones, 0, stride, dilation, pads)
         include = self.rng.random() < 0.5
         s_in = self.scale()
         s_out = f32(s_in * f32(2.0 ** self.rng.uniform(-1, 1)))
@@ -177,7 +163,7 @@ class Maker:
         for i in np.ndindex(acc.shape):
             count = k[0] * k[1] if include else int(taps[i])
             # Without a tap: the real zero.
-            q[i] = self.spec.mean(acc[i], count, s_in, s_out, z_out, lo, hi) if count else np.clip(z_out, lo, hi)
+            q[i] = spec.mean(acc[i], count, s_in, s_out, z_out, lo, hi) if count else np.clip(z_out, lo, hi)
         return [s32(n, *size, c, *k, *stride, *dilation, *pads, int(include), z_in, z_out, lo, hi, *q.shape[1:3]),
                 reals(s_in, s_out), s8(x), s8(q)]
 
@@ -194,18 +180,21 @@ class Maker:
         acc = (x.astype(np.int64) - z_in).sum(tuple(axes))
         s_in = self.scale()
         s_out = f32(s_in * f32(2.0 ** self.rng.uniform(-2, 1)))
-        q = self.spec.mean(acc, n, s_in, s_out, z_out, lo, hi)
+        q = spec.mean(acc, n, s_in, s_out, z_out, lo, hi)
         return [s32(z_in, z_out, lo, hi), s32(np.array(shape)), s32(np.array(axes)), reals(s_in, s_out), s8(x), s8(q)]
 
-    # add, sub, mul: s32 [z_a, z_b, z_out, lo, hi], s32 shape of a, s32 shape of b, f32 [s_a, s_b, s_out], s8 a, s8 b,
+    # add, sub, mul, div: s32 [z_a, z_b, z_out, lo, hi, bits], s32 shape of a, s32 shape of b, f32 [s_a, s_b, s_out], s8 a, s8 b,
     # s8 output
     def sub(self):
         return self.add(lambda params: (params[0], -params[1], params[2]))
 
     def mul(self):
-        return self.add(product=True)
+        return self.add(product=spec.mul)
 
-    def add(self, change=lambda params: params, product=False):
+    def div(self):
+        return self.add(product=spec.div)
+
+    def add(self, change=lambda params: params, product=None):
         rank = self.integer(1, 4)
         shape = [self.integer(1, 9) for _ in range(rank)]
         shape[-1] = self.integer(1, 90)
@@ -215,25 +204,27 @@ class Maker:
         s_a = self.scale()
         s_b, s_out = f32(s_a * self.scale(-6, 6)), f32(s_a * self.scale(-4, 6))
         a, b = self.codes(*shape), self.codes(*b_shape)
+        bits = self.integer(15, 20)
         if product:
-            s_out = f32(s_a * s_b * self.scale(0, 8))
-            q = self.spec.mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo, hi)
+            s_out = f32(s_a * s_b * self.scale(0, 8)) if product is spec.mul else f32(s_a / s_b * self.scale(-6, 2))
+            q = product(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo, hi)
         else:
-            q = self.spec.add(a, z_a, b, z_b, change(self.spec.add_params(s_a, s_b, s_out)), z_out, lo, hi)
-        return [s32(z_a, z_b, z_out, lo, hi), s32(np.array(shape)), s32(np.array(b_shape)), reals(s_a, s_b, s_out),
+            q = spec.add(a, z_a, b, z_b, change(spec.add_params(s_a, s_b, s_out, bits)), z_out, lo, hi)
+        return [s32(z_a, z_b, z_out, lo, hi, bits), s32(np.array(shape)), s32(np.array(b_shape)), reals(s_a, s_b, s_out),
                 s8(a), s8(b), s8(q)]
 
-    # add_params: f32 [s_a, s_b, s_out], s32 [M_a, M_b, k], zeros where the specification refuses
+    # add_params: f32 [s_a, s_b, s_out], s32 [bits], s32 [M_a, M_b, k], zeros where the specification refuses
     def add_params(self):
         wide = self.rng.random() < 0.5
         s_a, s_b, s_out = (self.scale(-40, 40) if wide else self.scale() for _ in range(3))
         if self.rng.random() < 0.1:  # at the largest ratio
             s_a = f32(s_out * f32(2.0**14) * f32(self.rng.uniform(0.99, 1.01)))
+        bits = self.integer(15, 20)
         try:
-            m_a, m_b, k = self.spec.add_params(s_a, s_b, s_out)
+            m_a, m_b, k = spec.add_params(s_a, s_b, s_out, bits)
         except AssertionError:
             m_a, m_b, k = 0, 0, 0
-        return [reals(s_a, s_b, s_out), s32(m_a, m_b, k)]
+        return [reals(s_a, s_b, s_out), s32([bits]), s32(m_a, m_b, k)]
 
     # quantize: s32 [z, lo, hi], f32 [s], f32 x, s8 output
     def quantize(self):
@@ -241,13 +232,13 @@ class Maker:
         x = (self.rng.uniform(-300, 300, 200) * float(s)).astype(f32)
         x[:40] = (self.rng.integers(-200, 200, 40) + 0.5).astype(f32) * s
         x[40:46] = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45]
-        return [s32(z, lo, hi), reals(s), reals(x), s8(self.spec.quantize(x, s, z, lo, hi))]
+        return [s32(z, lo, hi), reals(s), reals(x), s8(spec.quantize(x, s, z, lo, hi))]
 
     # dequantize: s32 [z], f32 [s], s8 x, f32 output
     def dequantize(self):
         s, z = self.scale(-40, 40), self.zero_point()
         x = np.arange(-128, 128)
-        return [s32(z), reals(s), s8(x), reals(self.spec.dequantize(x, s, z))]
+        return [s32(z), reals(s), s8(x), reals(spec.dequantize(x, s, z))]
 
     # lookup: s32 [z_in, z_out, function], f32 [s_in, s_out, parameter], s8 table, s8 x, s8 output
     # functions: 0 clamp to [0, parameter]; 1 exp(-|x|)
@@ -255,7 +246,7 @@ class Maker:
         s_in, z_in, s_out, z_out = self.scale(), self.zero_point(), self.scale(), self.zero_point()
         function, parameter = self.integer(0, 1), float(f32(self.rng.uniform(0.5, 8)))
         apply = [lambda v: np.clip(v, 0.0, parameter), lambda v: np.exp(-np.abs(v))][function]
-        table = self.spec.lookup_table(apply, s_in, z_in, s_out, z_out)
+        table = spec.lookup_table(apply, s_in, z_in, s_out, z_out)
         x = self.codes(self.integer(1, 300))
         return [s32(z_in, z_out, function), reals(s_in, s_out, parameter), s8(table), s8(x), s8(table[x + 128])]
 
@@ -264,11 +255,54 @@ class Maker:
         rows, n = self.integer(1, 5), int(self.rng.choice([1, 2, 3, 10, 100, 1000, self.integer(1, 2000)]))
         s_in, fixed = self.scale(-8, -1), self.rng.random() < 0.6
         s_out, z_out = (f32(1 / 256), -128) if fixed else (self.scale(-9, -4), self.zero_point())
-        table = self.spec.softmax_table(s_in, n)
+        table = spec.softmax_table(s_in, n)
         lo = self.integer(-128, 100)
         x = self.codes(rows, n, lo=lo, hi=self.integer(lo, 127))
         return [s32(self.zero_point(), z_out, rows, n), reals(s_in, s_out), s32(table), s8(x),
-                s8(self.spec.softmax(x, table, s_out, z_out))]
+                s8(spec.softmax(x, table, s_out, z_out))]
+
+    # l2_normalize: s32 [rows, n, z_in, z_out], f32 [s_in, s_out, epsilon], s8 x, s8 output
+    def l2_normalize(self):
+        rows, n, z_in, z_out = self.integer(1, 5), self.integer(1, 300), self.zero_point(), self.zero_point()
+        x = self.codes(rows, n)
+        if self.rng.random() < 0.3:
+            x[0] = z_in  # a norm of zero
+        s_in, s_out, epsilon = self.scale(), self.scale(-9, -4), f32(self.rng.choice([0.0, 1e-12, 0.5]))
+        q = spec.l2_normalize(x, s_in, z_in, s_out, z_out, epsilon)
+        return [s32(rows, n, z_in, z_out), reals(s_in, s_out, epsilon), s8(x), s8(q)]
+
+    # resize_linear: s32 [n, h, w, c, oh, ow, half pixel], s8 x, s8 output
+    def resize_linear(self):
+        n, h, w, c, oh, ow = (self.integer(1, most) for most in (2, 12, 12, 40, 20, 20))
+        half_pixel = self.integer(0, 1)
+        x = self.codes(n, h, w, c)
+        return [s32(n, h, w, c, oh, ow, half_pixel), s8(x), s8(spec.resize_linear(x, (oh, ow), half_pixel != 0))]
+
+    # conv_f32: s32 [n, h, w, ic, oc, kh, kw, stride h w, dilation h w, pads, oh, ow], f32 x, f32 w, f32 bias, f32 output
+    def conv_f32(self):
+        k, stride, dilation, pads, size = self.window()
+        n, ic, oc = self.integer(1, 2), self.integer(1, 20), self.integer(1, 40)
+        x, w, bias = (self.rng.standard_normal(shape).astype(f32) for shape in ((n, *size, ic), (oc, *k, ic), oc))
+        if self.rng.random() < 0.2:
+            x *= f32(2.0**-70)  # some products are subnormal
+            w *= f32(2.0**-60)
+            bias *= f32(2.0**-126)
+        y = spec.conv_f32(x, w, bias, stride, dilation, pads)
+        return [s32(n, *size, ic, oc, *k, *stride, *dilation, *pads, *y.shape[1:3]), reals(x), reals(w), reals(bias), reals(y)]
+
+    # product_f32: s32 [k, n, z_in], f32 [s_in], f32 s_w, s8 x, s8 w, s32 bias, f32 output
+    def product_f32(self):
+        k, n, z_in = self.integer(1, 400), self.integer(1, 100), self.zero_point()
+        x, w, bias = self.codes(1, 1, 1, k), self.codes(n, 1, 1, k), self.rng.integers(-(2**20), 2**20, n)
+        s_in, s_w = self.scale(), np.array([self.scale() for _ in range(n)], f32)
+        y = spec.product_f32(spec.conv_acc(x, z_in, w, bias), s_in, s_w)
+        return [s32(k, n, z_in), reals([s_in]), reals(s_w), s8(x), s8(w), s32(bias), reals(y)]
+
+    # mean_f32: s32 [h, w, c, z_in], f32 [s_in], s8 x, f32 output
+    def mean_f32(self):
+        h, w, c, z_in = self.integer(1, 14), self.integer(1, 14), self.integer(1, 130), self.zero_point()
+        x, s_in = self.codes(h, w, c), self.scale()
+        return [s32(h, w, c, z_in), reals([s_in]), s8(x), reals(spec.mean_f32((x - z_in).sum((0, 1)), h * w, s_in))]
 
     # requantize: s32 [z_out, lo, hi], s32 acc, f32 multiplier, s8 output
     def requantize(self):
@@ -277,26 +311,24 @@ class Maker:
         m = (2.0 ** self.rng.uniform(-31, 4, n)).astype(f32)
         m[: n // 4] = (2.0 ** np.round(np.log2(m[: n // 4]))).astype(f32)
         m[n // 4 : n // 2] = (self.rng.uniform(-150, 150, n // 2 - n // 4) / np.where(acc == 0, 1, acc)[n // 4 : n // 2])
-        return [s32(z, lo, hi), s32(acc), reals(m), s8(self.spec.requantize(acc, m, z, lo, hi))]
+        return [s32(z, lo, hi), s32(acc), reals(m), s8(spec.requantize(acc, m, z, lo, hi))]
 
 
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
-         "sub": 300, "mul": 300,
+         "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
+         "conv_f32": 100, "product_f32": 100, "mean_f32": 100,
          "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "requantize": 200}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    shared = pathlib.Path(os.environ.get("INTAGLIO_SHARED") or REPOSITORY.parent / "shared")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--spec", type=pathlib.Path, default=shared / "spec")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     np.seterr(invalid="ignore", over="ignore", under="ignore")
-    spec = load_spec(arguments.spec)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for name, count in CASES.items():
-        maker = Maker(spec, [arguments.seed, sum(name.encode())])
+        maker = Maker([arguments.seed, sum(name.encode())])
         if name == "fully_connected":
             cases = [maker.conv(fully_connected=True) for _ in range(count)]
         else:

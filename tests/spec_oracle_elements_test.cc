@@ -1,0 +1,172 @@
+// Whole models of one node against the arithmetic's own program (tests/spec/arithmetic.py): element by element, tables,
+// softmax, resizing. INTAGLIO_VECTORS names the folder of make_vectors.py's cases.
+#include <cmath>
+
+#include "calibrator/lookup_tables.h"
+#include "kernels/requant.h"
+#include "runtime/add_params.h"
+#include "tests/support/float_bits.h"
+#include "tests/support/spec_cases.h"
+
+namespace intaglio {
+namespace {
+
+using namespace test;
+
+// y = op(a, b), where b is repeated over the leading dimensions of a.
+void check_binary(const char* name, Op op) {
+  for_each_case(name, 7, [op](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z_a = p.next(), z_b = p.next(), z_out = p.next(), lo = p.next(), hi = p.next(),
+                  bits = p.next();
+    const std::vector<int32_t> a_shape = file.s32(), b_shape = file.s32();
+    const std::vector<float> s = file.f32();
+    const std::vector<int8_t> a = file.s8(), second = file.s8();
+    ModelBuilder b;
+    const int32_t ta = b.tensor("a", DType::kS8, a_shape, s[0], z_a);
+    const int32_t tb = b.tensor("b", DType::kS8, b_shape, s[1], z_b);
+    const int32_t ty = b.tensor("y", DType::kS8, a_shape, s[2], z_out);
+    GraphNode& node = b.node(op, {ta, tb}, {ty});
+    node.options.add_bits = bits;
+    clamp_codes(node, lo, hi);
+    b.input(ta);
+    b.input(tb);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, a, second) == file.s8());
+  });
+}
+
+TEST_CASE("add") { check_binary("add", Op::kAdd); }
+TEST_CASE("subtract") { check_binary("sub", Op::kSub); }
+TEST_CASE("multiply") { check_binary("mul", Op::kMul); }
+
+TEST_CASE("divide") { check_binary("div", Op::kDiv); }
+
+TEST_CASE("parameters of add") {
+  for_each_case("add_params", 3, [](VectorFile& file) {
+    const std::vector<float> s = file.f32();
+    const int32_t bits = file.s32()[0];
+    const std::vector<int32_t> expected = file.s32();
+    AddS8 p{};
+    const bool accepted = make_add_s8(s[0], 0, s[1], 0, s[2], 0, -128, 127, &p, bits);
+    REQUIRE(accepted == (expected[2] != 0));
+    if (accepted) REQUIRE(std::vector<int32_t>{p.a_multiplier, p.b_multiplier, p.right_shift} == expected);
+  });
+}
+
+TEST_CASE("quantize") {
+  for_each_case("quantize", 4, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z = p.next(), lo = p.next(), hi = p.next();
+    const float s = file.f32()[0];
+    const std::vector<float> x = file.f32();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kF32, {static_cast<int32_t>(x.size())});
+    const int32_t ty = b.tensor("y", DType::kS8, {static_cast<int32_t>(x.size())}, s, z);
+    clamp_codes(b.node(Op::kQuantize, {tx}, {ty}), lo, hi);
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, x) == file.s8());
+  });
+}
+
+TEST_CASE("dequantize") {
+  for_each_case("dequantize", 4, [](VectorFile& file) {
+    const int32_t z = file.s32()[0];
+    const float s = file.f32()[0];
+    const std::vector<int8_t> x = file.s8();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS8, {256}, s, z);
+    const int32_t ty = b.tensor("y", DType::kF32, {256});
+    b.node(Op::kDequantize, {tx}, {ty});
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(bits_of(run_model<float>(b, x)) == bits_of(file.f32()));
+  });
+}
+
+double clamp_to_max(const NodeOptions& options, double x) {
+  const double hi = options.clamp_max;
+  return x < 0.0 ? 0.0 : (x > hi ? hi : x);
+}
+double exp_of_minus_magnitude(const NodeOptions&, double x) { return std::exp(-std::fabs(x)); }
+
+TEST_CASE("lookup, and the tables that the calibrator bakes") {
+  for_each_case("lookup", 5, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z_in = p.next(), z_out = p.next();
+    const UnaryFunction function = p.next() == 0 ? clamp_to_max : exp_of_minus_magnitude;
+    const std::vector<float> s = file.f32();
+    const std::vector<int8_t> table = file.s8(), x = file.s8(), expected = file.s8();
+    const auto n = static_cast<int32_t>(x.size());
+    NodeOptions options;
+    options.clamp_max = s[2];
+    std::vector<int8_t> baked(256);
+    make_unary_table(function, options, {s[0], z_in}, {s[1], z_out}, {baked.data(), baked.size()});
+    REQUIRE(baked == table);
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS8, {n}, s[0], z_in);
+    const int32_t tt = b.constant("t", DType::kS8, {256}, table);
+    const int32_t ty = b.tensor("y", DType::kS8, {n}, s[1], z_out);
+    b.node(Op::kLookup, {tx, tt}, {ty});
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, x) == expected);
+  });
+}
+
+TEST_CASE("softmax, and the table that the calibrator bakes") {
+  for_each_case("softmax", 5, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z_in = p.next(), z_out = p.next(), rows = p.next(), n = p.next();
+    const std::vector<float> s = file.f32();
+    const std::vector<int32_t> table = file.s32();
+    const std::vector<int8_t> x = file.s8();
+    std::vector<int32_t> baked(256);
+    make_softmax_table(s[0], n, {baked.data(), baked.size()});
+    REQUIRE(baked == table);
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS8, {rows, n}, s[0], z_in);
+    const int32_t tt = b.constant("t", DType::kS32, {256}, table);
+    const int32_t ty = b.tensor("y", DType::kS8, {rows, n}, s[1], z_out);
+    b.node(Op::kSoftmax, {tx, tt}, {ty});
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, x) == file.s8());
+  });
+}
+
+TEST_CASE("L2 normalization") {
+  for_each_case("l2_normalize", 4, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t rows = p.next(), n = p.next(), z_in = p.next(), z_out = p.next();
+    const std::vector<float> s = file.f32();
+    const std::vector<int8_t> x = file.s8();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS8, {rows, n}, s[0], z_in);
+    const int32_t ty = b.tensor("y", DType::kS8, {rows, n}, s[1], z_out);
+    b.node(Op::kL2Normalize, {tx}, {ty}).options.alpha = s[2];
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, x) == file.s8());
+  });
+}
+
+TEST_CASE("linear resizing") {
+  for_each_case("resize_linear", 3, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t n = p.next(), h = p.next(), w = p.next(), c = p.next(), oh = p.next(), ow = p.next();
+    const Coordinates coordinates = p.next() != 0 ? Coordinates::kHalfPixel : Coordinates::kAsymmetric;
+    const std::vector<int8_t> x = file.s8();
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS8, {n, h, w, c}, 0.5f, 3);
+    const int32_t ty = b.tensor("y", DType::kS8, {n, oh, ow, c}, 0.5f, 3);
+    b.node(Op::kResize, {tx}, {ty}).options.resample = {Interpolation::kBilinear, coordinates, {}};
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, x) == file.s8());
+  });
+}
+
+}  // namespace
+}  // namespace intaglio
