@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/export_c_files.h"
+#include "cli/export_c_text.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "runtime/crc32.h"
@@ -12,7 +13,7 @@ namespace intaglio::cli {
 namespace {
 
 struct ExportArguments {
-  std::string model, folder, target = "scalar", prefix = "itg";
+  std::string model, folder, target = "scalar", prefix = "net";
   bool planned = false;
 };
 
@@ -25,13 +26,20 @@ constexpr const char* kFooter =
     "here: the session is a table of constants, and neither the loader nor any operator's checks are linked, about half of\n"
     "the code. It runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
-    "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --prefix net --planned";
+    "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --planned";
 
-bool is_identifier(const std::string& name) {
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
-  return true;
+// Every exported name is PREFIX_..., and in capitals for macros: none of them may be the library's or the compiler's.
+Outcome<Done> check_prefix(const std::string& name) {
+  bool identifier = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  for (const char c : name) identifier &= std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  const std::string what = "--prefix " + name + ": ";
+  if (!identifier) return Failure{what + "is no C identifier; use letters, digits and _"};
+  const std::string capitals = upper(name);
+  if (capitals == "ITG" || capitals.rfind("ITG_", 0) == 0)
+    return Failure{what + "names that begin with itg_ are the library's own; take another, e.g. net"};
+  if (name.front() == '_' || name.back() == '_' || name.find("__") != std::string::npos)
+    return Failure{what + "names with _ at an end, or __, are the compiler's own; take another, e.g. net"};
+  return Done{};
 }
 
 // What the self-test must find: the scalar kernels define it.
@@ -62,8 +70,7 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file) {
 }
 
 Outcome<Done> run_export(const ExportArguments& arguments) {
-  if (!is_identifier(arguments.prefix))
-    return Failure{"--prefix " + arguments.prefix + ": is no C identifier; use letters, digits and _"};
+  if (const auto good = check_prefix(arguments.prefix); !good) return good.failure();
   const auto target = find_target(arguments.target);
   if (!target) return target.failure();
   const auto file = LoadedModel::open(arguments.model);

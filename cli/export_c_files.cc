@@ -85,8 +85,8 @@ std::string header(const ExportedModel& e) {
       m, p);
   h.add(
       "/* Runs the model in `memory`, likewise, on an input that this file makes, and compares the output with what it\n"
-      " * was when the model was exported. Gives ITG_kOk, or why there is no session (here the needed memory would\n"
-      " * differ too: ITG_kOutOfMemory), or ITG_kReplayDiffers. */\n"
+      " * was when the model was exported. Gives ITG_kOk, or why there is no session (ITG_kOtherKernels where\n"
+      " * it would need other memory than stands here), or ITG_kReplayDiffers. */\n"
       "itg_error %s_self_test(void* memory);\n\n",
       p);
   h.add(
@@ -161,11 +161,12 @@ std::string sample_main(const ExportedModel& e) {
       "#include <stdio.h>\n\n#include \"%s_model.h\"\n\n"
       "/* Of the board's RAM; the attribute is gcc's and clang's. */\n"
       "static uint8_t memory[%s_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));\n\n"
+      "static int fail(const char* what, itg_error error, const itg_model* model) {\n  char text[256];\n"
+      "  itg_describe(&error, model, text, sizeof text);\n  printf(\"%%s: %%s\\n\", what, text);\n  return 1;\n}\n\n"
       "int main(void) {\n  itg_model model;\n  itg_session session;\n  itg_error error = %s_self_test(memory);\n"
-      "  if (error.status != ITG_kOk) {\n    printf(\"self-test: error %%d, node %%d\\n\", "
-      "(int)error.status, (int)error.node);\n"
-      "    return 1;\n  }\n  puts(\"self-test: good\");\n\n"
-      "  error = %s_start(&model, &session, memory);\n  if (error.status != ITG_kOk) return 1;\n",
+      "  if (error.status != ITG_kOk) return fail(\"self-test\", error, NULL);\n  puts(\"self-test: good\");\n\n"
+      "  error = %s_start(&model, &session, memory);\n"
+      "  if (error.status != ITG_kOk) return fail(\"start\", error, &model);\n",
       p, m, p, p);
   const Model& model = *e.model;
   c.add(

@@ -100,9 +100,9 @@ std::string checked_program(const ExportedModel& e) {
       "  if (error.status != ITG_kOk) return error;\n"
       "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES ||\n"
       "      needs.scratch_bytes != %s_SCRATCH_BYTES || needs.total_bytes != %s_MEMORY_BYTES)\n"
-      "    return {ITG_kOutOfMemory, -1, -1, 0, %s_MEMORY_BYTES, static_cast<int64_t>(needs.total_bytes)};\n"
+      "    return {ITG_kOtherKernels, -1, -1, 0, static_cast<int64_t>(options.isa), static_cast<int64_t>(itg_cpu_isa())};\n"
       "  return error;\n}\n\n}  // namespace\n\n",
-      p, m, m, m, m, m);
+      p, m, m, m, m);
   c.add(
       "itg_op_list %s_model_ops(void) {\n"
       "  return {reinterpret_cast<const itg_op* const*>(kOps), sizeof kOps / sizeof kOps[0]};\n}\n\n",

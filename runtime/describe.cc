@@ -156,6 +156,7 @@ void put_field(Line& line, const char* field, size_t length, const Error& error,
   if (is("limit")) line.put_number(error.limit);
   if (is("node")) line.put_number(error.node);
   if (is("tensor")) put_tensor(line, error.tensor, model);
+  if (is("op")) line.put(op_name(static_cast<Op>(error.value)));
   if (is("state")) line.put(quant_state_name(error.value));
   if (is("next_state")) line.put(quant_state_name(error.limit));
   if (is("rounding")) line.put(rounding_name(error.value));
@@ -216,11 +217,6 @@ size_t describe(const Error& error, const Model* model, char* text, size_t size)
     }
     put_field(line, at + 1, static_cast<size_t>(end - at - 1), error, model);
     at = end;
-  }
-  if (error.status == Status::kOperatorMissing) {
-    line.put(" (");
-    line.put(op_name(static_cast<Op>(error.value)));
-    line.put(')');
   }
   return line.length();
 }

@@ -315,14 +315,12 @@ Error write_image(const ImageInput& recipe, const TensorView& target, const Pict
   ITG_TRY(writer.begin(recipe, target, picture, scratch));
   const size_t used = static_cast<size_t>(picture.width) * static_cast<size_t>(pixel_bytes(picture.order));
   const auto rows = static_cast<size_t>(picture.height);
+  if (row_bytes < used)
+    return {Status::kRowBytes, -1, -1, static_cast<int64_t>(row_bytes), static_cast<int64_t>(used)};
   // The last row need not be followed by its padding.
-  const bool fits = row_bytes >= used && used <= pixels.size &&
-                    (rows == 1 || (pixels.size - used) / (rows - 1) >= row_bytes);
-  if (!fits) {
-    const size_t stride = row_bytes > used ? row_bytes : used;
+  if (used > pixels.size || (rows > 1 && (pixels.size - used) / (rows - 1) < row_bytes))
     return {Status::kPictureBytes, -1, -1, static_cast<int64_t>(pixels.size),
-            static_cast<int64_t>((rows - 1) * stride + used)};
-  }
+            static_cast<int64_t>((rows - 1) * row_bytes + used)};
   for (size_t y = 0; y < rows; ++y) ITG_TRY(writer.push_row(pixels.data + y * row_bytes));
   return kNoError;
 }

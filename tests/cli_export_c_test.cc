@@ -43,10 +43,10 @@ TEST_CASE("sizes are those that inspect gives for the same target") {
   for (const std::string target : {"cortex-m55", "cortex-m4", "x86-avx2", "scalar"}) {
     folder.good("export-c %/net.itg -o %/" + target + " --target " + target);
     const auto session = folder.json("inspect %/net.itg --json --target " + target)["session"];
-    const std::string header = folder.text(target + "/itg_model.h");
-    CHECK(holds(header, "ITG_MEMORY_BYTES " + std::to_string(session["total_bytes"].get<size_t>()) + "\n"));
+    const std::string header = folder.text(target + "/net_model.h");
+    CHECK(holds(header, "NET_MEMORY_BYTES " + std::to_string(session["total_bytes"].get<size_t>()) + "\n"));
     CHECK(
-        holds(header, "ITG_SCRATCH_BYTES " + std::to_string(session["scratch_bytes"].get<size_t>()) + "\n"));
+        holds(header, "NET_SCRATCH_BYTES " + std::to_string(session["scratch_bytes"].get<size_t>()) + "\n"));
   }
 }
 
@@ -75,6 +75,10 @@ TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
   folder.bad("export-c %/net.itg -o %/out --target toaster", "--target toaster");
   folder.bad("export-c %/net.itg -o %/out --prefix 1st", "no C identifier");
   folder.bad("export-c %/net.itg -o %/out --prefix a-b", "no C identifier");
+  for (const char* const prefix : {"itg", "ITG", "Itg", "itg_session", "ITG_PLANNED"})
+    folder.bad(std::string("export-c %/net.itg -o %/out --prefix ") + prefix, "are the library's own");
+  for (const char* const prefix : {"_net", "net_", "my__net"})
+    folder.bad(std::string("export-c %/net.itg -o %/out --prefix ") + prefix, "are the compiler's own");
   folder.bad("export-c %/absent.itg -o %/out", "absent.itg");
   folder.bad("export-c %/net.itg -o %/net.itg", "is no folder");
   CHECK(!read_file(folder / "out/CMakeLists.txt", 1 << 20));

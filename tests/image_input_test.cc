@@ -372,6 +372,7 @@ TEST_CASE("what cannot work is refused") {
   };
   CHECK(whole(9 * 24 + 20, 24).ok());
   CHECK(whole(9 * 24 + 19, 24).status == Status::kPictureBytes);
-  CHECK(whole(240, 19).status == Status::kPictureBytes);
+  CHECK(whole(240, 19).status == Status::kRowBytes);
+  CHECK(whole(240, 19).limit == 20);
   CHECK(whole(240, SIZE_MAX).status == Status::kPictureBytes);
 }

@@ -63,6 +63,7 @@
   X(kBadPictureSize, 69, "a picture side of {value} pixels is not allowed (1 to {limit})")                 \
   X(kPictureRows, 70, "row {value} was given for a picture of {limit} rows")                               \
   X(kPictureBytes, 71, "the picture's memory has {value} bytes, {limit} are needed")                       \
+  X(kRowBytes, 75, "rows {value} bytes apart overlap: a row of the picture has {limit} bytes")             \
   X(kBadSlice, 72, "a slice reads index {value} of an axis of {limit}")                                    \
   X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                          \
   X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")               \
@@ -92,10 +93,12 @@
   X(kBadPack, 109,                                                                                         \
     "the packed weights are not those of the node (byte {value} differs): pack the model again")           \
   /* operators */                                                                                          \
-  X(kOperatorMissing, 120, "operator {value} is not in the list given to the session")                     \
+  X(kOperatorMissing, 120,                                                                                 \
+    "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "          \
+    "float_ops() for FP32 ones, all_ops() for every one")                                                  \
   X(kNoKernel, 121, "no kernel for this node fits the allowed instruction sets")                           \
   X(kOtherKernels, 122,                                                                                    \
-    "the session was planned for the kernels {value} (bits as in isa.h), the library here has {limit}: "   \
+    "the session was made for the kernels {value} (bits as in isa.h), the library here has {limit}: "      \
     "export the model again for this target")                                                              \
   /* calibration */                                                                                        \
   X(kOutOfMemory, 140, "{value} bytes of memory are not enough, {limit} are needed")                       \
