@@ -32,6 +32,31 @@ void overwrite(Span<const T> target, const void* source) {
 
 }  // namespace
 
+// The user's file is the FP32 model: its names, and its numbers.
+Error Int8Model::as_in_fp32(Error error) const {
+  const Model& fp32 = memory_->model;
+  const char* tensor = nullptr;
+  if (error.tensor >= 0 && error.tensor < static_cast<int32_t>(graph_.tensors.size()))
+    tensor = graph_.tensors[static_cast<size_t>(error.tensor)].name;
+  if (error.node >= 0 && error.node < static_cast<int32_t>(graph_.nodes.size())) {
+    const GraphNode& node = graph_.nodes[static_cast<size_t>(error.node)];
+    error.node = node.source;
+    // What stands at a border of FP32, or gives codes another scale, is no node of that file; what it writes
+    // has the name of a tensor there, with a word behind it.
+    if (tensor == nullptr && error.node < 0)
+      tensor = graph_.tensors[static_cast<size_t>(node.inputs[0])].name;
+  }
+  error.tensor = -1;
+  for (int32_t t = 0; tensor != nullptr && t < fp32.tensor_count(); ++t) {
+    const size_t length = strlen(fp32.tensor(t).name);
+    const bool is_it = strncmp(fp32.tensor(t).name, tensor, length) == 0 &&
+                       (tensor[length] == '\0' || tensor[length] == '/');
+    const bool is_longer = error.tensor < 0 || length > strlen(fp32.tensor(error.tensor).name);
+    if (is_it && is_longer) error.tensor = t;
+  }
+  return error;
+}
+
 Error Int8Model::build() {
   revision_ = ++last_revision_;
   arena_ = empty_;
@@ -97,7 +122,7 @@ Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
   if (arena.exhausted())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_->output.size),
             static_cast<int64_t>(memory_->output.size) + 1};
-  if (!written) return written.error();
+  if (!written) return as_in_fp32(written.error());
   *bytes = *written;
   return kNoError;
 }
@@ -158,7 +183,7 @@ Error Int8Model::refresh_layer(int32_t n) {
       graph_, node, rule,
       {const_cast<float*>(in_file.options.multiplier.data), in_file.options.multiplier.size},
       {const_cast<int32_t*>(in_file.options.folded_bias.data), in_file.options.folded_bias.size});
-  return session_.prepare_node(n);
+  return as_in_fp32(session_.prepare_node(n));
 }
 
 // The first call makes the memory, later ones use it again.
@@ -166,12 +191,12 @@ Error Int8Model::open(bool changed_in_place) {
   OpenOptions open;
   open.skip_checksum = changed_in_place;
   const Result<Model> model = Model::open(bytes_, open);
-  if (!model) return model.error();
+  if (!model) return as_in_fp32(model.error());
   SessionOptions options;
   options.isa = memory_->options.isa;
   options.executor = memory_->options.executor;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
-  if (!needs) return needs.error();
+  if (!needs) return as_in_fp32(needs.error());
   const size_t own_bytes = align_memory(needs->total());
   const size_t bytes = own_bytes + Lanes::bytes(*needs, memory_->lane_count());
   if (session_memory_.size < bytes) {
@@ -182,7 +207,7 @@ Error Int8Model::open(bool changed_in_place) {
   const SessionMemory own = Session::split(session_memory_, *needs);
   lanes_ = Lanes(own, {session_memory_.data + own_bytes, session_memory_.size - own_bytes});
   const Result<Session> session = Session::create(*model, all_ops(), own, options);
-  if (!session) return session.error();
+  if (!session) return as_in_fp32(session.error());
   session_ = *session;
   return kNoError;
 }

@@ -40,6 +40,7 @@ class Int8Model {
   Error write(Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool changed_in_place);
   Error refresh_layer(int32_t n);
+  Error as_in_fp32(Error error) const;
 
   const CalibratorMemory* memory_;
   Arena empty_, arena_;

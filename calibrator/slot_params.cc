@@ -5,6 +5,7 @@
 #include "calibrator/range_models.h"
 #include "calibrator/ranges.h"
 #include "calibrator/signs.h"
+#include "calibrator/sum_scales.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 #include "runtime/real_functions.h"
@@ -377,7 +378,8 @@ Error choose_params(CalibratorMemory& memory, int32_t half) {
   memory.slots = *map;
   SlotParams params(memory, half, memory.slots, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
-  return params.choose();
+  ITG_TRY(params.choose());
+  return widen_sums(memory);
 }
 
 }  // namespace intaglio

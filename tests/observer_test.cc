@@ -269,12 +269,39 @@ TEST_CASE("sums that no order changes") {
     std::vector<double> values;
     for (int i = 0; i < 40; ++i)
       values.push_back(std::ldexp(static_cast<double>(random.real(0, 1)), random.between(-60, 30)));
-    OrderFreeSum forwards, backwards;
-    for (const double v : values) forwards.add(v);
-    for (size_t i = values.size(); i-- > 0;) backwards.add(values[i]);
-    CHECK(forwards.value() == backwards.value());
-    CHECK(!(forwards < backwards));
+    const auto sum = [&values](bool forwards, int power) {
+      OrderFreeSum made;
+      for (size_t i = 0; i < values.size(); ++i)
+        made.add(std::ldexp(values[forwards ? i : values.size() - 1 - i], power));
+      return made;
+    };
+    CHECK(sum(true, 0).value() == sum(false, 0).value());
+    CHECK(!(sum(true, 0) < sum(false, 0)));
+    long double exact = 0;
+    for (const double v : values) exact += static_cast<long double>(v);
+    CHECK(std::fabs(static_cast<double>(sum(true, 0).value() / exact) - 1) < 1e-15);
+    // Values of any size give the same digits: squares of FP32 outputs as small and as large as there are.
+    for (const int power : {-170, -107, -1, 3, 64, 220}) {
+      CHECK(sum(true, power).value() == std::ldexp(sum(true, 0).value(), power));
+      CHECK(sum(true, power - 1) < sum(true, power));
+    }
   }
+}
+
+TEST_CASE("sums carry through all their words, and take no value past their end") {
+  OrderFreeSum sum;
+  sum.add(0x1p192 - 0x1p139);  // 53 ones
+  for (int power = 138; power >= -300; power -= 53) sum.add(std::ldexp(0x1p53 - 1, power - 52));
+  const double before = sum.value();
+  for (int i = 0; i < 4; ++i) sum.add(0x1p-290);
+  CHECK(before <= sum.value());
+  CHECK(sum.value() == 0x1p192);
+  OrderFreeSum largest;
+  for (int i = 0; i < 1000; ++i) largest.add(i % 2 == 0 ? INFINITY : NAN);
+  CHECK(largest.value() == 1000 * 0x1p300);
+  OrderFreeSum nothing;
+  for (const double x : {0.0, -1.0, 0x1p-380, 0x1p-1074}) nothing.add(x);
+  CHECK(nothing.value() == 0.0);
 }
 
 TEST_CASE("real functions against the machine's") {

@@ -146,7 +146,9 @@ class RangeRecovery {
       if (!is_scale(other.scale)) return kNoError;
       NetworkError error;
       ITG_TRY(slots_.set_params(slot, other));
-      ITG_TRY(rebuild());
+      const Error built = rebuild();
+      if (built.status == Status::kScaleRatio) return slots_.set_params(slot, now);
+      ITG_TRY(built);
       ITG_TRY(context_.measure(stage_, error, Part::kLearners));
       if (!least.worse_than(error)) return slots_.set_params(slot, now);
       least = error;

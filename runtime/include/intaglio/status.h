@@ -77,7 +77,9 @@
   X(kBadMultiplier, 86, "requantization multiplier of channel {value} is not the one its scales give")     \
   X(kBadFoldedBias, 87, "folded bias of channel {value} is not the one its weights give")                  \
   X(kAccumulatorOverflow, 88, "the int32 accumulator of channel {value} can overflow")                     \
-  X(kScaleRatio, 89, "the scales of two inputs and the output are too far apart for exact addition")       \
+  X(kScaleRatio, 89,                                                                                       \
+    "the scales of two inputs and the output are too far apart for exact addition; keep the node in "      \
+    "float")                                                                                               \
   X(kBadAddBits, 91, "an addition with multipliers of {value} bits is not allowed (15 to {limit})")        \
   X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                  \
   /* the memory plan */                                                                                    \
