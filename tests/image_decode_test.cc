@@ -24,6 +24,37 @@ Outcome<Picture> decode(const std::vector<uint8_t>& file, const DecodeLimits& li
   return decode_picture({file.data(), file.size()}, limits);
 }
 
+std::vector<uint8_t> bmp_header(int bits, uint32_t width, uint32_t height, uint32_t compression,
+                                uint32_t start) {
+  std::vector<uint8_t> file = {'B', 'M'};
+  for (const uint32_t v : {0u, 0u, start, 40u, width, height}) put_number(file, v, 4, false);
+  put_number(file, 1, 2, false);
+  put_number(file, static_cast<uint32_t>(bits), 2, false);
+  for (const uint32_t v : {compression, 0u, 0u, 0u, 0u, 0u}) put_number(file, v, 4, false);
+  return file;
+}
+
+// 16 x 1 pixels, the n-th of colour n (with 1 bit: n mod 2), which is (n, 2n, 3n). `old`: with OS/2's header.
+std::vector<uint8_t> palette_bmp(int bits, size_t colours, bool old) {
+  const auto start = static_cast<uint32_t>(old ? 26 + 3 * colours : 54 + 4 * colours);
+  std::vector<uint8_t> file = bmp_header(bits, 16, 1, 0, start);
+  if (old) {
+    file.resize(14);
+    put_number(file, 12, 4, false);
+    for (const uint32_t v : {16u, 1u, 1u, static_cast<uint32_t>(bits)}) put_number(file, v, 2, false);
+  }
+  for (size_t n = 0; n < colours; ++n) {
+    for (size_t c = 3; c > 0; --c) file.push_back(static_cast<uint8_t>(n * c));
+    if (!old) file.push_back(0);
+  }
+  for (uint32_t x = 0; x < 16; ++x) {
+    if (bits == 8) file.push_back(static_cast<uint8_t>(x));
+    if (bits == 4 && x % 2 == 0) file.push_back(static_cast<uint8_t>(x << 4 | (x + 1)));
+  }
+  if (bits == 1) file.insert(file.end(), {0x55, 0x55, 0, 0});
+  return file;
+}
+
 bool refused(const Outcome<Picture>& decoded, const std::string& part) {
   if (decoded) return false;
   const bool found = decoded.message().find(part) != std::string::npos;
@@ -61,6 +92,95 @@ TEST_CASE("PNG and BMP give their pixels; alpha is dropped and 16 bits become 8"
   CHECK(decode(png_file(7, 5, 4, rgba))->pixels == rgb);
   CHECK(decode(png_file(7, 5, 2, gray_alpha))->pixels == gray);
   CHECK(decode(png_file(7, 5, 1, deep, 16))->pixels == gray);
+}
+
+TEST_CASE("BMP of every depth, upside down too") {
+  for (const bool old : {false, true}) {
+    for (const int bits : {1, 4, 8}) {
+      const size_t colours = bits == 1 ? 2 : 16;
+      const auto file = palette_bmp(bits, colours, old);
+      const auto decoded = decode(file);
+      REQUIRE_MESSAGE(decoded, decoded.message());
+      CHECK(decoded->width == 16);
+      CHECK(decoded->height == 1);
+      CHECK(decoded->channels == 3);
+      for (size_t x = 0; x < 16; ++x) {
+        const size_t colour = x % colours;
+        for (size_t c = 0; c < 3; ++c) CHECK(decoded->pixels[3 * x + c] == colour * (c + 1));
+      }
+      CHECK(refused(decode(palette_bmp(bits, colours - 1, old)),
+                    "has colour " + std::to_string(colours - 1) + ", and the palette has " +
+                        std::to_string(colours - 1) + " colours"));
+      auto cut = file;
+      cut.pop_back();
+      CHECK(refused(decode(cut), "is cut off"));
+    }
+  }
+  // 5, 6 and 5 bits; top row first.
+  std::vector<uint8_t> file = bmp_header(16, 1, static_cast<uint32_t>(-2), 3, 54 + 12);
+  for (const uint32_t mask : {0xf800u, 0x7e0u, 0x1fu}) put_number(file, mask, 4, false);
+  for (const uint32_t pixel : {0xf800u, 0x0410u}) put_number(file, pixel, 4, false);
+  const auto masked = decode(file);
+  REQUIRE_MESSAGE(masked, masked.message());
+  CHECK(masked->height == 2);
+  CHECK(masked->pixels == std::vector<uint8_t>{255, 0, 0, 0, 130, 132});
+  file[54 + 1] = 0xa8;  // red with a gap
+  CHECK(refused(decode(file), "masks"));
+}
+
+TEST_CASE("BMP headers that lie are refused") {
+  const auto whole = bmp_file(9, 4, noise(9 * 4 * 3));
+  const auto with = [&](size_t at, uint32_t value, int bytes = 4) {
+    auto changed = whole;
+    for (int i = 0; i < bytes; ++i)
+      changed[at + static_cast<size_t>(i)] = static_cast<uint8_t>(value >> 8 * i);
+    return decode(changed);
+  };
+  CHECK(refused(with(22, 0x80000000u), "more than 8192 pixels"));
+  CHECK(refused(with(18, 0xffffffffu), "more than 8192 pixels"));
+  CHECK(refused(with(18, 8192), "is cut off"));
+  CHECK(refused(with(22, 0), "no pixels"));
+  CHECK(refused(with(10, 20), "inside of its header"));
+  CHECK(refused(with(10, 0xffffffffu), "is cut off"));
+  CHECK(refused(with(10, 55), "is cut off"));
+  CHECK(refused(with(14, 41), "no known kind"));
+  CHECK(refused(with(28, 7, 2), "7 bits a pixel"));
+  CHECK(refused(with(28, 8, 2), "the palette has 0 colours"));
+  CHECK(refused(with(30, 1), "compressed"));
+  CHECK(refused(decode(whole, {8}), "needs more than"));
+}
+
+TEST_CASE("a PNG's palette is as long as the colours that its pixels name") {
+  const std::vector<uint8_t> colours{0, 1, 2, 1};  // as gray, then in a palette
+  const auto gray = png_file(2, 2, 1, colours);
+  const auto with_palette = [&](size_t count, bool transparent, bool twice = false) {
+    std::vector<uint8_t> header, palette;
+    for (const uint32_t side : {2u, 2u}) put_number(header, side, 4, true);
+    header.insert(header.end(), {8, 3, 0, 0, 0});
+    for (size_t i = 0; i < count; ++i) palette.insert(palette.end(), {static_cast<uint8_t>(10 * i), 7, 9});
+    std::vector<uint8_t> file(gray.begin(), gray.begin() + 8);
+    put_png_chunk(file, "IHDR", header);
+    put_png_chunk(file, "PLTE", palette);
+    if (twice) put_png_chunk(file, "PLTE", palette);
+    if (transparent) put_png_chunk(file, "tRNS", {0, 9});
+    file.insert(file.end(), gray.begin() + 33, gray.end());
+    return file;
+  };
+  for (const bool transparent : {false, true}) {
+    for (const size_t count : {size_t{3}, size_t{256}}) {
+      const auto decoded = decode(with_palette(count, transparent));
+      REQUIRE_MESSAGE(decoded, decoded.message());
+      CHECK(decoded->pixels == std::vector<uint8_t>{0, 7, 9, 10, 7, 9, 20, 7, 9, 10, 7, 9});
+    }
+    CHECK(refused(decode(with_palette(2, transparent)), "has colour 2, which its palette does not hold"));
+  }
+  CHECK_FALSE(decode(with_palette(0, false)));
+  CHECK(decode(with_palette(3, false, true)));
+  auto iphone = gray;
+  std::vector<uint8_t> chunk;
+  put_png_chunk(chunk, "CgBI", {0, 0, 0, 0});
+  iphone.insert(iphone.begin() + 8, chunk.begin(), chunk.end());
+  CHECK(refused(decode(iphone), "for iPhones"));
 }
 
 TEST_CASE("broken pictures are refused at any length") {
