@@ -4,9 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "object_api/model_generated.h"
-#include "runtime/crc32.h"
-#include "tests/support/small_models.h"
+#include "tests/support/model_object.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -16,65 +14,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Sets the CRC-32 of bytes whose tables hold together.
-void sign(AlignedBytes& bytes) {
-  auto* root = flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data());
-  uint8_t* const field = root->GetAddressOf(schema::Model::VT_CRC32);
-  memset(field, 0, 4);
-  const uint32_t crc = crc32(0, bytes.data(), bytes.size());
-  memcpy(field, &crc, 4);
-}
-
-AlignedBytes pack(const ModelT& model) {
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  schema::FinishModelBuffer(builder, schema::CreateModel(builder, &model));
-  AlignedBytes bytes(Span<const uint8_t>(builder.GetBufferPointer(), builder.GetSize()));
-  sign(bytes);
-  return bytes;
-}
-
-std::unique_ptr<ModelT> unpack(const AlignedBytes& bytes) {
-  return std::unique_ptr<ModelT>(flatbuffers::GetRoot<schema::Model>(bytes.view().data)->UnPack());
-}
-
-// A small valid model with a state, quantization and a picture input.
-std::unique_ptr<ModelT> valid_model() {
-  ModelBuilder b;
-  const int32_t image = b.tensor("image", DType::kS8, {1, 4, 4, 3}, 0.5f, -3);
-  const int32_t memory = b.tensor("memory", DType::kS8, {1, 4, 4, 3}, 0.25f, 0);
-  const int32_t sum = b.tensor("sum", DType::kS8, {1, 4, 4, 3}, 0.25f, 1);
-  const int32_t next = b.tensor("next", DType::kS8, {1, 4, 4, 3}, 0.25f, 1);
-  const int32_t table = b.constant<int8_t>("table", DType::kS8, {256}, std::vector<int8_t>(256, 5));
-  const int32_t out = b.tensor("out", DType::kS8, {1, 4, 4, 3}, 0.125f, 2);
-  b.input(image);
-  b.output(out);
-  b.node(Op::kAdd, {image, memory}, {sum});
-  b.node(Op::kLookup, {sum, table}, {next});
-  b.node(Op::kAdd, {next, sum}, {out});
-  b.graph().states.push(b.arena(), {memory, next, {}});
-  ImageInput recipe;
-  recipe.channels = 3;
-  static const std::vector<int8_t> kPixels(768, 1);
-  for (int c = 0; c < 3; ++c) recipe.norm[c] = 1.0f;
-  recipe.table = {kPixels.data(), kPixels.size()};
-  b.graph().images.push(b.arena(), recipe);
-  b.graph().calibration.method = "auto";
-  return unpack(b.finish());
-}
-
 Status open_status(const AlignedBytes& bytes) { return Model::open(bytes.view()).error().status; }
-
-int32_t index_of(const ModelT& model, const std::string& name) {
-  for (size_t i = 0; i < model.tensors.size(); ++i)
-    if (model.tensors[i]->name == name) return static_cast<int32_t>(i);
-  FAIL("no tensor " << name);
-  return -1;
-}
-
-schema::TensorT& tensor(ModelT& model, const std::string& name) {
-  return *model.tensors[static_cast<size_t>(index_of(model, name))];
-}
 
 struct Mutation {
   const char* what;

@@ -1,0 +1,101 @@
+// The check that a plan keeps those tensors apart that are needed at the same time, beside its definition.
+#include "runtime/liveness.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <tuple>
+
+#include "calibrator/memory_plan.h"
+#include "tests/support/plan_graph.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Overlap = std::tuple<int32_t, int32_t, int32_t>;  // node, tensor that it writes, tensor that it hits
+
+std::set<Overlap> overlaps_of(const Graph& graph) {
+  const auto lives = lives_of(graph);
+  const auto meet = [&](int32_t a, int32_t b) {
+    const uint64_t begin_a = graph.offsets[static_cast<size_t>(a)],
+                   begin_b = graph.offsets[static_cast<size_t>(b)];
+    return std::max(begin_a, begin_b) < std::min(begin_a + graph.tensors[static_cast<size_t>(a)].bytes(),
+                                                 begin_b + graph.tensors[static_cast<size_t>(b)].bytes());
+  };
+  std::set<Overlap> found;
+  for (const auto& [tensor, life] : lives)
+    for (const auto& [other, its] : lives) {
+      if (tensor == other || its.first > life.first || its.last < life.first || !meet(tensor, other))
+        continue;
+      const int32_t n = life.first;
+      const bool in_place =
+          n >= 0 && may_stand(graph, lives, n, tensor, other) &&
+          graph.offsets[static_cast<size_t>(tensor)] == graph.offsets[static_cast<size_t>(other)];
+      if (!in_place) found.insert({n, tensor, other});
+    }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("random plans, right and wrong, are judged as the definition judges them") {
+  Random random(21);
+  int32_t good = 0, bad = 0, in_place = 0;
+  for (int32_t i = 0; i < 3000; ++i) {
+    CAPTURE(i);
+    ModelBuilder b;
+    fill_plan_graph(b, random, random.between(1, 7));
+    Graph& graph = b.graph();
+    REQUIRE(plan_memory(graph, plan_ops(), b.arena()).ok());
+    // Wrong by a step, by a place, or by standing where another stands.
+    const auto count = static_cast<int32_t>(graph.tensors.size());
+    for (int32_t changes = i % 4; changes > 0; --changes) {
+      const auto t = static_cast<size_t>(random.between(0, count - 1));
+      const auto u = static_cast<size_t>(random.between(0, count - 1));
+      if (graph.offsets[t] == Model::kNoOffset || graph.offsets[u] == Model::kNoOffset) continue;
+      const uint32_t moved = graph.offsets[t] + (random.one_in(2) ? 16u : static_cast<uint32_t>(-16));
+      graph.offsets[t] = random.one_in(2) || moved > (1u << 20) ? graph.offsets[u] : moved;
+    }
+    graph.activation_bytes = 1 << 21;
+    const Result<Span<const uint8_t>> bytes = write_model(graph, b.arena());
+    REQUIRE(static_cast<bool>(bytes));
+    const Result<Model> model = Model::open(*bytes);
+    REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
+
+    // As the file numbers its tensors.
+    graph = graph_of(*model, b.arena());
+    graph.offsets = b.arena().make<uint32_t>(graph.tensors.size());
+    for (int32_t t = 0; t < model->tensor_count(); ++t)
+      graph.offsets[static_cast<size_t>(t)] = model->activation_offset(t);
+    std::vector<int32_t> last_uses(graph.tensors.size(), -7);
+    const Error error = check_overlaps(*model, plan_ops(), {last_uses.data(), last_uses.size()});
+    const std::set<Overlap> expected = overlaps_of(graph);
+    const auto lives = lives_of(graph);
+    for (const auto& [tensor, life] : lives) CHECK(last_use(*model, tensor, life.first) == life.last);
+    if (expected.empty()) {
+      REQUIRE_MESSAGE(error.ok(), text_of(error));
+      for (const auto& [tensor, life] : lives) {
+        CHECK(last_uses[static_cast<size_t>(tensor)] == life.last);
+        for (const auto& [other, its] : lives)
+          in_place +=
+              life.first >= 0 && may_stand(graph, lives, life.first, tensor, other) &&
+                      graph.offsets[static_cast<size_t>(tensor)] == graph.offsets[static_cast<size_t>(other)]
+                  ? 1
+                  : 0;
+      }
+      ++good;
+    } else {
+      REQUIRE(error.status == Status::kPlanOverlap);
+      const Overlap found{error.node, error.tensor, static_cast<int32_t>(error.value)};
+      CHECK(error.limit == 0);
+      CHECK(expected.count(found) == 1);
+      CHECK(error.node == std::get<0>(*expected.begin() < found ? *expected.begin() : found));
+      ++bad;
+    }
+  }
+  CHECK(good > 1000);
+  CHECK(bad > 500);
+  CHECK(in_place > 300);
+}
