@@ -289,7 +289,7 @@ TEST_CASE("pictures") {
   const int32_t image = at("image");
   const auto index = [](int64_t value) { return Error{Status::kTensorIndex, -1, -1, value, 1}; };
   const auto bad = [&](int64_t channel) { return Error{Status::kBadImageInput, -1, image, channel, 0}; };
-  const auto shape = [](std::vector<int32_t> dims, size_t channels) {
+  const auto shape = [](const std::vector<int32_t>& dims, size_t channels) {
     return [=](ModelT& m) {
       tensor(m, "image").shape = dims;
       m.plan->activation_bytes = 1 << 16;

@@ -224,7 +224,7 @@ TEST_CASE("tensors: type, rank and size") {
   const auto dtype = [](int32_t type) {
     return [type](ModelT& m) { tensor(m, "sum").dtype = static_cast<schema::DType>(type); };
   };
-  const auto shape = [](std::vector<int32_t> dims, schema::DType type = schema::DType::S8) {
+  const auto shape = [](const std::vector<int32_t>& dims, schema::DType type = schema::DType::S8) {
     return [=](ModelT& m) {
       tensor(m, "sum").shape = dims;
       tensor(m, "sum").dtype = type;
@@ -292,7 +292,8 @@ TEST_CASE("the plan: size, alignment and end") {
 }
 
 TEST_CASE("packed weights, statistics and what calibrated a model") {
-  const auto packs = [](std::vector<int32_t> nodes, const std::string& kernel = "avx2", size_t bytes = 64) {
+  const auto packs = [](const std::vector<int32_t>& nodes, const std::string& kernel = "avx2",
+                        size_t bytes = 64) {
     return [=](ModelT& m) {
       for (const int32_t node : nodes) {
         m.packs.push_back(std::make_unique<schema::PackedWeightsT>());
@@ -302,7 +303,7 @@ TEST_CASE("packed weights, statistics and what calibrated a model") {
       }
     };
   };
-  const auto statistics = [](std::vector<int32_t> tensors) {
+  const auto statistics = [](const std::vector<int32_t>& tensors) {
     return [=](ModelT& m) {
       for (const int32_t index : tensors) {
         m.norm_statistics.push_back(std::make_unique<schema::NormStatisticsT>());

@@ -1,0 +1,325 @@
+// Range methods beside their definitions, computed anew the plain way: KL, ACIQ, percentile, MSE, the room that
+// auto leaves, probes and the vectors of a head.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "calibrator/range_models.h"
+#include "calibrator/ranges.h"
+#include "tests/support/observed.h"
+#include "tests/support/random.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Values = std::vector<float>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Bounds kFree{-kInfinity, kInfinity};
+
+Values skewed(Random& random, size_t count, float below, float above) {
+  Values values;
+  for (size_t i = 0; i < count; ++i) {
+    const float normal = random.real(-1, 1) + random.real(-1, 1) + random.real(-1, 1);
+    values.push_back(normal < 0.0f ? below * normal : above * normal * normal);
+  }
+  return values;
+}
+
+QuantConfig form(int32_t bits, RangeMethod method = RangeMethod::kMinMax, bool symmetric = false) {
+  QuantConfig config;
+  config.observer = method;
+  if (symmetric) config.policy = policy::kPerTensor | policy::kLinear | policy::kSymmetric;
+  REQUIRE(set_bits(config, bits).ok());
+  return config;
+}
+
+double in_bin(const TensorObserver& o, int32_t bin) {
+  return static_cast<double>(o.halves[0].counts[bin]) + o.halves[1].counts[bin];
+}
+
+}  // namespace
+
+TEST_CASE("KL: the least divergence by its definition") {
+  Random random(4);
+  int32_t clipped = 0;
+  for (int32_t i = 0; i < 12; ++i) {
+    CAPTURE(i);
+    Values values =
+        skewed(random, 6000, i % 3 == 2 ? 0.0f : random.real(0.2f, 3.0f), random.real(0.2f, 1.0f));
+    for (float& x : values) x = i % 3 == 2 ? std::fabs(x) : x;
+    for (int32_t far = random.between(0, 4); far > 0; --far) {
+      const float end = random.real(5.0f, 60.0f);
+      values.push_back(i % 3 == 1 ? -end : end);
+    }
+    const auto o = observed({values, {0.5f}});
+    const QuantConfig config = form(i % 2 == 0 ? 8 : 4);
+    const int32_t zero = o->two_sided != 0 ? kBins / 2 : 0;
+    std::vector<double> p;  // of |x|, without the bins at zero, which come first
+    for (int32_t bin = 0; bin < kBins - zero; ++bin)
+      p.push_back(bin == 0 ? 0.0 : in_bin(*o, zero + bin) + (zero > 0 ? in_bin(*o, zero - 1 - bin) : 0.0));
+    while (p.back() == 0.0) p.pop_back();
+    const auto end = static_cast<int32_t>(p.size());
+    const double all_codes = static_cast<double>(config.hi) - config.lo;
+    const auto codes = static_cast<int32_t>((zero > 0 ? all_codes / 2 : all_codes) + 0.5);
+    const auto divergence = [&](int32_t kept) {
+      double tail = 0.0, sum = 0.0;
+      for (int32_t bin = kept; bin < end; ++bin) tail += p[static_cast<size_t>(bin)];
+      for (int32_t code = 0; code < codes; ++code) {
+        const int32_t first = code * kept / codes, last = (code + 1) * kept / codes;
+        double mass = 0.0, filled = 0.0;
+        for (int32_t bin = first; bin < last; ++bin) {
+          mass += p[static_cast<size_t>(bin)];
+          filled += p[static_cast<size_t>(bin)] > 0.0 ? 1.0 : 0.0;
+        }
+        const double lands = mass + (code == codes - 1 ? tail : 0.0);
+        if (mass > 0.0) sum -= mass * std::log2(lands / filled);
+      }
+      return sum + 40.0 * tail;
+    };
+    int32_t best = end;
+    for (int32_t kept = end - 1; kept >= codes; --kept)
+      if (divergence(kept) < divergence(best) - 1e-7) best = kept;
+    const Range seen = seen_range(*o), found = kl_range(*o, config);
+    const double limit = best == end ? kInfinity : best * o->bin_width();
+    clipped += best < end ? 1 : 0;
+    CHECK(found.hi == std::min(seen.hi, limit));
+    CHECK(found.lo == std::max(seen.lo, -limit));
+  }
+  CHECK(clipped >= 6);
+}
+
+TEST_CASE("ACIQ: the measured spread, by its definition") {
+  Random random(9);
+  int32_t of_laplace = 0;
+  for (int32_t i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const bool laplace = i % 2 == 0, one_sided = i % 3 == 0, symmetric = i % 5 == 0;
+    const float scale = std::ldexp(1.0f, random.between(-9, 9));
+    const float shift = i % 4 == 1 ? scale : 0.0f;
+    Values values;
+    for (int32_t k = 0; k < 3000; ++k) {
+      float x = random.real(-1, 1) + random.real(-1, 1) + random.real(-1, 1);
+      if (laplace) x = std::log(random.real(1e-6f, 1.0f)) * (random.one_in(2) ? 1.0f : -1.0f);
+      values.push_back(one_sided ? std::fabs(x * scale) : x * scale + shift);
+    }
+    if (!one_sided) values.push_back(-16.0f * scale);  // starts the first bin
+    const auto o = observed({values});
+    const QuantConfig config = form(8, RangeMethod::kAciq, symmetric);
+    double count = 0.0, sum = 0.0;
+    const auto each = [&](const std::function<void(double, double)>& visit) {
+      for (int32_t bin = o->two_sided != 0 ? 0 : 1; bin < kBins; ++bin)
+        visit(in_bin(*o, bin), o->bin_start(bin) + o->bin_width() / 2);
+    };
+    each([&](double n, double x) {
+      count += n;
+      sum += n * x;
+    });
+    const double center = one_sided || symmetric ? 0.0 : sum / count;
+    double mean = 0.0, square = 0.0;
+    each([&](double n, double x) {
+      mean += n * std::fabs(x - center) / count;
+      square += n * (x - center) * (x - center) / count;
+    });
+    const double deviation = std::sqrt(square), gauss = std::sqrt(2 / 3.14159265358979),
+                 laplacian = std::sqrt(0.5);
+    const bool is_laplacian = mean / deviation < (gauss + laplacian) / 2;
+    of_laplace += is_laplacian ? 1 : 0;
+    for (const bool non_negative : {false, true}) {
+      const double codes = static_cast<double>(config.hi) - config.lo + 1;
+      const double steps = one_sided && (non_negative || !symmetric) ? 2 * codes : codes;
+      const double end = is_laplacian ? mean * laplacian_end(steps) : deviation * gaussian_end(steps);
+      const Range seen = seen_range(*o), found = aciq_range(*o, config, non_negative);
+      CHECK(found.hi == doctest::Approx(std::min(seen.hi, center + end)).epsilon(1e-9));
+      CHECK(found.lo ==
+            doctest::Approx(std::max(seen.lo, std::min(0.0, one_sided ? 0.0 : center - end))).epsilon(1e-9));
+    }
+  }
+  CHECK(of_laplace > 10);
+  CHECK(of_laplace < 30);
+  const Range flat = aciq_range(*observed({Values(50, -3.0f)}), form(8), false);
+  CHECK(flat.lo == -3.0);
+  CHECK(flat.hi == 0.0);
+}
+
+TEST_CASE("percentile: whole bins, by its definition") {
+  Random random(12);
+  for (int32_t i = 0; i < 30; ++i) {
+    CAPTURE(i);
+    std::vector<Values> samples = {skewed(random, 1500, i % 2 == 0 ? 1.0f : 0.0f, 2.0f),
+                                   skewed(random, 500, 0.0f, 1.0f)};
+    for (Values& sample : samples)
+      for (float& x : sample) x = i % 2 == 0 ? x : std::fabs(x);
+    const auto o = observed(samples);
+    for (const double share : {0.6, 0.9, 0.99, 0.999, 1.0}) {
+      std::vector<int32_t> bins;  // of each value, sorted
+      for (int32_t bin = 0; bin < kBins; ++bin)
+        for (double n = in_bin(*o, bin); n > 0.0; n -= 1.0) bins.push_back(bin);
+      REQUIRE(bins.size() == 2000);
+      // As many as may go on each side; the bin of the first that stays.
+      const auto spare = static_cast<size_t>(std::floor(2000.0 * (1.0 - share) / 2.0));
+      const double lo = share == 1.0 && o->two_sided == 0 ? 0.0 : o->bin_start(bins[spare]);
+      const double hi = o->bin_start(bins[bins.size() - 1 - spare]) + o->bin_width();
+      const Range seen = seen_range(*o);
+      const Range found = choose_range(*o, kFree, form(8, RangeMethod::kPercentile), share);
+      CHECK(found.lo == std::min(0.0, std::max(seen.lo, lo)));
+      CHECK(found.hi == std::max(0.0, std::min(seen.hi, hi)));
+    }
+  }
+}
+
+TEST_CASE("MSE and the room of auto: the least error of the factors they try") {
+  Random random(15);
+  const auto error = [](const TensorObserver& o, const QuantConfig& config, const Range& range, int32_t half,
+                        bool non_negative) {
+    QuantParams params[kTrials];
+    for (QuantParams& one : params) one = params_of(range, config, non_negative);
+    double errors[kTrials];
+    quantization_errors(o, o.halves[half], config, params, errors);
+    return errors[0];
+  };
+  const auto best = [](int32_t first, int32_t last, const std::function<double(double)>& score) {
+    double factor = 1.0, least = kInfinity;
+    for (int32_t i = first; i <= last; ++i)
+      if (score(i / 32.0) < least) {
+        least = score(i / 32.0);
+        factor = i / 32.0;
+      }
+    return factor;
+  };
+  for (int32_t i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const bool one_sided = i % 3 == 0;
+    std::vector<Values> samples = {skewed(random, 400, one_sided ? 0.0f : 1.0f, 0.5f),
+                                   skewed(random, 300, one_sided ? 0.0f : 0.4f, random.real(0.2f, 1.5f))};
+    for (Values& sample : samples)
+      for (float& x : sample) x = one_sided ? std::fabs(x) : x;
+    const auto o = observed(samples);
+    const QuantConfig config = form(i % 2 == 0 ? 4 : 3, RangeMethod::kMse, i % 5 == 0);
+    const Range seen = seen_range(*o);
+    const Bounds bounds{one_sided ? 0.0 : -kInfinity, kInfinity};
+    const auto both = [&](const Range& range) {
+      return error(*o, config, range, 0, one_sided) + error(*o, config, range, 1, one_sided);
+    };
+    const double whole = best(6, 32, [&](double f) { return both({seen.lo * f, seen.hi * f}); });
+    Range expected{seen.lo * whole, seen.hi * whole};
+    if (!one_sided) {
+      expected.lo = seen.lo * best(1, 32, [&](double f) { return both({seen.lo * f, expected.hi}); });
+      expected.hi = seen.hi * best(1, 32, [&](double f) { return both({expected.lo, seen.hi * f}); });
+    }
+    const Range found = choose_range(*o, bounds, config, 1.0);
+    CHECK(found.lo == expected.lo);
+    CHECK(found.hi == expected.hi);
+
+    const double room = best(16, 64, [&](double f) {
+      const auto of = [&](int32_t half) {
+        return Range{static_cast<double>(o->min[half]) * f, static_cast<double>(o->max[half]) * f};
+      };
+      return error(*o, config, of(0), 1, one_sided) + error(*o, config, of(1), 0, one_sided);
+    });
+    CHECK(room_of(*o, bounds, config) == room);
+  }
+  CHECK(room_of(*observed({{1.0f, 2.0f}}), kFree, form(8)) == 1.5);
+  CHECK(room_of(*observed({{}, {1.0f, 2.0f}}), kFree, form(8)) != 1.5);
+}
+
+TEST_CASE("auto: how far halves that differ are brought together, by the samples of both") {
+  const auto end = [](int32_t first, int32_t second, float sign) {
+    auto o = observed({{sign * 16.0f}, {sign * 1.0f}});
+    o->samples[0] = static_cast<uint32_t>(first);
+    o->samples[1] = static_cast<uint32_t>(second);
+    const Range range = choose_range(*o, kFree, form(8, RangeMethod::kAuto), 0.9999, 1.0);
+    return sign > 0.0f ? range.hi : -range.lo;
+  };
+  for (const float sign : {1.0f, -1.0f}) {
+    CHECK(end(1, 1, sign) == doctest::Approx(8.0));
+    CHECK(end(1, 3, sign) == doctest::Approx(8.0));
+    CHECK(end(4, 1, sign) == doctest::Approx(16.0 * std::exp2(-0.75)));  // 3 quarters of the way
+    CHECK(end(1, 5, sign) == doctest::Approx(16.0 * std::exp2(-0.5)));
+    CHECK(end(1, 6, sign) == doctest::Approx(16.0 * std::exp2(-0.25)));
+    CHECK(end(1, 7, sign) == doctest::Approx(16.0));
+    CHECK(end(7, 1, sign) == doctest::Approx(16.0));
+    CHECK(end(1, 100, sign) == doctest::Approx(16.0));
+  }
+  const auto o = observed({{2.0f}, {2.0f}});
+  CHECK(choose_range(*o, kFree, form(8, RangeMethod::kAuto), 1.0, 1.25).hi == 2.5);
+  CHECK(choose_range(*o, {-1.0, 2.25}, form(8, RangeMethod::kAuto), 1.0, 1.25).hi == 2.25);
+}
+
+TEST_CASE("what probes reach counts for 8 of n samples, on a scale of logarithms") {
+  const auto range = [](float seen, float reached, uint32_t samples, const Bounds& bounds = kFree) {
+    auto o = observed({{seen}});
+    o->samples[0] = samples - samples / 3;
+    o->samples[1] = samples / 3;
+    add_probe(*o, {std::min(reached, 0.0f), std::max(reached, 0.0f), true});
+    const Range own = seen < 0.0f ? Range{seen, 0.0} : Range{0.0, seen};
+    const Range found = with_probes(own, *o, bounds);
+    return seen < 0.0f || reached < 0.0f ? -found.lo : found.hi;
+  };
+  const double reach = 1.3 * static_cast<double>(8.0f);
+  for (const float sign : {1.0f, -1.0f}) {
+    CHECK(range(sign * 2.0f, sign * 8.0f, 1) == doctest::Approx(reach));
+    CHECK(range(sign * 2.0f, sign * 8.0f, 8) == doctest::Approx(reach));
+    CHECK(range(sign * 2.0f, sign * 8.0f, 9) == doctest::Approx(2.0 * std::pow(reach / 2.0, 8.0 / 9)));
+    CHECK(range(sign * 2.0f, sign * 8.0f, 16) == doctest::Approx(2.0 * std::sqrt(reach / 2.0)));
+    CHECK(range(sign * 2.0f, sign * 1.0f, 1) == 2.0);
+    CHECK(range(sign * 2.0f, sign * 1.0f, 16) == 2.0);
+    CHECK(range(0.0f, sign * 8.0f, 16) == doctest::Approx(reach / 2));
+  }
+  CHECK(range(2.0f, 8.0f, 4, {0.0, 6.0}) == 6.0);
+  CHECK(range(2.0f, 8.0f, 16, {0.0, 6.0}) == doctest::Approx(2.0 * std::sqrt(3.0)));
+}
+
+TEST_CASE("a head's vector: any number of samples, both ends") {
+  // Expected largest of normal deviates, by powers of two.
+  const double largest[] = {0.0, 0.56419, 1.02938, 1.42360, 1.76599, 2.06967, 2.34373, 2.59460, 2.82683};
+  for (const uint32_t n : {1u, 2u, 3u, 5u, 7u, 12u, 100u, 255u, 256u, 400u}) {
+    CAPTURE(n);
+    const auto o = observed({{4.0f, -16.0f}});
+    for (PeakSums& peaks : o->peaks) {  // that do not differ
+      const PeakSums one = peaks;
+      for (uint32_t i = 1; i < n; ++i) peaks.add(one);
+    }
+    uint32_t octave = 0;
+    while (octave < 8 && (2u << octave) <= n) ++octave;
+    const double z = octave == 8 ? largest[8]
+                                 : largest[octave] + (static_cast<double>(n) / (1u << octave) - 1.0) *
+                                                         (largest[octave + 1] - largest[octave]);
+    const double room = std::exp2(std::sqrt(4.0 * 0.36 / (4.0 + n - 1.0)) * (largest[8] - z));
+    Range range = vector_range(*o, kFree);
+    CHECK(range.lo == doctest::Approx(-16.0 * room));
+    CHECK(range.hi == doctest::Approx(8.0 * room));  // half the other
+    range = vector_range(*o, {-20.0, 1.0});
+    CHECK(range.lo == doctest::Approx(std::max(-20.0, -16.0 * room)));
+    CHECK(range.hi == 1.0);
+  }
+}
+
+TEST_CASE("errors of many steps are those of the plain quotient, to the bit") {
+  Random random(3);
+  const auto o = observed({skewed(random, 20000, 1.0f, 1.0f)});
+  const double width = o->bin_width();
+  const QuantConfig config = form(8);
+  for (int32_t i = 1; i < 400; ++i) {
+    QuantParams params[kTrials];
+    for (int32_t t = 0; t < kTrials; ++t)
+      params[t] = {static_cast<float>(width * (0.25 + i * (t == 0 ? 1.0 : 0.37 * t))), i % 7 - 3};
+    double errors[kTrials];
+    quantization_errors(*o, o->halves[0], config, params, errors);
+    for (int32_t t = 0; t < kTrials; ++t) {
+      const double step = static_cast<double>(params[t].scale);
+      const double lo = step * (static_cast<double>(config.lo) - params[t].zero_point),
+                   hi = step * (static_cast<double>(config.hi) - params[t].zero_point);
+      double sum = 0.0;
+      for (int32_t bin = 0; bin < kBins; ++bin) {
+        const double x = o->bin_start(bin) + width / 2, off = x - std::nearbyint(x / step) * step;
+        double e = width >= step ? step * step / 12 : off * off + width * width / 12;
+        if (x < lo) e = (x - lo) * (x - lo);
+        if (x > hi) e = (x - hi) * (x - hi);
+        sum += e * o->halves[0].counts[bin];
+      }
+      CHECK(errors[t] == sum);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// What an observer has seen of some samples.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "calibrator/observer.h"
+#include "intaglio/platform.h"
+
+namespace intaglio::test {
+
+// Samples in turn of the first and the second half. `chunks`: how many values each call is given, over and over.
+inline std::unique_ptr<TensorObserver> observed(const std::vector<std::vector<float>>& samples,
+                                                const std::vector<size_t>& chunks = {}) {
+  auto observer = std::make_unique<TensorObserver>();
+  const auto scratch = std::make_unique<Histogram>();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const std::vector<float>& sample = samples[i];
+    TensorLook look(observer.get(), sample.size(), static_cast<int32_t>(i % 2),
+                    {observe_f32_best(cpu_isa()), *scratch});
+    size_t at = 0;
+    for (size_t k = 0; at < sample.size(); ++k) {
+      const size_t size =
+          chunks.empty() ? sample.size() : std::min(chunks[k % chunks.size()], sample.size() - at);
+      REQUIRE(look.add({sample.data() + at, size}));
+      at += size;
+    }
+    look.finish();
+  }
+  return observer;
+}
+
+}  // namespace intaglio::test
