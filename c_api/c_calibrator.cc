@@ -55,7 +55,7 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.replay_bytes = options.replay_bytes;
   result.isa = options.isa;
   result.executor = intaglio::from_c(options.executor);
-  result.progress = {options.progress.step, options.progress.context};
+  if (options.progress != nullptr) result.progress = {options.progress->step, options.progress->context};
   return result;
 }
 
@@ -75,7 +75,7 @@ bool load_from_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs
 void tell_source(void* context, int32_t i, const Session& session) {
   const auto& source = *static_cast<const itg_sample_source*>(context);
   itg_session handle;
-  put_object(&handle, CSession{session});
+  put_object(&handle, CSession{session, nullptr});
   source.ran(source.context, i, &handle);
 }
 
@@ -84,7 +84,7 @@ SampleSource from_c(const itg_sample_source* source) {
   result.load = load_from_source;
   result.context = const_cast<itg_sample_source*>(source);
   result.count = source->count;
-  if (source->ran != nullptr) result.ran = tell_source;
+  if (knows(source, &itg_sample_source::ran) && source->ran != nullptr) result.ran = tell_source;
   return result;
 }
 
@@ -104,7 +104,6 @@ void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_
   defaults.recover = original.recover;
   defaults.layer_report = original.layer_report;
   defaults.isa = original.isa;
-  defaults.executor.width = original.executor.width;
   options->struct_size = struct_size;
   give(options, defaults);
 }
@@ -113,8 +112,13 @@ itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_op
                                  itg_calibrator_needs* needs) {
   const Result<CalibratorNeeds> found =
       Calibrator::measure(model_in(model), from_c(take(options, itg_calibrator_options_init)));
-  *needs = {found->session_bytes, found->observer_bytes, found->replay_bytes, found->output_bytes,
-            found->total()};
+  itg_calibrator_needs result{};
+  result.session_bytes = found->session_bytes;
+  result.observer_bytes = found->observer_bytes;
+  result.replay_bytes = found->replay_bytes;
+  result.output_bytes = found->output_bytes;
+  result.total_bytes = found->total();
+  give(needs, result);
   return to_c(found.error());
 }
 
@@ -187,14 +191,28 @@ void itg_calibrator_report(const itg_calibrator* calibrator, itg_calibration_rep
   give(report, result);
 }
 
-itg_recovery_record itg_calibrator_recovery(const itg_calibrator* calibrator, int32_t i) {
-  const RecoveryRecord& record = in(calibrator).report().recoveries[static_cast<size_t>(i)];
-  return {record.recovery, record.first_node, record.last_node,
-          record.before,   record.after,      static_cast<int32_t>(record.verdict)};
+void itg_calibrator_recovery(const itg_calibrator* calibrator, int32_t i, itg_recovery_record* record) {
+  const RecoveryRecord& made = in(calibrator).report().recoveries[static_cast<size_t>(i)];
+  itg_recovery_record result{};
+  result.recovery = made.recovery;
+  result.first_node = made.first_node;
+  result.last_node = made.last_node;
+  result.before = made.before;
+  result.after = made.after;
+  result.verdict = static_cast<int32_t>(made.verdict);
+  give(record, result);
 }
 
-itg_layer_report itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i) {
+void itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i, itg_layer_report* report) {
   const LayerReport& layer = in(calibrator).report().layers[static_cast<size_t>(i)];
-  return {layer.node, layer.tensor, layer.signal,      layer.noise,
-          layer.dot,  layer.norm,   layer.noise_alone, layer.clipped};
+  itg_layer_report result{};
+  result.node = layer.node;
+  result.tensor = layer.tensor;
+  result.signal = layer.signal;
+  result.noise = layer.noise;
+  result.dot = layer.dot;
+  result.norm = layer.norm;
+  result.noise_alone = layer.noise_alone;
+  result.clipped = layer.clipped;
+  give(report, result);
 }

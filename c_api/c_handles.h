@@ -29,10 +29,10 @@ void put_object(Handle* handle, const Object& object) {
 
 inline const Model& model_in(const itg_model* handle) { return object_in<Model>(handle); }
 
-// A session and what its callbacks need to speak C.
+// A session and what its callbacks need to speak C: the program's own observer.
 struct CSession {
   Session session;
-  itg_observer observer = {};
+  const itg_observer* observer = nullptr;
 };
 inline const Session& session_in(const itg_session* handle) { return object_in<CSession>(handle).session; }
 
@@ -56,6 +56,13 @@ Struct take(const Struct* options, void (*init)(Struct*, size_t)) {
   return all;
 }
 
+// Whether the header of a caller who gave `from` has the field.
+template <typename Struct, typename Field>
+bool knows(const Struct* from, Field Struct::*field) {
+  const auto end = reinterpret_cast<uintptr_t>(&(from->*field)) + sizeof(Field);
+  return from->struct_size >= end - reinterpret_cast<uintptr_t>(from);
+}
+
 inline itg_error to_c(const Error& error) {
   return {static_cast<int32_t>(error.status), error.node, error.tensor, 0, error.value, error.limit};
 }
@@ -68,18 +75,7 @@ inline Span<const uint8_t> from_c(itg_bytes bytes) { return {bytes.data, bytes.s
 inline OpList from_c(itg_op_list list) {
   return {reinterpret_cast<const OpDef* const*>(list.ops), list.count};
 }
-// Executors are handed through as they are, to regions' bodies, too.
-static_assert(sizeof(itg_executor) == sizeof(Executor) &&
-              offsetof(itg_executor, width) == offsetof(Executor, width) &&
-              offsetof(itg_executor, parallel_for) == offsetof(Executor, parallel_for) &&
-              offsetof(itg_executor, region) == offsetof(Executor, region));
-inline Executor from_c(const itg_executor& executor) {
-  Executor result;
-  result.context = executor.context;
-  result.width = executor.width;
-  result.parallel_for = executor.parallel_for;
-  result.region = reinterpret_cast<Executor::Region>(executor.region);
-  return result;
-}
+// Calls through the program's own struct, which outlives it; NULL: serial.
+Executor from_c(const itg_executor* executor);
 
 }  // namespace intaglio

@@ -6,14 +6,14 @@ using namespace intaglio;
 namespace {
 
 void observe(void* context, int32_t node, int32_t tensor, const TensorView& view) {
-  const itg_observer& observer = static_cast<const CSession*>(context)->observer;
+  const itg_observer& observer = *static_cast<const CSession*>(context)->observer;
   itg_tensor seen = intaglio::to_c(view.info, view.data);
   seen.struct_size = sizeof seen;
   observer.on_tensor(observer.context, node, tensor, &seen);
 }
 
 void report_packed(void* context, int32_t node) {
-  const itg_observer& observer = static_cast<const CSession*>(context)->observer;
+  const itg_observer& observer = *static_cast<const CSession*>(context)->observer;
   observer.on_packed(observer.context, node);
 }
 
@@ -25,8 +25,14 @@ SessionOptions from_c(const itg_session_options& options) {
 }
 
 itg_session_needs to_c(const SessionNeeds& needs) {
-  return {needs.persistent_bytes, needs.activation_bytes, needs.scratch_bytes,
-          needs.total(),          needs.packed_bytes,     needs.in_place_bytes};
+  itg_session_needs result{};
+  result.persistent_bytes = needs.persistent_bytes;
+  result.activation_bytes = needs.activation_bytes;
+  result.scratch_bytes = needs.scratch_bytes;
+  result.total_bytes = needs.total();
+  result.packed_bytes = needs.packed_bytes;
+  result.in_place_bytes = needs.in_place_bytes;
+  return result;
 }
 
 SessionMemory from_c(const itg_session_memory& memory) {
@@ -40,9 +46,12 @@ SessionOptions put_session(itg_session* session, const itg_session_options* opti
   CSession& made = object_in<CSession>(session);
   const itg_session_options chosen = take(options, itg_session_options_init);
   SessionOptions result = from_c(chosen);
-  made.observer = chosen.observer;
-  result.observer = {chosen.observer.on_tensor != nullptr ? observe : nullptr, &made,
-                     chosen.observer.on_packed != nullptr ? report_packed : nullptr};
+  const itg_observer* const observer = made.observer = chosen.observer;
+  if (observer == nullptr) return result;
+  result.observer.context = &made;
+  if (observer->on_tensor != nullptr) result.observer.on_tensor = observe;
+  if (knows(observer, &itg_observer::on_packed) && observer->on_packed != nullptr)
+    result.observer.on_packed = report_packed;
   return result;
 }
 
@@ -62,7 +71,6 @@ itg_tensor view(const TensorView& tensor) { return intaglio::to_c(tensor.info, t
 void itg_session_options_init(itg_session_options* options, size_t struct_size) {
   itg_session_options defaults{};
   defaults.isa = ITG_ISA_ALL;
-  defaults.executor.width = 1;
   options->struct_size = struct_size;
   give(options, defaults);
 }
@@ -71,7 +79,7 @@ itg_error itg_session_measure(const itg_model* model, itg_op_list ops, const itg
                               bool for_this_cpu, itg_session_needs* needs) {
   const Result<SessionNeeds> found = Session::measure(
       model_in(model), intaglio::from_c(ops), from_c(take(options, itg_session_options_init)), for_this_cpu);
-  *needs = found ? to_c(*found) : itg_session_needs{};
+  give(needs, found ? to_c(*found) : itg_session_needs{});
   return intaglio::to_c(found.error());
 }
 
@@ -89,7 +97,7 @@ itg_error itg_session_create(itg_session* session, const itg_model* model, itg_o
 }
 
 void itg_planned_model_needs(const itg_planned_model* planned, itg_session_needs* needs) {
-  *needs = to_c(planned_in(planned).needs);
+  give(needs, to_c(planned_in(planned).needs));
 }
 itg_error itg_planned_model_check(const itg_planned_model* planned) {
   return intaglio::to_c(planned_in(planned).check());

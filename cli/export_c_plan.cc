@@ -39,11 +39,12 @@ std::vector<const char*> op_symbols(const Model& model) {
 void add_parts_of_memory(Text& c, const ExportedModel& e) {
   const std::string m = upper(e.prefix);
   c.add(
-      "  const itg_session_needs needs = {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, "
-      "%s_MEMORY_BYTES, 0, 0};\n"
+      "  itg_session_needs needs = {};\n  needs.struct_size = sizeof needs;\n"
+      "  needs.persistent_bytes = %s_PERSISTENT_BYTES;\n  needs.activation_bytes = %s_ACTIVATION_BYTES;\n"
+      "  needs.scratch_bytes = %s_SCRATCH_BYTES;\n"
       "  const itg_session_memory parts = itg_session_split({static_cast<uint8_t*>(memory), "
       "%s_MEMORY_BYTES}, &needs);\n",
-      m.c_str(), m.c_str(), m.c_str(), m.c_str(), m.c_str());
+      m.c_str(), m.c_str(), m.c_str(), m.c_str());
 }
 
 }  // namespace
@@ -96,6 +97,7 @@ std::string checked_program(const ExportedModel& e) {
   c.add(
       "// The sizes in the header are this machine's own.\nitg_error check(const itg_model& model) {\n"
       "  itg_session_needs needs;\n  const itg_session_options options = target_options();\n"
+      "  needs.struct_size = sizeof needs;\n"
       "  const itg_error error = itg_session_measure(&model, %s_model_ops(), &options, true, &needs);\n"
       "  if (error.status != ITG_kOk) return error;\n"
       "  if (needs.persistent_bytes != %s_PERSISTENT_BYTES || needs.activation_bytes != %s_ACTIVATION_BYTES ||\n"

@@ -1,6 +1,7 @@
 // A consumer in plain C (c_consumer/, compiled as C99) against the C++ interface.
 #include <doctest/doctest.h>
 
+#include "intaglio/c_api.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
 #include "intaglio/version.h"
@@ -60,27 +61,31 @@ Calibrated calibrate() {
   return made;
 }
 
+// The consumer compiled with each of the headers.
+const consumer* const kConsumers[] = {&consumer_of_current, &consumer_of_older, &consumer_of_newer};
+bool is_older(const consumer& program) { return &program == &consumer_of_older; }
+
 struct ConsumerResult {
-  itg_error error{};
+  int32_t status = 0;
   std::vector<uint8_t> bytes;
-  itg_calibration_report report{};
-  itg_layer_report first_layer{};
+  consumer_calibration made{};
   consumer_samples given{};
   consumer_trace trace{};
 };
 
-ConsumerResult consumer_calibrated(itg_executor executor, int32_t cancel_at = 0, size_t room = 1 << 20) {
+ConsumerResult consumer_calibrated(const consumer& program, const consumer_threads* threads,
+                                   int32_t cancel_at = 0, size_t room = 1 << 20) {
   const AlignedBytes file = small_cnn();
   const std::vector<float> values = flat(samples());
   ConsumerResult result;
   result.given = {values.data(), static_cast<int32_t>(samples().size()), samples()[0].size(), 0, 0};
   result.trace.cancel_at = cancel_at;
   result.bytes.resize(room);
-  size_t size = 0;
-  result.error = consumer_calibrate(file.view().data, file.size(), &result.given, executor, &result.trace,
-                                    result.bytes.data(), result.bytes.size(), &size, &result.report,
-                                    &result.first_layer);
-  result.bytes.resize(size);
+  result.made.bytes = result.bytes.data();
+  result.made.room = room;
+  result.status =
+      program.calibrate(file.view().data, file.size(), &result.given, threads, &result.trace, &result.made);
+  result.bytes.resize(result.made.size);
   return result;
 }
 
@@ -91,24 +96,58 @@ void backwards(void*, int32_t count, void (*task)(void* argument, int32_t i), vo
 
 }  // namespace
 
-TEST_CASE("C runs a model to the bytes that C++ gives, on every instruction set") {
+// What programs hold in their own memory, and what has no size, is as it was for ever.
+static_assert(sizeof(itg_model) == 8 * sizeof(void*) && sizeof(itg_session) == 40 * sizeof(void*) &&
+              sizeof(itg_calibrator) == 4 * sizeof(void*) && sizeof(itg_image_writer) == 64 * sizeof(void*));
+static_assert(sizeof(itg_error) == 32 && sizeof(itg_bytes) == 2 * sizeof(void*) &&
+              sizeof(itg_span) == 2 * sizeof(void*) && sizeof(itg_op_list) == 2 * sizeof(void*) &&
+              sizeof(itg_session_memory) == 3 * sizeof(itg_span) && sizeof(itg_slot_setting) == 24);
+
+TEST_CASE("C, with any headers, runs a model to the bytes that C++ gives, on every instruction set") {
   const AlignedBytes file = small_cnn();
   RunningModel running(AlignedBytes(file.view()), all_ops());
   const std::vector<float> expected = running.run<float>(samples()[0]);
-  for (int32_t i = 0; i < itg_isa_count(); ++i) {
+  for (const consumer* const program : kConsumers) {
+    CAPTURE(program->headers);
+    for (int32_t i = 0; i < itg_isa_count(); ++i) {
+      std::vector<float> output(expected.size());
+      consumer_trace trace{};
+      CHECK(program->run(file.view().data, file.size(), itg_isa_bit(i), nullptr, samples()[0].data(),
+                         output.data(), &trace) == ITG_kOk);
+      CHECK(output == expected);
+      int64_t bytes = 0;
+      for (int32_t t = 0; t < running.model().tensor_count(); ++t)
+        if (!running.model().tensor(t).is_constant())
+          bytes += static_cast<int64_t>(running.model().tensor(t).bytes());
+      const bool told = !is_older(*program);
+      CHECK(trace.inputs == (told ? 1 : 0));
+      CHECK(trace.outputs == (told ? running.model().node_count() : 0));
+      CHECK(trace.bytes == (told ? bytes : 0));
+    }
+  }
+}
+
+TEST_CASE("C, with any headers, brings its own threads, and older headers none for a whole run") {
+  const AlignedBytes file = small_cnn();
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(samples()[1]);
+  for (const consumer* const program : kConsumers) {
+    CAPTURE(program->headers);
+    int32_t loops = 0;
+    consumer_threads threads = {
+        &loops, 2,
+        [](void* context, int32_t count, void (*task)(void*, int32_t), void* argument) {
+          ++*static_cast<int32_t*>(context);
+          backwards(nullptr, count, task, argument);
+        },
+        0};
     std::vector<float> output(expected.size());
     consumer_trace trace{};
-    const itg_error error = consumer_run(file.view().data, file.size(), itg_isa_bit(i), false,
-                                         samples()[0].data(), output.data(), &trace);
-    CHECK(error.status == ITG_kOk);
+    CHECK(program->run(file.view().data, file.size(), ITG_ISA_ALL, &threads, samples()[1].data(),
+                       output.data(), &trace) == ITG_kOk);
     CHECK(output == expected);
-    CHECK(trace.inputs == 1);
-    CHECK(trace.outputs == running.model().node_count());
-    int64_t bytes = 0;
-    for (int32_t t = 0; t < running.model().tensor_count(); ++t)
-      if (!running.model().tensor(t).is_constant())
-        bytes += static_cast<int64_t>(running.model().tensor(t).bytes());
-    CHECK(trace.bytes == bytes);
+    CHECK(loops > 0);
+    CHECK(threads.regions == (is_older(*program) ? 0 : 1));
   }
 }
 
@@ -121,6 +160,7 @@ TEST_CASE("C starts a planned session, of its own exact memory, and asks for its
   const auto* const handle = reinterpret_cast<const itg_planned_model*>(&planned.planned());
   CHECK(itg_planned_model_check(handle).status == ITG_kOk);
   itg_session_needs needs;
+  needs.struct_size = sizeof needs;
   itg_planned_model_needs(handle, &needs);
   CHECK(needs.total_bytes == planned.planned().needs.total());
   AlignedBytes block(needs.total_bytes);
@@ -128,10 +168,13 @@ TEST_CASE("C starts a planned session, of its own exact memory, and asks for its
   consumer_trace trace{};
   itg_session_options options;
   itg_session_options_init(&options, sizeof options);
-  options.observer.context = &trace;
-  options.observer.on_tensor = [](void* context, int32_t, int32_t, const itg_tensor*) {
+  itg_observer observer{};
+  observer.struct_size = sizeof observer;
+  observer.context = &trace;
+  observer.on_tensor = [](void* context, int32_t, int32_t, const itg_tensor*) {
     ++static_cast<consumer_trace*>(context)->outputs;
   };
+  options.observer = &observer;
   itg_session session;
   REQUIRE(itg_session_start(&session, handle, &memory, &options).status == ITG_kOk);
   itg_model model;
@@ -161,7 +204,7 @@ TEST_CASE("an executor of C holds its threads for a whole run") {
     auto& t = *static_cast<Threads*>(context);
     ++t.regions;
     t.inside = true;
-    const itg_executor ready = {context, 2,
+    const itg_executor ready = {sizeof ready, context, 2,
                                 [](void* of, int32_t count, void (*task)(void*, int32_t), void* given) {
                                   ++static_cast<Threads*>(of)->loops_inside;
                                   for (int32_t i = 0; i < count; ++i) task(given, i);
@@ -177,8 +220,10 @@ TEST_CASE("an executor of C holds its threads for a whole run") {
   REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
   itg_session_options options;
   itg_session_options_init(&options, sizeof options);
-  options.executor = {&threads, 2, loop, region};
+  const itg_executor executor = {sizeof executor, &threads, 2, loop, region};
+  options.executor = &executor;
   itg_session_needs needs;
+  needs.struct_size = sizeof needs;
   REQUIRE(itg_session_measure(&model, itg_all_ops(), &options, true, &needs).status == ITG_kOk);
   AlignedBytes block(needs.total_bytes);
   const itg_session_memory memory = itg_session_split({block.data(), block.size()}, &needs);
@@ -191,19 +236,6 @@ TEST_CASE("an executor of C holds its threads for a whole run") {
   CHECK(threads.regions == 1);
   CHECK(threads.loops_inside > 0);
   CHECK(threads.loops_outside == 0);
-}
-
-TEST_CASE("options of an older header leave the rest at its default") {
-  const AlignedBytes file = small_cnn();
-  RunningModel running(AlignedBytes(file.view()), all_ops());
-  const std::vector<float> expected = running.run<float>(samples()[1]);
-  std::vector<float> output(expected.size());
-  consumer_trace trace{};
-  const itg_error error = consumer_run(file.view().data, file.size(), ITG_ISA_ALL, true, samples()[1].data(),
-                                       output.data(), &trace);
-  CHECK(error.status == ITG_kOk);
-  CHECK(output == expected);
-  CHECK(trace.inputs == 0);
 }
 
 TEST_CASE(
@@ -231,33 +263,42 @@ TEST_CASE(
   CHECK(older.bytes != newer.tensor.bytes);
 }
 
-TEST_CASE("C calibrates in parts, saved, loaded and merged, to the bytes of one C++ calibration") {
+TEST_CASE(
+    "C, with any headers, calibrates in parts, saved, loaded and merged, to the bytes of one C++ calibration") {
   const Calibrated expected = calibrate();
-  const ConsumerResult serial = consumer_calibrated({nullptr, 1, nullptr, nullptr});
-  REQUIRE(serial.error.status == ITG_kOk);
-  CHECK(serial.bytes == expected.bytes);
-  CHECK(serial.trace.steps > 0);
-  CHECK(serial.given.loads > 0);
-  // Of the FP32 model for those added together, of an int8 one for all.
-  CHECK(serial.given.results >= serial.given.count / 2 + serial.given.count);
-  CHECK(serial.report.samples == expected.report.samples);
-  CHECK(serial.report.layer_count == static_cast<int32_t>(expected.report.layers.size));
-  CHECK(serial.report.recovery_count == static_cast<int32_t>(expected.report.recoveries.size));
-  CHECK(serial.report.signal == expected.report.signal);
-  CHECK(serial.report.noise == expected.report.noise);
-  CHECK(serial.report.noise_without_recovery == expected.report.noise_without_recovery);
-  CHECK(serial.report.bytes.size == expected.bytes.size());
-  CHECK(serial.first_layer.node == expected.first_layer.node);
-  CHECK(serial.first_layer.tensor == expected.first_layer.tensor);
-  CHECK(serial.first_layer.noise == expected.first_layer.noise);
-  CHECK(serial.first_layer.dot == expected.first_layer.dot);
-  CHECK(serial.first_layer.clipped == expected.first_layer.clipped);
-  CHECK(consumer_calibrated({nullptr, 2, backwards, nullptr}).bytes == expected.bytes);
+  for (const consumer* const program : kConsumers) {
+    CAPTURE(program->headers);
+    const ConsumerResult serial = consumer_calibrated(*program, nullptr);
+    REQUIRE(serial.status == ITG_kOk);
+    CHECK(serial.bytes == expected.bytes);
+    CHECK(serial.given.loads > 0);
+    const bool told = !is_older(*program);
+    CHECK((serial.trace.steps > 0) == told);
+    // Of the FP32 model for those added together, of an int8 one for all.
+    CHECK(serial.given.results >= (told ? serial.given.count / 2 + serial.given.count : 0));
+    CHECK((serial.given.results > 0) == told);
+    CHECK(serial.made.samples == expected.report.samples);
+    CHECK(serial.made.layers == static_cast<int32_t>(expected.report.layers.size));
+    CHECK(serial.made.recoveries == static_cast<int32_t>(expected.report.recoveries.size));
+    CHECK(serial.made.signal == expected.report.signal);
+    CHECK(serial.made.noise == expected.report.noise);
+    CHECK(serial.made.noise_without_recovery == expected.report.noise_without_recovery);
+    CHECK(serial.made.report_size == expected.bytes.size());
+    CHECK(serial.made.node == expected.first_layer.node);
+    CHECK(serial.made.tensor == expected.first_layer.tensor);
+    CHECK(serial.made.layer_noise == expected.first_layer.noise);
+    CHECK(serial.made.dot == expected.first_layer.dot);
+    CHECK(serial.made.clipped == expected.first_layer.clipped);
+    const consumer_threads threads = {nullptr, 2, backwards, 0};
+    CHECK(consumer_calibrated(*program, &threads).bytes == expected.bytes);
+  }
 }
 
 TEST_CASE("a callback in C cancels, and a sink in C refuses") {
-  CHECK(consumer_calibrated({nullptr, 1, nullptr, nullptr}, 1).error.status == ITG_kCancelled);
-  CHECK(consumer_calibrated({nullptr, 1, nullptr, nullptr}, 0, 16).error.status == ITG_kSinkFailed);
+  for (const consumer* const program : kConsumers) {
+    if (!is_older(*program)) CHECK(consumer_calibrated(*program, nullptr, 1).status == ITG_kCancelled);
+    CHECK(consumer_calibrated(*program, nullptr, 0, 16).status == ITG_kSinkFailed);
+  }
 }
 
 TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole") {
@@ -288,13 +329,11 @@ TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole"
     mix(&node.options.clamp_lo, 4);
     mix(node.options.multiplier.data, node.options.multiplier.size * 4);
   }
-  CHECK(consumer_walk(file.view().data, file.size()) == sum);
+  for (const consumer* const program : kConsumers) CHECK(program->walk(file.view().data, file.size()) == sum);
 
   std::vector<uint8_t> pixels(31 * 17 * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
   std::vector<int8_t> codes(model.tensor(model.inputs()[0]).bytes()), expected(codes.size());
-  CHECK(consumer_picture(file.view().data, file.size(), pixels.data(), {31, 17, ITG_PIXELS_RGB},
-                         codes.data()) == 1);
   const ImageInput recipe = model.image(0);
   TensorView target;
   target.info = model.tensor(model.inputs()[0]);
@@ -302,11 +341,15 @@ TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole"
   const PictureInfo picture = {31, 17, PixelOrder::kRgb};
   AlignedBytes scratch(*ImageWriter::measure(recipe, target.info, picture));
   REQUIRE(write_image(recipe, target, picture, {pixels.data(), pixels.size()}, 31 * 3, scratch.span()).ok());
-  CHECK(codes == expected);
+  for (const consumer* const program : kConsumers) {
+    CHECK(program->picture(file.view().data, file.size(), pixels.data(), 31, 17, codes.data()) == 1);
+    CHECK(codes == expected);
+    codes.assign(codes.size(), 0);
+  }
 
   itg_model opened;
   REQUIRE(itg_model_open(&opened, file.view().data, file.size(), nullptr).status == ITG_kOk);
-  const itg_picture bad = {31, 17, 99};
+  const itg_picture bad = {sizeof bad, 31, 17, 99};
   size_t scratch_bytes;
   CHECK(itg_image_measure(&opened, 0, &bad, &scratch_bytes).status == ITG_kBadEnum);
   itg_calibration_info info;

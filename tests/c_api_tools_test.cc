@@ -35,6 +35,7 @@ struct FakeFlash {
   FakeFlash() { memset(slots, 0xff, sizeof slots); }
   itg_flash device() {
     itg_flash flash{};
+    flash.struct_size = sizeof flash;
     for (size_t i = 0; i < 2; ++i) flash.slots[i] = slots[i];
     flash.slot_bytes = sizeof slots[0];
     flash.program_bytes = 4;
@@ -76,6 +77,7 @@ TEST_CASE("packs and what a session makes of them") {
       SessionOptions same;
       same.isa = target;
       itg_session_needs needs;
+      needs.struct_size = sizeof needs;
       REQUIRE(itg_session_measure(&model, itg_all_ops(), &options, false, &needs).status == ITG_kOk);
       const SessionNeeds found = *Session::measure(expected, all_ops(), same, false);
       CHECK(needs.packed_bytes == found.packed_bytes);
@@ -102,7 +104,7 @@ TEST_CASE("statistics of a tensor") {
   }
   CHECK(calibrator.statistics(0).counts[0].empty());  // not yet
   const ModelSink sink = {[](void*, Span<const uint8_t>) { return true; }, nullptr};
-  const itg_model_sink c_sink = {[](void*, const uint8_t*, size_t) { return true; }, nullptr};
+  const itg_model_sink c_sink = {sizeof c_sink, [](void*, const uint8_t*, size_t) { return true; }, nullptr};
   REQUIRE(calibrator.finish(sink).ok());
   REQUIRE(itg_calibrator_finish(&in_c, &c_sink, nullptr).status == ITG_kOk);
   CHECK(calibrator.statistics(model.tensor_count()).counts[0].empty());
@@ -144,3 +146,37 @@ TEST_CASE("a model store") {
   CHECK(itg_stored_model(&flash).size == first.size());
   CHECK(!itg_store_model(&flash, {second.view().data, 4096 - ITG_MODEL_STORE_OVERHEAD + 1}));
 }
+
+#ifdef ITG_HAVE_OPENMP
+TEST_CASE("OpenMP in C: the same bytes, with regions and without") {
+  const AlignedBytes file = small_cnn();
+  const std::vector<float> sample = small_cnn_samples(1)[0];
+  RunningModel running(AlignedBytes(file.view()), all_ops());
+  const std::vector<float> expected = running.run<float>(sample);
+  itg_model model;
+  REQUIRE(itg_model_open(&model, file.view().data, file.size(), nullptr).status == ITG_kOk);
+  for (const size_t known : {sizeof(itg_executor), offsetof(itg_executor, region)}) {
+    itg_executor executor{};
+    executor.struct_size = known;
+    itg_openmp_executor(&executor, 3);
+    CHECK(executor.width == 3);
+    CHECK((executor.region != nullptr) == (known == sizeof executor));
+    itg_session_options options;
+    itg_session_options_init(&options, sizeof options);
+    options.executor = &executor;
+    itg_session_needs needs;
+    needs.struct_size = sizeof needs;
+    REQUIRE(itg_session_measure(&model, itg_all_ops(), &options, true, &needs).status == ITG_kOk);
+    AlignedBytes block(needs.total_bytes);
+    const itg_session_memory memory = itg_session_split({block.data(), block.size()}, &needs);
+    itg_session session;
+    REQUIRE(itg_session_create(&session, &model, itg_all_ops(), &memory, &options).status == ITG_kOk);
+    for (int run = 0; run < 3; ++run) {
+      memcpy(itg_session_input_data(&session, 0), sample.data(), sample.size() * sizeof(float));
+      itg_session_run(&session);
+      CHECK(memcmp(itg_session_output_data(&session, 0), expected.data(), expected.size() * sizeof(float)) ==
+            0);
+    }
+  }
+}
+#endif

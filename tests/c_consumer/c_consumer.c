@@ -1,7 +1,28 @@
+/* CONSUMER names what is exported; CONSUMER_OLDER: headers that lack what was added last; CONSUMER_NEWER: headers whose
+ * structs end in fields that the library does not know, from_the_future[5]. */
 #include "tests/c_consumer/c_consumer.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "intaglio/c_api.h"
+
+/* A struct that the library fills, or reads with its fields set by hand: what it does not know is anything at all. */
+#define BEGIN(object) (memset(&(object), 0xee, sizeof(object)), (object).struct_size = sizeof(object))
+#define BEGIN_ZERO(object) (memset(&(object), 0, sizeof(object)), (object).struct_size = sizeof(object))
+
+#ifdef CONSUMER_NEWER
+static bool is_zero(const uint64_t* words) {
+  int i, zero = 1;
+  for (i = 0; i < 5; ++i) zero &= words[i] == 0;
+  return zero != 0;
+}
+#define SOUND(object) is_zero((object).from_the_future)
+#define UNKNOWN(object) memset((object).from_the_future, 0x5e, sizeof(object).from_the_future)
+#else
+#define SOUND(object) true
+#define UNKNOWN(object) (void)0
+#endif
 
 /* malloc aligns less than a session wants. */
 static itg_span aligned_block(size_t bytes, void** to_free) {
@@ -14,6 +35,7 @@ static itg_span aligned_block(size_t bytes, void** to_free) {
   return span;
 }
 
+#ifndef CONSUMER_OLDER
 static void count_tensor(void* context, int32_t node, int32_t tensor, const itg_tensor* view) {
   consumer_trace* trace = context;
   if (node < 0)
@@ -28,39 +50,88 @@ static bool count_step(void* context, const char* stage, int32_t done, int32_t t
   ++trace->steps;
   return stage != NULL && done <= total && trace->steps != trace->cancel_at;
 }
+#endif
 
-itg_error consumer_run(const uint8_t* bytes, size_t size, uint32_t isa, bool narrow, const void* input,
-                       void* output, consumer_trace* trace) {
+static void loop(void* context, int32_t count, void (*task)(void* argument, int32_t i), void* argument) {
+  const consumer_threads* threads = context;
+  threads->parallel_for(threads->context, count, task, argument);
+}
+
+#ifndef CONSUMER_OLDER
+static void region(void* context, void (*body)(void* argument, const itg_executor* ready), void* argument) {
+  consumer_threads* threads = context;
+  itg_executor ready;
+  ++threads->regions;
+  BEGIN_ZERO(ready);
+  ready.context = threads;
+  ready.width = threads->width;
+  ready.parallel_for = loop;
+  UNKNOWN(ready);
+  body(argument, &ready);
+}
+#endif
+
+static void set_executor(itg_executor* executor, const consumer_threads* threads) {
+  BEGIN_ZERO(*executor);
+  executor->context = (void*)threads;
+  executor->width = threads->width;
+  executor->parallel_for = loop;
+#ifndef CONSUMER_OLDER
+  executor->region = region;
+#endif
+  UNKNOWN(*executor);
+}
+
+static int32_t run(const uint8_t* bytes, size_t size, uint32_t isa, consumer_threads* threads,
+                   const void* input, void* output, consumer_trace* trace) {
   itg_model model;
   itg_session session;
   itg_session_options options;
+  itg_executor executor;
+#ifndef CONSUMER_OLDER
+  itg_observer observer;
+#endif
   itg_session_needs needs;
   itg_session_memory memory;
   itg_tensor tensor;
   void* block = NULL;
   itg_error error = itg_model_open(&model, bytes, size, NULL);
-  if (error.status != ITG_kOk) return error;
+  if (error.status != ITG_kOk) return error.status;
   memset(&options, 0xee, sizeof options);
-  itg_session_options_init(&options, narrow ? offsetof(itg_session_options, executor) : sizeof options);
+  itg_session_options_init(&options, sizeof options);
+  if (!SOUND(options)) return kConsumerFault;
+  UNKNOWN(options);
   options.isa = isa;
-  if (!narrow) {
-    options.observer.on_tensor = count_tensor;
-    options.observer.context = trace;
+  if (threads != NULL) {
+    set_executor(&executor, threads);
+    options.executor = &executor;
   }
+#ifndef CONSUMER_OLDER
+  BEGIN_ZERO(observer);
+  observer.on_tensor = count_tensor;
+  observer.context = trace;
+  UNKNOWN(observer);
+  options.observer = &observer;
+#else
+  (void)trace;
+#endif
+  BEGIN(needs);
   error = itg_session_measure(&model, itg_all_ops(), &options, true, &needs);
-  if (error.status != ITG_kOk) return error;
+  if (error.status != ITG_kOk) return error.status;
+  if (!SOUND(needs)) return kConsumerFault;
   memory = itg_session_split(aligned_block(needs.total_bytes, &block), &needs);
   error = itg_session_create(&session, &model, itg_all_ops(), &memory, &options);
   if (error.status == ITG_kOk) {
-    tensor.struct_size = sizeof tensor;
+    BEGIN(tensor);
     itg_session_input(&session, 0, &tensor);
     memcpy(itg_session_input_data(&session, 0), input, tensor.bytes);
     itg_session_run(&session);
     itg_session_output(&session, 0, &tensor);
     memcpy(output, itg_session_output_data(&session, 0), tensor.bytes);
+    if (!SOUND(tensor)) error.status = kConsumerFault;
   }
   free(block);
-  return error;
+  return error.status;
 }
 
 static bool load_sample(void* context, int32_t i, const itg_span* inputs, size_t input_count) {
@@ -75,45 +146,99 @@ static bool load_odd_sample(void* context, int32_t i, const itg_span* inputs, si
   return load_sample(context, 2 * i + 1, inputs, input_count);
 }
 
+#ifndef CONSUMER_OLDER
 static void count_results(void* context, int32_t i, const itg_session* session) {
   consumer_samples* samples = context;
   if (i < samples->count && itg_session_output_data(session, 0) != NULL) ++samples->results;
 }
-
-typedef struct file {
-  uint8_t* bytes;
-  size_t room, size;
-} file;
+#endif
 
 static bool write_model(void* context, const uint8_t* bytes, size_t size) {
-  file* to = context;
+  consumer_calibration* to = context;
   if (size > to->room) return false;
   memcpy(to->bytes, bytes, size);
   to->size = size;
   return true;
 }
 
-itg_error consumer_calibrate(const uint8_t* bytes, size_t size, consumer_samples* samples,
-                             itg_executor executor, consumer_trace* trace, uint8_t* out, size_t out_bytes,
-                             size_t* written, itg_calibration_report* report, itg_layer_report* first_layer) {
+static void set_source(itg_sample_source* source, consumer_samples* samples, int32_t count,
+                       bool (*load)(void* context, int32_t i, const itg_span* inputs, size_t input_count)) {
+  BEGIN_ZERO(*source);
+  source->load = load;
+  source->context = samples;
+  source->count = count;
+#ifndef CONSUMER_OLDER
+  source->ran = count_results;
+#endif
+  UNKNOWN(*source);
+}
+
+static itg_error report_to(const itg_calibrator* calibrator, consumer_calibration* made) {
+  itg_error error;
+  itg_calibration_report report;
+  itg_layer_report layer;
+  itg_recovery_record record;
+  memset(&error, 0, sizeof error);
+  BEGIN(report);
+  itg_calibrator_report(calibrator, &report);
+  BEGIN(layer);
+  itg_calibrator_layer(calibrator, 0, &layer);
+  BEGIN(record);
+  if (report.recovery_count > 0) itg_calibrator_recovery(calibrator, 0, &record);
+  if (!SOUND(report) || !SOUND(layer) || (report.recovery_count > 0 && !SOUND(record)))
+    error.status = kConsumerFault;
+  made->samples = report.samples;
+  made->layers = report.layer_count;
+  made->recoveries = report.recovery_count;
+  made->signal = report.signal;
+  made->noise = report.noise;
+  made->noise_without_recovery = report.noise_without_recovery;
+  made->report_size = report.bytes.size;
+  made->node = layer.node;
+  made->tensor = layer.tensor;
+  made->layer_noise = layer.noise;
+  made->dot = layer.dot;
+  made->clipped = layer.clipped;
+  return error;
+}
+
+static int32_t calibrate(const uint8_t* bytes, size_t size, consumer_samples* samples,
+                         const consumer_threads* threads, consumer_trace* trace, consumer_calibration* made) {
   itg_model model;
   itg_calibrator calibrators[3];
   itg_calibrator_options options;
+  itg_executor executor;
+#ifndef CONSUMER_OLDER
+  itg_progress progress;
+#endif
   itg_calibrator_needs needs;
   itg_model_sink sink;
   itg_sample_source source;
-  file to;
   void* blocks[4] = {NULL, NULL, NULL, NULL};
   itg_span state;
   itg_bytes saved;
   int32_t i;
   itg_error error = itg_model_open(&model, bytes, size, NULL);
-  if (error.status != ITG_kOk) return error;
+  if (error.status != ITG_kOk) return error.status;
+  memset(&options, 0xee, sizeof options);
   itg_calibrator_options_init(&options, sizeof options);
-  options.executor = executor;
-  options.progress.step = count_step;
-  options.progress.context = trace;
+  UNKNOWN(options);
+  if (threads != NULL) {
+    set_executor(&executor, threads);
+    options.executor = &executor;
+  }
+#ifndef CONSUMER_OLDER
+  BEGIN_ZERO(progress);
+  progress.step = count_step;
+  progress.context = trace;
+  UNKNOWN(progress);
+  options.progress = &progress;
+#else
+  (void)trace;
+#endif
+  BEGIN(needs);
   error = itg_calibrator_measure(&model, &options, &needs);
+  if (!SOUND(needs)) return kConsumerFault;
   for (i = 0; i < 3 && error.status == ITG_kOk; ++i)
     error = itg_calibrator_create(&calibrators[i], &model, aligned_block(needs.total_bytes, &blocks[i]),
                                   &options);
@@ -124,10 +249,7 @@ itg_error consumer_calibrate(const uint8_t* bytes, size_t size, consumer_samples
     error = itg_calibrator_add(&calibrators[0], &input, 1);
   }
   if (error.status == ITG_kOk) {
-    source.load = load_odd_sample;
-    source.context = samples;
-    source.count = samples->count / 2;
-    source.ran = count_results;
+    set_source(&source, samples, samples->count / 2, load_odd_sample);
     error = itg_calibrator_add_all(&calibrators[1], &source, NULL);
   }
   if (error.status == ITG_kOk) {
@@ -140,28 +262,21 @@ itg_error consumer_calibrate(const uint8_t* bytes, size_t size, consumer_samples
     if (error.status == ITG_kOk) error = itg_calibrator_merge(&calibrators[2], saved);
   }
   if (error.status == ITG_kOk) {
-    to.bytes = out;
-    to.room = out_bytes;
-    to.size = 0;
+    BEGIN_ZERO(sink);
     sink.write = write_model;
-    sink.context = &to;
-    source.load = load_sample;
-    source.context = samples;
-    source.count = samples->count;
+    sink.context = made;
+    UNKNOWN(sink);
+    set_source(&source, samples, samples->count, load_sample);
     error = itg_calibrator_finish(&calibrators[2], &sink, &source);
-    *written = to.size;
-    if (error.status == ITG_kOk) {
-      report->struct_size = sizeof *report;
-      itg_calibrator_report(&calibrators[2], report);
-      *first_layer = itg_calibrator_layer(&calibrators[2], 0);
-    }
+    if (error.status == ITG_kOk) error = report_to(&calibrators[2], made);
   }
   for (i = 0; i < 4; ++i) free(blocks[i]);
-  return error;
+  return error.status;
 }
 
-int consumer_picture(const uint8_t* bytes, size_t size, const uint8_t* pixels, itg_picture picture,
-                     int8_t* codes) {
+static int picture_both_ways(const uint8_t* bytes, size_t size, const uint8_t* pixels, int32_t width,
+                             int32_t height, int8_t* codes) {
+  itg_picture picture;
   itg_model model;
   itg_session session;
   itg_session_needs needs;
@@ -171,9 +286,15 @@ int consumer_picture(const uint8_t* bytes, size_t size, const uint8_t* pixels, i
   itg_span scratch;
   void *block = NULL, *rows = NULL;
   size_t scratch_bytes = 0;
-  const size_t row_bytes = (size_t)picture.width * 3;
+  const size_t row_bytes = (size_t)width * 3;
   int32_t y;
   int equal = 0;
+  BEGIN_ZERO(picture);
+  picture.width = width;
+  picture.height = height;
+  picture.order = ITG_PIXELS_RGB;
+  UNKNOWN(picture);
+  BEGIN(needs);
   if (itg_model_open(&model, bytes, size, NULL).status != ITG_kOk || itg_model_image_count(&model) != 1)
     return 0;
   if (itg_session_measure(&model, itg_int8_ops(), NULL, true, &needs).status != ITG_kOk) return 0;
@@ -181,7 +302,7 @@ int consumer_picture(const uint8_t* bytes, size_t size, const uint8_t* pixels, i
   memory = itg_session_split(aligned_block(needs.total_bytes, &block), &needs);
   scratch = aligned_block(scratch_bytes, &rows);
   if (itg_session_create(&session, &model, itg_int8_ops(), &memory, NULL).status == ITG_kOk) {
-    input.struct_size = sizeof input;
+    BEGIN(input);
     itg_session_input(&session, 0, &input);
     if (itg_write_image(&session, 0, &picture, pixels, row_bytes * (size_t)picture.height, row_bytes, scratch)
             .status == ITG_kOk) {
@@ -205,7 +326,7 @@ static uint32_t mix(uint32_t sum, const void* data, size_t size) {
   return sum;
 }
 
-uint32_t consumer_walk(const uint8_t* bytes, size_t size) {
+static uint32_t walk(const uint8_t* bytes, size_t size) {
   itg_model model;
   itg_tensor tensor;
   itg_node node;
@@ -214,7 +335,7 @@ uint32_t consumer_walk(const uint8_t* bytes, size_t size) {
   if (itg_model_open(&model, bytes, size, NULL).status != ITG_kOk) return 0;
   for (i = 0; i < itg_model_tensor_count(&model); ++i) {
     const uint32_t offset = itg_model_activation_offset(&model, i);
-    tensor.struct_size = sizeof tensor;
+    BEGIN(tensor);
     itg_model_tensor(&model, i, &tensor);
     sum = mix(sum, tensor.name, strlen(tensor.name));
     sum = mix(sum, tensor.dims, (size_t)tensor.rank * sizeof(int32_t));
@@ -224,8 +345,9 @@ uint32_t consumer_walk(const uint8_t* bytes, size_t size) {
     sum = mix(sum, &offset, sizeof offset);
   }
   for (i = 0; i < itg_model_node_count(&model); ++i) {
-    node.struct_size = sizeof node;
+    BEGIN(node);
     itg_model_node(&model, i, &node);
+    if (!SOUND(tensor) || !SOUND(node)) return 0;
     sum = mix(sum, itg_op_name(node.op), strlen(itg_op_name(node.op)));
     sum = mix(sum, node.inputs, node.input_count * sizeof(int32_t));
     sum = mix(sum, node.outputs, node.output_count * sizeof(int32_t));
@@ -236,3 +358,7 @@ uint32_t consumer_walk(const uint8_t* bytes, size_t size) {
   }
   return sum;
 }
+
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+const consumer CONSUMER = {TEXT(CONSUMER), run, calibrate, picture_both_ways, walk};

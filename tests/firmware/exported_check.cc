@@ -14,6 +14,7 @@ extern "C" int main() {
   itg_session session;
   if (net_start(&model, &session, memory).status != ITG_kOk) return 2;
   itg_session_needs needs;
+  needs.struct_size = sizeof needs;
 #ifdef NET_PLANNED
   itg_planned_model_needs(net_planned_model(), &needs);
 #else

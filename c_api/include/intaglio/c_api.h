@@ -9,10 +9,15 @@
  * outlives it: the model's bytes, the session's memory, the operator list, what the options point to.
  * Pointers in results point into the model's bytes or the memory given, and live as long as these.
  *
- * Versions. A struct that begins with struct_size may grow at its end. Options are set to their defaults by
- * itg_..._init(&options, sizeof options); results are asked for with struct_size set to sizeof of the struct.
- * So a program runs with a library that is older or newer than its header: neither touches what it does not
- * know.
+ * Versions. A program runs with a library that is older or newer than its header: neither touches what it does
+ * not know. A struct that begins with struct_size may grow at its end; it is always given by pointer, and stands
+ * in no other struct and in no array. Its struct_size is sizeof of the struct in the program's header, and the
+ * program sets it: itg_..._init(&options, sizeof options) sets it and the defaults; what a program fills by itself
+ * (an executor, an observer, a picture, a sink, ...) is zero but for the fields that it sets; of results
+ * struct_size alone is set, before they are asked for. What an older library does not know of a result is zero,
+ * and what an older header does not have of an option is its default. In a callback, a struct that the library
+ * gives has the library's struct_size: a program asks it before it reads a field that later libraries have.
+ * Structs without struct_size never change, and neither do the sizes of the handles.
  *
  * Errors are values: status is 0 (ITG_kOk) or a number of ITG_STATUS_LIST. itg_describe() makes a sentence.
  * An index out of range (a tensor, a node, an input) is the caller's fault, as it is in C++.
@@ -202,6 +207,7 @@ typedef struct itg_image {
 } itg_image;
 
 typedef struct itg_picture {
+  size_t struct_size;
   int32_t width, height; /* in pixels, 1 to 32767 */
   int32_t order;         /* ITG_PIXELS_... */
 } itg_picture;
@@ -231,8 +237,10 @@ itg_op_list itg_int8_ops(void);  /* int8 models, whose borders and last layers m
 itg_op_list itg_float_ops(void); /* FP32 models */
 itg_op_list itg_all_ops(void);   /* mixed models too */
 
-/* How the work of one node is spread over threads. Results do not depend on it. */
+/* How the work of one node is spread over threads. Results do not depend on it. Outlives the sessions and
+ * calibrators whose options name it. */
 typedef struct itg_executor {
+  size_t struct_size;
   void* context;
   int32_t width; /* threads that may run at once, 1 to 64; sizes the scratch */
   /* Calls task(argument, i) once for each i in [0, count), in any order, and returns when all are done. NULL:
@@ -243,12 +251,13 @@ typedef struct itg_executor {
   void (*region)(void* context, void (*body)(void* argument, const struct itg_executor* ready),
                  void* argument);
 } itg_executor;
-/* OpenMP threads; in the library intaglio_openmp alone. */
-itg_executor itg_openmp_executor(int32_t threads);
+/* Makes `executor`, whose struct_size is set, one of OpenMP threads; in the library intaglio_openmp alone. */
+void itg_openmp_executor(itg_executor* executor, int32_t threads);
 
 /* Called for each model input when a run starts (node -1), and after a node has written each output. The data
- * is valid during the call only. */
+ * is valid during the call only. Outlives the session. */
 typedef struct itg_observer {
+  size_t struct_size;
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const itg_tensor* view);
   void* context;
   /* Called by itg_session_create() for each node whose weights it has packed: runs read them packed. */
@@ -257,13 +266,14 @@ typedef struct itg_observer {
 
 typedef struct itg_session_options {
   size_t struct_size;
-  uint32_t isa;          /* narrows what itg_cpu_isa() finds; by default ITG_ISA_ALL */
-  itg_executor executor; /* serial by default */
-  itg_observer observer;
+  uint32_t isa;                 /* narrows what itg_cpu_isa() finds; by default ITG_ISA_ALL */
+  const itg_executor* executor; /* NULL: serial */
+  const itg_observer* observer; /* NULL: none */
 } itg_session_options;
 
 /* Exact: one byte less is refused. */
 typedef struct itg_session_needs {
+  size_t struct_size;
   size_t persistent_bytes; /* bookkeeping and packed weights; one for each session */
   size_t activation_bytes; /* sessions that never run at once may share it */
   size_t scratch_bytes;    /* likewise */
@@ -334,6 +344,7 @@ bool itg_image_writer_done(const itg_image_writer* writer);
 
 /* ---- Two slots of flash for a model: see intaglio/model_store.h ---- */
 typedef struct itg_flash {
+  size_t struct_size;
   const uint8_t* slots[2]; /* memory-mapped, at multiples of 64, erased to 0xff; they share no erase unit */
   size_t slot_bytes;
   size_t program_bytes; /* the unit of programming: a power of two, 1 to 64 */

@@ -65,7 +65,8 @@ enum {
   ITG_SLOT_OUTPUT = 4
 };
 
-/* What slots have instead of the default; of several that apply to a slot the last one holds. */
+/* What slots have instead of the default; of several that apply to a slot the last one holds. An array's element:
+ * it never changes. */
 typedef struct itg_slot_setting {
   int32_t node;     /* of the FP32 model; -1: every node, and the model's inputs */
   uint8_t role;     /* ITG_SLOT_... */
@@ -77,6 +78,7 @@ typedef struct itg_slot_setting {
 
 /* Called between steps; false cancels, and the call that was going on gives ITG_kCancelled. */
 typedef struct itg_progress {
+  size_t struct_size;
   bool (*step)(void* context, const char* stage, int32_t done, int32_t total);
   void* context;
 } itg_progress;
@@ -98,25 +100,28 @@ typedef struct itg_calibrator_options {
   size_t float_node_count;
   size_t replay_bytes; /* 0; memory that saves finish() time: itg_calibrator_replay_bytes() */
   uint32_t isa;
-  itg_executor executor;
-  itg_progress progress;
-  bool int8_answers; /* false; CalibratorOptions::int8_answers */
+  const itg_executor* executor; /* NULL: serial */
+  const itg_progress* progress; /* NULL: not told; outlives the calibrator */
+  bool int8_answers;            /* false; CalibratorOptions::int8_answers */
 } itg_calibrator_options;
 
 /* Bytes of one block; finish() needs no more. */
 typedef struct itg_calibrator_needs {
+  size_t struct_size;
   size_t session_bytes, observer_bytes, replay_bytes, output_bytes;
   size_t total_bytes;
 } itg_calibrator_needs;
 
 /* Takes the finished model. False where it cannot be stored: finish() then gives ITG_kSinkFailed. */
 typedef struct itg_model_sink {
+  size_t struct_size;
   bool (*write)(void* context, const uint8_t* bytes, size_t size);
   void* context;
 } itg_model_sink;
 
 /* Samples that can be had again and again, in any order, one at a time. */
 typedef struct itg_sample_source {
+  size_t struct_size;
   /* Writes sample `i` into the inputs. False where it cannot: ITG_kSamplesDiffer then. */
   bool (*load)(void* context, int32_t i, const itg_span* inputs, size_t input_count);
   void* context;
@@ -127,6 +132,7 @@ typedef struct itg_sample_source {
 } itg_sample_source;
 
 typedef struct itg_layer_report {
+  size_t struct_size;
   int32_t node, tensor; /* of the int8 model */
   double signal, noise; /* sums of squares of the FP32 values, and of the differences */
   double dot, norm;     /* cosine = dot / sqrt(signal * norm) */
@@ -136,6 +142,7 @@ typedef struct itg_layer_report {
 
 /* One attempt to lessen the error: noise over signal of the model's outputs before and after it. */
 typedef struct itg_recovery_record {
+  size_t struct_size;
   uint32_t recovery;
   int32_t first_node, last_node; /* of the int8 model; -1: all of it */
   double before, after;
@@ -195,9 +202,9 @@ itg_error itg_calibrator_finish(itg_calibrator* calibrator, const itg_model_sink
                                 const itg_sample_source* source);
 /* After finish(). */
 void itg_calibrator_report(const itg_calibrator* calibrator, itg_calibration_report* report);
-itg_recovery_record itg_calibrator_recovery(const itg_calibrator* calibrator,
-                                            int32_t i);                             /* i < recovery_count */
-itg_layer_report itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i); /* i < layer_count */
+/* i < recovery_count, i < layer_count */
+void itg_calibrator_recovery(const itg_calibrator* calibrator, int32_t i, itg_recovery_record* record);
+void itg_calibrator_layer(const itg_calibrator* calibrator, int32_t i, itg_layer_report* report);
 
 #ifdef __cplusplus
 }

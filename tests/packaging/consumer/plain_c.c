@@ -73,6 +73,7 @@ int main(int argc, char** arguments) {
   atexit(free_blocks);
   error = itg_model_open(&model, fp32.data, fp32.size, NULL);
   if (error.status != ITG_kOk) return fail("the FP32 model is refused", error);
+  calibrator_needs.struct_size = sizeof calibrator_needs;
   error = itg_calibrator_measure(&model, NULL, &calibrator_needs);
   if (error.status != ITG_kOk) return fail("calibration is refused", error);
   error = itg_calibrator_create(&calibrator, &model, aligned(calibrator_needs.total_bytes), NULL);
@@ -84,8 +85,9 @@ int main(int argc, char** arguments) {
     error = itg_calibrator_add(&calibrator, &sample, 1);
     if (error.status != ITG_kOk) return fail("a sample is refused", error);
   }
+  memset(&sink, 0, sizeof sink);
+  sink.struct_size = sizeof sink;
   sink.write = keep_nothing;
-  sink.context = NULL;
   error = itg_calibrator_finish(&calibrator, &sink, NULL);
   if (error.status != ITG_kOk) return fail("calibration failed", error);
   report.struct_size = sizeof report;
@@ -95,6 +97,7 @@ int main(int argc, char** arguments) {
 
   error = itg_model_open(&quantized, int8.data, int8.size, NULL);
   if (error.status != ITG_kOk) return fail("the int8 model is refused", error);
+  needs.struct_size = sizeof needs;
   error = itg_session_measure(&quantized, itg_int8_ops(), NULL, true, &needs);
   if (error.status != ITG_kOk) return fail("the int8 model does not fit", error);
   memory = itg_session_split(aligned(needs.total_bytes), &needs);
