@@ -49,11 +49,12 @@ endif()
 
 KCONFIG = """config INTAGLIO
 	bool "intaglio: int8 neural-network inference with a built-in calibrator"
-	depends on CPP && FPU
+	depends on CPP
 	select REQUIRES_FULL_LIBCPP
 	help
 	  Models run in memory that the application gives; results are the same to the bit
-	  on every machine. Needs C++17 (CONFIG_STD_CPP17).
+	  on every machine. Needs C++17 (CONFIG_STD_CPP17). Runs without a floating-point
+	  unit too: int8 models need few floating-point operations, FP32 models many.
 """
 
 
@@ -72,19 +73,8 @@ def pdsc(version, files, headers):
   <releases>
     <release version="{version}">Source drop.</release>
   </releases>
-  <conditions>
-    <condition id="Cortex-M with a floating-point unit">
-      <accept Dcore="Cortex-M4" Dfpu="SP_FPU"/>
-      <accept Dcore="Cortex-M7" Dfpu="SP_FPU"/>
-      <accept Dcore="Cortex-M7" Dfpu="DP_FPU"/>
-      <accept Dcore="Cortex-M33" Dfpu="SP_FPU"/>
-      <accept Dcore="Cortex-M55" Dfpu="DP_FPU"/>
-      <accept Dcore="Cortex-M85" Dfpu="DP_FPU"/>
-    </condition>
-  </conditions>
   <components>
-    <component Cclass="Machine Learning" Cgroup="Inference" Csub="intaglio" Cversion="{version}"
-               condition="Cortex-M with a floating-point unit">
+    <component Cclass="Machine Learning" Cgroup="Inference" Csub="intaglio" Cversion="{version}">
       <description>{SUMMARY}</description>
       <files>
 {file_lines}
@@ -92,6 +82,70 @@ def pdsc(version, files, headers):
     </component>
   </components>
 </package>
+"""
+
+
+def readme(version, flags):
+    x86 = "\n".join(f"| `intaglio_{isa}.cc` | `{flags[isa]}` |" for isa in X86 + ARM64)
+    return f"""# intaglio {version}: the source drop
+
+{SUMMARY[0].upper()}{SUMMARY[1:]}, as sources for any compiler of C++17. Nothing else
+is needed: no heap, no exceptions, no library but `memcpy` and its like. Programs in C take `intaglio/c_api.h`, programs in
+C++ `intaglio.h` or its parts in `intaglio/`.
+
+| file | holds |
+| --- | --- |
+| `intaglio.cc` | runtime, C interface, scalar kernels |
+| `intaglio_calibrator.cc` | the calibrator; a program that does not calibrate may leave it out |
+| `intaglio_describe.cc` | the texts of errors and names (`describe`, `itg_describe`); likewise |
+| `intaglio_<isa>.cc` | kernels of one instruction set; empty where the compiler's flags do not have it |
+| `CMakeLists.txt` | a library for `add_subdirectory`, and an ESP-IDF component |
+| `zephyr/`, `library.json`, `library.properties`, `src/`, `intaglio.pdsc` | Zephyr, PlatformIO, Arduino, CMSIS-Pack |
+| `examples/classify.cc` | a model and a picture to a class, on a machine with files |
+
+## Flags
+
+    arm-none-eabi-g++ -std=c++17 -Os -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard \\
+      -ffunction-sections -fdata-sections -fno-exceptions -fno-rtti -I<this folder> -c *.cc
+    arm-none-eabi-gcc ... *.o -Wl,--gc-sections
+
+- C++17 or later, the same flags for every file. `-ffunction-sections -fdata-sections` and `--gc-sections` keep what the program
+  does not use out of it. `-fno-exceptions -fno-rtti` are not needed, but nothing here uses either.
+- `-Os`, `-O2` or `-O3`: results are the same bits with each. `-ffast-math` and its parts are refused.
+- `NDEBUG` makes no difference: there is no `assert`. What a model file holds is checked in every build.
+- A floating-point unit is not needed. Without one int8 models run somewhat slower, FP32 models much.
+- On x86 and AArch64 kernels may be chosen when the program runs: `CMakeLists.txt` compiles each file with its flags and all
+  files with `-DITG_HAVE_<ISA>=1`. With plain flags the kernels are those that the flags allow.
+
+| file | flags |
+| --- | --- |
+{x86}
+
+## A model in firmware
+
+    intaglio export-c net.int8.itg -o net --target cortex-m4 [--planned]
+
+writes a model as sources: the constant array, the operators that it needs, its exact memory, a self-test and a sample
+`main.c`. Compile `net/net_model.cc`, `net/net_model_data.cc` and your program with the files here:
+
+```c
+#include "net_model.h"
+
+static uint8_t memory[NET_MEMORY_BYTES] __attribute__((aligned(ITG_MEMORY_ALIGNMENT)));
+
+int main(void) {{
+  itg_model model;
+  itg_session session;
+  if (net_start(&model, &session, memory).status != ITG_kOk) return 1;
+  net_input_0_element* input = (net_input_0_element*)itg_session_input_data(&session, 0);
+  for (int i = 0; i < NET_INPUT_0_ELEMENTS; ++i) input[i] = 0; /* your values */
+  itg_session_run(&session);
+  const net_output_0_element* output = (const net_output_0_element*)itg_session_output_data(&session, 0);
+  return output[0] > 0;
+}}
+```
+
+The comments of the headers say the rest. Apache License 2.0, see LICENSE.
 """
 
 
@@ -110,6 +164,7 @@ def manifests(version, files, headers, flags):
         "category": "Data Processing", "url": "", "architectures": "*", "includes": "intaglio.h",
     }
     texts = {
+        "README.md": readme(version, flags),
         "CMakeLists.txt": cmake(files, flags),
         "zephyr/module.yml": "name: intaglio\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n",
         "zephyr/CMakeLists.txt": zephyr_cmake(files),

@@ -64,7 +64,7 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
   const LineLayout layout(g, kernel.mr, false);
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
-  if (lines != nullptr) scratch.resize_patches(lines->elements(kernel.mr) * int64_t{sizeof(float)});
+  if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
   if (g.padded()) memset(padding, 0, static_cast<size_t>(lines != nullptr && k < 4 ? 4 : k) * 4);

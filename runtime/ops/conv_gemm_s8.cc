@@ -74,7 +74,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
-  if (lines != nullptr) scratch.resize_patches(lines->elements(kernel.mr));
+  if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));

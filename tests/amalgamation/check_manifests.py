@@ -57,7 +57,8 @@ expect(package.tag == "package" and package.get("schemaVersion"), "intaglio.pdsc
 expect(package.find("releases/release").get("version") == version, "intaglio.pdsc: another version")
 conditions = {c.get("id") for c in package.iter("condition")}
 for component in package.iter("component"):
-    expect(component.get("condition") in conditions, f"intaglio.pdsc: condition {component.get('condition')} is missing")
+    expect(component.get("condition") in conditions | {None}, f"intaglio.pdsc: condition {component.get('condition')} is missing")
+expect(not list(package.iter("accept")), "intaglio.pdsc: asks for a core or a floating-point unit; any core will do")
 expect_sources([f.get("name") for f in package.iter("file") if f.get("category") == "sourceCpp"], "intaglio.pdsc")
 for entry in package.iter("file"):
     expect((drop / entry.get("name")).exists(), f"intaglio.pdsc: {entry.get('name')} is missing")
@@ -66,7 +67,9 @@ for entry in package.iter("file"):
 module = dict(re.findall(r"^\s*(\w+): (\S+)$", (drop / "zephyr/module.yml").read_text(), re.MULTILINE))
 expect((drop / module["cmake"] / "CMakeLists.txt").is_file(), "module.yml: no CMakeLists.txt there")
 expect((drop / module["kconfig"]).is_file(), "module.yml: no Kconfig there")
-expect("config INTAGLIO" in (drop / module["kconfig"]).read_text(), "Kconfig: the option is missing")
+kconfig = (drop / module["kconfig"]).read_text()
+expect("config INTAGLIO" in kconfig, "Kconfig: the option is missing")
+expect(not re.search(r"^\s*(depends on|select) .*FPU", kconfig, re.MULTILINE), "Kconfig: asks for a floating-point unit")
 printed = configure("zephyr", """cmake_minimum_required(VERSION 3.20)
 project(stub NONE)
 function(zephyr_library_named name)
@@ -108,6 +111,12 @@ set(ESP_PLATFORM 1)
 add_subdirectory(@DROP@ component)
 """, drop.resolve())
 expect_sources(re.findall(r"source (\S+)", printed), "CMakeLists.txt for ESP-IDF")
+
+# The README: every file that it names by its whole name is there; its program in C is the sample's way.
+readme = (drop / "README.md").read_text()
+for name in re.findall(r"`([\w./]+\.\w+)`", readme):
+    expect((drop / name).is_file() or name.startswith(("net/", "main.")), f"README.md: {name} is missing")
+expect(all(f"`{name}`" in readme for name in sources if "_" not in name), "README.md: a source is not named")
 
 for text in failures:
     print(text)
