@@ -161,8 +161,10 @@ Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObse
   for (size_t i = 0; i < state.observers.size; ++i) {
     Reader reader(observers + i * kObserverBytes);
     read_observer(reader, spare);
-    if (!plausible(spare, header[1]))
-      return damaged(static_cast<size_t>(observers - bytes.data) + i * kObserverBytes);
+    const Error error = damaged(static_cast<size_t>(observers - bytes.data) + i * kObserverBytes);
+    if (!plausible(spare, header[1])) return error;
+    fit_bins(spare);
+    if (!counts_within_ends(spare)) return error;
   }
   const uint8_t* const inputs =
       observers + state.observers.size * kObserverBytes + state.mean_sums.size * sizeof(int64_t);

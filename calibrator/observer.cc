@@ -180,6 +180,15 @@ void fit_bins(TensorObserver& o) {
   while (!fits(o, min, max)) ++o.exponent;
 }
 
+bool counts_within_ends(const TensorObserver& o) {
+  for (const int half : {0, 1})
+    for (int32_t i = 0; i < kBins; ++i)
+      if (o.halves[half].counts[i] != 0 && (o.bin_start(i) > static_cast<double>(o.max[half]) ||
+                                            o.bin_start(i + 1) <= static_cast<double>(o.min[half])))
+        return false;
+  return true;
+}
+
 void merge(TensorObserver& o, const TensorObserver& other) {
   o.probe_min = other.probe_min < o.probe_min ? other.probe_min : o.probe_min;
   o.probe_max = other.probe_max > o.probe_max ? other.probe_max : o.probe_max;
@@ -192,6 +201,7 @@ void merge(TensorObserver& o, const TensorObserver& other) {
   const auto shift = static_cast<uint32_t>(o.exponent - other.exponent);
   for (const int half : {0, 1}) {
     for (int32_t i = 0; i < kBins; ++i) {
+      if (other.halves[half].counts[i] == 0) continue;  // bins past the ends have no place in `o`
       const int32_t from_zero = i - (other.two_sided != 0 ? kHalf : 0);
       // Arithmetic shift: floor, for bins below zero too.
       const int32_t bin =

@@ -81,9 +81,12 @@ class TensorLook {
 
 // All of it at once. Returns whether all values are finite.
 bool observe(TensorObserver& observer, Span<const float> values, int32_t half, const ObserverTools& tools);
+// `other` has no count past its ends.
 void merge(TensorObserver& observer, const TensorObserver& other);
 // Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
 void fit_bins(TensorObserver& observer);
+// Whether every count stands in a bin that holds values between its half's min and max.
+bool counts_within_ends(const TensorObserver& observer);
 
 // A probe's tensor, of finite values.
 void add_probe(TensorObserver& observer, const Extremes& reached);

@@ -62,7 +62,7 @@ TEST_CASE("KL: the least divergence by its definition") {
     while (p.back() == 0.0) p.pop_back();
     const auto end = static_cast<int32_t>(p.size());
     const double all_codes = static_cast<double>(config.hi) - config.lo;
-    const auto codes = static_cast<int32_t>((zero > 0 ? all_codes / 2 : all_codes) + 0.5);
+    const auto codes = static_cast<int32_t>(std::lround(zero > 0 ? all_codes / 2 : all_codes));
     const auto divergence = [&](int32_t kept) {
       double tail = 0.0, sum = 0.0;
       for (int32_t bin = kept; bin < end; ++bin) tail += p[static_cast<size_t>(bin)];
@@ -155,7 +155,7 @@ TEST_CASE("percentile: whole bins, by its definition") {
     for (const double share : {0.6, 0.9, 0.99, 0.999, 1.0}) {
       std::vector<int32_t> bins;  // of each value, sorted
       for (int32_t bin = 0; bin < kBins; ++bin)
-        for (double n = in_bin(*o, bin); n > 0.0; n -= 1.0) bins.push_back(bin);
+        bins.insert(bins.end(), static_cast<size_t>(in_bin(*o, bin)), bin);
       REQUIRE(bins.size() == 2000);
       // As many as may go on each side; the bin of the first that stays.
       const auto spare = static_cast<size_t>(std::floor(2000.0 * (1.0 - share) / 2.0));

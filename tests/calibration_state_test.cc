@@ -1,0 +1,92 @@
+// Calibration states under a right checksum that no calibrator has saved: refused, at the tensor's place.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "calibrator/observer.h"
+#include "intaglio/calibrator.h"
+#include "runtime/crc32.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// As calibration_state.cc lays them out.
+constexpr size_t kObserverBytes = 72 + sizeof(TensorObserver::halves), kMin = 8, kMax = 16, kCounts = 72;
+
+struct Calibration {
+  AlignedBytes bytes = small_cnn();
+  Model model = *Model::open(bytes.view());
+  AlignedBytes memory{Calibrator::measure(model, {})->total()};
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), {});
+};
+
+uint32_t word_at(const std::vector<uint8_t>& bytes, size_t at) {
+  uint32_t word;
+  memcpy(&word, bytes.data() + at, sizeof word);
+  return word;
+}
+
+float float_at(const std::vector<uint8_t>& bytes, size_t at) {
+  float value;
+  memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+Error merged(std::vector<uint8_t> state, size_t at, uint32_t word) {
+  memcpy(state.data() + at, &word, sizeof word);
+  const uint32_t crc = crc32(0, state.data(), state.size() - sizeof crc);
+  memcpy(state.data() + state.size() - sizeof crc, &crc, sizeof crc);
+  Calibration fresh;
+  return fresh.calibrator.merge({state.data(), state.size()});
+}
+
+}  // namespace
+
+TEST_CASE("counts past a tensor's ends are refused, the last bin with values is not") {
+  const auto samples = small_cnn_samples(6);
+  Calibration whole;
+  for (const auto& sample : samples) {
+    const Span<const uint8_t> input{reinterpret_cast<const uint8_t*>(sample.data()),
+                                    sample.size() * sizeof(float)};
+    REQUIRE(whole.calibrator.add({&input, 1}).ok());
+  }
+  std::vector<uint8_t> state(whole.calibrator.state_bytes());
+  REQUIRE(whole.calibrator.save({state.data(), state.size()}).ok());
+  const size_t observers = word_at(state, 12), first = 24 + 3 * 32 + samples[0].size() * sizeof(float);
+  REQUIRE(observers > 4);
+  int32_t one_sided = 0;
+  for (size_t i = 0; i < observers; ++i) {
+    const size_t place = first + i * kObserverBytes;
+    const float lo = std::fmin(float_at(state, place + kMin), float_at(state, place + kMin + 4)),
+                hi = std::fmax(float_at(state, place + kMax), float_at(state, place + kMax + 4));
+    const int32_t zero = lo < 0.0f ? kBins / 2 : 0;
+    int32_t exponent = kMinExponent;
+    while (std::ldexp(hi, -exponent) >= static_cast<float>(kBins - zero) ||
+           std::ldexp(lo, -exponent) < static_cast<float>(-zero))
+      ++exponent;
+    one_sided += zero == 0 ? 1 : 0;
+    for (const size_t half : {0u, 1u}) {
+      const auto bin_of = [&](size_t end) {
+        return zero + static_cast<int32_t>(
+                          std::floor(std::ldexp(float_at(state, place + end + 4 * half), -exponent)));
+      };
+      const auto with = [&](int32_t bin) {
+        return merged(state, place + kCounts + (half * kBins + static_cast<size_t>(bin)) * 4, 5);
+      };
+      const int32_t least = bin_of(kMin), most = bin_of(kMax);
+      CHECK(with(least).ok());
+      CHECK(with(most).ok());
+      for (const int32_t bin : {0, least - 1, most + 1, kBins - 1}) {
+        if ((bin >= least && bin <= most) || bin < 0 || bin >= kBins) continue;
+        CAPTURE(bin);
+        const Error error = with(bin);
+        CHECK(error.status == Status::kBadCalibrationState);
+        CHECK(error.value == static_cast<int64_t>(place));
+      }
+    }
+  }
+  CHECK(one_sided > 0);
+}
