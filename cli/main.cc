@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <vector>
 
 #include "calibrator/host/files.h"
@@ -92,17 +93,19 @@ int wrong_use(const CLI::App& app, const CLI::ParseError& error, const std::stri
   return kWrongUse;
 }
 
+int finish() {
+  const Outcome<Done> written = finish_results();
+  if (!written) print_error(written.message());
+  return written ? 0 : kFailed;
+}
+
 int run_command(const Command& command) {
   const Outcome<Done> outcome = command.action();
   if (!outcome) {
     print_error(outcome.message());
     return kFailed;
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    print_error("stdout: the results could not be written; is the disk full?");
-    return kFailed;
-  }
-  return 0;
+  return finish();
 }
 
 int run_main(int argc, char** argv) {
@@ -121,7 +124,10 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
+    std::ostringstream text;
+    app.exit(request, text, text);
+    print("%s", text.str().c_str());
+    return finish();
   } catch (const CLI::ParseError& error) {
     return wrong_use(app, error, argc > 1 ? argv[1] : "");
   }
@@ -138,6 +144,7 @@ int run_main(int argc, char** argv) {
 }  // namespace intaglio::cli
 
 int main(int argc, char** argv) {
+  intaglio::cli::guard_standard_files();
   try {
     return intaglio::cli::run_main(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -1,11 +1,15 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 namespace intaglio::cli {
 namespace {
@@ -44,8 +48,15 @@ size_t width_of(const std::string& text) {
                                            [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
+// Why stdout did not take something; 0 where it took everything so far.
+int results_error = 0;
+
+void note_results(bool good) {
+  if (!good && results_error == 0) results_error = errno;
+}
+
 void print_line(const char* kind, const std::string& text) {
-  std::fflush(stdout);
+  note_results(std::fflush(stdout) == 0);
   std::fprintf(stderr, "intaglio: %s%s\n", kind, safe(text, true).c_str());
 }
 
@@ -60,8 +71,25 @@ Json json_number(double value) { return std::isfinite(value) ? Json(value) : Jso
 void print(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::vprintf(format, arguments);
+  note_results(std::vprintf(format, arguments) >= 0);
   va_end(arguments);
+}
+
+void guard_standard_files() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
+    if (::fcntl(file, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number, which is this one: the write end of nothing, or the read end.
+    const int opened = ::open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened >= 0 && opened != file) ::close(opened);
+  }
+}
+
+Outcome<Done> finish_results() {
+  note_results(std::fflush(stdout) == 0);
+  if (results_error == 0) return Done{};
+  return Failure{std::string("stdout: the results could not be written: ") +
+                 (results_error == EBADF ? "it is closed" : std::strerror(results_error))};
 }
 
 std::string safe(std::string_view text, bool lines) {

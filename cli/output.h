@@ -23,6 +23,11 @@ Json json_number(double value);
 
 // printf to stdout; arguments that come from a file go through safe() first.
 void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// At the program's start: a closed stdin, stdout or stderr stays unused, so that no file that is opened later takes
+// its place, and what cannot be written there is an error, not a signal.
+void guard_standard_files();
+// At the program's end: whether stdout took everything.
+Outcome<Done> finish_results();
 // Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too,
 // unless `lines` keeps them.
 std::string safe(std::string_view text, bool lines = false);

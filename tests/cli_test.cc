@@ -214,10 +214,32 @@ TEST_CASE("inspect shows which share of a layer's weights AVX2 need not take apa
   CHECK(!folder.json("inspect %/net.itg --ops --json")["ops"][0].contains("safe_pairs"));
 }
 
-TEST_CASE("results that cannot be written are a failure") {
+TEST_CASE("results that cannot be written are a failure, which says why") {
   const CommandFolder folder;
   folder.put("net.itg", small_model("x"));
-  const Ran ran = folder.run("inspect %/net.itg --json", ">/dev/full");
-  CHECK(ran.code == 1);
-  CHECK(holds(ran.err, "stdout"));
+  for (const char* words : {"inspect %/net.itg --json", "--help", "--version", "inspect --help"}) {
+    CAPTURE(words);
+    const auto fails = [&](const char* redirection, const std::string& why) {
+      const Ran ran = folder.run(words, redirection);
+      CHECK(ran.code == 1);
+      CHECK_MESSAGE(ran.err == "intaglio: stdout: the results could not be written: " + why + "\n", ran.err);
+    };
+    fails(">/dev/full", "No space left on device");
+    fails(">&-", "it is closed");
+  }
+  // A file that is opened does not take the place of a closed stdout.
+  const std::string import = "import @/meter.onnx -o %/";
+  folder.good(import + "good.itg");
+  CHECK(folder.run(import + "other.itg", ">&- <&-").code == 1);
+  CHECK(folder.get("other.itg") == folder.get("good.itg"));
+}
+
+TEST_CASE("a limit on the size of files is an error") {
+  const CommandFolder folder;
+  const std::string line = "( ulimit -f 0; " + shell_word(ITG_COMMAND) + " import " +
+                           shell_word(std::string(ITG_DEMO) + "/meter.onnx") + " -o " +
+                           shell_word(folder / "out.itg") + " ) 2>&1 | cat >" + shell_word(folder / "text");
+  REQUIRE(std::system(line.c_str()) == 0);
+  CHECK_MESSAGE(holds(folder.get("text"), "out.itg: cannot be written: File too large"), folder.get("text"));
+  CHECK(folder.names() == std::vector<std::string>{"text"});
 }

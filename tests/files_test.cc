@@ -3,13 +3,16 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstring>
 
 #include "calibrator/host/text_lines.h"
 #include "tests/support/temporary_folder.h"
@@ -117,6 +120,18 @@ TEST_CASE("a link stays, its target is replaced") {
   REQUIRE(write_file_atomically(folder / "link", bytes_of("new")));
   CHECK(folder.get("real") == "new");
   CHECK(std::filesystem::is_symlink(folder / "link"));
+  // To where nothing is yet, through another link and a folder.
+  REQUIRE(::mkdir((folder / "sub").c_str(), 0700) == 0);
+  REQUIRE(::symlink("../third", (folder / "sub/second").c_str()) == 0);
+  REQUIRE(::symlink("sub/second", (folder / "first").c_str()) == 0);
+  REQUIRE(write_file_atomically(folder / "first", bytes_of("there")));
+  CHECK(folder.get("third") == "there");
+  CHECK(std::filesystem::is_symlink(folder / "first"));
+  CHECK(std::filesystem::is_symlink(folder / "sub/second"));
+  REQUIRE(::symlink("circle", (folder / "circle").c_str()) == 0);
+  CHECK(says(write_file_atomically(folder / "circle", bytes_of("a")).message(), std::strerror(ELOOP)));
+  REQUIRE(::symlink("none/file", (folder / "astray").c_str()) == 0);
+  CHECK(says(write_file_atomically(folder / "astray", bytes_of("a")).message(), "astray: the folder "));
 }
 
 TEST_CASE("every call may fail: the old file stays, nothing else is left") {
@@ -189,11 +204,96 @@ TEST_CASE("places that cannot hold a file") {
   CHECK_FALSE(write_file_atomically("", bytes_of("a")));
 }
 
-TEST_CASE("a temporary file that was left behind is no obstacle") {
+TEST_CASE("temporary files of dead processes go at the next write; those of living ones and of users stay") {
   const TemporaryFolder folder;
-  folder.put(".out." + std::to_string(::getpid()) + ".tmp", std::string("left"));
-  REQUIRE(write_file_atomically(folder / "out", bytes_of("new")));
-  CHECK(folder.get("out") == "new");
+  const std::string path = folder.put("model", std::string("old"));
+  int from_child[2], to_child[2];
+  REQUIRE(::pipe(from_child) == 0);
+  REQUIRE(::pipe(to_child) == 0);
+  const auto begin = [&](bool waits) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child > 0) return child;
+    const auto written = write_file_atomically(path, bytes_of("of a child"), [&](Span<const uint8_t>) {
+      char byte = 0;
+      if (::write(from_child[1], &byte, 1) != 1) ::_exit(3);
+      if (!waits) ::raise(SIGKILL);
+      if (::read(to_child[0], &byte, 1) != 1) ::_exit(4);
+      return Outcome<Done>(Done{});
+    });
+    ::_exit(written ? 0 : 1);
+  };
+  const auto await = [&] {
+    char byte;
+    REQUIRE(::read(from_child[0], &byte, 1) == 1);
+  };
+  const auto ended = [](pid_t child) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+  };
+  const pid_t living = begin(true);
+  await();
+  for (int i = 0; i < 3; ++i) {
+    const pid_t killed = begin(false);
+    await();
+    CHECK(WIFSIGNALED(ended(killed)));
+    CHECK(folder.names().size() == 3);  // each removed what the one before it had left
+  }
+  for (const char* name :
+       {".intaglio-notes.tmp", ".intaglio-1.tmpx", "intaglio-1-2.tmp", ".intaglio-.tmp.tmp"}) {
+    folder.put(name, std::string("a user's"));
+  }
+  REQUIRE(::symlink("model", (folder / ".intaglio-5-6.tmp").c_str()) == 0);
+  REQUIRE(write_file_atomically(path, bytes_of("new")));
+  CHECK(folder.get("model") == "new");
+  CHECK(folder.names().size() == 7);
+  REQUIRE(::write(to_child[1], "", 1) == 1);
+  CHECK(ended(living) == 0);
+  CHECK(folder.get("model") == "of a child");
+  CHECK(folder.names().size() == 6);
+  for (const int file : {from_child[0], from_child[1], to_child[0], to_child[1]}) ::close(file);
+}
+
+TEST_CASE("a file larger than the process may write is an error, not the process's end") {
+  const TemporaryFolder folder;
+  const std::string path = folder.put("model", std::string("old"));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const struct rlimit limit = {1000, 1000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+    const auto written = write_file_atomically(path, bytes_of(std::string(5000, 'a')));
+    const bool named = written.message() == path + ": cannot be written: " + std::strerror(EFBIG);
+    // The signal is neither pending nor blocked afterwards.
+    sigset_t pending, blocked;
+    ::sigpending(&pending);
+    ::sigprocmask(SIG_BLOCK, nullptr, &blocked);
+    ::_exit(!written && named && !::sigismember(&pending, SIGXFSZ) && !::sigismember(&blocked, SIGXFSZ) ? 0
+                                                                                                        : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(folder.names() == std::vector<std::string>{"model"});
+  CHECK(folder.get("model") == "old");
+}
+
+TEST_CASE("names as long as the system has them; messages name the user's file alone") {
+  const TemporaryFolder folder;
+  const std::string longest(NAME_MAX, 'n');
+  REQUIRE(write_file_atomically(folder / longest, bytes_of("a")));
+  CHECK(folder.get(longest) == "a");
+  const auto longer = write_file_atomically(folder / (longest + "n"), bytes_of("a"));
+  CHECK(says(longer.message(), std::strerror(ENAMETOOLONG)));
+  CHECK(folder.names().size() == 1);
+  for (int failing = 1; failing <= 7; ++failing) {
+    calls_left = failing;
+    const auto done = write_file_atomically(folder / "out", bytes_of("a"), {}, kBrokenCalls);
+    calls_left = 0;
+    CHECK(says(done.message(), folder / "out" + ": cannot be "));
+    CHECK(done.message().find(".tmp") == std::string::npos);
+  }
 }
 
 TEST_CASE("lines of any system") {

@@ -5,13 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <climits>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
+
+#include "calibrator/host/temporary_file.h"
 
 namespace intaglio {
 namespace {
@@ -55,82 +53,29 @@ Outcome<FileBytes> read_at(const ReadHandle& file, const std::string& path, uint
 
 int system_open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
 
-// The temporary file that is there, for a signal's handler, which can ask no object.
-char unfinished_path[PATH_MAX];
-volatile std::sig_atomic_t has_unfinished = 0;
-
-void note_unfinished(const std::string& path) {
-  has_unfinished = 0;
-  if (path.size() >= sizeof unfinished_path) return;  // a name so long cannot be opened either
-  memcpy(unfinished_path, path.c_str(), path.size() + 1);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  has_unfinished = 1;
+// Where a link leads, also if nothing is there yet.
+Outcome<std::string> follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system has it
+  fs::path at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(at, error))) return at.string();
+    const fs::path next = fs::read_symlink(at, error);
+    if (error) return Failure{path + ": cannot be followed: " + error.message()};
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  return failed(path, "followed", ELOOP);
 }
 
-// A file that removes itself unless it was given its final name.
-class TemporaryFile {
- public:
-  TemporaryFile(std::string path, const FileCalls& calls) : path_(std::move(path)), calls_(calls) {}
-  ~TemporaryFile() {
-    if (file_ >= 0) calls_.close(file_);
-    if (exists_) ::unlink(path_.c_str());
-    has_unfinished = 0;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
-  Outcome<Done> create(mode_t mode, bool exact_mode) {
-    // A name that is taken was left behind by a process that was killed.
-    const std::string first_name = path_;
-    for (int i = 1; i < 100 && file_ < 0; ++i) {
-      note_unfinished(path_);
-      file_ = calls_.open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-      if (file_ < 0 && errno != EEXIST) break;
-      if (file_ < 0) path_ = first_name + std::to_string(i);
-    }
-    if (file_ < 0) return failed(path_, "created", errno);
-    exists_ = true;
-    if (exact_mode && ::fchmod(file_, mode) != 0) return failed(path_, "created", errno);
-    return Done{};
-  }
-
-  Outcome<Done> write_and_close(Span<const uint8_t> bytes) {
-    size_t done = 0;
-    while (done < bytes.size) {
-      const ssize_t put = calls_.write(file_, bytes.data + done, bytes.size - done);
-      if (put < 0 && errno == EINTR) continue;
-      // A write of nothing would loop for ever.
-      if (put <= 0) return failed(path_, "written", put < 0 ? errno : ENOSPC);
-      done += static_cast<size_t>(put);
-    }
-    if (calls_.sync(file_) != 0) return failed(path_, "written", errno);
-    if (calls_.close(std::exchange(file_, -1)) != 0) return failed(path_, "written", errno);
-    return Done{};
-  }
-
-  Outcome<Done> rename_to(const std::string& path) {
-    if (calls_.rename(path_.c_str(), path.c_str()) != 0) return failed(path, "replaced", errno);
-    exists_ = false;
-    return Done{};
-  }
-
- private:
-  std::string path_;
-  const FileCalls& calls_;
-  int file_ = -1;
-  bool exists_ = false;
-};
-
-Outcome<Done> sync_folder(const std::string& folder, const FileCalls& calls) {
+Outcome<Done> sync_folder(const std::string& folder, const std::string& path, const FileCalls& calls) {
+  constexpr const char* kWhat = "kept for sure in its folder";
   const int file = calls.open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (file < 0) return failed(folder, "synced", errno);
+  if (file < 0) return failed(path, kWhat, errno);
   const int synced = calls.sync(file);
   const int error = errno;
   calls.close(file);
   // Some file systems cannot sync a folder, and say so.
-  if (synced != 0 && error != EINVAL) return failed(folder, "synced", error);
+  if (synced != 0 && error != EINVAL) return failed(path, kWhat, error);
   return Done{};
 }
 
@@ -184,42 +129,35 @@ Outcome<uint64_t> file_size(const std::string& path) {
   return file->size();
 }
 
-void remove_unfinished_file() {
-  if (has_unfinished != 0) ::unlink(unfinished_path);
-}
-
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
                                     const VerifyFile& verify, const FileCalls& calls) {
-  // A link's target is replaced, not the link.
-  std::error_code error;
-  fs::path target = path;
+  const auto followed = follow_links(path);
+  if (!followed) return followed.failure();
+  const fs::path target = *followed;
   mode_t mode = 0666;
   bool replaces = false;
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
+  if (::stat(target.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return Failure{path + ": is a folder, not a file"};
     if (!S_ISREG(status.st_mode)) return Failure{path + ": is not a regular file and is not replaced"};
-    target = fs::canonical(path, error);
-    if (error) return Failure{path + ": cannot be replaced: " + error.message()};
     mode = status.st_mode & 07777;
     replaces = true;
   }
   if (!target.has_filename()) return Failure{path + ": is no file name"};
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, error))
-    return Failure{path + ": the folder " + folder.string() + " does not exist"};
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return Failure{path + ": the folder " + folder + " does not exist"};
 
-  const std::string hidden_name =
-      "." + target.filename().string() + "." + std::to_string(::getpid()) + ".tmp";
-  TemporaryFile temporary((folder / hidden_name).string(), calls);
+  TemporaryFile temporary(folder, path, calls);
   if (auto step = temporary.create(mode, replaces); !step) return step;
   if (auto step = temporary.write_and_close(bytes); !step) return step;
 
-  auto reopened = open_regular(temporary.path());
-  if (!reopened) return reopened.failure();
-  auto back = read_at(*reopened, temporary.path(), 0, static_cast<size_t>(reopened->size()));
+  const ReadHandle reopened(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC), bytes.size);
+  if (reopened.get() < 0) return failed(path, "read back", errno);
+  auto back = read_at(reopened, path, 0, bytes.size);
   if (!back) return back.failure();
-  if (back->size() != bytes.size ||
+  struct stat written {};
+  if (::fstat(reopened.get(), &written) != 0 || written.st_size != static_cast<off_t>(bytes.size) ||
       (bytes.size != 0 && std::memcmp(back->data(), bytes.data, bytes.size) != 0)) {
     return Failure{path + ": what was written does not read back the same; the disk may be failing"};
   }
@@ -227,7 +165,7 @@ Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t>
     if (auto step = verify(back->span()); !step) return step;
   }
   if (auto step = temporary.rename_to(target.string()); !step) return step;
-  return sync_folder(folder.string(), calls);
+  return sync_folder(folder, path, calls);
 }
 
 }  // namespace intaglio

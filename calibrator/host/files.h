@@ -74,7 +74,9 @@ extern const FileCalls kSystemFileCalls;
 using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
 
 // Writes a temporary file in the same folder, syncs it, reads it back, compares, asks `verify`, renames it
-// over `path` and syncs the folder. Whatever fails before the rename, the old file stays as it was.
+// over `path` and syncs the folder. Whatever fails before the rename, the old file stays as it was. A link is
+// followed: what it names is written or replaced, also where nothing is there yet, and the link stays. A process
+// that is killed leaves its temporary file (.intaglio-PID-N.tmp); the next write to the folder removes it.
 Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
                                     const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
 
