@@ -149,7 +149,7 @@ __attribute__((noinline)) static void unary_block_f32(const UnaryF32Args& args, 
 // is left at the end is a block, too.
 static inline void unary_rows_f32(const UnaryF32Args& args) {
   for (int32_t i = 0; i < args.n; i += kUnaryBlock) {
-    float rest[kUnaryBlock], block[kUnaryBlock];
+    float block[kUnaryBlock];
     const int32_t left = args.n - i;
     if (left >= kUnaryBlock) {
       unary_block_f32(args, args.x + i, block);
@@ -157,6 +157,7 @@ static inline void unary_rows_f32(const UnaryF32Args& args) {
       continue;
     }
     const size_t bytes = sizeof(float) * static_cast<size_t>(left);
+    float rest[kUnaryBlock] = {};
     memcpy(rest, args.x + i, bytes);
     unary_block_f32(args, rest, block);
     memcpy(args.y + i, block, bytes);
