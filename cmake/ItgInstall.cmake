@@ -1,6 +1,8 @@
 # cmake --install: archives, public headers, the CMake package with its components, pkg-config files, the command.
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/intaglio)
+# Builds what `cmake --install` copies, without tests and benchmarks.
+add_custom_target(intaglio_installed)
 
 # itg_install(TARGET COMPONENT HEADERS...): as intaglio::COMPONENT; the content of each headers folder.
 function(itg_install target component)
@@ -8,6 +10,7 @@ function(itg_install target component)
     return()
   endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${component})
+  add_dependencies(intaglio_installed ${target})
   install(TARGETS ${target} EXPORT intaglio ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   foreach(folder IN LISTS ARGN)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/intaglio DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -26,6 +29,7 @@ if(TARGET intaglio_host)  # its headers are named from the repository's root, as
 endif()
 if(TARGET intaglio_cli)
   install(TARGETS intaglio_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_dependencies(intaglio_installed intaglio_cli)
 endif()
 
 install(EXPORT intaglio NAMESPACE intaglio:: FILE intaglioTargets.cmake DESTINATION ${package})

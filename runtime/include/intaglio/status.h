@@ -20,7 +20,7 @@
   X(kNotAModel, 4, "not an intaglio model: the identifier ITG1 is missing")                                \
   X(kNewerFormat, 5,                                                                                       \
     "the model needs a reader of format {value}; this library reads up to {limit}: update the library")    \
-  X(kBadStructure, 6, "the file is damaged: its tables do not hold together")                              \
+  X(kBadStructure, 6, "the file is damaged or cut short: its tables do not hold together")                 \
   X(kBadChecksum, 7, "the file is damaged: its CRC-32 is {value}, recorded is {limit}")                    \
   X(kTooManyItems, 8, "{value} items where at most {limit} are allowed")                                   \
   X(kMissingField, 9, "a required field is missing (field {value})")                                       \
