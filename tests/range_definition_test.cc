@@ -56,7 +56,8 @@ TEST_CASE("KL: the least divergence by its definition") {
     const auto o = observed({values, {0.5f}});
     const QuantConfig config = form(i % 2 == 0 ? 8 : 4);
     const int32_t zero = o->two_sided != 0 ? kBins / 2 : 0;
-    std::vector<double> p;  // of |x|, without the bins at zero, which come first
+    std::vector<double> p;
+    p.reserve(kBins);  // of |x|, without the bins at zero, which come first
     for (int32_t bin = 0; bin < kBins - zero; ++bin)
       p.push_back(bin == 0 ? 0.0 : in_bin(*o, zero + bin) + (zero > 0 ? in_bin(*o, zero - 1 - bin) : 0.0));
     while (p.back() == 0.0) p.pop_back();

@@ -1,0 +1,213 @@
+// One operator of a TFLite file as its handler sees it: tensors, inputs and outputs, and what is refused.
+#include <cmath>
+
+#include "tests/support/one_tflite_op.h"
+#include "tests/support/thrown.h"
+
+using namespace intaglio::importers;
+using namespace intaglio::test;
+namespace tflite = intaglio::tflite;
+using intaglio::DType;
+
+namespace {
+
+using OneOp = OneTfliteOp;
+using Dims = std::vector<int32_t>;
+using Integers = std::vector<int64_t>;
+using Reals = std::vector<float>;
+
+constexpr int8_t kHalf = 1, kInt16 = 7;
+
+}  // namespace
+
+TEST_CASE("tensors: types, names and quantization") {
+  const auto read = [](int8_t type, const TfliteScales& scales = {}, const Dims& dims = {2, 3}) {
+    OneOp one = tensor_of([&](TfliteBuilder& b) { return b.tensor("t", type, dims, scales); });
+    return tflite_tensor(one.file, 0);
+  };
+  CHECK(read(kTfliteFloat).dtype == DType::kF32);
+  CHECK(read(kTfliteInt32).dtype == DType::kS32);
+  CHECK(read(kTfliteInt8).dtype == DType::kS8);
+  CHECK(read(kTfliteUint8).dtype == DType::kS8);
+  CHECK(read(kTfliteFloat).name == "t");
+  CHECK(read(kTfliteFloat).shape == Shape{2, 3});
+  const auto says = [&](int8_t type, const TfliteScales& scales = {}, const Dims& dims = {2, 3}) {
+    return thrown([&] { (void)read(type, scales, dims); });
+  };
+  CHECK(
+      says(kHalf) ==
+      "tensor 't': float16 is supported for constants alone; convert the model with float32 or int8 activations");
+  CHECK(says(kTfliteInt64) == "tensor 't': int64 is not supported here");
+  CHECK(says(kInt16) == "tensor 't': int16 is not supported; convert the model with int8 activations");
+  CHECK(says(5) == "tensor 't': element type 5 is not supported");
+  CHECK(says(-1) == "tensor 't': element type -1 is not supported");
+
+  const DraftTensor s8 = read(kTfliteInt8, {{0.5f}, -7}), u8 = read(kTfliteUint8, {{0.5f}, 3});
+  CHECK(s8.scales == Reals{0.5f});
+  CHECK(s8.axis == -1);
+  CHECK(s8.zero_point == -7);
+  CHECK(u8.zero_point == 3 - 128);
+  CHECK(read(kTfliteFloat, {{0.5f}, 3}).scales.empty());
+  const DraftTensor channels = read(kTfliteInt8, {{0.5f, 1.0f, 2.0f}, 0, 1});
+  CHECK(channels.scales == Reals{0.5f, 1.0f, 2.0f});
+  CHECK(channels.axis == 1);
+  CHECK(read(kTfliteInt8, {{0.5f, 1.0f}, 0, -2}).axis == 0);
+  CHECK(says(kTfliteInt8, {{0.5f, 1.0f}, 0, 1}) == "tensor 't': 2 scales do not fit axis 1 of [2, 3]");
+  CHECK(says(kTfliteInt8, {{0.5f, 1.0f}, 0, 2}) == "tensor 't': axis 2 does not exist in a tensor of rank 2");
+  for (const int64_t good : {-128, 127}) CHECK(read(kTfliteInt8, {{0.5f}, good}).zero_point == good);
+  for (const int64_t good : {0, 255}) CHECK(read(kTfliteUint8, {{0.5f}, good}).zero_point == good - 128);
+  for (const int64_t bad : {-129, 128})
+    CHECK(says(kTfliteInt8, {{0.5f}, bad}) ==
+          "tensor 't': the zero point " + std::to_string(bad) + " is not allowed");
+  for (const int64_t bad : {-1, 256})
+    CHECK(says(kTfliteUint8, {{0.5f}, bad}) ==
+          "tensor 't': the zero point " + std::to_string(bad) + " is not allowed");
+  CHECK(says(kTfliteInt8, {{0.5f, 1.0f}, 1, 0}) ==
+        "tensor 't': the zero point 1 is not allowed with a scale for each channel");
+  CHECK(read(kTfliteUint8, {{0.5f, 1.0f}, 128, 0}).zero_point == 0);
+  const float least = std::ldexp(1.0f, -40), most = std::ldexp(1.0f, 40), least_bias = std::ldexp(1.0f, -80);
+  CHECK(read(kTfliteInt8, {{least}}).scales == Reals{least});
+  CHECK(read(kTfliteInt8, {{most}}).scales == Reals{most});
+  CHECK(read(kTfliteInt32, {{least_bias}}).scales == Reals{least_bias});
+  const std::pair<int8_t, float> bad_scales[] = {{kTfliteInt8, std::nextafter(least, 0.0f)},
+                                                 {kTfliteInt8, std::nextafter(most, INFINITY)},
+                                                 {kTfliteInt8, 0.0f},
+                                                 {kTfliteInt8, NAN},
+                                                 {kTfliteInt32, std::nextafter(least_bias, 0.0f)}};
+  for (const auto& [type, scale] : bad_scales)
+    CHECK(says(type, {{scale}}) == text("tensor 't': the scale ", scale, " is not within 2^-40 to 2^40"));
+}
+
+TEST_CASE("tensors: zero points that differ, none, and what is not supported") {
+  const auto of = [](const Reals& scale, const Integers& zero_points) {
+    return tensor_of([&](TfliteBuilder& b) {
+      return b.tensor(
+          "t", kTfliteUint8, {2},
+          tflite::CreateQuantizationDirect(b.fbb(), &scale, zero_points.empty() ? nullptr : &zero_points, 0));
+    });
+  };
+  OneOp none = of({0.5f}, {}), differ = of({0.5f}, {3, 4}), same = of({0.5f}, {3, 3}), no_scale = of({}, {3});
+  CHECK(tflite_tensor(none.file, 0).zero_point == -128);
+  CHECK(tflite_tensor(same.file, 0).zero_point == -125);
+  CHECK(tflite_tensor(no_scale.file, 0).zero_point == 0);
+  CHECK(thrown([&] { (void)tflite_tensor(differ.file, 0); }) ==
+        "tensor 't': the zero point 4 is not allowed");
+  OneOp sparse = tensor_of([](TfliteBuilder& b) {
+    return b.sparse_tensor("t", kTfliteFloat, {1}, {0, 0, 0, 0});
+  });
+  CHECK(thrown([&] { (void)tflite_tensor(sparse.file, 0); }) ==
+        "tensor 't': sparse tensors are not supported; convert the model without sparsity");
+  OneOp variable = tensor_of([](TfliteBuilder& b) { return b.variable_tensor("", kTfliteFloat, {1}); });
+  CHECK(thrown([&] { (void)tflite_tensor(variable.file, 0); }) ==
+        "tensor 'tensor_0': variable tensors are not supported");
+  CHECK(tflite_tensor_name(variable.file, 0) == "tensor_0");
+  CHECK(thrown([&] { (void)variable.op().activation(0); }) ==
+        "input 0 ('tensor_0') is a variable tensor, which is not supported");
+}
+
+TEST_CASE("inputs and outputs exist") {
+  const auto says = [](const Dims& inputs, const Dims& outputs) {
+    return thrown([&] {
+      OneOp one([&](TfliteBuilder& b) {
+        b.tensor("a", kTfliteFloat, {1});
+        b.tensor("b", kTfliteFloat, {1});
+        return std::pair<Dims, Dims>{inputs, outputs};
+      });
+      (void)one.op();
+    });
+  };
+  CHECK(says({0, 1, -1}, {1}).empty());
+  CHECK(says({0}, {}) == "it has no output");
+  CHECK(says({2}, {1}) == "tensor index 2 does not exist; the file has 2 tensors");
+  CHECK(says({-2}, {1}) == "tensor index -2 does not exist; the file has 2 tensors");
+  CHECK(says({0}, {2}) == "tensor index 2 does not exist; the file has 2 tensors");
+  CHECK(says({0}, {-1}) == "tensor index -1 does not exist; the file has 2 tensors");
+  OneOp one([](TfliteBuilder& b) {
+    b.tensor("a", kTfliteFloat, {1});
+    b.tensor("y", kTfliteFloat, {1});
+    return std::pair<Dims, Dims>{{0, -1, 0}, {1}};
+  });
+  TfliteOp op = one.op();
+  const auto count = [&](size_t least, size_t most) { return thrown([&] { op.check_inputs(least, most); }); };
+  CHECK(count(3, 3).empty());
+  CHECK(count(1, 2) == "it has 3 inputs where 1 to 2 are expected");
+  CHECK(count(4, 9) == "it has 3 inputs where 4 to 9 are expected");
+  CHECK(op.has_input(0));
+  CHECK(!op.has_input(1));
+  CHECK(!op.has_input(3));
+  CHECK(thrown([&] { (void)op.is_constant(1); }) == "input 1 is missing");
+  CHECK(thrown([&] { (void)op.activation(0); }) == "input 0 ('a') is read before anything writes it");
+  one.file.made[0] = TfliteFile::kFailed;
+  CHECK_THROWS_AS((void)op.activation(0), ReadsFailed);
+  one.file.made[0] = add_activation(one.draft, "a", DType::kF32, {1});
+  CHECK(op.activation(0) == one.file.made[0]);
+  CHECK(op.activation_or_constant(2) == one.file.made[0]);
+}
+
+TEST_CASE("outputs: what the file says of them holds") {
+  const auto with_output = [](const std::function<int32_t(TfliteBuilder&)>& fill) { return tensor_of(fill); };
+  OneOp one = with_output([](TfliteBuilder& b) { return b.tensor("y", kTfliteFloat, {2, 3}); });
+  TfliteOp op = one.op();
+  CHECK(thrown([&] {
+          (void)op.output({3, 2});
+        }) == "its output is [2, 3] in the file, its inputs give [3, 2]");
+  one.file.shapes_changed = true;
+  CHECK(one.draft.tensor(op.output({4, 3})).shape == Shape{4, 3});
+  CHECK(one.file.made[0] == 0);
+  CHECK(thrown([&] { (void)op.output({4, 3}); }) == "tensor 'y' is written twice, or is an input");
+  const auto says = [&](const std::function<int32_t(TfliteBuilder&)>& fill) {
+    return thrown([&] {
+      OneOp other = with_output(fill);
+      (void)other.op().output({2});
+    });
+  };
+  CHECK(says([](TfliteBuilder& b) { return b.tensor("y", kTfliteInt32, {2}); }) ==
+        "int32 activations are not supported");
+  CHECK(says([](TfliteBuilder& b) { return b.tensor("y", kTfliteInt8, {2}); }) ==
+        "tensor 'y' is int8 and needs one scale, it has 0");
+  CHECK(says([](TfliteBuilder& b) {
+          return b.tensor("y", kTfliteInt8, {2}, {{1.0f, 2.0f}, 0, 0});
+        }) == "tensor 'y' is int8 and needs one scale, it has 2");
+  CHECK(says([](TfliteBuilder& b) { return b.tensor("y", kTfliteInt8, {2}, {{1.0f}, 0, 0}); }).empty());
+  CHECK(says([](TfliteBuilder& b) {
+          return b.constant("y", kTfliteFloat, {2}, Reals{1, 2});
+        }) == "tensor 'y' is a constant and must not be written");
+  OneOp two([](TfliteBuilder& b) {
+    b.tensor("y", kTfliteFloat, {2});
+    b.tensor("z", kTfliteFloat, {2});
+    return std::pair<Dims, Dims>{{}, {0, 1}};
+  });
+  TfliteOp both = two.op();
+  CHECK(thrown([&] { (void)both.output({2}); }) == "it has 2 outputs where 1 is expected");
+  CHECK(thrown([&] { both.set_constant({}); }) == "it has 2 outputs where 1 is expected");
+  both.allow_outputs();
+  CHECK(two.draft.tensor(both.output({2}, 1)).name == "z");
+  CHECK(two.file.made[1] == 0);
+  CHECK(two.file.made[0] == TfliteFile::kNotMade);
+}
+
+TEST_CASE("outputs on the scale of an input") {
+  OneOp one = tensor_of([](TfliteBuilder& b) { return b.tensor("y", kTfliteInt8, {2}, {{0.5f}, 3}); });
+  DraftTensor x;
+  x.dtype = DType::kS8;
+  x.shape = {2};
+  x.scales = {0.5f};
+  x.zero_point = 3;
+  const auto same = [&](const DraftTensor& from) {
+    one.draft.tensors = {from};
+    one.draft.nodes.clear();
+    one.file.made[0] = TfliteFile::kNotMade;
+    TfliteOp op = one.op();
+    const int32_t made = op.output_same(0, {2});
+    op.finish_same();
+    return made;
+  };
+  CHECK(same(x) == one.file.made[0]);
+  CHECK(one.draft.nodes.empty());
+  x.zero_point = 4;
+  CHECK(same(x) != one.file.made[0]);
+  REQUIRE(one.draft.nodes.size() == 1);
+  CHECK(one.draft.nodes[0].outputs == std::vector<int32_t>{one.file.made[0]});
+  x.dtype = DType::kF32;
+  CHECK(thrown([&] { (void)same(x); }) == "its output has another element type than its input");
+}
