@@ -180,6 +180,22 @@ TEST_CASE("random plans: valid, of the best greedy order, and close to the best 
   CHECK(worst < 1.31);
 }
 
+TEST_CASE("tensors take whole steps of 16 bytes") {
+  for (const int32_t bytes : {1, 15, 16, 17, 31, 32, 33}) {
+    CAPTURE(bytes);
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kS8, {bytes}), y = b.tensor("y", DType::kS8, {bytes});
+    b.input(x);
+    b.node(Op::kSoftmax, {x}, {y});
+    b.output(y);
+    REQUIRE(plan_memory(b.graph(), plan_ops(), b.arena()).ok());
+    const size_t step = static_cast<size_t>((bytes + 15) / 16) * 16;
+    CHECK(b.graph().activation_bytes == 2 * step);
+    CHECK(b.graph().activation_lower_bound == 2 * step);
+    CHECK(std::max(b.graph().offsets[0], b.graph().offsets[1]) == step);
+  }
+}
+
 TEST_CASE("a plan ends below 2^32, and the last multiple of 16 is a plan") {
   const auto plan = [](int32_t less) {
     ModelBuilder b;
