@@ -122,12 +122,22 @@ Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions
   return Session::measure(model, float_ops(), session_options(options, options.executor));
 }
 
-CalibratorNeeds needs_of(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
+// Counted in 64 bits: a board's size_t may hold the parts and not their sum.
+Result<CalibratorNeeds> needs_of(const Model& model, const SessionNeeds& session,
+                                 const CalibratorOptions& options) {
+  const uint64_t of_session =
+      align_memory(session.total()) + Lanes::bytes(session, lane_count(options.executor));
+  const uint64_t of_observers = observer_bytes(model, options),
+                 of_output = output_bytes(model, session, options);
+  constexpr uint64_t kMost = SIZE_MAX / 2;
+  const uint64_t all = of_session + of_observers + of_output + options.replay_bytes;
+  if (options.replay_bytes > kMost || all > kMost)
+    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMost)};
   CalibratorNeeds needs;
-  needs.session_bytes = align_memory(session.total()) + Lanes::bytes(session, lane_count(options.executor));
-  needs.observer_bytes = observer_bytes(model, options);
+  needs.session_bytes = static_cast<size_t>(of_session);
+  needs.observer_bytes = static_cast<size_t>(of_observers);
   needs.replay_bytes = align_memory(options.replay_bytes);
-  needs.output_bytes = output_bytes(model, session, options);
+  needs.output_bytes = static_cast<size_t>(of_output);
   return needs;
 }
 
@@ -178,23 +188,30 @@ Result<CalibratorNeeds> Calibrator::measure(const Model& model, const Calibrator
 Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
                                         const CalibratorOptions& options) {
   ITG_TRY(check_float(model));
-  size_t elements = 0;
+  uint64_t elements = 0;
   for (const int32_t output : model.outputs())
-    elements += static_cast<size_t>(model.tensor(output).shape.elements());
+    elements += static_cast<uint64_t>(model.tensor(output).shape.elements());
   // Activations of the int8 model take about a quarter; what alignment and borders to FP32 add is the rest.
-  size_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
+  uint64_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
   // Those held out go through the FP32 model, too.
   if ((options.recover & recovery::kLayers) != 0) activations += model.activation_bytes() / 3;
-  const size_t outputs = elements * sizeof(float) + 3 * sizeof(SampleName) + 2 * kMemoryAlignment;
-  const size_t tensors = 32 * static_cast<size_t>(model.tensor_count() + 2 * model.node_count());
-  return align_memory((activations + outputs) * static_cast<size_t>(samples) + tensors);
+  const uint64_t outputs = elements * sizeof(float) + 3 * sizeof(SampleName) + 2 * kMemoryAlignment;
+  const uint64_t tensors = 32 * static_cast<uint64_t>(model.tensor_count() + 2 * model.node_count());
+  const uint64_t bytes =
+      align_memory((activations + outputs) * static_cast<uint64_t>(samples < 0 ? 0 : samples) + tensors);
+  if (bytes > SIZE_MAX / 2)
+    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(bytes),
+                 static_cast<int64_t>(SIZE_MAX / 2)};
+  return static_cast<size_t>(bytes);
 }
 
 Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
                                       const CalibratorOptions& options) {
   const Result<SessionNeeds> session_needs = measure_session(model, options);
   if (!session_needs) return session_needs.error();
-  const CalibratorNeeds needs = needs_of(model, *session_needs, options);
+  const Result<CalibratorNeeds> measured = needs_of(model, *session_needs, options);
+  if (!measured) return measured.error();
+  const CalibratorNeeds& needs = *measured;
   if (memory.size < needs.total())
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(needs.total())};
@@ -270,24 +287,23 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   return calibrator;
 }
 
-size_t observer_bytes(const Model& model, const CalibratorOptions& options) {
+uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
   constexpr size_t kSlack = 16;  // alignment of each list
-  const auto tensors = static_cast<size_t>(model.tensor_count()),
-             nodes = static_cast<size_t>(model.node_count()),
-             lanes = static_cast<size_t>(lane_count(options.executor));
-  size_t means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
-  for (size_t n = 0; n < nodes; ++n) {
-    const size_t count = mean_count(model, static_cast<int32_t>(n), options);
+  const int32_t tensors = model.tensor_count(), nodes = model.node_count();
+  const auto lanes = static_cast<uint64_t>(lane_count(options.executor));
+  uint64_t means = 0, largest = 0, outputs = 0, observers = 1;  // one to spare
+  for (int32_t n = 0; n < nodes; ++n) {
+    const uint64_t count = mean_count(model, n, options);
     means += count;
     largest = count > largest ? count : largest;
   }
   // What stands before a final softmax is as large as its output.
   for (const int32_t output : model.outputs())
-    outputs += static_cast<size_t>(model.tensor(output).shape.elements()) * sizeof(float);
-  for (size_t t = 0; t < tensors; ++t)
-    observers += model.tensor(static_cast<int32_t>(t)).is_constant() ? 0 : 1;
+    outputs += static_cast<uint64_t>(model.tensor(output).shape.elements()) * sizeof(float);
+  for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
   return align_memory(
-      sizeof(CalibratorMemory) + slot_bytes(model) + tensors * sizeof(int32_t) + nodes * sizeof(size_t) +
+      sizeof(CalibratorMemory) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +
+      static_cast<uint64_t>(nodes) * sizeof(size_t) +
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
                outputs + sizeof(LaneState) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
       input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +

@@ -64,14 +64,15 @@ struct CalibratorMemory {
   void name_graph();
 };
 
-constexpr size_t align_memory(size_t bytes) {
+template <typename Bytes>
+constexpr Bytes align_memory(Bytes bytes) {
   return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
 }
 
 // Bytes of what create() makes beside the session.
-size_t observer_bytes(const Model& model, const CalibratorOptions& options);
+uint64_t observer_bytes(const Model& model, const CalibratorOptions& options);
 // Bytes of all that finish() makes.
-size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
+uint64_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options);
 
 // Steps of a calibration, in order: the samples with the first int8 model, each recovery that is asked for,
 // the report.

@@ -20,7 +20,8 @@ class Finish {
         meter_(memory, arena_),
         equalizer_(memory, arena_),
         absorber_(memory, memory.session_memory.persistent.size, arena_),
-        lasting_(arena_.make<uint8_t>(range_recovery_bytes(memory.model, memory.options))),
+        lasting_(
+            arena_.make<uint8_t>(static_cast<size_t>(range_recovery_bytes(memory.model, memory.options)))),
         int8_(memory, arena_),
         kept_(memory.references.rest()) {}
 

@@ -198,11 +198,13 @@ Error Int8Model::open(bool changed_in_place) {
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
   if (!needs) return as_in_fp32(needs.error());
   const size_t own_bytes = align_memory(needs->total());
-  const size_t bytes = own_bytes + Lanes::bytes(*needs, memory_->lane_count());
-  if (session_memory_.size < bytes) {
-    session_memory_ = {static_cast<uint8_t*>(arena_.allocate(bytes, kMemoryAlignment)), bytes};
+  const uint64_t all = own_bytes + Lanes::bytes(*needs, memory_->lane_count());
+  const auto bytes = static_cast<size_t>(all);
+  if (session_memory_.size < all) {
+    session_memory_ = {
+        static_cast<uint8_t*>(bytes == all ? arena_.allocate(bytes, kMemoryAlignment) : nullptr), bytes};
     if (session_memory_.data == nullptr)
-      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()), static_cast<int64_t>(bytes)};
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena_.left()), static_cast<int64_t>(all)};
   }
   const SessionMemory own = Session::split(session_memory_, *needs);
   lanes_ = Lanes(own, {session_memory_.data + own_bytes, session_memory_.size - own_bytes});

@@ -22,16 +22,17 @@ class Lanes {
   Lanes(const SessionMemory& own, Span<uint8_t> others) : own_(own), others_(others) {}
 
   // Of the lanes but the first.
-  static size_t bytes(const SessionNeeds& needs, int32_t lanes) {
-    return static_cast<size_t>(lanes - 1) * (aligned(needs.activation_bytes) + aligned(needs.scratch_bytes));
+  static uint64_t bytes(const SessionNeeds& needs, int32_t lanes) {
+    return static_cast<uint64_t>(lanes - 1) *
+           (aligned(needs.activation_bytes) + aligned(needs.scratch_bytes));
   }
 
   // `session` as it stands on lane `i`. With the serial executor all lanes may run at once.
   Session of(const Session& session, int32_t i, const Executor& executor = {}) const {
-    if (i == 0) return session.beside(own_.activations, own_.scratch, executor);
+    if (i == 0) return *session.beside(own_.activations, own_.scratch, executor);
     const Span<uint8_t> scratch = scratch_of(i);
     uint8_t* const activations = scratch.data - aligned(own_.activations.size);
-    return session.beside({activations, own_.activations.size}, scratch, executor);
+    return *session.beside({activations, own_.activations.size}, scratch, executor);
   }
   Span<uint8_t> scratch_of(int32_t i) const {
     if (i == 0) return own_.scratch;

@@ -13,18 +13,18 @@
 namespace intaglio {
 namespace {
 
-size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Upper bound of an int8 layer's packed weights: no kernel pads channels and depth to more than these
 // multiples.
-size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
-  constexpr size_t kChannels = 64, kDepth = 16;
-  const auto groups = static_cast<size_t>(options.groups < 1 ? 1 : options.groups);
-  const auto channels = static_cast<size_t>(weights.shape[axis]);
+uint64_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
+  constexpr uint64_t kChannels = 64, kDepth = 16;
+  const auto groups = static_cast<uint64_t>(options.groups < 1 ? 1 : options.groups);
+  const auto channels = static_cast<uint64_t>(weights.shape[axis]);
   const bool depthwise = axis + 1 == weights.shape.rank;
-  const auto depth = depthwise ? size_t{1} : static_cast<size_t>(weights.shape.back(0));
-  const size_t taps = static_cast<size_t>(weights.shape.elements()) / channels / depth;
-  const size_t column = taps * round_up(depth, kDepth);
+  const auto depth = depthwise ? uint64_t{1} : static_cast<uint64_t>(weights.shape.back(0));
+  const uint64_t taps = static_cast<uint64_t>(weights.shape.elements()) / channels / depth;
+  const uint64_t column = taps * round_up(depth, kDepth);
   // Bias and multiplier, and what a panel of sixteen columns says of each depth.
   return groups * round_up((channels + groups - 1) / groups, kChannels) * (column + column / 8 + 16) +
          kMemoryAlignment;
@@ -32,19 +32,19 @@ size_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32
 
 // Upper bound of what an int8 kernel that packs takes of scratch for a layer and a thread: its rows, as they
 // stand and shuffled.
-size_t row_bound(const TensorInfo& weights, int32_t axis) {
-  constexpr size_t kRows = 2 * 56, kDepth = 4, kVector = 32;
+uint64_t row_bound(const TensorInfo& weights, int32_t axis) {
+  constexpr uint64_t kRows = 2 * 56, kDepth = 4, kVector = 32;
   const bool depthwise = axis + 1 == weights.shape.rank;
   if (depthwise) return 0;
-  const auto depth = static_cast<size_t>(weights.shape.back(0));
-  const size_t taps =
-      static_cast<size_t>(weights.shape.elements()) / static_cast<size_t>(weights.shape[axis]) / depth;
+  const auto depth = static_cast<uint64_t>(weights.shape.back(0));
+  const uint64_t taps =
+      static_cast<uint64_t>(weights.shape.elements()) / static_cast<uint64_t>(weights.shape[axis]) / depth;
   return kRows * round_up(taps * round_up(depth, kDepth), kVector);
 }
 
 // What answers, and what follows them, take of activations in FP32.
-size_t answer_bytes(const Model& model, const CalibratorOptions& options) {
-  size_t bytes = 0;
+uint64_t answer_bytes(const Model& model, const CalibratorOptions& options) {
+  uint64_t bytes = 0;
   for (int32_t n = 0; n < model.node_count(); ++n)
     if (answer_op(model, n, options) != Op::kNone || follows_answer(model, n, options))
       bytes += model.tensor(model.node(n).outputs[0]).bytes() + kMemoryAlignment;
@@ -64,12 +64,12 @@ bool is_weight(const Model& model, int32_t tensor) {
 
 }  // namespace
 
-size_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
+uint64_t output_bytes(const Model& model, const SessionNeeds& session, const CalibratorOptions& options) {
   // Graph, two files, and the lists of their writing and planning; see bake.cc and model_writer.cc.
-  constexpr size_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
-                   kSlack = 16384;
-  const auto more_lanes = static_cast<size_t>(lane_count(options.executor) - 1);
-  size_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0;
+  constexpr uint64_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
+                     kSlack = 16384;
+  const auto more_lanes = static_cast<uint64_t>(lane_count(options.executor) - 1);
+  uint64_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
@@ -77,7 +77,7 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     // A constant is held once more in the graph and in each of two files; weights that become int8 are
     // counted with their nodes.
     const bool shrinks = options.float_nodes.empty() && is_weight(model, t);
-    if (info.is_constant() && !shrinks) bytes += 3 * info.constant.size;
+    if (info.is_constant() && !shrinks) bytes += uint64_t{3} * info.constant.size;
   }
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
@@ -93,37 +93,38 @@ size_t output_bytes(const Model& model, const SessionNeeds& session, const Calib
     if (def->quant.parameter_input >= 0)  // a table a channel
       bytes +=
           4 * 256 *
-          static_cast<size_t>(
+          static_cast<uint64_t>(
               model.tensor(node.inputs[static_cast<size_t>(def->quant.parameter_input)]).shape.elements());
     if (def->quant.weight_input < 0) continue;
     const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]);
-    bytes += kChannelBytes * static_cast<size_t>(weights.shape[def->quant.weight_axis]);
-    bytes += 3 * static_cast<size_t>(weights.shape.elements());  // shared weights become one tensor a node
+    bytes += kChannelBytes * static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
+    bytes += 3 * static_cast<uint64_t>(weights.shape.elements());  // shared weights become one tensor a node
     packed += packed_bound(weights, node.options, def->quant.weight_axis);
-    const size_t row = row_bound(weights, def->quant.weight_axis);
+    const uint64_t row = row_bound(weights, def->quant.weight_axis);
     rows = row > rows ? row : rows;
-    const size_t patch = patch_size(model, node);
+    const uint64_t patch = patch_size(model, node);
     bytes += 24 * patch;
     largest_patch = patch > largest_patch ? patch : largest_patch;
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
-    bytes += 3 * 256 * static_cast<size_t>(model.image(i).channels);
+    bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
   bytes += 8 * names + layer_recovery_bytes(model, options) + range_recovery_bytes(model, options) +
            Equalizer::bytes(model, options) + BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
   // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.
-  const size_t activations =
+  const uint64_t activations =
       (options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes) +
       answer_bytes(model, options);
   const auto width =
-      static_cast<size_t>(options.executor.parallel_for == nullptr ? 1 : options.executor.width);
-  const size_t scratch = 4 * session.scratch_bytes + (packs ? width * rows : 0);
-  const size_t int8_session = session.persistent_bytes + (packs ? packed : 0) + activations + scratch + 4096;
-  constexpr size_t kFigures = sizeof(LayerReport);  // of a layer of a sample
-  const size_t each_lane = activations + scratch + 16 * largest_patch +
-                           kFigures * (model.outputs().size + static_cast<size_t>(model.node_count())) +
-                           8 * kMemoryAlignment;
+      static_cast<uint64_t>(options.executor.parallel_for == nullptr ? 1 : options.executor.width);
+  const uint64_t scratch = 4 * session.scratch_bytes + (packs ? width * rows : 0);
+  const uint64_t int8_session =
+      session.persistent_bytes + (packs ? packed : 0) + activations + scratch + 4096;
+  constexpr uint64_t kFigures = sizeof(LayerReport);  // of a layer of a sample
+  const uint64_t each_lane = activations + scratch + 16 * largest_patch +
+                             kFigures * (model.outputs().size + static_cast<uint64_t>(model.node_count())) +
+                             8 * kMemoryAlignment;
   return align_memory(bytes + int8_session + more_lanes * each_lane);
 }
 

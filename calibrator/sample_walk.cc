@@ -76,7 +76,8 @@ Result<Session> SampleWalk::at(int32_t i, const WalkPlace& place) {
 
 Session SampleWalk::on_slot(int32_t i, int32_t lane, const Executor& executor) const {
   const auto slot = static_cast<size_t>(slot_of_[static_cast<size_t>(i)]);
-  return walked_->beside({slots_.data + slot * slot_bytes_, slot_bytes_}, lanes_->scratch_of(lane), executor);
+  return *walked_->beside({slots_.data + slot * slot_bytes_, slot_bytes_}, lanes_->scratch_of(lane),
+                          executor);
 }
 
 // What nodes from `node` on read of those before it.

@@ -66,6 +66,7 @@ Error check_target(const TensorInfo& target, int32_t channels) {
 }  // namespace
 
 Error ImageWriter::plan(const ImageInput& recipe, const TensorInfo& target, const PictureInfo& picture) {
+  if (recipe.channels == 0) return {Status::kNoImageInput};
   ITG_TRY(check_target(target, recipe.channels));
   ITG_TRY(check_recipe(recipe, target.dtype));
   for (const int32_t side : {picture.width, picture.height}) {

@@ -6,67 +6,76 @@
 namespace intaglio {
 namespace {
 
-bool leaves_model(const Model& model, int32_t tensor) {
-  for (const int32_t output : model.outputs())
-    if (output == tensor) return true;
-  for (int32_t i = 0; i < model.state_count(); ++i)
-    if (model.state(i).output == tensor) return true;
-  return false;
-}
-
-bool share_bytes(const Model& model, int32_t a, int32_t b) {
-  const uint64_t a_begin = model.activation_offset(a), b_begin = model.activation_offset(b);
-  return a_begin < b_begin + model.tensor(b).bytes() && b_begin < a_begin + model.tensor(a).bytes();
-}
-
-// Visits model inputs and state inputs; stops where `visit` gives an error.
-template <typename Visit>
-Error for_each_source(const Model& model, Visit&& visit) {
-  for (const int32_t input : model.inputs()) ITG_TRY(visit(input));
-  for (int32_t i = 0; i < model.state_count(); ++i) ITG_TRY(visit(model.state(i).input));
-  return kNoError;
-}
+static_assert(kMaxTensors <= UINT16_MAX && kMaxNodes + 1 <= UINT16_MAX);
 
 class OverlapCheck {
  public:
-  OverlapCheck(const Model& model, OpList ops, Span<int32_t> last_uses)
-      : model_(model), ops_(ops), last_uses_(last_uses) {}
+  OverlapCheck(const Model& model, OpList ops, uint16_t* memory)
+      : model_(model), ops_(ops), last_uses_(memory), placed_(memory + model.tensor_count()) {}
 
-  Error sources() {
-    ITG_TRY(for_each_source(model_, [this](int32_t source) {
-      last_uses_[static_cast<size_t>(source)] = last_use(model_, source, -1);
-      return kNoError;
-    }));
-    return for_each_source(model_, [this](int32_t source) { return against_sources(-1, source); });
-  }
-
-  // Each output of node `n` against everything alive while it runs.
-  Error node(int32_t n) {
-    const Span<const int32_t> outputs = model_.node(n).outputs;
-    for (const int32_t output : outputs)
-      last_uses_[static_cast<size_t>(output)] = last_use(model_, output, n);
-    for (const int32_t output : outputs) {
-      ITG_TRY(against_sources(n, output));
-      for (int32_t m = 0; m <= n; ++m)
-        for (const int32_t other : model_.node(m).outputs) ITG_TRY(pair(n, output, other));
-    }
+  Error check() {
+    find_last_uses();
+    for (const int32_t input : model_.inputs()) ITG_TRY(place(-1, input));
+    for (int32_t i = 0; i < model_.state_count(); ++i) ITG_TRY(place(-1, model_.state(i).input));
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t output : model_.node(n).outputs) ITG_TRY(place(n, output));
     return kNoError;
   }
 
  private:
-  Error against_sources(int32_t n, int32_t tensor) {
-    return for_each_source(model_, [this, n, tensor](int32_t source) { return pair(n, tensor, source); });
+  // Counted from 1 on: 0 is before the first node.
+  void find_last_uses() {
+    const int32_t nodes = model_.node_count();
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) use(t, -1);
+    for (int32_t n = 0; n < nodes; ++n) {
+      const NodeInfo node = model_.node(n);
+      for (const int32_t input : node.inputs)
+        if (input >= 0) use(input, n);
+      for (const int32_t output : node.outputs) use(output, n);
+    }
+    for (const int32_t output : model_.outputs()) use(output, nodes);
+    for (int32_t i = 0; i < model_.state_count(); ++i) use(model_.state(i).output, nodes);
+  }
+  void use(int32_t tensor, int32_t n) { last_uses_[tensor] = static_cast<uint16_t>(n + 1); }
+  int32_t last_use_of(int32_t tensor) const { return last_uses_[tensor] - 1; }
+
+  uint32_t begin_of(int32_t tensor) const { return model_.activation_offset(tensor); }
+  uint32_t end_of(int32_t tensor) const {  // within activation_bytes, which 32 bits hold
+    return begin_of(tensor) + static_cast<uint32_t>(model_.tensor(tensor).bytes());
   }
 
-  Error pair(int32_t n, int32_t tensor, int32_t other) const {
-    if (tensor == other || last_uses_[static_cast<size_t>(other)] < n) return kNoError;
-    if (!share_bytes(model_, tensor, other) || may_stand_on(n, tensor, other)) return kNoError;
-    return {Status::kPlanOverlap, n, tensor, other};
+  // Node `n` (-1: what runs it all) writes `tensor`. Those placed before stand apart from each other, in the order of their
+  // bytes: it takes the place of those that it stands on, none of which may be needed any more.
+  Error place(int32_t n, int32_t tensor) {
+    const uint32_t begin = begin_of(tensor), end = end_of(tensor);
+    int32_t first = 0;
+    for (int32_t after = count_; first < after;) {
+      const int32_t middle = first + (after - first) / 2;
+      if (end_of(placed_[middle]) <= begin) {
+        first = middle + 1;
+      } else {
+        after = middle;
+      }
+    }
+    int32_t last = first;
+    for (; last < count_ && begin_of(placed_[last]) < end; ++last) {
+      const int32_t other = placed_[last];
+      if (last_use_of(other) >= n && !may_stand_on(n, tensor, other))
+        return {Status::kPlanOverlap, n, tensor, other};
+    }
+    if (last == first) {
+      for (int32_t i = count_++; i > first; --i) placed_[i] = placed_[i - 1];
+    } else {
+      for (int32_t i = last; i < count_; ++i) placed_[first + 1 + i - last] = placed_[i];
+      count_ -= last - first - 1;
+    }
+    placed_[first] = static_cast<uint16_t>(tensor);
+    return kNoError;
   }
 
   // In place: the operator allows it, the input dies here, and both fill the same bytes.
   bool may_stand_on(int32_t n, int32_t tensor, int32_t input) const {
-    if (n < 0 || last_uses_[static_cast<size_t>(input)] != n) return false;
+    if (n < 0 || last_use_of(input) != n) return false;
     const NodeInfo node = model_.node(n);
     const OpDef* const def = find_op(ops_, model_, node);
     if (def == nullptr || def->alias_input < 0 || static_cast<size_t>(def->alias_input) >= node.inputs.size)
@@ -75,14 +84,23 @@ class OverlapCheck {
       return false;
     for (size_t i = 0; i < node.inputs.size; ++i)  // read elsewhere too: overwritten while still needed
       if (static_cast<int32_t>(i) != def->alias_input && node.inputs[i] == input) return false;
-    return model_.activation_offset(tensor) == model_.activation_offset(input) &&
-           model_.tensor(tensor).bytes() == model_.tensor(input).bytes();
+    return begin_of(tensor) == begin_of(input) && end_of(tensor) == end_of(input);
   }
 
   const Model& model_;
   OpList ops_;
-  Span<int32_t> last_uses_;
+  uint16_t* last_uses_;  // one a tensor
+  uint16_t* placed_;
+  int32_t count_ = 0;  // of those placed
 };
+
+bool leaves_model(const Model& model, int32_t tensor) {
+  for (const int32_t output : model.outputs())
+    if (output == tensor) return true;
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    if (model.state(i).output == tensor) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -94,11 +112,8 @@ int32_t last_use(const Model& model, int32_t tensor, int32_t written_at) {
   return written_at;
 }
 
-Error check_overlaps(const Model& model, OpList ops, Span<int32_t> last_uses) {
-  OverlapCheck check(model, ops, last_uses);
-  ITG_TRY(check.sources());
-  for (int32_t n = 0; n < model.node_count(); ++n) ITG_TRY(check.node(n));
-  return kNoError;
+Error check_overlaps(const Model& model, OpList ops, uint16_t* memory) {
+  return OverlapCheck(model, ops, memory).check();
 }
 
 }  // namespace intaglio

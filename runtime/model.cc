@@ -72,6 +72,14 @@ Error check_checksum(Span<const uint8_t> bytes) {
   return kNoError;
 }
 
+// The name of a kernel: nothing that a terminal would not show as it stands.
+bool is_label(const flatbuffers::String* text) {
+  if (text == nullptr || text->size() == 0) return false;
+  for (const char c : *text)
+    if (c < ' ' || c > '~') return false;
+  return true;
+}
+
 // Fills options that have their defaults.
 void read_options(const schema::Node& node, NodeOptions& options) {
   options.groups = node.groups();
@@ -180,6 +188,7 @@ int32_t Model::image_count() const {
 }
 
 ImageInput Model::image(int32_t index) const {
+  if (index < 0 || index >= image_count()) return {};
   const auto& image = *root_of(root_).images()->Get(static_cast<flatbuffers::uoffset_t>(index));
   ImageInput info;
   info.input = image.input();
@@ -207,13 +216,18 @@ CalibrationInfo Model::calibration() const {
   return info;
 }
 
+// What is not as it should be is passed over, as other machines pass over all of them.
 PackInfo Model::pack(int32_t node) const {
   const auto* packs = root_of(root_).packs();
   uint32_t first = 0, last = packs == nullptr ? 0 : packs->size();
   while (first < last) {
     const uint32_t middle = first + (last - first) / 2;
     const auto& pack = *packs->Get(middle);
-    if (pack.node() == node) return {pack.kernel()->c_str(), pack.layout(), span_of(pack.data())};
+    if (pack.node() == node) {
+      const Span<const uint8_t> data = span_of(pack.data());
+      if (data.empty() || !is_label(pack.kernel())) return {};
+      return {pack.kernel()->c_str(), pack.layout(), data};
+    }
     (pack.node() < node ? first : last) = pack.node() < node ? middle + 1 : middle;
   }
   return {};

@@ -2,7 +2,6 @@
 
 #include <cfloat>
 
-#include "kernels/compiled_isa.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {
@@ -100,7 +99,9 @@ bool check_buffer(Failure& fail, const schema::Model& root, int32_t index, int32
   return true;
 }
 
-bool check_quantization(Failure& fail, const schema::Tensor& tensor, int32_t index) {
+// `scales_left`: that are still to be looked at. Tensors may share a vector, but not so often that opening takes
+// longer than the file's size says.
+bool check_quantization(Failure& fail, const schema::Tensor& tensor, int32_t index, size_t* scales_left) {
   const auto* quantization = tensor.quantization();
   if (quantization == nullptr || quantization->scale() == nullptr) return true;
   const auto* scale = quantization->scale();
@@ -110,6 +111,9 @@ bool check_quantization(Failure& fail, const schema::Tensor& tensor, int32_t ind
   const int64_t expected = axis < 0 ? 1 : tensor.shape()->Get(static_cast<uoffset_t>(axis));
   if (count(scale->size()) != expected)
     return fail(Status::kScaleCount, -1, index, count(scale->size()), expected);
+  if (scale->size() > *scales_left)
+    return fail(Status::kSharedScales, -1, index, count(scale->size()), *scales_left);
+  *scales_left -= scale->size();
   for (uoffset_t i = 0; i < scale->size(); ++i)
     if (!is_scale(scale->Get(i))) return fail(Status::kBadScale, -1, index, i);
   const int32_t zero_point = quantization->zero_point();
@@ -124,7 +128,7 @@ bool check_quantization(Failure& fail, const schema::Tensor& tensor, int32_t ind
   return true;
 }
 
-bool check_tensor(Failure& fail, const schema::Model& root, int32_t index) {
+bool check_tensor(Failure& fail, const schema::Model& root, int32_t index, size_t* scales_left) {
   const auto& tensor = *root.tensors()->Get(static_cast<uoffset_t>(index));
   if (!good_name(tensor.name())) return fail(Status::kBadString, -1, index);
   const auto dtype = static_cast<DType>(tensor.dtype());
@@ -141,7 +145,7 @@ bool check_tensor(Failure& fail, const schema::Model& root, int32_t index) {
     if (dim * bytes > kMaxTensorBytes) return fail(Status::kTensorTooLarge, -1, index, dim, kMaxTensorBytes);
     bytes *= dim;
   }
-  if (!check_quantization(fail, tensor, index)) return false;
+  if (!check_quantization(fail, tensor, index, scales_left)) return false;
   if (tensor.buffer() < -1) return fail(Status::kBufferIndex, -1, index, tensor.buffer(), 0);
   return tensor.buffer() < 0 || check_buffer(fail, root, tensor.buffer(), index, bytes);
 }
@@ -151,6 +155,7 @@ bool check_plan(Failure& fail, const schema::Model& root, const Model& model) {
   const int32_t tensors = model.tensor_count();
   if (count(plan.offsets()->size()) != tensors)
     return fail(Status::kPlanSize, -1, -1, count(plan.offsets()->size()), tensors);
+  int64_t all = 0;  // of the activations side by side: no plan takes more
   for (int32_t i = 0; i < tensors; ++i) {
     const uint32_t offset = model.activation_offset(i);
     const TensorInfo info = model.tensor(i);
@@ -163,7 +168,10 @@ bool check_plan(Failure& fail, const schema::Model& root, const Model& model) {
     const int64_t end = int64_t{offset} + static_cast<int64_t>(info.bytes());
     if (end > plan.activation_bytes())
       return fail.wide(Status::kPlanOffset, -1, i, end, plan.activation_bytes());
+    all += (static_cast<int64_t>(info.bytes()) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   }
+  if (plan.activation_bytes() > all)
+    return fail.wide(Status::kPlanTooLarge, -1, -1, plan.activation_bytes(), all);
   return true;
 }
 
@@ -175,9 +183,9 @@ bool is_model_input(const Model& model, int32_t tensor) {
   return false;
 }
 
-// Whether a node before `end` writes `tensor`. Outputs ascend over the nodes, so the search can halve.
-bool is_written_before(const Model& model, int32_t tensor, int32_t end) {
-  int32_t first = 0;
+// The node that writes `tensor`, or -1. Outputs ascend over the nodes, so the search can halve.
+int32_t writer_of(const Model& model, int32_t tensor) {
+  int32_t first = 0, end = model.node_count();
   while (first < end) {
     const int32_t middle = first + (end - first) / 2;
     const Span<const int32_t> outputs = model.node(middle).outputs;
@@ -187,11 +195,11 @@ bool is_written_before(const Model& model, int32_t tensor, int32_t end) {
       first = middle + 1;
     } else {
       for (const int32_t output : outputs)
-        if (output == tensor) return true;
-      return false;
+        if (output == tensor) return middle;
+      break;
     }
   }
-  return false;
+  return -1;
 }
 
 bool check_node(Failure& fail, const schema::Model& root, const Model& model, int32_t index,
@@ -221,17 +229,15 @@ bool check_node(Failure& fail, const schema::Model& root, const Model& model, in
     if (list->size() > kMaxNodeTensors)
       return fail(Status::kTooManyItems, index, -1, count(list->size()), kMaxNodeTensors);
   }
-  for (const int32_t input : *node.inputs()) {
+  for (const int32_t input : *node.inputs())
     if (input < -1 || input >= tensors) return fail(Status::kTensorIndex, index, -1, input, tensors);
-    if (input < 0 || model.tensor(input).is_constant() || is_model_input(model, input)) continue;
-    if (!is_written_before(model, input, index)) return fail(Status::kNotProduced, index, input);
-  }
   for (const int32_t output : *node.outputs()) {
     if (output < 0 || output >= tensors) return fail(Status::kTensorIndex, index, -1, output, tensors);
-    if (model.tensor(output).is_constant() || is_model_input(model, output))
-      return fail(Status::kWritesConstant, index, output);
+    if (model.tensor(output).is_constant()) return fail(Status::kWritesConstant, index, output);
     // The format's own order: no tensor can be written twice.
-    if (output <= *last_output) return fail(Status::kProducedTwice, index, output);
+    if (output <= *last_output)
+      return fail(is_model_input(model, output) ? Status::kWritesConstant : Status::kProducedTwice, index,
+                  output);
     *last_output = output;
   }
   return true;
@@ -304,31 +310,24 @@ bool check_images(Failure& fail, const schema::Model& root, const Model& model) 
   return true;
 }
 
-// Each activation is an input, a state or written by a node; nothing dangles.
-bool check_origins(Failure& fail, const Model& model) {
+// Each activation is an input, a state or written by one node, before it is read.
+bool check_flow(Failure& fail, const Model& model) {
   for (int32_t i = 0; i < model.tensor_count(); ++i) {
-    if (model.tensor(i).is_constant() || is_model_input(model, i)) continue;
-    if (!is_written_before(model, i, model.node_count()))
-      return fail(Status::kNotProduced, model.node_count(), i);
+    if (model.tensor(i).is_constant()) continue;
+    const int32_t writer = writer_of(model, i);
+    const bool is_source = is_model_input(model, i);
+    if (is_source == (writer >= 0))
+      return is_source ? fail(Status::kWritesConstant, writer, i)
+                       : fail(Status::kNotProduced, model.node_count(), i);
   }
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs)
+      if (input >= 0 && writer_of(model, input) >= n) return fail(Status::kNotProduced, n, input);
   for (const int32_t output : model.outputs())
-    if (is_model_input(model, output)) return fail(Status::kWritesConstant, -1, output);
-  for (int32_t i = 0; i < model.state_count(); ++i)
-    if (is_model_input(model, model.state(i).output) || model.tensor(model.state(i).output).is_constant())
-      return fail(Status::kBadState, -1, model.state(i).output, i);
-  return true;
-}
-
-// What they hold is compared with the weights by Session::create.
-bool check_packs(Failure& fail, const schema::Model& root, const Model& model) {
-  if (!kPacksWeights || root.packs() == nullptr) return true;
-  int32_t last = -1;
-  for (const auto* pack : *root.packs()) {
-    if (pack->node() <= last || pack->node() >= model.node_count())
-      return fail(Status::kBadIndex, -1, -1, pack->node(), model.node_count());
-    last = pack->node();
-    if (!good_name(pack->kernel())) return fail(Status::kBadString, last);
-    if (pack->data() == nullptr || pack->data()->size() == 0) return fail(Status::kConstantSize, last);
+    if (writer_of(model, output) < 0) return fail(Status::kWritesConstant, -1, output);
+  for (int32_t i = 0; i < model.state_count(); ++i) {
+    const int32_t output = model.state(i).output;
+    if (writer_of(model, output) < 0) return fail(Status::kBadState, -1, output, i);
   }
   return true;
 }
@@ -350,14 +349,15 @@ bool check_extras(Failure& fail, const schema::Model& root, const Model& model) 
 
 bool check_all(Failure& fail, const schema::Model& root, const Model& model) {
   if (!check_counts(fail, root)) return false;
+  size_t scales_left = model.bytes().size;  // each stands in four bytes of it
   for (int32_t i = 0; i < model.tensor_count(); ++i)
-    if (!check_tensor(fail, root, i)) return false;
+    if (!check_tensor(fail, root, i, &scales_left)) return false;
   if (!check_ends(fail, model) || !check_states(fail, root, model)) return false;
   int32_t last_output = -1;
   for (int32_t i = 0; i < model.node_count(); ++i)
     if (!check_node(fail, root, model, i, &last_output)) return false;
-  return check_origins(fail, model) && check_plan(fail, root, model) && check_images(fail, root, model) &&
-         check_packs(fail, root, model) && check_extras(fail, root, model);
+  return check_flow(fail, model) && check_plan(fail, root, model) && check_images(fail, root, model) &&
+         check_extras(fail, root, model);
 }
 
 }  // namespace

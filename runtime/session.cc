@@ -7,20 +7,18 @@
 #include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
+#include "runtime/session_memory.h"
 
 namespace intaglio {
 
 namespace {
 
-constexpr uint64_t kMaxNeed = uint64_t{1} << 31;
+constexpr uint64_t kMaxNeed = uint64_t{1}
+                              << 31;  // of one session, so that a size_t of 32 bits holds every sum
 constexpr uint32_t kInFile =
     1u << 31;  // an offset in the model's bytes, where the node's weights stand packed
 static_assert(sizeof(PlannedNode) == 8);  // so that a host can size any target
 static_assert(kMaxModelBytes <= kInFile);
-
-uint64_t align_up(uint64_t bytes, uint64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 NodeView view_node(const Model& model, int32_t index, bool weights_checked = false) {
   return {index, model.node(index), &model, weights_checked};
@@ -36,7 +34,7 @@ uint64_t states_offset(const Model& model) {
 }
 
 // [ PlannedNode a node | state values | what each node keeps, every piece 64-aligned ]
-// While create() checks overlaps the room behind the records holds one int32 a tensor.
+// While create() checks overlaps the room behind the records is its working memory.
 PersistentLayout persistent_layout(const Model& model) {
   PersistentLayout layout;
   layout.states = states_offset(model);
@@ -105,23 +103,6 @@ Result<PlanContext> plan_context(const SessionOptions& options, bool for_this_cp
   return context;
 }
 
-Error check_memory(const SessionMemory& memory, const SessionNeeds& needs) {
-  constexpr auto kFirst = static_cast<int32_t>(Status::kPersistentTooSmall);
-  static_assert(static_cast<int32_t>(Status::kActivationsTooSmall) == kFirst + 1 &&
-                static_cast<int32_t>(Status::kScratchTooSmall) == kFirst + 2);
-  const Span<uint8_t> spans[] = {memory.persistent, memory.activations, memory.scratch};
-  const size_t needed[] = {needs.persistent_bytes, needs.activation_bytes, needs.scratch_bytes};
-  for (int32_t i = 0; i < 3; ++i) {
-    if (spans[i].size < needed[i])
-      return {static_cast<Status>(kFirst + i), -1, -1, static_cast<int64_t>(spans[i].size),
-              static_cast<int64_t>(needed[i])};
-    const size_t misaligned = reinterpret_cast<uintptr_t>(spans[i].data) % kMemoryAlignment;
-    if (needed[i] > 0 && misaligned != 0)
-      return {Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
-  }
-  return kNoError;
-}
-
 #ifndef NDEBUG
 // Debug builds are hostile: what no later node needs is overwritten.
 void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& node, int32_t index) {
@@ -141,20 +122,6 @@ void poison_dead_inputs(const Model& model, const NodeRun& run, const NodeInfo& 
 #endif
 
 }  // namespace
-
-size_t SessionNeeds::total() const {
-  return static_cast<size_t>(align_up(persistent_bytes, kMemoryAlignment) +
-                             align_up(activation_bytes, kMemoryAlignment) + scratch_bytes);
-}
-
-SessionMemory Session::split(Span<uint8_t> block, const SessionNeeds& needs) {
-  if (block.size < needs.total()) return {block, {}, {}};  // create() says what is missing
-  const auto activations = static_cast<size_t>(align_up(needs.persistent_bytes, kMemoryAlignment));
-  const auto scratch = activations + static_cast<size_t>(align_up(needs.activation_bytes, kMemoryAlignment));
-  return {{block.data, needs.persistent_bytes},
-          {block.data + activations, needs.activation_bytes},
-          {block.data + scratch, needs.scratch_bytes}};
-}
 
 Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const SessionOptions& options,
                                       bool for_this_cpu) {
@@ -178,33 +145,32 @@ Result<SessionNeeds> Session::measure(const Model& model, OpList ops, const Sess
     if (choice.pack.size > scratch && choice.pack.size > model.activation_bytes())
       scratch = align_up(choice.pack.size, kMemoryAlignment);
   }
-  const uint64_t last_uses = layout.states + sizeof(int32_t) * static_cast<uint64_t>(model.tensor_count());
+  const uint64_t of_check = layout.states + kOverlapBytes * static_cast<uint64_t>(model.tensor_count());
   const uint64_t persistent = layout.packed + packed;
-  const uint64_t larger = persistent > last_uses ? persistent : last_uses;
-  if (larger > kMaxNeed)
-    return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(larger),
-                 static_cast<int64_t>(kMaxNeed)};
+  const uint64_t larger = persistent > of_check ? persistent : of_check;
+  const uint64_t all = total_of(larger, model.activation_bytes(), scratch);
+  if (all > kMaxNeed)
+    return Error{Status::kSessionTooLarge, -1, -1, static_cast<int64_t>(all), static_cast<int64_t>(kMaxNeed)};
   needs.persistent_bytes = static_cast<size_t>(larger);
   needs.activation_bytes = model.activation_bytes();
   needs.scratch_bytes = static_cast<size_t>(scratch);
   return needs;
 }
 
-Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& memory,
+Result<Session> Session::create(const Model& model, OpList ops, const SessionMemory& given,
                                 const SessionOptions& options) {
   const Result<SessionNeeds> needs = measure(model, ops, options);
   if (!needs) return needs.error();
-  ITG_TRY(check_memory(memory, *needs));
-
+  Result<Session> made = kNoError;
+  Session& session = *made;
+  ITG_TRY(take_memory(given, *needs, &session.memory_));
+  const SessionMemory& memory = session.memory_;
   const PersistentLayout layout = persistent_layout(model);
-  auto* const last_uses = reinterpret_cast<int32_t*>(memory.persistent.data + layout.states);
-  ITG_TRY(check_overlaps(model, ops, {last_uses, static_cast<size_t>(model.tensor_count())}));
+  ITG_TRY(check_overlaps(model, ops, reinterpret_cast<uint16_t*>(memory.persistent.data + layout.states)));
 
-  Session session;
   session.model_ = model;
   session.ops_ = ops.data;
   session.op_count_ = ops.size;
-  session.memory_ = memory;
   session.options_ = options;
   if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
   const Result<PlanContext> context = plan_context(options, true);
@@ -241,7 +207,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
         ops[records[i].op]->prepare(view_node(model, i), records[i].kernel, memory.persistent.data + place);
     });
   session.reset();
-  return session;
+  return made;
 }
 
 Result<Session> Session::start(const PlannedModel& planned, const SessionMemory& memory,
@@ -252,15 +218,15 @@ Result<Session> Session::start(const PlannedModel& planned, const SessionMemory&
   const Executor& executor = options.executor;
   if (executor.parallel_for != nullptr && executor.width != 1)
     return Error{Status::kBadExecutor, -1, -1, executor.width, 1};
-  ITG_TRY(check_memory(memory, planned.needs));
-  Session session;
+  Result<Session> made = kNoError;
+  Session& session = *made;
+  ITG_TRY(take_memory(memory, planned.needs, &session.memory_));
   session.model_ = Model::without_checks(planned.model);
   session.planned_ = &planned;
-  session.memory_ = memory;
   session.options_ = options;
   session.options_.executor.width = 1;
   session.reset();
-  return session;
+  return made;
 }
 
 const PlannedNode* Session::nodes() const {
@@ -296,14 +262,19 @@ Error Session::prepare_node(int32_t i) {
   return kNoError;
 }
 
-Session Session::beside(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor) const {
-  Session other = *this;
-  other.memory_.activations = activations;
-  other.memory_.scratch = scratch;
-  other.options_.executor = executor;
-  if (executor.parallel_for == nullptr) other.options_.executor.width = 1;
-  other.options_.observer = {};
-  return other;
+Error Session::move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor) {
+  const bool serial = executor.parallel_for == nullptr;
+  const int32_t width = serial ? 1 : executor.width;
+  if (width < 1 || width > options_.executor.width)
+    return {Status::kBadExecutor, -1, -1, width, options_.executor.width};
+  const SessionNeeds needs{memory_.persistent.size, memory_.activations.size, memory_.scratch.size};
+  const SessionMemory given{memory_.persistent, activations, scratch};
+  memory_ = {};
+  ITG_TRY(take_memory(given, needs, &memory_));
+  options_.executor = executor;
+  options_.executor.width = width;
+  options_.observer = {};
+  return kNoError;
 }
 
 TensorView Session::tensor(int32_t index) const {

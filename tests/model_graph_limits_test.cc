@@ -282,7 +282,7 @@ TEST_CASE("what a node may read: inputs, constants, and what nodes before it hav
   whole->outputs = {index_of(*whole, "a")};
   check_error(error_of(pack(*whole)), {Status::kNotProduced, nodes, between, 0, 0});
   whole->nodes[4]->inputs[0] = between;
-  check_error(error_of(pack(*whole)), {Status::kNotProduced, 4, between, 0, 0});
+  check_error(error_of(pack(*whole)), {Status::kNotProduced, nodes, between, 0, 0});
 }
 
 TEST_CASE("pictures") {
@@ -292,7 +292,7 @@ TEST_CASE("pictures") {
   const auto shape = [](const std::vector<int32_t>& dims, size_t channels) {
     return [=](ModelT& m) {
       tensor(m, "image").shape = dims;
-      m.plan->activation_bytes = 1 << 16;
+      place_apart(m);
       m.images[0]->mean.assign(channels, 0.0f);
       m.images[0]->norm.assign(channels, 1.0f);
       m.images[0]->table.assign(256 * channels, 0);
@@ -308,7 +308,7 @@ TEST_CASE("pictures") {
     return [=](ModelT& m) {
       tensor(m, "image").dtype = type;
       tensor(m, "image").quantization.reset();
-      m.plan->activation_bytes = 1 << 16;
+      place_apart(m);
       if (!table) m.images[0]->table.clear();
     };
   };

@@ -268,6 +268,7 @@ TEST_CASE("the plan: size, alignment and end") {
       last = static_cast<int32_t>(i);
       end = model->plan->offsets[i] + 48;
     }
+  const int64_t all = 5 * 48;  // of five activations
   const auto set_offset = [](int32_t tensor, uint32_t offset) {
     return [=](ModelT& m) { m.plan->offsets[static_cast<size_t>(tensor)] = offset; };
   };
@@ -285,10 +286,18 @@ TEST_CASE("the plan: size, alignment and end") {
          set_offset(image, 0xfffffff0)(m);
          m.plan->activation_bytes = static_cast<uint32_t>(end);
        }},
+      {"more than all tensors",
+       {Status::kPlanTooLarge, -1, -1, all + 1, all},
+       [&](ModelT& m) { m.plan->activation_bytes = static_cast<uint32_t>(all + 1); }},
+      {"all that 32 bits hold",
+       {Status::kPlanTooLarge, -1, -1, 0xffffffff, all},
+       [](ModelT& m) { m.plan->activation_bytes = 0xffffffff; }},
       {"constant", {Status::kActivationExpected, -1, table, 16, 0}, set_offset(table, 16)},
       {"activation", {Status::kConstantExpected, -1, image, 0xffffffff, 0}, set_offset(image, 0xffffffff)},
   });
-  check_error(error_of([&](ModelT& m) { m.plan->activation_bytes = static_cast<uint32_t>(end); }), kNoError);
+  for (const int64_t allowed : {end, all})
+    check_error(error_of([&](ModelT& m) { m.plan->activation_bytes = static_cast<uint32_t>(allowed); }),
+                kNoError);
 }
 
 TEST_CASE("packed weights, statistics and what calibrated a model") {
@@ -311,17 +320,9 @@ TEST_CASE("packed weights, statistics and what calibrated a model") {
       }
     };
   };
-  const auto index = [](int64_t value) { return Error{Status::kBadIndex, -1, -1, value, 3}; };
   const auto tensor_index = [](int64_t value) { return Error{Status::kTensorIndex, -1, -1, value, 6}; };
   const Error bad_string{Status::kBadString, -1, -1, 0, 0};
   check_refusals({
-      {"node 3", index(3), packs({3})},
-      {"node -1", index(-1), packs({-1})},
-      {"twice", index(1), packs({0, 1, 1})},
-      {"backwards", index(0), packs({2, 0})},
-      {"kernel's name", {Status::kBadString, 2, -1, 0, 0}, packs({2}, "a\n")},
-      {"no kernel", {Status::kBadString, 1, -1, 0, 0}, packs({1}, "")},
-      {"no bytes", {Status::kConstantSize, 1, -1, 0, 0}, packs({1}, "avx2", 0)},
       {"statistics of 6", tensor_index(6), statistics({0, 6})},
       {"statistics of -1", tensor_index(-1), statistics({-1})},
       {"rounding",
@@ -334,6 +335,11 @@ TEST_CASE("packed weights, statistics and what calibrated a model") {
   check_allowed({
       {"packs", packs({0, 2})},
       {"packs of all", packs({0, 1, 2}, "a", 1)},
+      {"packs of no node", packs({-1, 3})},
+      {"packs out of order", packs({2, 0, 0})},
+      {"a pack of a kernel that is no name", packs({2}, "a\n")},
+      {"a pack of no kernel", packs({1}, "")},
+      {"a pack without bytes", packs({1}, "avx2", 0)},
       {"statistics", statistics({5, 0, 5})},
       {"longest method", [](ModelT& m) { m.calibration->method = std::string(255, 'm'); }},
       {"no texts",

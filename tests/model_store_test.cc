@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/crc32.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
@@ -121,6 +122,27 @@ TEST_CASE("models follow one another") {
     CHECK(store_model(flash, span(last)));
     CHECK(!store_model(flash, span(model_of(1025 - kModelStoreOverhead, 9))));
     CHECK(holds(flash, last));
+  }
+}
+
+TEST_CASE("sequence numbers wrap around") {
+  FakeFlash fake(1024, 1);
+  const Flash flash = fake.device();
+  REQUIRE(store_model(flash, span(model_of(300, 0))));
+  // As after 2^32 - 2 models: words of the header are magic, sequence, bytes, CRC of the model, CRC of the header.
+  for (auto& slot : fake.slots) {
+    uint32_t header[5];
+    memcpy(header, slot.data(), sizeof header);
+    if (header[1] != 1) continue;
+    header[1] = 0xfffffffe;
+    header[4] = crc32(0, reinterpret_cast<const uint8_t*>(header), 16);
+    memcpy(slot.data(), header, sizeof header);
+  }
+  REQUIRE(holds(flash, model_of(300, 0)));
+  for (uint32_t i = 1; i < 6; ++i) {
+    CAPTURE(i);
+    REQUIRE(store_model(flash, span(model_of(300, i))));
+    CHECK(holds(flash, model_of(300, i)));
   }
 }
 

@@ -105,7 +105,7 @@ const std::vector<Mutation>& mutations() {
        [](ModelT& m) { m.nodes[1]->outputs[0] = m.inputs[0]; }},
       {"tensor written twice", Status::kProducedTwice,
        [](ModelT& m) { m.nodes[1]->outputs[0] = m.nodes[0]->outputs[0]; }},
-      {"nodes out of order", Status::kNotProduced, [](ModelT& m) { std::swap(m.nodes[0], m.nodes[1]); }},
+      {"nodes out of order", Status::kProducedTwice, [](ModelT& m) { std::swap(m.nodes[0], m.nodes[1]); }},
       {"dangling tensor", Status::kNotProduced,
        [](ModelT& m) {
          m.tensors.push_back(std::make_unique<schema::TensorT>(tensor(m, "sum")));

@@ -64,6 +64,22 @@ TEST_CASE("the floating-point mode is the contract's inside and the caller's aft
   std::fesetround(FE_TONEAREST);
 }
 
+TEST_CASE("what arithmetic under a mode raises stays raised, and what was raised before") {
+  for (const int rounding : {FE_TONEAREST, FE_UPWARD}) {
+    REQUIRE(std::fesetround(rounding) == 0);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    std::feraiseexcept(FE_DIVBYZERO);
+    {
+      const FloatMode mode;
+      [[maybe_unused]] const volatile float inexact = third_of(1.0f);
+    }
+    CHECK(std::fetestexcept(FE_INEXACT | FE_DIVBYZERO) == (FE_INEXACT | FE_DIVBYZERO));
+    CHECK(std::fegetround() == rounding);
+  }
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::fesetround(FE_TONEAREST);
+}
+
 #if defined(__SSE__)
 TEST_CASE("subnormals live while a mode lives") {
   const volatile float tiny = 0x1p-140f;

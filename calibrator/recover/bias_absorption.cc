@@ -38,12 +38,12 @@ BiasAbsorber::BiasAbsorber(CalibratorMemory& memory, size_t persistent_bytes, Ar
   shifts_ = arena.make<float>(tensors_.channels);
 }
 
-size_t BiasAbsorber::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
+uint64_t BiasAbsorber::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
   if ((options.recover & recovery::kBiasAbsorption) == 0) return 0;
-  size_t channels = 0;
+  uint64_t channels = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
     const TensorInfo info = fp32.tensor(t);
-    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
+    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<uint64_t>(info.shape.back(0));
   }
   return ModelRewrite::bytes(fp32, persistent_bytes, options) + channel_shift_bytes(fp32) +
          5 * channels * sizeof(float);

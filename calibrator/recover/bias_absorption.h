@@ -20,7 +20,7 @@ class BiasAbsorber {
   // Takes what it needs from `arena` where the options ask for absorption. `persistent_bytes`: of the FP32
   // session.
   BiasAbsorber(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena);
-  static size_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
+  static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
   // Judged by each half of the samples with the shifts and ranges of the other half.
   Error run(RecoveryContext& context);

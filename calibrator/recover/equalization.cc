@@ -37,12 +37,12 @@ Equalizer::Equalizer(CalibratorMemory& memory, Arena& arena) : memory_(&memory) 
   exponents_ = arena.make<int32_t>(groups_.channels);
 }
 
-size_t Equalizer::bytes(const Model& fp32, const CalibratorOptions& options) {
+uint64_t Equalizer::bytes(const Model& fp32, const CalibratorOptions& options) {
   if ((options.recover & recovery::kEqualization) == 0) return 0;
-  size_t channels = 0;
+  uint64_t channels = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) {
     const TensorInfo info = fp32.tensor(t);
-    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<size_t>(info.shape.back(0));
+    if (!info.is_constant()) channels += info.shape.rank == 0 ? 1 : static_cast<uint64_t>(info.shape.back(0));
   }
   return ModelRewrite::bytes(fp32, 0, options) + channel_group_bytes(fp32) +
          channels * (sizeof(float) + sizeof(double) + sizeof(int32_t));

@@ -21,7 +21,7 @@ class Equalizer {
   Equalizer() = default;
   // Takes what it needs from `arena` where the options ask for equalization.
   Equalizer(CalibratorMemory& memory, Arena& arena);
-  static size_t bytes(const Model& fp32, const CalibratorOptions& options);
+  static uint64_t bytes(const Model& fp32, const CalibratorOptions& options);
 
   // Scales the model, observes the samples once more, chooses parameters anew. The network's error decides
   // whether that stays.

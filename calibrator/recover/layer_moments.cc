@@ -44,11 +44,11 @@ void add_row(LayerMoments& moments, int32_t group, int32_t b, int32_t i, const i
 
 }  // namespace
 
-size_t moment_bytes(const LayerMatrix& matrix, int32_t width) {
-  const auto depth = static_cast<size_t>(matrix.depth()), groups = static_cast<size_t>(matrix.groups);
-  const auto block = static_cast<size_t>(block_of(matrix.depth()));
-  const size_t blocks = (depth + block - 1) / block;
-  const size_t columns = column_elements(matrix) * sizeof(int16_t) * static_cast<size_t>(width);
+uint64_t moment_bytes(const LayerMatrix& matrix, int32_t width) {
+  const auto depth = static_cast<uint64_t>(matrix.depth()), groups = static_cast<uint64_t>(matrix.groups);
+  const auto block = static_cast<uint64_t>(block_of(matrix.depth()));
+  const uint64_t blocks = (depth + block - 1) / block;
+  const uint64_t columns = uint64_t{column_elements(matrix)} * sizeof(int16_t) * static_cast<uint64_t>(width);
   return (depth + blocks * block * block) * groups * sizeof(double) + columns + 3 * alignof(double);
 }
 

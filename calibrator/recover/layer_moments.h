@@ -37,7 +37,7 @@ struct LayerMoments {
 };
 
 // Bytes that moments of a layer take from an arena, scratch of add_moments() included.
-size_t moment_bytes(const LayerMatrix& matrix, int32_t width);
+uint64_t moment_bytes(const LayerMatrix& matrix, int32_t width);
 // Empty spans where the arena has run out.
 LayerMoments make_moments(const LayerMatrix& matrix, Arena& arena);
 

@@ -345,19 +345,19 @@ Error round_weights(RecoveryContext& context) {
   return BlockRecovery(context, what).run();
 }
 
-size_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
+uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
   if ((options.recover & recovery::kLayers) == 0) return 0;
   constexpr size_t kSlack = 64;
-  size_t copies = 0, largest = 0;
+  uint64_t copies = 0, largest = 0;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
     const OpDef* const def = find_op(float_ops(), fp32, node);
     if (def == nullptr || def->quant.weight_input < 0) continue;
     const LayerMatrix matrix = layer_matrix(fp32, node);
-    copies += static_cast<size_t>(matrix.outputs()) * (static_cast<size_t>(matrix.depth()) + 8) +
+    copies += static_cast<uint64_t>(matrix.outputs()) * (static_cast<uint64_t>(matrix.depth()) + 8) +
               sizeof(LayerWeights) + kSlack;
-    const size_t work = moment_bytes(matrix, options.executor.width) +
-                        weight_scratch_bytes(matrix, options.executor.width) + kSlack;
+    const uint64_t work = moment_bytes(matrix, options.executor.width) +
+                          weight_scratch_bytes(matrix, options.executor.width) + kSlack;
     largest = work > largest ? work : largest;
   }
   return copies + static_cast<size_t>(fp32.node_count()) * (2 * sizeof(LayerWeights) + 4 * sizeof(double)) +

@@ -17,6 +17,6 @@ Error learn_scales(RecoveryContext& context);
 Error round_weights(RecoveryContext& context);
 
 // Bytes that these take from the int8 model's arena.
-size_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
+uint64_t layer_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
 
 }  // namespace intaglio

@@ -80,9 +80,9 @@ class RowChange {
 
 }  // namespace
 
-size_t weight_scratch_bytes(const LayerMatrix& matrix, int32_t width) {
-  const auto outputs = static_cast<size_t>(matrix.outputs());
-  return (worker_doubles(matrix) * static_cast<size_t>(width) + 2 * outputs) * sizeof(double) +
+uint64_t weight_scratch_bytes(const LayerMatrix& matrix, int32_t width) {
+  const auto outputs = static_cast<uint64_t>(matrix.outputs());
+  return (worker_doubles(matrix) * static_cast<uint64_t>(width) + 2 * outputs) * sizeof(double) +
          alignof(double);
 }
 

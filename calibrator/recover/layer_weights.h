@@ -27,7 +27,7 @@ struct WeightWork {
   Span<double> scratch;  // of make_weight_scratch()
 };
 Span<double> make_weight_scratch(const LayerMatrix& matrix, int32_t width, Arena& arena);
-size_t weight_scratch_bytes(const LayerMatrix& matrix, int32_t width);
+uint64_t weight_scratch_bytes(const LayerMatrix& matrix, int32_t width);
 
 // Candidates that are scored at once.
 inline constexpr int32_t kLanes = 8;

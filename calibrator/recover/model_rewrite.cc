@@ -15,12 +15,12 @@ ModelRewrite::ModelRewrite(CalibratorMemory& memory, size_t persistent_bytes, Ar
   seen_since_.mean_sums = arena.make<int64_t>(memory.seen.mean_sums.size);
 }
 
-size_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
+uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
   constexpr size_t kSlack = 256;
-  size_t observers = 0, means = 0;
+  uint64_t observers = 0, means = 0;
   for (int32_t t = 0; t < fp32.tensor_count(); ++t) observers += fp32.tensor(t).is_constant() ? 0 : 1;
   for (int32_t n = 0; n < fp32.node_count(); ++n) means += mean_count(fp32, n, options);
-  return fp32.bytes().size + persistent_bytes + observers * sizeof(TensorObserver) +
+  return uint64_t{fp32.bytes().size} + persistent_bytes + observers * sizeof(TensorObserver) +
          2 * means * sizeof(int64_t) + kSlack;
 }
 

@@ -15,7 +15,7 @@ class ModelRewrite {
   // differ in a bit; the session of the model before it then stays as the reference. 0: they do not, and its
   // session takes the place of that one.
   ModelRewrite(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena);
-  static size_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
+  static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
   // From here on restore() goes back to what the calibrator's memory holds now.
   void start();

@@ -173,15 +173,15 @@ Error search_ranges(RecoveryContext& context) {
   return recovery.attempt([](RangeRecovery& r) { return r.search_each(); });
 }
 
-size_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
+uint64_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options) {
   if ((options.recover & recovery::kRangeSearch) == 0) return 0;
-  size_t bytes = static_cast<size_t>(fp32.tensor_count()) * sizeof(QuantParams) + 64;
+  uint64_t bytes = static_cast<uint64_t>(fp32.tensor_count()) * sizeof(QuantParams) + 64;
   for (int32_t n = 0; n < fp32.node_count(); ++n) {
     const NodeInfo node = fp32.node(n);
     const OpDef* const def = find_op(float_ops(), fp32, node);
     if (def == nullptr || def->quant.weight_input < 0) continue;
     const Shape weights = fp32.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]).shape;
-    bytes += static_cast<size_t>(weights[def->quant.weight_axis]) * sizeof(double);
+    bytes += static_cast<uint64_t>(weights[def->quant.weight_axis]) * sizeof(double);
   }
   return bytes;
 }

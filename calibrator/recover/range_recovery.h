@@ -11,6 +11,6 @@ namespace intaglio {
 Error search_ranges(RecoveryContext& context);
 
 // Bytes that it takes from context.lasting.
-size_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
+uint64_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
 
 }  // namespace intaglio

@@ -72,6 +72,24 @@ inline schema::TensorT& tensor(ModelT& model, const std::string& name) {
   return *model.tensors[static_cast<size_t>(index_of(model, name))];
 }
 
+// Bytes of a tensor's values.
+inline int64_t value_bytes(const schema::TensorT& tensor) {
+  int64_t bytes = static_cast<int64_t>(element_bytes(static_cast<DType>(tensor.dtype)));
+  for (const int32_t dim : tensor.shape) bytes *= dim;
+  return bytes;
+}
+
+// A plan of activations side by side, after their shapes were changed: as much as a plan may take.
+inline void place_apart(ModelT& model) {
+  uint32_t end = 0;
+  for (size_t i = 0; i < model.tensors.size(); ++i) {
+    if (model.tensors[i]->buffer >= 0) continue;
+    model.plan->offsets[i] = end;
+    end += (static_cast<uint32_t>(value_bytes(*model.tensors[i])) + 15) / 16 * 16;
+  }
+  model.plan->activation_bytes = end;
+}
+
 // Tensors of valid_model(), as its file numbers them.
 inline int32_t at(const std::string& name) {
   static const auto model = valid_model();

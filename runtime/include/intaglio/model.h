@@ -175,7 +175,7 @@ class Model {
   int32_t state_count() const;
   StateInfo state(int32_t index) const;
   int32_t image_count() const;
-  ImageInput image(int32_t index) const;
+  ImageInput image(int32_t index) const;  // without channels where there is none: takes no picture
   CalibrationInfo calibration() const;
   PackInfo pack(int32_t node) const;
   uint16_t format_version() const;

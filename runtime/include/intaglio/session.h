@@ -32,11 +32,12 @@ struct SessionNeeds {
   size_t packed_bytes = 0;    // of the persistent ones: made of weights by create()
   size_t in_place_bytes = 0;  // packed weights that are used where they stand in the model
 
-  // Of one block that Session::split() cuts into three.
+  // Of one block that Session::split() cuts into three. measure() refuses more than 2^31 bytes (kSessionTooLarge).
   size_t total() const;
 };
 
-// The memory itself; each span starts at a multiple of kMemoryAlignment.
+// The memory itself; each span starts at a multiple of kMemoryAlignment, and none overlaps another. Of longer ones a
+// session takes what it needs; one of which it needs nothing may be empty.
 struct SessionMemory {
   Span<uint8_t> persistent;
   Span<uint8_t> activations;
@@ -85,10 +86,16 @@ class Session {
   // State tensors to their initial values, as after create().
   void reset();
 
-  // This session on other activations and scratch, each as large as its own and aligned alike: both may
-  // run_nodes() at once. They share all else, so prepare_node(), reset() and the states of run() are for
-  // times when one of them runs alone. It has no observer.
-  Session beside(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor = {}) const;
+  // This session on other activations and scratch, of the bytes that measure() gave: both may run_nodes() at
+  // once. They share all else, so prepare_node(), reset() and the states of run() are for times when one of
+  // them runs alone. It has no observer. Memory is checked as by create(); an executor of more threads than
+  // this session was made for is refused (kBadExecutor), since scratch is theirs.
+  Result<Session> beside(Span<uint8_t> activations, Span<uint8_t> scratch,
+                         const Executor& executor = {}) const {
+    Session other = *this;
+    ITG_TRY(other.move_to(activations, scratch, executor));
+    return other;
+  }
 
   const Model& model() const { return model_; }
   TensorView tensor(int32_t index) const;  // any tensor; an activation's data is valid as the observer's is
@@ -98,6 +105,7 @@ class Session {
  private:
   enum class StateMove { kReset, kLoad, kStore };
 
+  Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
   bool planned() const { return op_count_ == 0; }
   const PlannedNode* nodes() const;
   uint64_t kept_end(int32_t i, uint64_t all) const;

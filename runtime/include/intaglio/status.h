@@ -34,7 +34,7 @@
   X(kInputCount, 23, "{value} inputs where {limit} are expected")                                          \
   X(kOutputCount, 24, "{value} outputs where {limit} are expected")                                        \
   X(kNotProduced, 25, "{tensor} is read but nothing before node {node} writes it")                         \
-  X(kProducedTwice, 26, "{tensor} is written more than once")                                              \
+  X(kProducedTwice, 26, "{tensor} is written more than once, or after nodes that write later tensors")     \
   X(kWritesConstant, 27, "{tensor} is a constant or an input and must not be written")                     \
   X(kConstantExpected, 28, "{tensor} must be a constant")                                                  \
   X(kActivationExpected, 29, "{tensor} must not be a constant")                                            \
@@ -67,6 +67,7 @@
   X(kBadSlice, 72, "a slice reads index {value} of an axis of {limit}")                                    \
   X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                          \
   X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")               \
+  X(kNoImageInput, 76, "the model has no image preprocessing of that number: fill its input yourself")     \
   /* quantization */                                                                                       \
   X(kQuantizationMissing, 80, "{tensor} needs a scale")                                                    \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                  \
@@ -80,6 +81,8 @@
   X(kScaleRatio, 89,                                                                                       \
     "the scales of two inputs and the output are too far apart for exact addition; keep the node in "      \
     "float")                                                                                               \
+  X(kSharedScales, 92,                                                                                     \
+    "{tensor} shares its {value} scales with others: the file holds {limit} more at most")                 \
   X(kBadAddBits, 91, "an addition with multipliers of {value} bits is not allowed (15 to {limit})")        \
   X(kBadRounding, 90, "requantization rounding {value} is not half-even")                                  \
   /* the memory plan */                                                                                    \
@@ -94,6 +97,10 @@
   X(kBadExecutor, 108, "an executor of width {value} is not allowed (1 to {limit})")                       \
   X(kBadPack, 109,                                                                                         \
     "the packed weights are not those of the node (byte {value} differs): pack the model again")           \
+  X(kPlanTooLarge, 110, "the plan takes {value} activation bytes; all tensors together have {limit}")      \
+  X(kMemoryOverlap, 111, "memory of {value} bytes overlaps other memory of the session")                   \
+  X(kSessionTooLarge, 112,                                                                                 \
+    "{value} bytes of memory are needed, more than the {limit} that may be asked for")                     \
   /* operators */                                                                                          \
   X(kOperatorMissing, 120,                                                                                 \
     "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "          \

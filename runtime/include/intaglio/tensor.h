@@ -22,6 +22,20 @@ constexpr size_t element_bytes(DType dtype) {
   }
 }
 
+// The DType of a C++ type.
+template <typename T>
+inline constexpr DType kDTypeOf = DType::kNone;
+template <>
+inline constexpr DType kDTypeOf<int8_t> = DType::kS8;
+template <>
+inline constexpr DType kDTypeOf<uint8_t> = DType::kU8;
+template <>
+inline constexpr DType kDTypeOf<int16_t> = DType::kS16;
+template <>
+inline constexpr DType kDTypeOf<int32_t> = DType::kS32;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kF32;
+
 inline constexpr int32_t kMaxRank = 6;
 
 // Dimensions, outermost first; activations are NHWC. Each is at least 1. Points into the model.
@@ -70,9 +84,11 @@ struct TensorView {
   TensorInfo info;
   void* data = nullptr;
 
-  // The elements; T must be the element type: int8_t for s8, float for f32, ...
+  // The elements; empty where T is not the element type: int8_t for s8, float for f32, ...
   template <typename T>
   Span<T> as() const {
+    static_assert(kDTypeOf<std::remove_const_t<T>> != DType::kNone, "no tensor has such elements");
+    if (info.dtype != kDTypeOf<std::remove_const_t<T>>) return {};
     return {static_cast<T*>(data), static_cast<size_t>(info.shape.elements())};
   }
 };
