@@ -113,7 +113,8 @@ C++ `intaglio.h` or its parts in `intaglio/`.
   does not use out of it. `-fno-exceptions -fno-rtti` are not needed, but nothing here uses either.
 - `-Os`, `-O2` or `-O3`: results are the same bits with each. `-ffast-math` and its parts are refused.
 - `NDEBUG` makes no difference: there is no `assert`. What a model file holds is checked in every build.
-- A floating-point unit is not needed. Without one int8 models run somewhat slower, FP32 models much.
+- A floating-point unit is not needed. Without one the scaling of each output is computed by the compiler's library: int8
+  models run slower, FP32 models much slower. The results are the same bits.
 - On x86 and AArch64 kernels may be chosen when the program runs: `CMakeLists.txt` compiles each file with its flags and all
   files with `-DITG_HAVE_<ISA>=1`. With plain flags the kernels are those that the flags allow.
 
