@@ -164,7 +164,7 @@ Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {
                   : Error{Status::kCancelled};
   }
   // Whether there are few is known only now; a cancelled call has added some, too.
-  if (memory.fault.ok() && has_probes(memory, memory.seen.sample_count)) {
+  if (memory.fault.ok() && has_probes(memory, int64_t{memory.seen.sample_count} + memory.samples_elsewhere)) {
     int32_t lost = -1;
     memory.fault = probe_all(memory, source, static_cast<int32_t>(memory.seen.sample_count - before), &lost);
     if (error.ok() && !memory.fault.ok()) at_fault = lost;

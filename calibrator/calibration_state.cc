@@ -204,6 +204,21 @@ void reset_state(CalibrationState& state) {
   for (InputValues& input : state.inputs) input = InputValues();
 }
 
+void add_state(CalibrationState& state, const CalibrationState& other) {
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    const TensorObserver& observer = other.observers[i];
+    if (observer.samples[0] + observer.samples[1] > 0) merge(state.observers[i], observer);
+  }
+  for (size_t i = 0; i < state.mean_sums.size; ++i) state.mean_sums[i] += other.mean_sums[i];
+  for (size_t i = 0; i < state.inputs.size; ++i) merge(state.inputs[i], other.inputs[i]);
+  if (other.sample_count > 0 && (state.sample_count == 0 || other.golden < state.golden)) {
+    state.golden = other.golden;
+    memcpy(state.golden_sample.data, other.golden_sample.data, state.golden_sample.size);
+  }
+  add_to_set(state.samples, other.samples);
+  state.sample_count += other.sample_count;
+}
+
 void add_means(int64_t* sums, Span<const double> means) {
   for (size_t i = 0; i < means.size; ++i) {
     const double mean = means[i];

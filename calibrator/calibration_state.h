@@ -37,6 +37,8 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes);
 // observer.
 Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare);
 void reset_state(CalibrationState& state);
+// Adds what was seen of other samples, by a calibrator of the same model and options.
+void add_state(CalibrationState& state, const CalibrationState& other);
 
 // sums[i] += means[i], for as many as there are means.
 void add_means(int64_t* sums, Span<const double> means);

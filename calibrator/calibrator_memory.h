@@ -46,6 +46,10 @@ struct CalibratorMemory {
   bool channels_shifted = false;  // whether they are those of one with biases absorbed
   bool graph_is_named = false;    // whether seen.graph is known yet
   Error fault;                    // of a sample that cannot be taken back
+  // finish() makes a model that is judged, and never handed over: its bytes are not written anew, reopened and
+  // replayed, and their checksum is that of the model as it was baked.
+  bool rehearses = false;
+  uint32_t samples_elsewhere = 0;  // that will calibrate with these, for what depends on how many there are
   Span<const OutputTensor> outputs;
   Span<float> exact_outputs;  // of one sample a lane
   ReferenceOutputs references;

@@ -50,9 +50,11 @@ class Finish {
     ITG_TRY(recover(context_));
     memory_.step = steps_of(memory_.options) - 1;
     ITG_TRY(context_.complete());
-    memory_.threads.hold([&] { error = int8_.rewrite(); });
-    ITG_TRY(error);
-    ITG_TRY(check_replay());
+    if (!memory_.rehearses) {
+      memory_.threads.hold([&] { error = int8_.rewrite(); });
+      ITG_TRY(error);
+      ITG_TRY(check_replay());
+    }
     if (memory_.options.layer_report) ITG_TRY(report_layers());
     const NetworkError& whole = context_.whole;
     memory_.report.signal = whole.signal;
@@ -60,6 +62,7 @@ class Finish {
     memory_.report.noise_without_recovery =
         baked.signal == whole.signal ? baked.noise : baked.ratio() * whole.signal;
     memory_.report.samples = static_cast<int32_t>(memory_.seen.sample_count);
+    memory_.report.method = memory_.options.method;
     memory_.report.bytes = int8_.bytes();
     memory_.reported = memory_.seen.observers;
     ITG_TRY(context_.step("store", 0, 1));

@@ -9,6 +9,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/float_search.h"
+#include "cli/held_out_figures.h"
 #include "cli/known_params.h"
 #include "cli/layer_comparison.h"
 #include "cli/model_file_sink.h"
@@ -54,6 +55,7 @@ struct Job {
   const LoadedModel& file;
   const KnownParamsFile& known;
   CalibrationSamples& samples;
+  const SampleFacts& facts;
   ProgressLine& progress;
   std::chrono::steady_clock::time_point start;
 };
@@ -118,18 +120,18 @@ Failure failure_of(const Job& job, const Error& error, int32_t sample = -1) {
 }
 
 // Gives the classes that the FP32 model finds; none where its output is not classes.
-Outcome<std::vector<int32_t>> add_samples(const Job& job, Calibrator& calibrator) {
+Outcome<SampleClasses> add_samples(const Job& job, HeldOut& held_out) {
   const bool gives = gives_classes(job.file.model());
   SampleClasses classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& fp32) {
-    if (gives) classes.add(job.samples.name(i), fp32.output());
+    if (gives) classes.add(i, job.samples.name(i), fp32.output());
   });
   int32_t bad = -1;
-  const Error error = calibrator.add_all(source, &bad);
+  const Error error = held_out.add_all(source, &bad);
   if (!error.ok()) return failure_of(job, error, bad);
   job.progress.clear();
   classes.warn();
-  return classes.found();
+  return classes;
 }
 
 // Gives the classes that the int8 model finds; none from a state, whose samples are not at hand.
@@ -208,8 +210,12 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
     print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
   }
   const CalibrationState before = calibrator->memory().seen;
-  const auto fp32_classes = add_samples(job, *calibrator);
-  if (!fp32_classes) return fp32_classes.failure();
+  // Of the samples that are left where others are held out for mixed precision nothing more is.
+  HeldOut held_out(*calibrator, model, options,
+                   job.samples.held_out_count() > 0 ? std::vector<Digest>() : job.facts.digests);
+  const auto classes = add_samples(job, held_out);
+  if (!classes) return classes.failure();
+  const std::vector<int32_t>& fp32_classes = classes->found();
   if (from_state) warn_of_doubling(arguments.state, before, calibrator->memory().seen);
   ModelFileSink sink{arguments.output};
   sink.at_once = execution.executor.width > 1;
@@ -225,12 +231,13 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   CalibrationFigures figures;
   figures.images = job.samples.count();
   figures.sha256 = sink.sha256.get();
-  figures.sqnr = sqnr_db(report.signal, report.noise);
+  figures.calibrating.sqnr = sqnr_db(report.signal, report.noise);
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes
   const auto written = Model::open(report.bytes, checked);
   if (!written) return Failure{arguments.output + ": " + error_text(written.error())};
   figures.method = written->calibration().method;
+  note_vanished_sums(*written);
   Span<const LayerReport> layers = report.layers;
   Comparison comparison;
   if (from_state) {
@@ -243,11 +250,19 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
     if (!compared) return compared.failure();
     comparison = std::move(*compared);
     layers = {comparison.layers.data(), comparison.layers.size()};
-    if (!comparison.outputs.empty()) figures.sqnr = comparison.figures().sqnr;
-    if (!fp32_classes->empty()) int8_classes = classes_of(job, *fp32, *int8);
+    if (!comparison.outputs.empty()) figures.calibrating.sqnr = comparison.figures().sqnr;
+    if (!fp32_classes.empty()) int8_classes = classes_of(job, *fp32, *int8);
     if (!int8_classes) return int8_classes.failure();
   }
-  if (!fp32_classes->empty()) figures.agreement = agreement_of(*fp32_classes, *int8_classes);
+  if (!fp32_classes.empty()) figures.calibrating.agreement = agreement_of(fp32_classes, *int8_classes);
+  if (const Error error = judge_held_out(held_out, job.samples, fp32_classes, !from_state, figures);
+      !error.ok())
+    return Failure{failure_of(job, error).message + "; " + arguments.output + " is complete"};
+  job.progress.clear();
+  const std::string& sign = job.facts.preprocessing_sign;
+  figures.verdict =
+      judge({figures.held_out.sqnr, figures.held_out.agreement, figures.judged,
+             static_cast<size_t>(report.samples), sign.empty() ? classes->preprocessing_sign() : sign});
   const std::vector<StageTime> stages = job.progress.stages();
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (!arguments.report.empty()) {
@@ -257,11 +272,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
       return Failure{step.message() + "; " + arguments.output + " is complete"};
   }
   if (arguments.json) {
-    Json json{{"images", figures.images},
-              {"seconds", figures.seconds},
-              {"sqnr_db", json_number(figures.sqnr)},
-              {"agreement", figures.agreement ? Json(*figures.agreement) : Json(nullptr)},
-              {"sha256", figures.sha256}};
+    Json json = json_of(figures);
     for (const StageTime& stage : stages)
       json["stages"].push_back({{"name", stage.name}, {"seconds", stage.seconds}});
     if (mixed) json["mixed"] = json_of(arguments.float_search, *mixed);
@@ -323,10 +334,11 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
   ProgressLine progress;
   CalibrationSamples kept(*samples, file->model());
-  if (auto step = check_samples(kept, execution->executor, progress); !step) return step.failure();
+  const auto facts = check_samples(kept, execution->executor, progress);
+  if (!facts) return facts.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return calibrate({arguments, *file, known, kept, progress, start}, *execution);
+  return calibrate({arguments, *file, known, kept, *facts, progress, start}, *execution);
 }
 
 }  // namespace
@@ -363,8 +375,9 @@ Command add_calibrate_command(CLI::App& parent) {
       .type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {images, seconds, sqnr_db, agreement, sha256, stages:[{name, "
-           "seconds}]}, with --min-sqnr or --max-drop mixed beside them");
+           "one JSON object on stdout: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
+           "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}, with --min-sqnr or "
+           "--max-drop mixed beside them");
   keep_given_words(*app, arguments->words);
   return make_command(app, arguments, run_calibrate);
 }

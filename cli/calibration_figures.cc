@@ -1,5 +1,7 @@
 #include "cli/calibration_figures.h"
 
+#include <algorithm>
+
 #include "calibrator/digest.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/layer_comparison.h"
@@ -82,13 +84,65 @@ const char* verdict_text(RecoveryVerdict verdict) {
   return "";
 }
 
+namespace {
+
+std::string verdict_word(const Verdict& verdict) {
+  return verdict.grade == Grade::kNone ? "none. " : std::string(grade_name(verdict.grade)) + ". ";
+}
+
+}  // namespace
+
+void note_vanished_sums(const Model& int8) {
+  constexpr float kVanished = 0x1p11f;
+  const auto scale = [&int8](int32_t tensor) {
+    const TensorInfo info = tensor < 0 ? TensorInfo() : int8.tensor(tensor);
+    const bool is_code = info.dtype == DType::kS8 && info.quantization.scales.size == 1;
+    return is_code ? info.quantization.scales[0] : 0.0f;
+  };
+  for (int32_t n = 0; n < int8.node_count(); ++n) {
+    const NodeInfo node = int8.node(n);
+    float largest = node.options.intermediate_scale;  // of a sum in a convolution
+    if (node.op == Op::kAdd || node.op == Op::kSub)
+      largest = std::max(scale(node.inputs[0]), scale(node.inputs[1]));
+    const float own = scale(node.outputs[0]);
+    if (own > 0 && largest >= kVanished * own)
+      print_note(
+          "node '" + std::string(node.name) +
+          "': nearly nothing is left of what this sum adds, less than int8 can tell; --keep-float computes "
+          "it in FP32");
+  }
+}
+
+Json json_of(const CalibrationFigures& figures) {
+  const auto share = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
+  const Verdict& verdict = figures.verdict;
+  return {{"images", figures.images},
+          {"seconds", figures.seconds},
+          {"sqnr_db", json_number(figures.held_out.sqnr)},
+          {"agreement", share(figures.held_out.agreement)},
+          {"judged", figures.judged},
+          {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
+          {"calibration_agreement", share(figures.calibrating.agreement)},
+          {"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
+          {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
+          {"sha256", figures.sha256}};
+}
+
 void print_figures(const CalibrationFigures& figures, const std::string& output,
                    const CalibrationReport& report) {
   print("\n  samples      %zu in %s s", figures.images, decimal(figures.seconds, 2).c_str());
   if (static_cast<size_t>(report.samples) != figures.images)
     print(", %d with those of the state", report.samples);
-  print("\n  output SQNR  %s dB%s\n", decimal(figures.sqnr, 2).c_str(), " before a final softmax");
-  if (figures.agreement) print("  agreement    %.4f with FP32 on these samples\n", *figures.agreement);
+  const OutputQuality &held_out = figures.held_out, &calibrating = figures.calibrating;
+  print("\n  output SQNR  %s dB before a final softmax, %s\n", decimal(held_out.sqnr, 2).c_str(),
+        figures.judged > 0 ? "to be expected of other samples (judged by samples held out)"
+                           : "without corrections (too few samples to hold any out)");
+  if (held_out.agreement)
+    print("  agreement    %.4f with FP32 on %zu samples held out\n", *held_out.agreement, figures.judged);
+  print("  on the calibration samples %s dB", decimal(calibrating.sqnr, 2).c_str());
+  if (calibrating.agreement) print(", agreement %.4f", *calibrating.agreement);
+  print("\n  verdict      %s%s\n", verdict_word(figures.verdict).c_str(), figures.verdict.text.c_str());
+  if (!figures.verdict.remedy.empty()) print("  remedy       %s\n", figures.verdict.remedy.c_str());
   for (const RecoverySummary& summary : summarize(report.recoveries, figures.method)) {
     print("  %s: ", summary.title.c_str());
     if (summary.tried)

@@ -5,15 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "cli/output.h"
+#include "cli/verdict.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio::cli {
 
+// An SQNR in dB, before a final softmax, and the share of samples with the FP32 model's class where there are
+// classes.
+struct OutputQuality {
+  double sqnr = 0;
+  std::optional<double> agreement;
+};
+
 // What is reported beside the file itself.
 struct CalibrationFigures {
   size_t images = 0;
-  double seconds = 0, sqnr = 0;
-  std::optional<double> agreement;
+  double seconds = 0;
+  // Of samples that did not calibrate the model that they judge. With too few for that (`judged` 0) of a model
+  // without recoveries, which fit no sample, and without agreement.
+  OutputQuality held_out;
+  size_t judged = 0;
+  OutputQuality calibrating;  // of the model that is written, on the samples that calibrated it
+  Verdict verdict;
   std::string sha256;
   std::string method;  // of the ranges, as the file has it
 };
@@ -35,6 +49,11 @@ const char* recovery_title(RecoveryMask bit);
 // "kept", or why not.
 const char* verdict_text(RecoveryVerdict verdict);
 
+// Names each sum whose result is far smaller than its operands' codes (calibrator/sum_scales.h).
+void note_vanished_sums(const Model& int8);
+
+// {images, seconds, sqnr_db, agreement, ...}: see `calibrate --json`.
+Json json_of(const CalibrationFigures& figures);
 void print_figures(const CalibrationFigures& figures, const std::string& output,
                    const CalibrationReport& report);
 

@@ -1,6 +1,7 @@
 #include "cli/calibration_page.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
@@ -117,30 +118,33 @@ class Page {
   // ---- sections
 
   std::string verdict() const {
-    const double sqnr = page_.figures.sqnr, agreement = page_.figures.agreement.value_or(1.0);
-    const bool good =
-        (sqnr >= 20 && agreement >= 0.97) || (page_.figures.agreement && sqnr >= 15 && agreement >= 0.99);
-    const bool poor = sqnr < 8 || agreement < 0.9;
-    const char* const grade = good ? "good" : (poor ? "poor" : "fair");
-    const char* const text =
-        good ? "The int8 model gives nearly what the FP32 model gives."
-        : poor
-            ? "The int8 model differs much from the FP32 model. Look at the layers below before it is used."
-            : "The int8 model differs from the FP32 model in part. The layers below say where.";
+    const CalibrationFigures& figures = page_.figures;
+    const Verdict& verdict = figures.verdict;
     std::string tiles;
     const auto tile = [&](const std::string& value, const std::string& what) {
       tiles += tag("div", tag("b", value) + tag("span", what));
     };
-    tile(db(sqnr), "output SQNR");
-    if (page_.figures.agreement)
-      tile(html_text(decimal(100 * agreement, 1)) + " %", "same class as FP32, on the calibration samples");
+    const auto share = [](double value) { return html_text(decimal(100 * value, 1)) + " %"; };
+    const bool judged = figures.judged > 0;
+    tile(db(figures.held_out.sqnr), judged
+                                        ? "output SQNR, to be expected of other samples"
+                                        : "output SQNR without corrections: too few samples to hold any out");
+    if (figures.held_out.agreement)
+      tile(share(*figures.held_out.agreement), "same class as FP32, on samples held out");
+    tile(db(figures.calibrating.sqnr), "on the calibration samples");
+    if (figures.calibrating.agreement)
+      tile(share(*figures.calibrating.agreement), "same class, on the calibration samples");
     tile(std::to_string(page_.calibrator.report().samples), "samples");
     tile(megabytes(page_.calibrator.report().bytes.size),
          "from " + megabytes(page_.fp32.file_bytes()) + " in FP32");
-    tile(decimal(page_.figures.seconds, 1) + " s", "to calibrate");
-    const std::string word = good ? "Good" : (poor ? "Poor" : "Fair");
-    return "<section class=\"verdict " + std::string(grade) + "\">" + tag("p", word, "word") +
-           tag("p", text) + tag("div", tiles, "tiles") + "</section>\n";
+    tile(decimal(figures.seconds, 1) + " s", "to calibrate");
+    std::string word = verdict.grade == Grade::kNone ? "no verdict" : grade_name(verdict.grade);
+    word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+    std::string text = tag("p", word, "word") + tag("p", html_text(verdict.text));
+    if (!verdict.remedy.empty()) text += tag("p", "What to do first: " + html_text(verdict.remedy) + ".");
+    const char* const css = verdict.grade == Grade::kNone ? "fair" : grade_name(verdict.grade);
+    return "<section class=\"verdict " + std::string(css) + "\">" + text + tag("div", tiles, "tiles") +
+           "</section>\n";
   }
 
   std::vector<size_t> by_own_error() const {
@@ -165,9 +169,12 @@ class Page {
       ++shown;
     }
     if (cards.empty()) return "";
-    return tag("section", tag("h2", "Worst layers") +
-                              tag("p", "Those that lose most by themselves, given exact inputs.", "note") +
-                              cards) +
+    return tag("section",
+               tag("h2", "Worst layers") +
+                   tag("p",
+                       "Those that lose most by themselves, given exact inputs; on the calibration samples.",
+                       "note") +
+                   cards) +
            "\n";
   }
 

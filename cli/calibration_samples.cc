@@ -114,13 +114,29 @@ void CalibrationSamples::ran_for_source(void* context, int32_t i, const Session&
 
 bool CalibrationSamples::load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
   auto& self = *static_cast<CalibrationSamples*>(context);
-  const auto sample = self.get(static_cast<size_t>(i));
+  return self.copy_into(inputs, self.get(static_cast<size_t>(i)));
+}
+
+bool CalibrationSamples::load_held_out(void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+  auto& self = *static_cast<CalibrationSamples*>(context);
+  return self.copy_into(inputs, self.get_held_out(static_cast<size_t>(i)));
+}
+
+bool CalibrationSamples::copy_into(Span<const Span<uint8_t>> inputs, const Outcome<Sample>& sample) {
   if (!sample) {
-    self.problem_ = sample.message();
+    problem_ = sample.message();
     return false;
   }
   for (size_t j = 0; j < inputs.size; ++j) std::memcpy(inputs[j].data, (*sample)[j].data, inputs[j].size);
   return true;
+}
+
+SampleSource CalibrationSamples::held_out_source() {
+  SampleSource source;
+  source.load = load_held_out;
+  source.context = this;
+  source.count = static_cast<int32_t>(held_out_count());
+  return source;
 }
 
 }  // namespace intaglio::cli

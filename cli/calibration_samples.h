@@ -39,6 +39,8 @@ class CalibrationSamples {
   using Ran = std::function<void(size_t i, const Session& session)>;
   // For the calibrator, until the next call.
   SampleSource source(Ran ran = {});
+  // Those held out, likewise.
+  SampleSource held_out_source();
   // Why the source could not give a sample; empty where it could.
   const std::string& problem() const { return problem_; }
 
@@ -47,6 +49,8 @@ class CalibrationSamples {
   Outcome<Sample> fetch(size_t i);
   static void ran_for_source(void* context, int32_t i, const Session& session);
   static bool load_for_source(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
+  static bool load_held_out(void* context, int32_t i, Span<const Span<uint8_t>> inputs);
+  bool copy_into(Span<const Span<uint8_t>> inputs, const Outcome<Sample>& sample);
 
   const Samples& samples_;
   const Model& model_;

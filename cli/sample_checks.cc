@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "calibrator/digest.h"
+#include "calibrator/input_values.h"
 #include "calibrator/observer.h"
 #include "cli/class_scores.h"
 #include "intaglio/platform.h"
@@ -44,21 +44,32 @@ bool is_beyond(Span<const float> values, const ImageInput& recipe) {
   return beyond != 0;
 }
 
+// How much of the range that pixels have by the recipe these values take up, zero included.
+double filled_share(const Extremes& values, const ImageInput& recipe) {
+  const Range pixels = range_of_pixels(recipe);
+  return (static_cast<double>(values.max) - static_cast<double>(values.min)) / (pixels.hi - pixels.lo);
+}
+
 // What one sample shows by itself.
 struct SampleLook {
   uint64_t content = 0;
+  Digest digest;
   bool constant = true, pixels = true;
+  double filled = 0.0;  // the largest share of an input's range by its preprocessing; 1 without one
   std::string problem;  // why it is refused
 };
 
 SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
                    const ObserveF32Kernel& kernel) {
   SampleLook look;
+  Sha256 sha;
   for (size_t j = 0; j < sample.size; ++j) {
     look.content = fingerprint(look.content, sample[j].data, sample[j].size);
     const Span<const float> values = {reinterpret_cast<const float*>(sample[j].data),
                                       sample[j].size / sizeof(float)};
-    if (!extremes_of(values, kernel).finite) {
+    sha.update(sample[j].data, sample[j].size);
+    const Extremes extremes = extremes_of(values, kernel);
+    if (!extremes.finite) {
       const auto bad = static_cast<size_t>(first_non_finite(values));
       look.problem = (sample.size == 1 ? "" : ", input " + std::to_string(j)) + ": element " +
                      std::to_string(bad) + (std::isnan(values[bad]) ? " is NaN" : " is infinite") +
@@ -68,7 +79,9 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
     const ImageInput* const recipe = samples.recipe(j);
     look.constant = look.constant && is_constant(values);
     look.pixels = look.pixels && (recipe == nullptr || !is_beyond(values, *recipe));
+    look.filled = std::max(look.filled, recipe == nullptr ? 1.0 : filled_share(extremes, *recipe));
   }
+  look.digest = sha.finish();
   return look;
 }
 
@@ -94,8 +107,12 @@ void Suspects::warn(const std::string& what) const {
                 (count_ > kNamesInWarning ? ", ..." : ""));
 }
 
-Outcome<Done> check_samples(CalibrationSamples& samples, const Executor& executor, ProgressLine& progress) {
+Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& executor,
+                                   ProgressLine& progress) {
   constexpr size_t kAtOnce = 16;
+  constexpr double kNarrow = 1.0 / 16;
+  SampleFacts facts;
+  double filled = 0.0;
   const ObserveF32Kernel& kernel = observe_f32_best(cpu_isa());
   std::set<uint64_t> seen;
   Suspects duplicates, constants, beyond;
@@ -115,6 +132,8 @@ Outcome<Done> check_samples(CalibrationSamples& samples, const Executor& executo
       if (!seen.insert(look.content).second) duplicates.add(name);
       if (look.constant) constants.add(name);
       if (!look.pixels) beyond.add(name);
+      facts.digests.push_back(look.digest);
+      filled = std::max(filled, look.filled);
     }
   }
   progress.clear();
@@ -122,21 +141,38 @@ Outcome<Done> check_samples(CalibrationSamples& samples, const Executor& executo
   constants.warn("samples with one value everywhere");
   beyond.warn(
       "samples with values that no pixel gives by the model's preprocessing; is the array made for it?");
-  return Done{};
+  if (beyond.count() > 0)
+    facts.preprocessing_sign = "samples hold values that no pixel gives";
+  else if (constants.count() > 0)
+    facts.preprocessing_sign = "samples hold one value everywhere";
+  else if (samples.count() > 0 && filled < kNarrow)
+    facts.preprocessing_sign = "no sample fills more than " + decimal(100 * filled, 1) +
+                               " % of the range that pixels have by the model's preprocessing";
+  return facts;
 }
 
-void SampleClasses::add(const std::string& sample, const TensorView& output) {
+void SampleClasses::add(size_t i, const std::string& sample, const TensorView& output) {
   const std::vector<float> scores = real_values(output);
-  found_.push_back(best_class(scores).value_or(-1));
+  found_.resize(std::max(found_.size(), i + 1));
+  found_[i] = best_class(scores).value_or(-1);
   if (is_near_uniform(scores)) uniform_.add(sample);
 }
 
+bool SampleClasses::one_class() const {
+  return found_.size() > 1 && found_[0] >= 0 &&
+         std::all_of(found_.begin(), found_.end(), [&](int32_t c) { return c == found_[0]; });
+}
+
+std::string SampleClasses::preprocessing_sign() const {
+  if (all_uniform()) return "the FP32 model gives nearly equal scores for all classes";
+  if (one_class()) return "the FP32 model gives one class for every sample";
+  return "";
+}
+
 void SampleClasses::warn() const {
-  if (2 * uniform_.count() > found_.size())
+  if (all_uniform())
     uniform_.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
-  const bool one_class = found_.size() > 1 && found_[0] >= 0 &&
-                         std::all_of(found_.begin(), found_.end(), [&](int32_t c) { return c == found_[0]; });
-  if (one_class)
+  if (one_class())
     print_warning("the FP32 model gives class " + std::to_string(found_[0]) +
                   " for every sample; is the preprocessing right, and are the samples of all kinds?");
 }

@@ -204,8 +204,8 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   print_table(model, **simulator, simulation);
   print("\n  samples      %zu\n  simulated    %d of %d nodes; the others by int8 kernels\n", samples.count(),
         simulated, model.node_count());
-  print("  output SQNR  %s dB before a final softmax\n", decimal(simulation.output_sqnr(), 2).c_str());
-  if (agreement) print("  agreement    %.4f with FP32 on these samples\n", *agreement);
+  print("  output SQNR  %s dB before a final softmax, on the calibration samples\n", decimal(simulation.output_sqnr(), 2).c_str());
+  if (agreement) print("  agreement    %.4f with FP32 on the calibration samples\n", *agreement);
   return Done{};
 }
 

@@ -154,7 +154,8 @@ typedef struct itg_calibration_report {
   int32_t layer_count;
   int32_t samples;
   int32_t recovery_count;
-  double signal, noise; /* of the output, before a final softmax or sigmoid */
+  /* Of the output, before a final softmax or sigmoid, on the samples that calibrated: others lose more. */
+  double signal, noise;
   double noise_without_recovery;
   itg_bytes bytes; /* the int8 model, in the calibrator's memory */
 } itg_calibration_report;

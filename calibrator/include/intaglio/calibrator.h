@@ -177,7 +177,9 @@ struct CalibrationReport {
   Span<const LayerReport> layers;         // in the calibrator's memory
   Span<const RecoveryRecord> recoveries;  // likewise, in the order of their attempts
   int32_t samples = 0;
-  // Of the output, before a final softmax or sigmoid: sums of squares of the FP32 values and of the
+  RangeMethod method = RangeMethod::kAuto;  // that chose the ranges
+  // On the samples that calibrated, which flatters: other samples lose more, by far with few. Of the output,
+  // before a final softmax or sigmoid: sums of squares of the FP32 values and of the
   // differences. Of several outputs: their number, and the sum of each one's noise over its signal.
   double signal = 0, noise = 0;
   // Of the same as it was baked; of many samples, by the share of those that recoveries were judged by.

@@ -1,0 +1,204 @@
+// The figures of `calibrate` hold for pictures that it has not seen, on the demo's network.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "calibrator/host/npy.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/random.h"
+#include "tests/support/run_cli.h"
+
+using namespace intaglio::test;
+using intaglio::DType;
+using intaglio::Op;
+
+namespace {
+
+const std::string kImport = "import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196";
+
+// The names of the calibration pictures, sorted.
+std::vector<std::string> pictures() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(ITG_DEMO) + "/calibration"))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Demo : public CommandFolder {
+ public:
+  Demo() { good(kImport); }
+
+  std::string calibrate(const std::vector<std::string>& names, const std::string& more) const {
+    std::string list;
+    for (const std::string& name : names) list += name + "\n";
+    put("list.txt", list);
+    return "calibrate %/net.itg --images @/calibration --only %/list.txt -o %/int8.itg" + more;
+  }
+  nlohmann::json figures(const std::vector<std::string>& names, const std::string& more = "") const {
+    return json(calibrate(names, more + " --json"));
+  }
+  // Of the model that was written, on 400 pictures that nothing has seen.
+  double true_sqnr() const {
+    return json("compare %/net.itg %/int8.itg --images @/test --json")["sqnr_db"].get<double>();
+  }
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "with 4, 8 and 16 pictures the SQNR is that of others, within 2 dB at the median, never 4 dB above") {
+  const Demo demo;
+  const std::vector<std::string> all = pictures();
+  REQUIRE(all.size() == 16);
+  for (const size_t count : {4, 8, 16}) {
+    CAPTURE(count);
+    std::vector<double> differences;
+    // Every so many'th picture: the digits stand in turn, and each draw holds different ones.
+    const size_t draws = all.size() / count;
+    for (size_t draw = 0; draw < draws; ++draw) {
+      CAPTURE(draw);
+      std::vector<std::string> names;
+      for (size_t i = draw; i < all.size(); i += draws) names.push_back(all[i]);
+      const auto found = demo.figures(names);
+      const double exact = demo.true_sqnr();
+      differences.push_back(found["sqnr_db"].get<double>() - exact);
+      CHECK(differences.back() < 4);
+      CHECK(found["judged"] == count);
+      CHECK(found["agreement"].get<double>() >= 0.75);
+      CHECK(found["calibration_agreement"] == 1.0);
+      CHECK(found["verdict"] != "poor");
+      // What is measured on the samples themselves flatters.
+      if (count == 4) CHECK(found["calibration_sqnr_db"].get<double>() > exact + 1);
+    }
+    CHECK(std::abs(median(differences)) <= 2);
+  }
+}
+
+TEST_CASE("methods are ranked as other pictures rank them") {
+  const Demo demo;
+  std::vector<std::pair<double, double>> found;  // said and true
+  for (const char* const method : {"auto", "minmax", "mse", "percentile"}) {
+    const double said = demo.figures(pictures(), std::string(" --method ") + method)["sqnr_db"];
+    found.emplace_back(said, demo.true_sqnr());
+  }
+  for (const auto& [said, exact] : found) {
+    CAPTURE(said);
+    CAPTURE(exact);
+    CHECK(std::abs(said - exact) < 4);
+    for (const auto& [other_said, other_exact] : found)
+      if (exact > other_exact + 1.5) CHECK(said > other_said);
+  }
+}
+
+TEST_CASE("fewer than 4 pictures: the figure of a model without corrections, and no verdict") {
+  const Demo demo;
+  const std::vector<std::string> all = pictures();
+  for (const std::ptrdiff_t count : {1, 2, 3}) {
+    CAPTURE(count);
+    const auto found = demo.figures({all.begin(), all.begin() + count});
+    CHECK(found["judged"] == 0);
+    CHECK(found["agreement"].is_null());
+    CHECK(found["verdict"].is_null());
+    CHECK(found["remedy"].get<std::string>().find("more samples") != std::string::npos);
+    const double exact = demo.true_sqnr();
+    CHECK(found["sqnr_db"].get<double>() < exact + 6);
+    CHECK(found["calibration_sqnr_db"].get<double>() > exact + 6);
+    const auto plain = demo.figures({all.begin(), all.begin() + count}, " --recover none");
+    CHECK(plain["sqnr_db"].get<double>() == doctest::Approx(found["sqnr_db"].get<double>()).epsilon(1e-9));
+  }
+  const std::string text = demo.good(demo.calibrate({all[0]}, "")).out;
+  for (const char* const part : {"without corrections", "verdict      none", "on the calibration samples"})
+    CHECK(holds(text, part));
+}
+
+TEST_CASE("the same figures with any threads and in any order") {
+  const Demo demo;
+  std::vector<std::string> all = pictures();
+  const auto found = demo.figures(all);
+  std::reverse(all.begin(), all.end());
+  const auto again = demo.figures(all, " --threads 3");
+  for (const char* const key : {"sqnr_db", "agreement", "calibration_sqnr_db", "verdict", "sha256"}) {
+    CAPTURE(key);
+    if (found[key].is_number())
+      CHECK(again[key].get<double>() == doctest::Approx(found[key].get<double>()).epsilon(1e-12));
+    else
+      CHECK(again[key] == found[key]);
+  }
+}
+
+TEST_CASE("a state: what it holds has been seen, the new pictures judge") {
+  const Demo demo;
+  const std::vector<std::string> all = pictures();
+  const auto first = demo.figures({all.begin(), all.begin() + 3}, " --state %/s.itgcal");
+  CHECK(first["judged"] == 0);
+  const auto one = demo.figures({all[3]}, " --state %/s.itgcal");
+  CHECK(one["judged"] == 1);
+  const auto rest = demo.figures({all.begin() + 4, all.end()}, " --state %/s.itgcal");
+  CHECK(rest["judged"] == 12);
+  CHECK(std::abs(rest["sqnr_db"].get<double>() - demo.true_sqnr()) < 4);
+}
+
+TEST_CASE("samples that mixed precision holds out judge the model that is written") {
+  const Demo demo;
+  const auto found = demo.figures(pictures(), " --min-sqnr 20");
+  CHECK(found["judged"] == 4);
+  CHECK(found["sqnr_db"].get<double>() <= found["mixed"]["sqnr_db_after"].get<double>() + 1e-9);
+  CHECK(found["sqnr_db"].get<double>() > found["mixed"]["sqnr_db_after"].get<double>() - 4);
+}
+
+TEST_CASE("the verdict, and what to do first") {
+  const Demo demo;
+  const auto good = demo.figures(pictures());
+  CHECK(good["verdict"] == "good");
+  CHECK(good["remedy"].is_null());
+  const auto poor = demo.figures(pictures(), " --weight-bits 2");
+  CHECK(poor["verdict"] == "poor");
+  CHECK(holds(poor["remedy"].get<std::string>(), "--min-sqnr"));
+  const std::string text = demo.good(demo.calibrate(pictures(), " --weight-bits 2")).out;
+  for (const char* const part : {"verdict      poor", "remedy       ", "to be expected of other samples"})
+    CHECK(holds(text, part));
+  // Pictures that are all one class to the FP32 model: its preprocessing may be wrong.
+  std::string list, line;
+  std::ifstream labels(std::string(ITG_DEMO) + "/test_labels.txt");
+  for (int count = 0; count < 8 && std::getline(labels, line);)
+    if (line.substr(line.find(' ') + 1) == "0") {
+      list += line.substr(0, line.find(' ')) + "\n";
+      ++count;
+    }
+  demo.put("zeros.txt", list);
+  const auto one = demo.json(
+      "calibrate %/net.itg --images @/test --only %/zeros.txt -o %/int8.itg --json --weight-bits 2");
+  CHECK(one["judged"] == 8);
+  CHECK(one["verdict"] != "good");
+  CHECK(holds(one["remedy"].get<std::string>(),
+              "check the preprocessing first, since the FP32 model gives one class"));
+}
+
+TEST_CASE("a sum of which nothing is left is named") {
+  const CommandFolder folder;
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kF32, {1, 4, 4, 1}),
+                wide = b.tensor("wide", DType::kF32, {1, 4, 4, 1}),
+                left = b.tensor("left", DType::kF32, {1, 4, 4, 1});
+  b.input(x);
+  b.output(left);
+  b.node(Op::kTanh, {x}, {wide});
+  b.node(Op::kSub, {wide, wide}, {left}).name = "difference";
+  const AlignedBytes file = b.finish();
+  folder.put("net.itg", std::vector<uint8_t>(file.view().begin(), file.view().end()));
+  Random random(3);
+  const std::vector<float> values = random.reals(8 * 16, -1.0f, 1.0f);
+  REQUIRE(
+      intaglio::write_npy(folder / "x.npy", intaglio::NpyType::kF32, {8, 4, 4, 1},
+                          {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)}));
+  const Ran ran = folder.good("calibrate %/net.itg --images %/x.npy -o %/int8.itg");
+  CHECK(holds(ran.err, "node 'difference'"));
+  CHECK(holds(ran.err, "--keep-float"));
+}
