@@ -2,6 +2,7 @@
 
 #include "calibrator/heapless_flatbuffers.h"
 #include "calibrator/memory_plan.h"
+#include "calibrator/shared_constants.h"
 #include "runtime/crc32.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -106,10 +107,16 @@ class Writer {
   Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
     const Span<Offset<schema::Buffer>> list =
         arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
+    SharedConstants shared(graph_, arena_, count_);
+    if (arena_.exhausted()) return {};
     size_t buffers = 0;
     for (size_t i = 0; i < count_; ++i) {
-      buffer_[i] = written(i).is_constant() ? static_cast<int32_t>(buffers) : -1;
-      if (written(i).is_constant()) list[buffers++] = buffer(written(i).constant);
+      buffer_[i] = -1;
+      if (!written(i).is_constant()) continue;
+      const int32_t first = shared.first_with_bytes_of(written_[i]);
+      if (first == written_[i]) list[buffers++] = buffer(written(i).constant);
+      buffer_[i] = first == written_[i] ? static_cast<int32_t>(buffers) - 1
+                                        : buffer_[static_cast<size_t>(number_[static_cast<size_t>(first)])];
     }
     for (const StateInfo& state : graph_.states)
       if (!state.initial.empty()) list[buffers++] = buffer(state.initial);

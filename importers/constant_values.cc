@@ -156,10 +156,10 @@ float mapped_real(Mapping mapping, float v) {
 }  // namespace
 
 void check_folded_size(const Shape& shape) {
-  int64_t count = 1;
+  int64_t count = 1;  // without dimensions of 0: what is made of the shape may lack them
   for (const int32_t dim : shape) {
     if (dim < 0 || (dim > 0 && count > kMaxFolded / dim)) fail("its constant result is too large");
-    count *= dim;
+    count *= std::max(dim, 1);
   }
 }
 
@@ -298,6 +298,7 @@ Values concatenated(const std::vector<Values>& parts, size_t axis) {
     if (other != y.shape) fail("its inputs do not fit along axis ", axis);
   }
   check_folded_size(y.shape);
+  if (outer == 0) return y;
   const auto append = [&](auto& to, const auto& part, size_t o) {
     const auto piece = static_cast<std::ptrdiff_t>(part.size() / outer);
     const auto begin = part.begin() + static_cast<std::ptrdiff_t>(o) * piece;

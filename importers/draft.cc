@@ -113,7 +113,8 @@ DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::str
   return draft.nodes.back();
 }
 
-int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t input, const Shape& shape) {
+int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    const Shape& shape) {
   if (draft.tensor(input).shape == shape) return input;
   if (elements(draft.tensor(input).shape) != elements(shape))
     fail(shape_text(draft.tensor(input).shape), " cannot be reshaped to ", shape_text(shape),
@@ -123,7 +124,7 @@ int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t 
   return output;
 }
 
-int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
+int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                       const Permutation& permutation) {
   if (is_identity(permutation)) return input;
   const int32_t output =
@@ -145,8 +146,8 @@ int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation&
   return made;
 }
 
-int32_t add_slice(Draft& draft, std::string name, std::string source, int32_t x, std::vector<int32_t> begin,
-                  std::vector<int32_t> strides, const Shape& shape) {
+int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape) {
   const int32_t output = add_activation_like(draft, name, x, shape);
   DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
   node.begin = std::move(begin);
@@ -206,6 +207,8 @@ void remove_dead_nodes(Draft& draft) {
   draft.nodes.resize(kept);
 }
 
-std::string label(const DraftNode& node) { return text("node ", quoted(node.name), " (", node.source, ")"); }
+std::string label(const DraftNode& node) {
+  return text("node ", quoted(node.name), " (", shown(node.source), ")");
+}
 
 }  // namespace intaglio::importers

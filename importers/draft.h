@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -69,14 +70,16 @@ struct DraftNormStatistics {
 };
 
 struct Draft {
-  std::vector<DraftTensor> tensors;
-  std::vector<DraftNode> nodes;  // every tensor is written before it is read
+  // References to tensors and nodes outlive the adding of others.
+  std::deque<DraftTensor> tensors;
+  std::deque<DraftNode> nodes;  // every tensor is written before it is read
   std::vector<int32_t> inputs, outputs;
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<std::string> notes;
 
-  DraftTensor& tensor(int32_t i) { return tensors[static_cast<size_t>(i)]; }
-  const DraftTensor& tensor(int32_t i) const { return tensors[static_cast<size_t>(i)]; }
+  // Checked: an index that does not exist ends the import with an "internal error".
+  DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
+  const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }
 };
 
 // --- shapes -----------------------------------------------------------------------------------------
@@ -122,23 +125,23 @@ void set_values(DraftTensor& tensor, const std::vector<T>& values) {
 std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t element_bytes, const Shape& shape,
                                    const Permutation& permutation);
 
-// The new node stands at the end. References to nodes die when another is added.
+// The new node stands at the end.
 DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
                     std::vector<int32_t> inputs, int32_t output);
 // Node and output tensor at once; `input` may already have the wanted shape or order, then it is returned.
-// The names are values, since they may be those of a tensor that moves.
-int32_t add_reshape(Draft& draft, std::string name, std::string source, int32_t input, const Shape& shape);
-int32_t add_transpose(Draft& draft, std::string name, std::string source, int32_t input,
+int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    const Shape& shape);
+int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                       const Permutation& permutation);
 
 // The constant, or a new one, with the axes in the order of the permutation.
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
 // What `begin` on and each step from it, as many as `shape` has, gives of x.
-int32_t add_slice(Draft& draft, std::string name, std::string source, int32_t x, std::vector<int32_t> begin,
-                  std::vector<int32_t> strides, const Shape& shape);
+int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape);
 
 // Elements of one axis by their indices: a Gather with a constant.
-int32_t add_gather(Draft& draft, std::string name, std::string source, int32_t x, int32_t axis,
+int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices);
 // Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated)
 // or edge (nothing else is repeated).

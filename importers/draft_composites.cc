@@ -23,8 +23,7 @@ void check_picture(const Draft& draft, int32_t x) {
 
 }  // namespace
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): they may stand in a node of the draft, which grows
-int32_t add_gather(Draft& draft, std::string name, std::string source, int32_t x, int32_t axis,
+int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices) {
   const auto count = static_cast<int32_t>(indices.size());
   Shape shape = draft.tensor(x).shape;

@@ -6,19 +6,29 @@ namespace intaglio::importers {
 namespace {
 
 constexpr size_t kShownNameBytes = 96;
+constexpr size_t kShownDims = 16;
 constexpr size_t kShownProblems = 64;
+constexpr size_t kShownProblemBytes = 1024;
 
 }  // namespace
 
-std::string quoted(const std::string& name) {
+std::string shown(const std::string& name) {
   const std::string clean = clean_name(name, kShownNameBytes);
-  return clean.size() < name.size() ? "'" + clean + "...'" : "'" + clean + "'";
+  return clean.size() < name.size() ? clean + "..." : clean;
 }
+
+std::string quoted(const std::string& name) { return "'" + shown(name) + "'"; }
 
 std::string shape_text(const std::vector<int32_t>& shape) {
   std::string line = "[";
-  for (size_t i = 0; i < shape.size(); ++i) line += text(i == 0 ? "" : ", ", shape[i]);
+  for (size_t i = 0; i < shape.size() && i < kShownDims; ++i) line += text(i == 0 ? "" : ", ", shape[i]);
+  if (shape.size() > kShownDims) line += text(", ..., of ", shape.size());
   return line + "]";
+}
+
+void Problems::add(const std::string& problem) {
+  const bool fits = problem.size() <= kShownProblemBytes;
+  lines_.push_back(fits ? problem : clean_name(problem, kShownProblemBytes) + "...");
 }
 
 Failure Problems::failure(const std::string& path) const {

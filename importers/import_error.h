@@ -31,15 +31,19 @@ template <typename... Parts>
   throw ImportError(text(parts...));
 }
 
-// A name from a file as it may be shown: in quotes, short, on one line, UTF-8.
+// What a file says may be of any length; these three are the places that make it short for a message.
+//
+// A name as it may be shown: short, on one line, UTF-8; and the same in quotes.
+std::string shown(const std::string& name);
 std::string quoted(const std::string& name);
-// "[1, 32, 32, 3]"
+// "[1, 32, 32, 3]", or of a long list its first numbers and how many it has: "[1, 1, ..., of 1000]".
 std::string shape_text(const std::vector<int32_t>& shape);
 
 // Collects what stands in the way, so that one message lists it all.
 class Problems {
  public:
-  void add(const std::string& problem) { lines_.push_back(problem); }
+  // One line; what is longer than any sentence of ours is cut short.
+  void add(const std::string& problem);
   bool empty() const { return lines_.empty(); }
   // "net.onnx cannot be imported:" and a line for each problem; very many are cut short.
   Failure failure(const std::string& path) const;

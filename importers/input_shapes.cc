@@ -22,6 +22,10 @@ Shape input_shape(const std::string& name, const Shape& in_file, const std::vect
   std::string open;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] >= 1) continue;
+    if (i >= static_cast<size_t>(kMaxRank)) {
+      open += " and more";
+      break;
+    }
     open += text(open.empty() ? "" : ", ", i);
     if (i < open_names.size() && !open_names[i].empty()) open += text(" (", quoted(open_names[i]), ")");
   }

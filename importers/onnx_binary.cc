@@ -17,10 +17,11 @@ struct Operand {
   int32_t tensor = -1;  // -1: the constant
   Shape shape;
   std::string name;
+  int input = -1;  // of a constant that stands there as it is
 };
 
 Operand tensor_operand(OnnxOp& op, int32_t tensor) {
-  return {{}, tensor, op.draft().tensor(tensor).shape, op.draft().tensor(tensor).name};
+  return {{}, tensor, op.draft().tensor(tensor).shape, op.draft().tensor(tensor).name, -1};
 }
 
 Operand read_operand(OnnxOp& op, int input) {
@@ -29,14 +30,19 @@ Operand read_operand(OnnxOp& op, int input) {
   operand.constant = op.floats(input);
   operand.shape = operand.constant.shape;
   operand.name = op.input_name(input);
+  operand.input = input;
   return operand;
 }
 
 // The operand with as many axes as the result.
 int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
   const Shape shape = with_rank(operand.shape, rank);
-  if (operand.tensor < 0)
-    return add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
+  if (operand.tensor < 0) {
+    const int32_t made = add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
+    constexpr int32_t kNoAxis = -1;  // a grid of several scales is of no use here
+    if (operand.input >= 0) op.take_grid(operand.input, kNoAxis, made, kNoAxis);
+    return made;
+  }
   return add_reshape(op.draft(), operand.name, op.source(), operand.tensor, shape);
 }
 
@@ -78,6 +84,7 @@ void import_many(OnnxOp& op, Op kind) {
   std::vector<Operand> operands;
   for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));
   std::stable_partition(operands.begin(), operands.end(), [](const Operand& o) { return o.tensor >= 0; });
+  if (operands[0].tensor < 0) fail("its inputs are all constants");
   int32_t y = operands[0].tensor;
   for (size_t i = 1; i < operands.size(); ++i) {
     const Operand& next = operands[i];
@@ -102,6 +109,7 @@ void import_onnx_div(OnnxOp& op) {
   op.check_inputs(2, 2);
   if (!op.is_constant(1)) return import_binary(op, Op::kDiv);
   Operand divisor = read_operand(op, 1);
+  divisor.input = -1;
   for (float& value : divisor.constant.values) {
     if (value == 0.0f) fail("it divides by 0");
     value = 1.0f / value;
@@ -116,7 +124,7 @@ void import_onnx_neg(OnnxOp& op) {
 }
 
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
-  return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor"});
+  return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
 }
 
 int32_t add_square(OnnxOp& op, int32_t x) {

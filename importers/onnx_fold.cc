@@ -74,9 +74,9 @@ void fold_transpose(OnnxOp& op) {
   set(op, transposed(x, permutation));
 }
 
-// Max and Min take any number of inputs.
+// Max, Min and Sum take any number of inputs.
 void fold_arithmetic(OnnxOp& op, Arithmetic operation) {
-  const bool many = operation == Arithmetic::kMax || operation == Arithmetic::kMin;
+  const bool many = operation == Arithmetic::kMax || operation == Arithmetic::kMin || op.source() == "Sum";
   op.check_inputs(many ? 1 : 2, many ? 64 : 2);
   if (op.integer("fmod", 0) != 0) fail("fmod is not supported");
   Values y = read(op, 0);
@@ -261,7 +261,7 @@ constexpr Named<Arithmetic> kArithmetic[] = {
     {"Max", Arithmetic::kMax},         {"Min", Arithmetic::kMin},
     {"Mod", Arithmetic::kMod},         {"Mul", Arithmetic::kMul},
     {"Or", Arithmetic::kOr},           {"Pow", Arithmetic::kPow},
-    {"Sub", Arithmetic::kSub},
+    {"Sub", Arithmetic::kSub},         {"Sum", Arithmetic::kAdd},
 };
 
 constexpr Named<Mapping> kMappings[] = {
@@ -308,6 +308,16 @@ bool fold_onnx_constants(OnnxOp& op) {
   fold(op);
   op.check_all_read();
   return true;
+}
+
+void add_folded_operators(std::vector<OnnxOperator>& list) {
+  const auto add = [&](const auto& entries) {
+    for (const auto& entry : entries) list.push_back({"", entry.source});
+  };
+  add(kFolds);
+  add(kArithmetic);
+  add(kMappings);
+  add(kReductions);
 }
 
 void import_onnx_shape(OnnxOp& op) {

@@ -78,19 +78,35 @@ constexpr Entry kHandlers[] = {
     {"Upsample", import_onnx_upsample},
 };
 
+constexpr struct {
+  const char* domain;
+  Entry entry;
+} kOfOtherDomains[] = {
+    {"com.microsoft", {"DequantizeLinear", import_onnx_dequantize_linear}},
+    {"com.microsoft", {"FastGelu", import_onnx_gelu}},
+    {"com.microsoft", {"Gelu", import_onnx_gelu}},
+    {"com.microsoft", {"QuantizeLinear", import_onnx_quantize_linear}},
+    {"org.openvinotoolkit", {"FakeQuantize", import_onnx_fake_quantize}},
+};
+
 }  // namespace
 
 OnnxHandler find_onnx_handler(const std::string& domain, const std::string& op_type) {
-  if (domain == "org.openvinotoolkit") return op_type == "FakeQuantize" ? import_onnx_fake_quantize : nullptr;
-  if (domain == "com.microsoft") {
-    if (op_type == "Gelu" || op_type == "FastGelu") return import_onnx_gelu;
-    if (op_type != "QuantizeLinear" && op_type != "DequantizeLinear") return nullptr;
-  } else if (!domain.empty() && domain != "ai.onnx") {
-    return nullptr;
-  }
+  for (const auto& other : kOfOtherDomains)
+    if (domain == other.domain && op_type == other.entry.op_type) return other.entry.handler;
+  if (!is_standard_onnx(domain)) return nullptr;
   for (const Entry& entry : kHandlers)
     if (op_type == entry.op_type) return entry.handler;
   return nullptr;
+}
+
+std::vector<OnnxOperator> onnx_operators() {
+  std::vector<OnnxOperator> list;
+  for (const Entry& entry : kHandlers) list.push_back({"", entry.op_type});
+  for (const auto& other : kOfOtherDomains) list.push_back({other.domain, other.entry.op_type});
+  add_quantized_operators(list);
+  add_folded_operators(list);
+  return list;
 }
 
 }  // namespace intaglio::importers

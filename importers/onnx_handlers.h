@@ -11,6 +11,14 @@ using OnnxHandler = void (*)(OnnxOp& op);
 OnnxHandler find_onnx_handler(const std::string& domain,
                               const std::string& op_type);  // nullptr: not supported
 
+inline bool is_standard_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+// Every operator that is imported, in any form; one may stand twice. `domain` "": ONNX's own.
+struct OnnxOperator {
+  std::string domain, op_type;
+};
+std::vector<OnnxOperator> onnx_operators();
+
 void import_onnx_add(OnnxOp& op);
 void import_onnx_average_pool(OnnxOp& op);
 void import_onnx_batch_normalization(OnnxOp& op);
@@ -70,6 +78,7 @@ void import_onnx_upsample(OnnxOp& op);
 // An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
 // can be.
 bool fold_onnx_constants(OnnxOp& op);
+void add_folded_operators(std::vector<OnnxOperator>& list);
 
 // A slice of each axis: first index and step, and how many that gives (none: 0).
 struct OnnxSlice {
@@ -90,6 +99,7 @@ void load_external_data(onnx_file::GraphProto& graph, const std::string& folder)
 
 // The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
 std::vector<onnx_file::NodeProto> spell_out_quantized(const onnx_file::NodeProto& node);
+void add_quantized_operators(std::vector<OnnxOperator>& list);
 
 // x times one number; x times x.
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor);

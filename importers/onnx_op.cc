@@ -1,5 +1,7 @@
 #include "importers/onnx_op.h"
 
+#include <algorithm>
+
 #include "importers/half.h"
 
 namespace intaglio::importers {
@@ -11,11 +13,11 @@ using onnx_file::TensorProto;
 // Its dimensions, with the number of elements checked against overflow and the limit of a tensor.
 Shape dims_of(const TensorProto& tensor) {
   Shape shape;
-  int64_t count = 1;
+  int64_t count = 1;  // without dimensions of 0, which other shapes may lack
   for (const int64_t dim : tensor.dims()) {
     if (dim < 0 || dim > kMaxTensorBytes || (dim > 0 && count > kMaxTensorBytes / 4 / dim))
       fail("dimension ", dim, " is not allowed: a tensor holds at most ", kMaxTensorBytes, " bytes");
-    count *= dim;
+    count *= std::max<int64_t>(dim, 1);
     shape.push_back(static_cast<int32_t>(dim));
   }
   return shape;

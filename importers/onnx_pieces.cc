@@ -9,6 +9,7 @@ namespace {
 // How many elements lie from `first` on, before `end`, with this step; all within `dim`.
 void add_range(OnnxSlice& slice, size_t axis, int64_t first, int64_t end, int64_t step, int64_t dim) {
   if (step == 0) fail("its step of axis ", axis, " is 0");
+  if (dim == 0) return;  // of a constant: nothing is taken of nothing
   if (first < 0) first += dim;
   if (end < 0) end += dim;
   const bool back = step < 0;

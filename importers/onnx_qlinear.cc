@@ -132,39 +132,45 @@ void spell_concat(Speller& s) {
   s.codes(s.operation("Concat", inputs), 0);
 }
 
-constexpr struct {
+struct Entry {
   const char* source;
-  const char* op_type;
-} kUnary[] = {{"QLinearAveragePool", "AveragePool"},
-              {"QLinearGlobalAveragePool", "GlobalAveragePool"},
-              {"QLinearLeakyRelu", "LeakyRelu"},
-              {"QLinearSigmoid", "Sigmoid"},
-              {"QLinearSoftmax", "Softmax"}};
+  void (*spell)(Speller& s, const NodeProto& node);
+  bool is_standard = false;  // not com.microsoft's alone
+};
 
-bool spell(Speller& s, const NodeProto& node) {
-  const std::string& source = node.op_type();
-  const bool is_microsoft = node.domain() == "com.microsoft";
-  if (source == "QLinearConv") return spell_conv(s), true;
-  if (source == "QLinearMatMul") return spell_mat_mul(s), true;
-  if (!is_microsoft) return false;
-  if (source == "QGemm") return spell_gemm(s, node), true;
-  if (source == "QLinearAdd") return spell_binary(s, "Add"), true;
-  if (source == "QLinearMul") return spell_binary(s, "Mul"), true;
-  if (source == "QLinearConcat") return spell_concat(s), true;
-  for (const auto& unary : kUnary)
-    if (source == unary.source) return spell_unary(s, unary.op_type), true;
-  return false;
-}
+constexpr Entry kEntries[] = {
+    {"QLinearConv", [](Speller& s, const NodeProto&) { spell_conv(s); }, true},
+    {"QLinearMatMul", [](Speller& s, const NodeProto&) { spell_mat_mul(s); }, true},
+    {"QGemm", spell_gemm},
+    {"QLinearAdd", [](Speller& s, const NodeProto&) { spell_binary(s, "Add"); }},
+    {"QLinearMul", [](Speller& s, const NodeProto&) { spell_binary(s, "Mul"); }},
+    {"QLinearConcat", [](Speller& s, const NodeProto&) { spell_concat(s); }},
+    {"QLinearAveragePool", [](Speller& s, const NodeProto&) { spell_unary(s, "AveragePool"); }},
+    {"QLinearGlobalAveragePool", [](Speller& s, const NodeProto&) { spell_unary(s, "GlobalAveragePool"); }},
+    {"QLinearLeakyRelu", [](Speller& s, const NodeProto&) { spell_unary(s, "LeakyRelu"); }},
+    {"QLinearSigmoid", [](Speller& s, const NodeProto&) { spell_unary(s, "Sigmoid"); }},
+    {"QLinearSoftmax", [](Speller& s, const NodeProto&) { spell_unary(s, "Softmax"); }},
+};
 
 }  // namespace
 
 std::vector<NodeProto> spell_out_quantized(const NodeProto& node) {
-  const bool is_ours = node.op_type().compare(0, 7, "QLinear") == 0 || node.op_type() == "QGemm";
-  const bool known_domain =
-      node.domain().empty() || node.domain() == "ai.onnx" || node.domain() == "com.microsoft";
-  if (!is_ours || !known_domain) return {};
-  Speller speller(node);
-  return spell(speller, node) ? speller.take() : std::vector<NodeProto>();
+  const bool is_microsoft = node.domain() == "com.microsoft";
+  for (const Entry& entry : kEntries) {
+    if (node.op_type() != entry.source) continue;
+    if (!is_microsoft && !(entry.is_standard && is_standard_onnx(node.domain()))) continue;
+    Speller speller(node);
+    entry.spell(speller, node);
+    return speller.take();
+  }
+  return {};
+}
+
+void add_quantized_operators(std::vector<OnnxOperator>& list) {
+  for (const Entry& entry : kEntries) {
+    if (entry.is_standard) list.push_back({"", entry.source});
+    list.push_back({"com.microsoft", entry.source});
+  }
 }
 
 }  // namespace intaglio::importers

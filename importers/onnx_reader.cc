@@ -45,11 +45,9 @@ class Reader {
   }
 
  private:
-  static bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
   int64_t opset() const {
     for (const auto& entry : model_.opset_import()) {
-      if (!is_standard(entry.domain())) continue;
+      if (!is_standard_onnx(entry.domain())) continue;
       if (entry.version() < kFirstOpset || entry.version() > kLastOpset)
         fail("ONNX opset ", entry.version(), " is not supported (", kFirstOpset, " to ", kLastOpset,
              " are); convert the model with onnx.version_converter");
@@ -107,7 +105,7 @@ class Reader {
   }
 
   void read_operator(const onnx_file::NodeProto& node) {
-    const bool standard = is_standard(node.domain());
+    const bool standard = is_standard_onnx(node.domain());
     OnnxOp op(file_, node);
     if (standard && fold_onnx_constants(op)) return;
     const OnnxHandler handler = find_onnx_handler(node.domain(), node.op_type());
@@ -127,7 +125,7 @@ class Reader {
       const std::string name = !node.name().empty()     ? node.name()
                                : node.output_size() > 0 ? node.output(0)
                                                         : text("node_", number);
-      problems_.add(text("node ", quoted(name), " (", node.op_type(), "): ", error.what()));
+      problems_.add(text("node ", quoted(name), " (", shown(node.op_type()), "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
     for (const std::string& output : node.output()) file_.values[output].failed = true;

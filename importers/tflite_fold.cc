@@ -117,12 +117,16 @@ constexpr struct {
 
 }  // namespace
 
+std::vector<int32_t> folded_tflite_operators() {
+  std::vector<int32_t> list;
+  for (const Entry& entry : kFolds) list.push_back(entry.builtin_code);
+  for (const auto& entry : kArithmetic) list.push_back(entry.builtin_code);
+  return list;
+}
+
 bool folds_tflite_constants(int32_t builtin_code) {
-  for (const Entry& entry : kFolds)
-    if (entry.builtin_code == builtin_code) return true;
-  for (const auto& entry : kArithmetic)
-    if (entry.builtin_code == builtin_code) return true;
-  return false;
+  const std::vector<int32_t> list = folded_tflite_operators();
+  return std::find(list.begin(), list.end(), builtin_code) != list.end();
 }
 
 bool fold_tflite_constants(TfliteOp& op, int32_t builtin_code) {

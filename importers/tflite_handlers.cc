@@ -1,5 +1,6 @@
 #include "importers/tflite_handlers.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace intaglio::importers {
@@ -206,6 +207,14 @@ TfliteHandler find_tflite_handler(int32_t builtin_code) {
   for (const Entry& entry : kHandlers)
     if (entry.builtin_code == builtin_code) return entry.handler;
   return nullptr;
+}
+
+std::vector<int32_t> tflite_operators() {
+  std::vector<int32_t> list = folded_tflite_operators();
+  for (const Entry& entry : kHandlers)
+    if (std::find(list.begin(), list.end(), entry.builtin_code) == list.end())
+      list.push_back(entry.builtin_code);
+  return list;
 }
 
 std::string tflite_operator_name(int32_t builtin_code) {

@@ -10,6 +10,7 @@ using TfliteHandler = void (*)(TfliteOp& op);
 
 TfliteHandler find_tflite_handler(int32_t builtin_code);  // nullptr: not supported
 std::string tflite_operator_name(int32_t builtin_code);   // "CONV_2D"
+std::vector<int32_t> tflite_operators();  // every code that is imported, in any form; none stands twice
 
 void import_tflite_abs(TfliteOp& op);
 void import_tflite_add(TfliteOp& op);
@@ -78,6 +79,7 @@ int32_t add_number(TfliteOp& op, int32_t like, float value);
 // An operator of constants alone becomes a constant; false where it is none that can be.
 bool fold_tflite_constants(TfliteOp& op, int32_t builtin_code);
 bool folds_tflite_constants(int32_t builtin_code);  // where all its inputs are constant
+std::vector<int32_t> folded_tflite_operators();
 
 // A slice of each axis: first index and step, and how many that gives; `kept` without the axes that are taken
 // out.

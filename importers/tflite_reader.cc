@@ -81,7 +81,11 @@ class Reader {
       in_file.assign(signature->begin(), signature->end());
     const Shape shape = input_shape(input.name, in_file, {}, options_);
     if (shape != input.shape) file_.shapes_changed = true;
-    check_shape(shape, input.dtype);
+    try {
+      check_shape(shape, input.dtype);
+    } catch (const ImportError& error) {
+      fail("input ", quoted(input.name), ": ", error.what());
+    }
     input.shape = shape;
     if (input.dtype == DType::kS32)
       fail("input ", quoted(input.name), " is int32; float32, int8 and uint8 are supported");

@@ -322,3 +322,50 @@ TEST_CASE("shape arithmetic leaves no node") {
   CHECK(import.ops() == std::vector<Op>{Op::kReshape, Op::kClamp});
   CHECK(import.dims(import.output()) == std::vector<int32_t>{2, 12});
 }
+
+TEST_CASE("Sum of constants alone is a constant; with an activation it is added") {
+  OnnxBuilder file;
+  file.input("x", {1, 2});
+  file.floats("a", {2}, {1, 2});
+  file.floats("b", {1}, {10});
+  file.floats("c", {1, 2}, {100, 200});
+  file.node("Sum", {"a"}, "one");
+  file.node("Sum", {"one", "b", "c"}, "all");
+  file.node("Sum", {"b", "x", "all"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, std::vector<float>{1000, 2000}) == std::vector<float>{1121, 2222});
+}
+
+TEST_CASE("empty constants are joined, cut and shaped as any") {
+  OnnxBuilder file;
+  file.input("x", {1, 2});
+  file.floats("none", {0, 2}, {});
+  file.floats("none3", {0, 3}, {});
+  set(file.node("Concat", {"none", "none3"}, "nothing"), "axis", int64_t{1});
+  file.integers("zero", {0});
+  file.integers("one", {1});
+  file.node("Slice", {"nothing", "zero", "one", "zero"}, "part");
+  file.node("Shape", {"part"}, "dims");  // 0, 5
+  file.node("Gather", {"dims", "one"}, "five");
+  file.integers("two", {2});
+  file.node("Concat", {"one", "two"}, "shape");
+  set(*file.graph().mutable_node(file.graph().node_size() - 1), "axis", int64_t{0});
+  file.node("Expand", {"five", "shape"}, "fives");
+  auto& cast = file.node("Cast", {"fives"}, "real");
+  set(cast, "to", int64_t{1});
+  file.node("Add", {"x", "real"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, std::vector<float>{1, 2}) == std::vector<float>{6, 7});
+  OnnxBuilder huge;  // without its 0 it has more elements than 64 bits count
+  huge.input("x", {1, 2});
+  huge.floats("none", {0, 1 << 24, 1 << 24, 1 << 24}, {});
+  set(huge.node("ReduceSum", {"none"}, "r"), "keepdims", int64_t{0});
+  huge.node("Add", {"x", "r"}, "y");
+  huge.output("y");
+  Import refused(huge.bytes());
+  CHECK(refused.says("node 'r_node' (ReduceSum): constant 'none': dimension 16777216 is not allowed"));
+}

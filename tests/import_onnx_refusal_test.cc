@@ -170,6 +170,43 @@ TEST_CASE("long, doubled and broken names become good ones") {
   CHECK_MESSAGE(model.error().ok(), text_of(model.error()));
 }
 
+TEST_CASE("messages are short, whatever the file says") {
+  const std::string name(1 << 20, 'n');
+  const auto check = [](const OnnxBuilder& file, const std::string& part) {
+    Import import(file.bytes());
+    REQUIRE(!import.good());
+    CHECK(import.message().size() < 2000);
+    CHECK_MESSAGE(import.says(part), import.message());
+  };
+  OnnxBuilder dims;
+  dims.input("x", std::vector<int64_t>(100000, 1));
+  dims.node("Relu", {"x"}, "y");
+  dims.output("y");
+  check(dims, "1, ..., of 100000]");
+  OnnxBuilder constant;
+  constant.input("x", {1, 2});
+  constant.floats("w", std::vector<int64_t>(100000, 1), {1});
+  constant.node("Gemm", {"x", "w"}, "y");
+  constant.output("y");
+  check(constant, "node 'y_node' (Gemm)");
+  OnnxBuilder op_type;
+  op_type.input("x", {1, 2});
+  op_type.node(name, {"x"}, "y").set_domain(name);
+  op_type.output("y");
+  check(op_type, "this operator is not supported");
+  OnnxBuilder names;
+  names.input(name, {1, 2});
+  auto& node = names.node("Relu", {name}, name + "o");
+  set(node, name, int64_t{1});
+  names.output(name + "o");
+  check(names, "is not supported");
+  OnnxBuilder open;  // dimensions that are open, each with a name
+  open.input("x", std::vector<int64_t>(100000, 0));
+  open.node("Relu", {"x"}, "y");
+  open.output("y");
+  check(open, "open: give its shape with --shape");
+}
+
 TEST_CASE("preprocessing becomes part of the model") {
   ImportOptions options;
   options.image.emplace();

@@ -224,3 +224,15 @@ TEST_CASE("functions, GATHER, TILE, MIRROR_PAD, L2_NORMALIZATION") {
   const double norm = std::sqrt(68.0), expected[] = {3, 5, 5, 3, 3, 5, 5, 3};
   for (size_t i = 0; i < 8; ++i) CHECK(std::fabs(got[i] - expected[i] / norm) < 1e-6);
 }
+
+TEST_CASE("MIRROR_PAD into another scale") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteInt8, {1, 2}, {{0.5f}, 0});
+  const int32_t pads = file.constant("pads", kTfliteInt32, {2, 2}, std::vector<int32_t>{0, 0, 1, 1});
+  const int32_t y = file.tensor("y", kTfliteInt8, {1, 4}, {{1.0f}, 0});
+  file.op(100, {x, pads}, {y}, Options::MirrorPadOptions,
+          tflite::CreateMirrorPadOptions(file.fbb(), 0).Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<int8_t>(import, std::vector<int8_t>{2, 8}) == std::vector<int8_t>{4, 1, 4, 1});
+}

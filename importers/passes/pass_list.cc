@@ -21,6 +21,7 @@ constexpr Pass kPasses[] = {
     fuse_swish,               // Swish, HardSigmoid, HardSwish, Mish spelled out become one node
     fuse_gelu,                // GELU too, by Erf and by Tanh
     fuse_l2_normalize,        // x divided by its norm is one node
+    merge_quantizers,         // a tensor that is quantized several times in one way is quantized once
     quantize_nodes,           // what stands between Dequantize and Quantize becomes int8
     replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
     tabulate_clamp,           // an int8 Clamp, Sigmoid, PRelu, ... is a table
@@ -41,6 +42,7 @@ void run_passes(Draft& draft) {
       remove_dead_nodes(draft);
     }
   }
+  note_float_nodes(draft);
 }
 
 }  // namespace intaglio::importers

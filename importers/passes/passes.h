@@ -21,9 +21,13 @@ bool drop_repeats(Draft& draft);
 bool fold_dilation(Draft& draft);
 bool spell_out_batches(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
+bool merge_quantizers(Draft& draft);
 bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool tabulate_clamp(Draft& draft);
+
+// Not one of them: says at the end which nodes between Dequantize and Quantize did not become int8.
+void note_float_nodes(Draft& draft);
 
 // All of them, in order, until none finds anything more to do.
 void run_passes(Draft& draft);

@@ -20,7 +20,7 @@ class Sweep {
       : draft_(draft), views_(draft.tensors.size()), whole_(draft.tensors.size(), -1) {}
 
   bool run() {
-    std::vector<DraftNode> old_nodes = std::move(draft_.nodes);
+    std::deque<DraftNode> old_nodes = std::move(draft_.nodes);
     draft_.nodes.clear();
     size_t old_transposes = 0;
     for (DraftNode& node : old_nodes) {

@@ -1,9 +1,10 @@
 // An FP32 node between Dequantize and Quantize becomes an int8 node with the file's own scales. What moves
 // data only takes Dequantize behind itself, so that the next node finds it there. What no Quantize follows
-// stays FP32.
+// stays FP32, and so does what would round where the file does not.
 #include <algorithm>
 #include <cmath>
 
+#include "importers/passes/constant_operands.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 #include "importers/quantized_tables.h"
@@ -19,7 +20,7 @@ class Sweep {
   explicit Sweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
 
   bool run() {
-    std::vector<DraftNode> old = draft_.nodes;
+    std::deque<DraftNode> old = draft_.nodes;
     draft_.nodes.clear();
     for (size_t n = 0; n < old.size(); ++n)
       if (!taken_[n]) visit(std::move(old[n]), old);
@@ -34,7 +35,7 @@ class Sweep {
   }
   bool is_constant(int32_t tensor) const { return draft_.tensor(tensor).constant; }
 
-  void visit(DraftNode node, const std::vector<DraftNode>& old) {
+  void visit(DraftNode node, const std::deque<DraftNode>& old) {
     if (node.op == Op::kDequantize) codes(node.output()) = node.input();
     if (node.op == Op::kQuantize && codes(node.input()) >= 0) return requantize(node);
     if (draft_.tensor(node.output()).dtype != DType::kF32 || node.op == Op::kDequantize)
@@ -62,30 +63,59 @@ class Sweep {
   }
 
   // The int8 tensor of the one Quantize that reads the node's result; -1: none.
-  int32_t quantized_output(const DraftNode& node, const std::vector<DraftNode>& old) {
+  int32_t quantized_output(const DraftNode& node, const std::deque<DraftNode>& old) {
     const auto output = static_cast<size_t>(node.output());
     if (output >= links_.consumers.size() || !links_.single_use(node.output())) return -1;
     const auto reader = static_cast<size_t>(links_.consumers[output][0]);
     return old[reader].op == Op::kQuantize ? old[reader].output() : -1;
   }
 
+  // Whether each value of the result is a code of the input's, just as it stands.
   bool moves_data(const DraftNode& node) {
+    if (node.input() < 0 || codes(node.input()) < 0) return false;
+    const DraftTensor& in = draft_.tensor(codes(node.input()));
     switch (node.op) {
       case Op::kReshape:
       case Op::kTranspose:
       case Op::kStridedSlice:
       case Op::kGather:
-      case Op::kMaxPool2d:
-      case Op::kResize:
         return true;
+      case Op::kMaxPool2d:
+        return (node.clamp_min <= real_of(-128, in) || is_code(node.clamp_min, in)) &&
+               (node.clamp_max >= real_of(127, in) || is_code(node.clamp_max, in));
+      case Op::kResize:
+        return node.resample.interpolation == Interpolation::kNearest;
       case Op::kConcat:
         return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
           return codes(input) >= 0 &&
                  draft_.tensor(codes(input)).same_quantization(draft_.tensor(codes(node.input())));
         });
       default:
-        return node.op == kPad;
+        return node.op == kPad && is_code(node.pad_value, in);
     }
+  }
+
+  static float real_of(int32_t code, const DraftTensor& tensor) {
+    return tensor.scales[0] * static_cast<float>(code - tensor.zero_point);
+  }
+  static bool is_code(float value, const DraftTensor& tensor) {
+    return real_of(quantize(value, tensor), tensor) == value;
+  }
+
+  // Whether a bilinear Resize on codes differs from rounding the exact result in the ties alone: its weights
+  // have 11 bits, which the coordinates o * in / out and the like must fit.
+  bool has_exact_weights(const DraftNode& node) {
+    const Shape& in = draft_.tensor(node.input()).shape;
+    const Shape& out = draft_.tensor(node.output()).shape;
+    for (const size_t axis : {size_t{1}, size_t{2}}) {
+      const int64_t from = in[axis], to = out[axis], steps = 2048;
+      const bool corners = node.resample.coordinates == Coordinates::kAlignCorners;
+      const int64_t divisor = corners ? std::max<int64_t>(to - 1, 1) : to;
+      if (steps * (corners ? from - 1 : from) % divisor != 0) return false;
+      if (node.resample.coordinates == Coordinates::kHalfPixel && steps * (from - to) % (2 * to) != 0)
+        return false;
+    }
+    return true;
   }
 
   // The node on codes, and Dequantize behind it.
@@ -123,12 +153,20 @@ class Sweep {
         break;
       case Op::kAdd:
       case Op::kSub:
-        node.add_bits = kImportedAddBits;
-        quantize_constants(node);
-        break;
       case Op::kMul:
       case Op::kDiv:
-        quantize_constants(node);
+        if (node.op == Op::kAdd || node.op == Op::kSub) node.add_bits = kImportedAddBits;
+        if (!take_constants(node, target)) return false;
+        break;
+      case Op::kMaxPool2d:
+        if (moves_data(node)) return false;
+        // The same as Quantize behind it: what is greater stays so, and bounds are rounded as it rounds them.
+        node.inputs[0] = requantized(node, node.input(), target);
+        break;
+      case Op::kResize:
+        if (moves_data(node) || !has_exact_weights(node) ||
+            !draft_.tensor(codes(node.input())).same_quantization(draft_.tensor(target)))
+          return false;
         break;
       case Op::kConcat:
       case Op::kMaximum:
@@ -144,7 +182,10 @@ class Sweep {
       case Op::kL2Normalize:
         break;
       default:
-        if (!is_unary_function(node.op)) return false;
+        if (node.op == kPad && !moves_data(node))  // Quantize behind it rounds what is put in, too
+          node.inputs[0] = requantized(node, node.input(), target);
+        else if (!is_unary_function(node.op))
+          return false;
     }
     for (int32_t& input : node.inputs)
       if (draft_.tensor(input).dtype == DType::kF32 && !is_constant(input)) input = codes(input);
@@ -166,26 +207,32 @@ class Sweep {
     return same;
   }
 
-  // A constant operand on its own grid, or on one that just holds its values.
-  void quantize_constants(DraftNode& node) {
-    for (int32_t& input : node.inputs) {
-      if (!is_constant(input)) continue;
-      DraftTensor constant = draft_.tensor(input);
-      const auto values = values_of<float>(constant);
-      float largest = 0.0f;
-      for (const float v : values) largest = std::max(largest, std::fabs(v));
-      if (constant.scales.size() != 1 || largest > 127.5f * constant.scales[0])
-        constant.scales = {largest > 0.0f ? largest / 127.0f : 1.0f};
-      constant.zero_point = 0;
-      constant.axis = -1;
-      std::vector<int8_t> bytes;
-      bytes.reserve(values.size());
-      for (const float v : values) bytes.push_back(static_cast<int8_t>(quantize(v, constant)));
-      constant.dtype = DType::kS8;
-      set_values(constant, bytes);
-      draft_.tensors.push_back(std::move(constant));
-      input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+  // Constant operands as codes of their own grid, or the node as a table; false where neither is exact.
+  bool take_constants(DraftNode& node, int32_t target) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!is_constant(node.inputs[i])) continue;
+      if (node.inputs.size() != 2 || is_constant(node.inputs[1 - i])) return false;
+      const DraftTensor& constant = draft_.tensor(node.inputs[i]);
+      const std::optional<DraftTensor> exact = exact_codes(constant);
+      if (exact && elements(constant.shape) > 1) {
+        draft_.tensors.push_back(*exact);
+        node.inputs[i] = static_cast<int32_t>(draft_.tensors.size()) - 1;
+        continue;
+      }
+      const int32_t x = node.inputs[1 - i];
+      const std::vector<int8_t> tables =
+          operand_tables(draft_, node, i, draft_.tensor(codes(x)), draft_.tensor(target));
+      if (tables.empty()) return false;
+      const auto channels = static_cast<int32_t>(tables.size() / 256);
+      const Shape shape = channels == 1 ? Shape{256} : Shape{channels, 256};
+      node.inputs = {x,
+                     add_constant(draft_, draft_.tensor(target).name + "/table", DType::kS8, shape, tables)};
+      node.op = Op::kLookup;
+      node.clamp_min = -INFINITY;
+      node.clamp_max = INFINITY;
+      return true;
     }
+    return true;
   }
 
   // Scales that the format cannot hold, or with which the bias would leave its 32 bits, as channels without

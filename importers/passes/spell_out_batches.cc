@@ -49,7 +49,7 @@ bool spell_out_batches(Draft& draft) {
     return node.op == kSpaceToBatch || node.op == kBatchToSpace;
   };
   if (std::none_of(draft.nodes.begin(), draft.nodes.end(), is_one)) return false;
-  std::vector<DraftNode> old = std::move(draft.nodes);
+  std::deque<DraftNode> old = std::move(draft.nodes);
   draft.nodes.clear();
   for (DraftNode& node : old) {
     if (node.op == kSpaceToBatch)

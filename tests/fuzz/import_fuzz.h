@@ -1,8 +1,12 @@
-// What both import fuzzers do: any bytes are refused with a message, or become a model that opens and that no
-// check of a session crashes on.
+// What the import fuzzers do: any bytes are refused with a message, or become a model that opens, that no
+// check of a session crashes on and that runs.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "calibrator/model_writer.h"
@@ -11,21 +15,73 @@
 
 namespace intaglio::fuzz {
 
-inline void import_and_open(Span<const uint8_t> bytes) {
-  HostArena memory;
-  auto model = import_model(bytes, "fuzzed", {}, memory);
-  if (!model) {
-    if (model.message().empty()) __builtin_trap();
-    return;
+constexpr size_t kMostMessageBytes = size_t{1} << 17;  // 64 problems of 1 KB and more
+constexpr int64_t kMostBytes = int64_t{1} << 28, kMostBytesRun = int64_t{1} << 18;  // more is right, but slow
+
+[[noreturn]] inline void found(const char* what, const std::string& detail) {
+  std::fprintf(stderr, "FOUND: %s: %s\n", what, detail.c_str());
+  std::abort();
+}
+
+inline void check_message(const std::string& message) {
+  if (message.empty()) found("a refusal without a message", "");
+  if (message.size() > kMostMessageBytes) found("a message without bounds", message.substr(0, 200));
+  if (message.find("internal error") != std::string::npos) found("an internal error", message);
+}
+
+// Multiply-accumulates are few: a fuzzer waits for no larger model.
+inline bool is_small(const Model& model) {
+  int64_t work = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
+    const int64_t inputs = node.inputs[0] < 0 ? 1 : model.tensor(node.inputs[0]).shape.back(0);
+    work += taps * (1 + model.tensor(node.outputs[0]).shape.elements() / 16) * inputs;
   }
+  return work < (int64_t{1} << 20);
+}
+
+// On inputs of small codes and reals that follow from `seed`.
+inline void run_once(const Model& model, uint32_t seed) {
+  const Result<SessionNeeds> needs = Session::measure(model, all_ops());
+  if (!needs || needs->total() > static_cast<size_t>(8 * kMostBytesRun) || !is_small(model)) return;
+  std::vector<uint8_t> block(needs->total() + kMemoryAlignment, 0x5a);
+  void* place = block.data();
+  size_t room = block.size();
+  std::align(kMemoryAlignment, needs->total(), place, room);
+  const Span<uint8_t> memory{static_cast<uint8_t*>(place), needs->total()};
+  Result<Session> session = Session::create(model, all_ops(), Session::split(memory, *needs));
+  if (!session) return;
+  const auto next = [&] { return (seed = seed * 1664525u + 1013904223u) >> 24; };
+  for (size_t i = 0; i < model.inputs().size; ++i) {
+    const TensorView input = session->input(static_cast<int32_t>(i));
+    for (int64_t e = 0; e < input.info.shape.elements(); ++e) {
+      const uint32_t code = next();
+      if (input.info.dtype == DType::kF32)
+        static_cast<float*>(input.data)[e] = (static_cast<float>(code) - 128.0f) / 32.0f;
+      else if (input.info.dtype == DType::kS8)
+        static_cast<int8_t*>(input.data)[e] = static_cast<int8_t>(code - 128);
+    }
+  }
+  session->run();
+}
+
+inline void import_and_run(Span<const uint8_t> bytes, const ImportOptions& options = {}) {
+  HostArena memory;
+  auto model = import_model(bytes, "fuzzed", options, memory);
+  if (!model) return check_message(model.message());
   int64_t total = 0;
   for (const TensorInfo& tensor : model->graph.tensors) total += static_cast<int64_t>(tensor.bytes());
-  if (total > int64_t{1} << 28) return;  // right, but slow
+  if (total > kMostBytes) return;
   const Result<Span<const uint8_t>> file = finish_model(model->graph, all_ops(), memory.arena());
   if (!file) return;
   const Result<Model> opened = Model::open(*file);
-  if (!opened) __builtin_trap();  // what was written must open
-  (void)Session::measure(*opened, all_ops());
+  if (!opened)
+    found("what was written does not open", std::to_string(static_cast<int>(opened.error().status)));
+  if (total > kMostBytesRun)
+    (void)Session::measure(*opened, all_ops());
+  else
+    run_once(*opened, static_cast<uint32_t>(bytes.size));
 }
 
 }  // namespace intaglio::fuzz

@@ -1,6 +1,6 @@
 #include "tests/fuzz/import_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  intaglio::fuzz::import_and_open({data, size});
+  intaglio::fuzz::import_and_run({data, size});
   return 0;
 }

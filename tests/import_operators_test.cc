@@ -1,0 +1,90 @@
+// Every operator that the importers know, by their own tables, with every kind of operand at each place: a
+// constant, none, an empty one, one of another type or rank. It is imported and opens, or is refused with a
+// message that names the node and the operator.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_generator.h"
+#include "tests/support/tflite_generator.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+std::vector<uint8_t> random_bytes(uint32_t seed) {
+  Random random(seed);
+  std::vector<uint8_t> bytes(200);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.bits());
+  return bytes;
+}
+
+// What is imported; false with `problem` where it is neither refused as it should be nor right.
+struct Tally {
+  int imported = 0, refused = 0;
+
+  void take(const std::string& bytes, const ImportOptions& options, const std::string& source) {
+    Import import(bytes, options);
+    if (!import.good()) {
+      ++refused;
+      const bool is_clean = !import.says("internal error") && !import.says("out of memory");
+      // What comes of constants alone leaves no node.
+      const bool is_named =
+          (import.says("node '") && (import.says("(" + source + ")") || import.says("(QuantizeLinear)"))) ||
+          import.says("is not written by any node") || import.says("is a constant") ||
+          import.says("input 'x") || import.says("input 't") || import.says("imported: tensor 't");
+      CHECK_MESSAGE((is_clean && is_named), import.message());
+      return;
+    }
+    ++imported;
+    const Result<Span<const uint8_t>> file = finish_model(import.graph(), all_ops(), import.memory.arena());
+    if (file) CHECK(static_cast<bool>(Model::open(*file)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every ONNX operator with every operand at each place") {
+  uint32_t seed = 1;
+  for (const importers::OnnxOperator& op : importers::onnx_operators()) {
+    CAPTURE(op.domain);
+    CAPTURE(op.op_type);
+    Tally tally;
+    const size_t usual = std::strlen(onnx_pattern(op.op_type).inputs);
+    for (size_t position = 0; position <= usual; ++position) {
+      for (const char letter : std::string("aAf1wmvinSszWMBxqeEtu ")) {
+        CAPTURE(position);
+        CAPTURE(letter);
+        for (int round = shape_count(2); round > 0; --round) {
+          const std::vector<uint8_t> bytes = random_bytes(++seed);
+          Choices choices(bytes.data(), bytes.size());
+          tally.take(OnnxGenerator(choices).one_node(op, position, letter), {}, op.op_type);
+        }
+      }
+    }
+    CHECK(tally.refused > 0);
+  }
+}
+
+TEST_CASE("every TFLite operator with every operand at each place") {
+  uint32_t seed = 1;
+  for (const int32_t code : importers::tflite_operators()) {
+    CAPTURE(code);
+    Tally tally;
+    const size_t usual = std::strlen(tflite_pattern(code).inputs);
+    for (size_t position = 0; position <= usual; ++position) {
+      for (const char letter : std::string("aAfwdmbvinpxeEu ")) {
+        CAPTURE(position);
+        CAPTURE(letter);
+        for (int round = shape_count(3); round > 0; --round) {
+          const std::vector<uint8_t> bytes = random_bytes(++seed);
+          Choices choices(bytes.data(), bytes.size());
+          TfliteGenerator generator(choices);
+          const std::string file = generator.one_node(code, position, letter);
+          ImportOptions options;
+          options.batch = generator.batch();
+          tally.take(file, options, importers::tflite_operator_name(code));
+        }
+      }
+    }
+    CHECK(tally.refused > 0);
+  }
+}

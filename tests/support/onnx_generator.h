@@ -1,0 +1,393 @@
+// ONNX networks from bytes, of all operators that the importer knows: most nodes fit what they read, some have an
+// operand of another type or shape, none, or an attribute that makes no sense.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrator/host/host_arena.h"
+#include "importers/import.h"
+#include "importers/onnx_handlers.h"
+#include "tests/support/choices.h"
+#include "tests/support/onnx_builder.h"
+
+namespace intaglio::test {
+
+// What an operator's inputs usually are, a letter each:
+//   a an activation; A one of the shape of the first      f constant reals that fit it by broadcasting
+//   w convolution weights for it   m a matrix behind it    v one real a channel    1 one real
+//   i integers: axes, pads, sizes  S a shape of as many elements    n one integer
+//   s a scale   z a zero point     W, M, B codes in place of w, m, v
+// and, which none asks for: x an activation of any other rank, q one of codes, e and E empty constants of reals and
+// of integers, t a constant of strings, u a name that nothing has, and a space for none.
+// Besides, the names of its attributes.
+struct OnnxPattern {
+  const char* operators;
+  const char* inputs;
+  const char* attributes;
+};
+
+inline const OnnxPattern kOnnxPatterns[] = {
+    {"AveragePool MaxPool", "a",
+     "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad storage_order"},
+    {"BatchNormalization", "avvvv", "epsilon momentum training_mode spatial"},
+    {"Cast", "a", "to saturate"},
+    {"Clip", "a11", "min max"},
+    {"Concat", "aA", "axis"},
+    {"Constant", "", "value_float value_floats value_int value_ints"},
+    {"ConstantOfShape", "i", ""},
+    {"Conv", "awv", "kernel_shape strides pads dilations group auto_pad"},
+    {"DepthToSpace SpaceToDepth", "a", "blocksize mode"},
+    {"DequantizeLinear QuantizeLinear", "asz", "axis block_size output_dtype saturate"},
+    {"Dropout Identity", "a", "ratio seed is_test"},
+    {"Elu LeakyRelu HardSigmoid", "a", "alpha beta"},
+    {"Expand Reshape", "aS", "allowzero"},
+    {"FakeQuantize", "a1111", "levels auto_broadcast"},
+    {"Flatten Softmax LpNormalization", "a", "axis p"},
+    {"Gather", "ai", "axis"},
+    {"Gelu", "a", "approximate"},
+    {"Gemm", "amv", "alpha beta transA transB"},
+    {"MatMul", "am", ""},
+    {"Add Sub Mul Div Sum Max Min", "af", ""},
+    {"PRelu", "av", ""},
+    {"Pad", "ai1i", "mode pads value"},
+    {"Pow", "a1", ""},
+    {"QGemm", "aszMszBsz", "alpha transA transB"},
+    {"QLinearAdd QLinearMul", "aszAszsz", ""},
+    {"QLinearAveragePool", "aszsz", "kernel_shape strides pads auto_pad ceil_mode channels_last"},
+    {"QLinearConcat", "szaszAsz", "axis"},
+    {"QLinearConv", "aszWszszB", "kernel_shape strides pads dilations group auto_pad"},
+    {"QLinearGlobalAveragePool QLinearLeakyRelu QLinearSigmoid QLinearSoftmax", "aszsz",
+     "alpha axis channels_last opset"},
+    {"QLinearMatMul", "aszMszsz", ""},
+    {"Range", "nnn", ""},
+    {"ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", "ai",
+     "axes keepdims noop_with_empty_axes"},
+    {"Resize Upsample", "a fi",
+     "mode coordinate_transformation_mode nearest_mode axes antialias keep_aspect_ratio_policy scales"},
+    {"Shape Size", "a", "start end"},
+    {"Slice", "aiiii", "starts ends axes"},
+    {"Split", "ai", "axis split num_outputs"},
+    {"Squeeze Unsqueeze", "ai", "axes"},
+    {"Tile", "ai", ""},
+    {"Transpose", "a", "perm"},
+    {"Where", "nff", ""},
+};
+
+// The pattern of an operator; one that stands nowhere has two operands.
+inline OnnxPattern onnx_pattern(const std::string& op_type) {
+  for (const OnnxPattern& pattern : kOnnxPatterns) {
+    const std::string list = std::string(" ") + pattern.operators + " ";
+    if (list.find(" " + op_type + " ") != std::string::npos) return pattern;
+  }
+  return {"", "a", ""};
+}
+
+class OnnxGenerator {
+ public:
+  using Tensor = onnx_file::TensorProto;
+  using Dims = std::vector<int64_t>;
+
+  explicit OnnxGenerator(Choices& choices)
+      : c_(choices), file_(c_.one_in(4) ? c_.between(7, 21) : 13), operators_(importers::onnx_operators()) {}
+
+  // `most` nodes at most.
+  std::string network(int most) {
+    const auto inputs = c_.between(1, 2);
+    for (int64_t i = 0; i < inputs; ++i) add_input();
+    for (int n = 0; n < most && !c_.at_end(); ++n) add_node();
+    const Value last = values_.back();
+    file_.output(last.name);
+    if (c_.one_in(4)) file_.output(c_.of(values_).name);
+    return file_.bytes();
+  }
+
+  // One node, 'n1', with the operand `letter` in place of its usual one at `position`, or behind them.
+  std::string one_node(const importers::OnnxOperator& op, size_t position, char letter) {
+    add_input();
+    std::string letters = onnx_pattern(op.op_type).inputs;
+    if (position < letters.size()) letters[position] = letter;
+    if (position >= letters.size()) letters += letter;
+    add_node(op, letters);
+    file_.output("n1");
+    return file_.bytes();
+  }
+
+ private:
+  struct Value {
+    std::string name;
+    Dims dims;
+  };
+
+  void add_input() { values_.push_back(new_input(c_.one_in(3) ? c_.below(6) : 3)); }
+  Value new_input(uint32_t rank) {
+    Dims dims{c_.between(1, 2)};
+    for (uint32_t i = 0; i < rank; ++i) dims.push_back(c_.number(1, 5));
+    const std::string name = "x" + std::to_string(++inputs_);
+    file_.input(name, dims);
+    if (c_.one_in(16))
+      file_.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+          static_cast<int32_t>(c_.below(17)));
+    return {name, dims};
+  }
+
+  // A node; one that the importer refuses is taken back, but for some.
+  void add_node() {
+    const OnnxBuilder before = file_;
+    const auto& op = operators_[c_.below(operators_.size())];
+    std::string letters = onnx_pattern(op.op_type).inputs;
+    if (c_.one_in(8)) letters.resize(c_.below(letters.size() + 1));
+    if (c_.one_in(16)) letters += "afi1"[c_.below(4)];
+    const bool constants = c_.one_in(8);  // of constants alone
+    for (char& letter : letters) {
+      if (c_.one_in(24)) letter = "a f1iSvwmnszWMBxqeEtu"[c_.below(21)];
+      if (constants && (letter == 'a' || letter == 'A')) letter = "fi"[c_.below(2)];
+    }
+    const std::vector<std::string> outputs = add_node(op, letters);
+    Dims dims;
+    if (accepted(outputs[0], dims)) {
+      for (const std::string& output : outputs) values_.push_back({output, dims});
+    } else if (c_.one_in(4)) {
+      values_.push_back({outputs[0], dims.empty() ? Dims{1, 2, 3, 4} : dims});
+    } else {
+      file_ = before;
+    }
+  }
+  std::vector<std::string> add_node(const importers::OnnxOperator& op, const std::string& letters) {
+    const std::string name = "n" + std::to_string(++nodes_);
+    first_ = Value();
+    std::vector<std::string> inputs, outputs{name};
+    for (const char letter : letters) inputs.push_back(operand(letter));
+    OnnxBuilder::Node& node = file_.node(op.op_type, inputs, name);
+    node.set_domain(op.domain);
+    const int64_t count = op.op_type == "Split" ? c_.between(1, 3) : c_.one_in(32) ? 2 : 1;
+    for (int64_t i = 1; i < count; ++i) {
+      outputs.push_back(name + "_" + std::to_string(i));
+      node.add_output(outputs.back());
+    }
+    add_attributes(node, onnx_pattern(op.op_type).attributes);
+    return outputs;
+  }
+
+  // Whether what has been made so far is imported with this output, and its shape.
+  bool accepted(const std::string& output, Dims& dims) {
+    OnnxBuilder probe = file_;
+    probe.output(output);
+    const std::string bytes = probe.bytes();
+    const auto model =
+        import_model({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "probe", {}, memory_);
+    if (!model) {
+      // A constant is no output, but may be read.
+      return model.message().find("'" + output + "' is not written") != std::string::npos &&
+             model.message().find("(") == std::string::npos;
+    }
+    const TensorInfo& info =
+        model->graph.tensors[static_cast<size_t>(model->graph.outputs[model->graph.outputs.size() - 1])];
+    dims.assign(info.shape.dims, info.shape.dims + info.shape.rank);
+    return true;
+  }
+
+  int64_t first(size_t axis, int64_t otherwise) const {
+    return axis < first_.dims.size() ? first_.dims[axis] : otherwise;
+  }
+  int64_t last(int64_t otherwise) const { return first_.dims.empty() ? otherwise : first_.dims.back(); }
+
+  std::string operand(char letter) {
+    switch (letter) {
+      case 'a': {
+        const Value value = c_.one_in(3) ? c_.of(values_) : values_.back();
+        if (first_.name.empty()) first_ = value;
+        return value.name;
+      }
+      case 'A': {
+        for (const Value& value : values_)
+          if (value.dims == first_.dims && c_.one_in(2)) return value.name;
+        return first_.name.empty() ? values_[0].name : first_.name;
+      }
+      case 'f': {
+        Dims dims = first_.dims;
+        for (int64_t& dim : dims)
+          if (c_.one_in(2)) dim = 1;
+        if (c_.one_in(4) && !dims.empty()) dims.erase(dims.begin());
+        return reals(dims);
+      }
+      case '1':
+        return reals(c_.one_in(2) ? Dims{} : Dims{1});
+      case 'v':
+        return reals({first(c_.one_in(4) ? 0 : 1, 3)});
+      case 'w':
+      case 'W': {
+        const int64_t channels = first(1, 3), kernel = c_.between(1, 3);
+        const bool depthwise = c_.one_in(3);
+        const Dims dims{depthwise ? channels : c_.between(1, 4), depthwise ? 1 : channels, kernel, kernel};
+        return letter == 'w' ? reals(dims) : codes(dims, Tensor::INT8);
+      }
+      case 'm':
+      case 'M': {
+        const Dims dims{last(3), c_.one_in(3) ? last(3) : c_.between(1, 4)};
+        return letter == 'm' ? reals(dims) : codes(dims, Tensor::INT8);
+      }
+      case 'B':
+        return codes({first(1, 3)}, Tensor::INT32);
+      case 's':
+        return scale();
+      case 'z':
+        return codes({}, c_.one_in(2) ? Tensor::UINT8 : Tensor::INT8);
+      case 'i':
+        return integers(c_.numbers(1 + c_.below(c_.one_in(3) ? 2 * first_.dims.size() + 1 : 4), -2, 4));
+      case 'n':
+        return integers({c_.number(0, 5)});
+      case 'S': {
+        Dims dims = first_.dims;
+        std::reverse(dims.begin(), dims.end());
+        if (c_.one_in(2) && dims.size() > 1) {
+          dims[1] = wrapping_product(dims[0], dims[1]);
+          dims.erase(dims.begin());
+        }
+        if (c_.one_in(2) && !dims.empty()) dims[c_.below(dims.size())] = c_.number(-1, 0);
+        return integers(dims);
+      }
+      case 'x':
+        return new_input(c_.below(6)).name;
+      case 'q': {
+        const std::string codes_name = new_name();
+        file_.node("QuantizeLinear", {values_.back().name, scale()}, codes_name);
+        return codes_name;
+      }
+      case 'e':
+        return reals({0});
+      case 'E':
+        return integers({});
+      case 't': {
+        const std::string name = new_name();
+        initializer(name, {1}, Tensor::STRING).add_string_data("one");
+        return name;
+      }
+      case 'u':
+        return "nothing";
+      default:
+        return "";
+    }
+  }
+
+  std::string new_name() { return "c" + std::to_string(++constants_); }
+  Tensor& initializer(const std::string& name, Dims dims, Tensor::DataType type) {
+    Tensor& tensor = *file_.graph().add_initializer();
+    if (c_.one_in(64)) dims.push_back(c_.number(0, 3));
+    tensor.set_name(name);
+    tensor.set_data_type(type);
+    for (const int64_t dim : dims) tensor.add_dims(dim);
+    return tensor;
+  }
+  static size_t count(const Dims& dims) {
+    int64_t product = 1;
+    for (const int64_t dim : dims)
+      product = std::min<int64_t>(product * std::clamp<int64_t>(dim, 0, 64), 4096);
+    return static_cast<size_t>(product);
+  }
+  std::string reals(const Dims& dims) {
+    if (c_.one_in(48)) return codes(dims, static_cast<Tensor::DataType>(c_.between(1, 16)));
+    const std::string name = new_name();
+    const std::vector<float> values = c_.reals(count(dims));
+    initializer(name, dims, Tensor::FLOAT).set_raw_data(values.data(), values.size() * sizeof(float));
+    return name;
+  }
+  std::string scale() {
+    const std::string name = new_name();
+    const int64_t channels = c_.one_in(4) ? first(c_.below(4), 1) : 1;
+    Tensor& tensor = initializer(name, channels == 1 ? Dims{} : Dims{channels}, Tensor::FLOAT);
+    for (size_t i = 0; i < count({channels}); ++i)
+      tensor.add_float_data(c_.one_in(24) ? c_.real() : static_cast<float>(c_.between(1, 64)) / 64.0f);
+    return name;
+  }
+  std::string codes(const Dims& dims, Tensor::DataType type) {
+    const std::string name = new_name();
+    Tensor& tensor = initializer(name, dims, type);
+    const auto start = c_.between(0, 127), step = c_.between(0, 5);
+    const bool is_signed = type == Tensor::INT8 || type == Tensor::INT32;
+    for (size_t i = 0; i < count(dims); ++i) {
+      const int64_t code = (start + step * static_cast<int64_t>(i)) % 200;
+      tensor.add_int32_data(static_cast<int32_t>(is_signed && code > 127 ? code - 200 : code));
+    }
+    return name;
+  }
+  std::string integers(const Dims& values) {
+    const std::string name = new_name();
+    if (c_.one_in(48)) return reals({static_cast<int64_t>(values.size())});
+    const bool is_scalar = values.size() == 1 && c_.one_in(2);
+    Tensor& tensor = initializer(name, is_scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())},
+                                 c_.one_in(8) ? Tensor::INT32 : Tensor::INT64);
+    for (const int64_t value : values)
+      if (tensor.data_type() == Tensor::INT32)
+        tensor.add_int32_data(static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)));
+      else
+        tensor.add_int64_data(value);
+    return name;
+  }
+
+  void add_attributes(OnnxBuilder::Node& node, const char* names) {
+    std::string list = names;
+    if (c_.one_in(32)) list += " axis";
+    for (size_t at = 0; at < list.size();) {
+      const size_t end = std::min(list.find(' ', at), list.size());
+      const std::string name = list.substr(at, end - at);
+      const bool needed = name == "kernel_shape" || name == "blocksize" || name == "levels" || name == "to";
+      if (!name.empty() && (c_.one_in(3) || (needed && !c_.one_in(8)))) add_attribute(node, name);
+      at = end + 1;
+    }
+  }
+
+  void add_attribute(OnnxBuilder::Node& node, const std::string& name) {
+    static const std::vector<std::pair<std::string, std::vector<const char*>>> kStrings{
+        {"auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "?"}},
+        {"mode", {"constant", "reflect", "edge", "nearest", "linear", "DCR", "CRD", "cubic"}},
+        {"approximate", {"none", "tanh", "?"}},
+        {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "?"}},
+        {"keep_aspect_ratio_policy", {"stretch", "not_larger"}},
+        {"coordinate_transformation_mode",
+         {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"}},
+    };
+    for (const auto& strings : kStrings)
+      if (strings.first == name) return set(node, name, c_.of(strings.second));
+    const auto is = [&](const char* list) {
+      return (std::string(" ") + list + " ").find(" " + name + " ") != std::string::npos;
+    };
+    const size_t rank = std::max<size_t>(first_.dims.size(), 1);
+    if (c_.one_in(48)) return set(node, name, c_.real());  // of another type
+    if (is("kernel_shape strides dilations")) return set(node, name, c_.numbers(2, 1, 3));
+    if (is("pads")) return set(node, name, c_.numbers(c_.one_in(2) ? 4 : 2 * rank, 0, 2));
+    if (is("perm")) {
+      Dims axes;
+      for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+      for (size_t i = 0; i < rank; ++i) std::swap(axes[i], axes[c_.below(rank)]);
+      if (c_.one_in(16)) axes = c_.numbers(rank, -1, 5);
+      return set(node, name, axes);
+    }
+    if (is("axes starts ends split value_ints")) return set(node, name, c_.numbers(1 + c_.below(3), -3, 4));
+    if (is("alpha beta epsilon momentum min max value value_float ratio")) return set(node, name, c_.real());
+    if (is("value_floats scales")) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(onnx_file::AttributeProto::FLOATS);
+      for (size_t i = 0; i < rank; ++i) attribute.add_floats(i < 2 ? 1.0f : c_.real());
+      return;
+    }
+    if (is("levels")) return set(node, name, c_.number(255, 256));
+    if (is("group")) return set(node, name, c_.one_in(2) ? first(1, 1) : c_.number(1, 3));
+    if (is("to output_dtype")) return set(node, name, c_.number(0, 16));
+    set(node, name, c_.number(-2, 4));
+  }
+
+  Choices& c_;
+  HostArena memory_;  // of all trials
+  OnnxBuilder file_;
+  std::vector<importers::OnnxOperator> operators_;
+  std::vector<Value> values_;
+  Value first_;  // the node's first activation
+  int inputs_ = 0, nodes_ = 0, constants_ = 0;
+};
+
+}  // namespace intaglio::test

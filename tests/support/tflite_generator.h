@@ -1,0 +1,334 @@
+// TFLite networks from bytes, float or quantized, of all operators that the importer knows: most nodes fit what
+// they read, some have an operand of another type or shape, none, or options that make no sense.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/host_arena.h"
+#include "importers/import.h"
+#include "importers/tflite_handlers.h"
+#include "tests/support/choices.h"
+#include "tests/support/tflite_builder.h"
+#include "tests/support/tflite_patterns.h"
+
+namespace intaglio::test {
+
+class TfliteGenerator {
+ public:
+  using Dims = std::vector<int32_t>;
+
+  explicit TfliteGenerator(Choices& choices)
+      : c_(choices), quantized_(c_.one_in(2)), codes_(importers::tflite_operators()) {
+    const std::vector<int8_t> types{kTfliteInt8, kTfliteUint8};
+    type_ = quantized_ ? c_.of(types) : static_cast<int8_t>(kTfliteFloat);
+  }
+
+  // `most` nodes at most. Shapes behind inputs are right only where these have a batch of `batch()`.
+  std::string network(int most) {
+    const auto inputs = c_.between(1, 2);
+    for (int64_t i = 0; i < inputs; ++i) add_input();
+    for (int n = 0; n < most && !c_.at_end(); ++n) add_node();
+    if (c_.one_in(2)) {
+      batch_ = 1;
+      for (const int32_t input : inputs_) tensors_[static_cast<size_t>(input)].dims[0] = kBatch;
+    }
+    std::vector<int32_t> outputs{values_.back()};
+    if (c_.one_in(8)) outputs.push_back(c_.of(values_));
+    return bytes(outputs);
+  }
+  int32_t batch() const { return batch_; }
+
+  // One node with the operand `letter` in place of its usual one at `position`, or behind them.
+  std::string one_node(int32_t code, size_t position, char letter) {
+    add_input();
+    std::string letters = tflite_pattern(code).inputs;
+    if (position < letters.size()) letters[position] = letter;
+    if (position >= letters.size()) letters += letter;
+    return bytes({add_node(code, letters).outputs[0]});
+  }
+
+ private:
+  // In the file 1: with another one the importer does not ask for the file's shapes.
+  static constexpr int32_t kBatch = 2;
+
+  struct Tensor {
+    int8_t type = kTfliteFloat;
+    Dims dims;
+    TfliteScales scales;
+    bool constant = false;
+    std::vector<uint8_t> data;
+  };
+  struct Node {
+    int32_t code = 0;
+    std::vector<int32_t> inputs, outputs;
+    tflite::Options kind = tflite::Options::NONE;
+    std::vector<int32_t> options;
+  };
+
+  std::string bytes(const std::vector<int32_t>& outputs) const {
+    TfliteBuilder file;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const Tensor& tensor = tensors_[i];
+      const std::string name = "t" + std::to_string(i);
+      if (tensor.constant)
+        file.constant(name, tensor.type, tensor.dims, tensor.data, tensor.scales);
+      else
+        file.tensor(name, tensor.type, tensor.dims, tensor.scales);
+    }
+    for (const Node& node : nodes_)
+      file.op(node.code, node.inputs, node.outputs, node.kind,
+              tflite_options(file.fbb(), node.kind, node.options));
+    return file.finish(inputs_, outputs);
+  }
+
+  int32_t add_tensor(int8_t type, const Dims& dims) {
+    Tensor tensor;
+    tensor.type = type;
+    tensor.dims = dims;
+    if (c_.one_in(64)) tensor.type = static_cast<int8_t>(c_.below(12));
+    if (tensor.type != kTfliteFloat && tensor.type != kTfliteInt64 && !c_.one_in(32)) {
+      tensor.scales.scale = {scale()};
+      if (tensor.type != kTfliteInt32) tensor.scales.zero_point = c_.number(0, 127);
+    }
+    tensors_.push_back(tensor);
+    return static_cast<int32_t>(tensors_.size()) - 1;
+  }
+  float scale() { return c_.one_in(32) ? c_.real() : static_cast<float>(c_.between(1, 64)) / 256.0f; }
+
+  void add_input() {
+    const int32_t input = new_input(type_, c_.one_in(3) ? c_.below(6) : 3);
+    values_.push_back(input);
+    made_.resize(tensors_.size());
+    made_[static_cast<size_t>(input)] = tensors_[static_cast<size_t>(input)].dims;
+    made_[static_cast<size_t>(input)][0] = kBatch;
+  }
+  int32_t new_input(int8_t type, uint32_t rank) {
+    Dims dims{1};
+    for (uint32_t i = 0; i < rank; ++i) dims.push_back(static_cast<int32_t>(c_.number(1, 5)));
+    inputs_.push_back(add_tensor(type, dims));
+    return inputs_.back();
+  }
+
+  void add_node() {
+    const auto tensors = tensors_;
+    const auto inputs = inputs_;
+    const int32_t code = c_.of(codes_);
+    std::string letters = tflite_pattern(code).inputs;
+    if (c_.one_in(12)) letters.resize(c_.below(letters.size() + 1));
+    if (c_.one_in(16)) letters += "afin"[c_.below(4)];
+    constants_ = c_.one_in(8);  // of constants alone
+    for (char& letter : letters) {
+      if (c_.one_in(24)) letter = "a fiwdmbvnpAxeEu"[c_.below(16)];
+      if (constants_ && (letter == 'a' || letter == 'A')) letter = "fi"[c_.below(2)];
+    }
+    const Node node = add_node(code, letters);
+    if (accepted(node)) {
+      for (const int32_t output : node.outputs) values_.push_back(output);
+    } else if (c_.one_in(4)) {
+      values_.push_back(node.outputs[0]);
+    } else {
+      nodes_.pop_back();
+      tensors_ = tensors;
+      inputs_ = inputs;
+      made_.resize(tensors_.size());
+    }
+  }
+  const Node& add_node(int32_t code, const std::string& letters) {
+    Node node;
+    node.code = code;
+    first_ = letters == "na" ? values_.back() : -1;
+    for (const char letter : letters) node.inputs.push_back(operand(letter, node));
+    node.kind = c_.one_in(32) ? tflite::Options::NONE : tflite_pattern(code).options;
+    node.options = {static_cast<int32_t>(c_.number(0, 1)),
+                    c_.one_in(3) ? static_cast<int32_t>(c_.number(0, 3)) : 0};
+    for (int i = 0; i < 4; ++i) node.options.push_back(static_cast<int32_t>(c_.number(1, 3)));
+    node.options.push_back(static_cast<int32_t>(c_.number(0, 3)));
+    node.options.push_back(static_cast<int32_t>(c_.number(-4, 4)));
+    const bool parts = code == 49 || code == 102 || code == 88;
+    const auto outputs = parts ? c_.between(1, 3) : c_.one_in(48) ? 2 : 1;
+    for (int64_t i = 0; i < outputs; ++i) node.outputs.push_back(add_output(constants_));
+    nodes_.push_back(node);
+    made_.resize(tensors_.size());
+    return nodes_.back();
+  }
+
+  int32_t add_output(bool constant) {
+    const Dims from = first_ < 0 ? Dims{2} : dims(first_);
+    Dims to = from;
+    if (c_.one_in(2)) std::reverse(to.begin(), to.end());
+    if (c_.one_in(2) && to.size() > 1) {
+      to[1] = wrapping_product(to[0], to[1]);
+      to.erase(to.begin());
+    }
+    const int32_t output =
+        add_tensor(constant && c_.one_in(2) ? static_cast<int8_t>(kTfliteInt32) : type_, to);
+    const size_t first = static_cast<size_t>(std::max(first_, 0));
+    if (quantized_ && c_.one_in(2)) tensors_.back().scales = tensors_[first].scales;
+    return output;
+  }
+
+  // Whether what has been made so far is imported with this node's first output; its shape is noted.
+  bool accepted(const Node& node) {
+    const std::string file = bytes({node.outputs[0]});
+    ImportOptions options;
+    options.batch = kBatch;
+    const auto model =
+        import_model({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, "probe", options, memory_);
+    if (!model) return model.message().find("output 't") != std::string::npos;  // a constant is none
+    const TensorInfo& info = model->graph.tensors[static_cast<size_t>(model->graph.outputs[0])];
+    const Dims dims(info.shape.dims, info.shape.dims + info.shape.rank);
+    for (const int32_t output : node.outputs) {
+      made_[static_cast<size_t>(output)] = dims;
+      tensors_[static_cast<size_t>(output)].dims = dims;
+    }
+    return true;
+  }
+
+  const Dims& dims(int32_t tensor) const {
+    const auto i = static_cast<size_t>(tensor);
+    return i < made_.size() && !made_[i].empty() ? made_[i] : tensors_[i].dims;
+  }
+  int32_t last() const { return first_ < 0 || dims(first_).empty() ? 3 : dims(first_).back(); }
+  size_t rank() const { return first_ < 0 ? 2 : dims(first_).size(); }
+
+  int32_t operand(char letter, const Node& node) {
+    switch (letter) {
+      case 'a': {
+        const int32_t value = c_.one_in(3) ? c_.of(values_) : values_.back();
+        if (first_ < 0) first_ = value;
+        return value;
+      }
+      case 'A': {
+        for (const int32_t value : values_)
+          if (first_ >= 0 && dims(value) == dims(first_) && c_.one_in(2)) return value;
+        return first_ < 0 ? values_[0] : first_;
+      }
+      case 'f': {
+        Dims shape = first_ < 0 ? Dims{2, 3} : dims(first_);
+        for (int32_t& dim : shape)
+          if (c_.one_in(2)) dim = 1;
+        if (c_.one_in(4) && !shape.empty()) shape.erase(shape.begin());
+        return numbers(shape, -1);
+      }
+      case 'w': {
+        const auto kernel = static_cast<int32_t>(c_.between(1, 3));
+        return numbers({static_cast<int32_t>(c_.between(1, 4)), kernel, kernel, last()}, 0);
+      }
+      case 'd': {
+        const auto kernel = static_cast<int32_t>(c_.between(1, 3));
+        return numbers({1, kernel, kernel, wrapping_product(last(), static_cast<int32_t>(c_.between(1, 2)))},
+                       3);
+      }
+      case 'm':
+        return numbers({static_cast<int32_t>(c_.between(1, 4)), last()}, 0);
+      case 'b':
+        return bias(node);
+      case 'v':
+        return numbers({c_.one_in(3) ? 1 : last()}, -1);
+      case 'i':
+        return integers(c_.numbers(c_.one_in(2) ? rank() : 1 + c_.below(4), -2, 4));
+      case 'n':
+        return integers({c_.number(-2, 3)});
+      case 'p':
+        return integers(c_.numbers(2 * rank(), 0, 2));
+      case 'x':
+        return new_input(c_.one_in(2) ? type_ : static_cast<int8_t>(c_.below(12)), c_.below(6));
+      case 'e':
+        return numbers({0}, -1);
+      case 'E':
+        return integers({});
+      case 'u':
+        return add_tensor(type_, {1, 2});
+      default:
+        return -1;
+    }
+  }
+
+  static size_t count(const Dims& dims) {
+    int64_t product = 1;
+    for (const int32_t dim : dims) product = std::min<int64_t>(product * std::clamp(dim, 0, 64), 4096);
+    return static_cast<size_t>(product);
+  }
+  template <typename T>
+  void hold(Tensor& tensor, const std::vector<T>& values) {
+    tensor.constant = true;
+    tensor.data.resize(values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  }
+
+  // Reals, or codes with a scale each index of `axis` (-1: one for all).
+  int32_t numbers(const Dims& shape, int32_t axis) {
+    const bool hybrid = !quantized_ && c_.one_in(8);
+    const int8_t type = hybrid ? static_cast<int8_t>(kTfliteInt8) : type_;
+    const int32_t made = add_tensor(type, shape);
+    Tensor& tensor = tensors_.back();
+    if (tensor.type == kTfliteFloat) {
+      hold(tensor, c_.reals(count(shape)));
+      return made;
+    }
+    std::vector<int8_t> codes;
+    const int64_t start = c_.between(-127, 127), step = c_.between(0, 5);
+    for (size_t i = 0; i < count(shape); ++i)
+      codes.push_back(static_cast<int8_t>(start + step * static_cast<int64_t>(i)));
+    hold(tensor, codes);
+    if (!c_.one_in(8)) tensor.scales.zero_point = tensor.type == kTfliteUint8 ? 128 : 0;
+    if (axis < 0 || type_ == kTfliteUint8 || c_.one_in(3)) return made;
+    tensor.scales.scale.clear();
+    tensor.scales.axis = axis;
+    for (int32_t i = 0; i < std::min(shape[static_cast<size_t>(axis)], 64); ++i)
+      tensor.scales.scale.push_back(scale());
+    return made;
+  }
+
+  int32_t bias(const Node& node) {
+    if (c_.one_in(4)) return -1;
+    const Tensor* weights = node.inputs.size() > 1 && node.inputs[1] >= 0
+                                ? &tensors_[static_cast<size_t>(node.inputs[1])]
+                                : nullptr;
+    const Tensor copy = weights == nullptr ? Tensor() : *weights;
+    const bool depthwise = node.code == 4;
+    const int32_t channels = copy.dims.empty() ? 1 : depthwise ? copy.dims.back() : copy.dims[0];
+    if (!quantized_) return numbers({channels}, -1);
+    const int32_t made = add_tensor(kTfliteInt32, {channels});
+    Tensor& tensor = tensors_.back();
+    std::vector<int32_t> values(count({channels}), static_cast<int32_t>(c_.number(-1000, 1000)));
+    hold(tensor, values);
+    const std::vector<float> in =
+        first_ < 0 ? std::vector<float>() : tensors_[static_cast<size_t>(first_)].scales.scale;
+    tensor.scales = {};
+    if (in.size() == 1 && !c_.one_in(16))
+      for (const float s : copy.scales.scale) tensor.scales.scale.push_back(in[0] * s);
+    return made;
+  }
+
+  int32_t integers(const std::vector<int64_t>& values) {
+    const bool wide = c_.one_in(6), scalar = values.size() == 1 && c_.one_in(2);
+    const int32_t made = add_tensor(wide ? kTfliteInt64 : kTfliteInt32,
+                                    scalar ? Dims{} : Dims{static_cast<int32_t>(values.size())});
+    Tensor& tensor = tensors_.back();
+    tensor.scales = {};
+    std::vector<int32_t> narrow;
+    for (const int64_t value : values)
+      narrow.push_back(static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)));
+    wide ? hold(tensor, values) : hold(tensor, narrow);
+    return made;
+  }
+
+  Choices& c_;
+  HostArena memory_;  // of all trials
+  bool quantized_;
+  int8_t type_;
+  std::vector<int32_t> codes_;
+  std::vector<Tensor> tensors_;
+  std::vector<Node> nodes_;
+  std::vector<int32_t> inputs_, values_;
+  std::vector<Dims> made_;  // shapes that the importer gave activations
+  int32_t first_ = -1;      // the node's first activation
+  bool constants_ = false;  // the node has no activation
+  int32_t batch_ = kBatch;
+};
+
+}  // namespace intaglio::test
