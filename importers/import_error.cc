@@ -17,7 +17,7 @@ std::string shown(const std::string& name) {
   return clean.size() < name.size() ? clean + "..." : clean;
 }
 
-std::string quoted(const std::string& name) { return "'" + shown(name) + "'"; }
+std::string quoted(const std::string& name) { return text("'", shown(name), "'"); }
 
 std::string shape_text(const std::vector<int32_t>& shape) {
   std::string line = "[";
