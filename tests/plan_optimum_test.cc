@@ -58,9 +58,10 @@ Blocks blocks_of(const Graph& graph) {
   return blocks;
 }
 
-// Bytes where each block in turn takes the lowest place that is free all its life.
-uint64_t bytes_in_order(const std::vector<Block>& blocks, const std::vector<size_t>& order) {
-  std::vector<uint64_t> offsets(blocks.size());
+// Bytes where each block in turn takes the lowest place that is free all its life; `offsets` are the places.
+uint64_t bytes_in_order(const std::vector<Block>& blocks, const std::vector<size_t>& order,
+                        std::vector<uint64_t>& offsets) {
+  offsets.assign(blocks.size(), 0);
   uint64_t end = 0;
   for (size_t k = 0; k < order.size(); ++k) {
     const Block& block = blocks[order[k]];
@@ -82,7 +83,8 @@ uint64_t bytes_in_order(const std::vector<Block>& blocks, const std::vector<size
   return end;
 }
 
-uint64_t best_of_orders(const std::vector<Block>& blocks) {
+// Of equal orders the first.
+uint64_t best_of_orders(const std::vector<Block>& blocks, std::vector<uint64_t>& places) {
   using Key = std::pair<int64_t, int64_t>;  // least first
   const std::vector<std::function<Key(const Block&)>> keys = {
       [](const Block& b) {
@@ -107,7 +109,10 @@ uint64_t best_of_orders(const std::vector<Block>& blocks) {
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return key(blocks[a]) < key(blocks[b]); });
-    best = std::min(best, bytes_in_order(blocks, order));
+    std::vector<uint64_t> offsets;
+    const uint64_t bytes = bytes_in_order(blocks, order, offsets);
+    if (bytes < best) places = offsets;
+    best = std::min(best, bytes);
   }
   return best;
 }
@@ -117,8 +122,9 @@ uint64_t best_of_all(const std::vector<Block>& blocks, uint64_t lower_bound) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   uint64_t best = UINT64_MAX;
+  std::vector<uint64_t> offsets;
   do {
-    best = std::min(best, bytes_in_order(blocks, order));
+    best = std::min(best, bytes_in_order(blocks, order, offsets));
   } while (best > lower_bound && std::next_permutation(order.begin(), order.end()));
   return best;
 }
@@ -165,7 +171,10 @@ TEST_CASE("random plans: valid, of the best greedy order, and close to the best 
     const Blocks blocks = blocks_of(graph);
     check_places(graph, blocks);
     CHECK(graph.activation_lower_bound == blocks.lower_bound);
-    CHECK(graph.activation_bytes == best_of_orders(blocks.list));
+    std::vector<uint64_t> places;
+    CHECK(graph.activation_bytes == best_of_orders(blocks.list, places));
+    for (const auto& [tensor, block] : blocks.of_tensor)
+      CHECK(graph.offsets[static_cast<size_t>(tensor)] == places[block]);
     above_bound += graph.activation_bytes > blocks.lower_bound ? 1 : 0;
     if (blocks.list.size() > 7) continue;
     ++small;

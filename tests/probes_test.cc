@@ -23,22 +23,26 @@ struct Detector {
   int32_t kernel;
   std::vector<float> weights;  // [kernel, kernel]
 
-  AlignedBytes file(bool takes_pictures = true) const {
+  // Of `channels` channels it looks at one.
+  AlignedBytes file(bool takes_pictures = true, int32_t channels = 1, int32_t channel = 0) const {
     ModelBuilder net;
-    const int32_t image = net.tensor("image", DType::kF32, {1, kSide, kSide, 1});
+    std::vector<float> all(weights.size() * static_cast<size_t>(channels));
+    for (size_t i = 0; i < weights.size(); ++i)
+      all[i * static_cast<size_t>(channels) + static_cast<size_t>(channel)] = weights[i];
+    const int32_t image = net.tensor("image", DType::kF32, {1, kSide, kSide, channels});
     const int32_t map = net.tensor("map", DType::kF32, {1, kSide + 1 - kernel, kSide + 1 - kernel, 1});
     net.input(image);
     GraphNode& node = net.node(Op::kConv2d,
-                               {image, net.constant("w", DType::kF32, {1, kernel, kernel, 1}, weights),
+                               {image, net.constant("w", DType::kF32, {1, kernel, kernel, channels}, all),
                                 net.constant("b", DType::kF32, {1}, std::vector<float>{1.0f})},
                                {map});
     node.options.window.kernel_h = node.options.window.kernel_w = kernel;
     node.options.clamp_min = 0.0f;
     net.output(map);
     ImageInput gray;
-    gray.color = ColorOrder::kGray;
-    gray.channels = 1;
-    gray.norm[0] = 1.0f;
+    gray.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
+    gray.channels = channels;
+    for (int32_t c = 0; c < channels; ++c) gray.norm[c] = 1.0f;
     if (takes_pictures) net.graph().images.push(net.arena(), gray);
     return net.finish();
   }
@@ -162,6 +166,24 @@ TEST_CASE("few pictures: room for what they would show with their pixels in anot
   REQUIRE(reached > 10 * detector.reach(samples));
   REQUIRE(reached > 10 * detector.reach(mirrored(samples)));
   CHECK(end_with(detector.file(), samples) == doctest::Approx(1.3 * reached).epsilon(1e-5));
+}
+
+TEST_CASE("few pictures: pixels move with all their channels") {
+  for (const Detector& detector : {bright_left(), points()})
+    for (const int32_t channel : {0, 1, 2}) {
+      CAPTURE(channel);
+      const Samples samples = ramps(2);
+      Samples colour;
+      for (const auto& sample : samples) {
+        colour.emplace_back();
+        for (const float v : sample)
+          for (const int32_t c : {0, 1, 2})
+            colour.back().push_back(c == channel ? v : static_cast<float>(90 * c + 7));
+      }
+      const double reached = std::max(detector.reach(mirrored(samples)), detector.reach(shuffled(samples)));
+      CHECK(end_with(detector.file(true, 3, channel), colour) ==
+            doctest::Approx(1.3 * reached).epsilon(1e-5));
+    }
 }
 
 TEST_CASE("no probes of many pictures, of arrays, for another method, or of values that no pixel gives") {
