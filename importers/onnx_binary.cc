@@ -82,6 +82,7 @@ void import_many(OnnxOp& op, Op kind) {
   op.check_inputs(1, 64);
   const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
   std::vector<Operand> operands;
+  operands.reserve(static_cast<size_t>(op.input_count()));
   for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));
   std::stable_partition(operands.begin(), operands.end(), [](const Operand& o) { return o.tensor >= 0; });
   if (operands[0].tensor < 0) fail("its inputs are all constants");
