@@ -62,7 +62,12 @@ IsaMask cpu_isa() {
 
 IsaMask cpu_isa() {
   constexpr unsigned long kHwcapNeon = 1ul << 12;
-  return (getauxval(AT_HWCAP) & kHwcapNeon) != 0 ? isa::kNeon : isa::kScalar;
+  IsaMask found = isa::kScalar;
+  if ((getauxval(AT_HWCAP) & kHwcapNeon) != 0) found |= isa::kNeon;
+#if defined(__ARM_FEATURE_DSP)
+  found |= isa::kDsp;  // what Cortex-M took over; compiled here by the preset armv7-dsp alone
+#endif
+  return found;
 }
 
 #else
