@@ -41,11 +41,9 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
         acc3 = upper(x13, w13, acc3);
       }
       const int32_t acc[kQuad] = {acc0, acc1, acc2, acc3};
-      int8_t codes[kQuad];
-#pragma GCC unroll 4
+#pragma GCC unroll 1
       for (int32_t j = 0; j < kQuad; ++j)
-        codes[j] = static_cast<int8_t>(requantize_dsp(acc[j], args.multiplier[c + j], output));
-      memcpy(y + c, codes, sizeof codes);
+        y[c + j] = static_cast<int8_t>(requantize_dsp(acc[j], args.multiplier[c + j], output));
     }
     for (; c < channels; ++c) {
       int32_t acc = args.folded_bias[c];

@@ -40,6 +40,9 @@ struct PlanContext {
   int32_t width = 1;  // threads that may run this node at once
 };
 
+// An operator with several families of kernels numbers each from a multiple of this on.
+inline constexpr uint16_t kFamilyNumbers = 256;
+
 // What a node needs, as plan() finds it.
 struct NodePlan {
   uint32_t persistent_bytes = 0;

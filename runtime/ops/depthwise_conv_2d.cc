@@ -2,6 +2,7 @@
 #include "kernels/dwconv_3x3_s8.h"
 #include "kernels/dwconv_f32.h"
 #include "kernels/dwconv_lines_f32.h"
+#include "kernels/dwconv_map_s8.h"
 #include "kernels/dwconv_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
@@ -51,10 +52,14 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
   return conv_scratch(g, int64_t{g.ic} * 4, int64_t{g.taps()} * kernel.pixels, 0, 0);
 }
 
-// Numbers of kernels: those of dwconv_s8 or dwconv_f32, then those of dwconv_3x3_s8 or dwconv_lines_f32.
-constexpr int32_t kFirstOfLines = 256;
+// Numbers of kernels: those of dwconv_s8 or dwconv_f32, then those of dwconv_3x3_s8 or dwconv_lines_f32, then those of
+// dwconv_map_s8.
+constexpr int32_t kFirstOfLines = kFamilyNumbers, kFirstOfMaps = 2 * kFamilyNumbers;
 
-bool is_3x3_s8(uint16_t kernel) { return kListsDwconv3x3S8 && kernel >= kFirstOfLines; }
+bool is_map_s8(uint16_t kernel) { return kListsDwconvMapS8 && kernel >= kFirstOfMaps; }
+bool is_3x3_s8(uint16_t kernel) {
+  return kListsDwconv3x3S8 && kernel >= kFirstOfLines && kernel < kFirstOfMaps;
+}
 bool is_of_lines_f32(uint16_t kernel) { return kListsDwconvLinesF32 && kernel >= kFirstOfLines; }
 
 // The side of a square window that kernels of lines may take; 0 for another.
@@ -71,11 +76,22 @@ int64_t padding_bytes_of_lines(const ConvGeometry& g, int64_t element_bytes) {
   return (g.ic * element_bytes + 63) & ~int64_t{63};
 }
 
-// -1: none fits.
-int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
-  if (!kListsDwconv3x3S8 || side_of_lines(g) != 3 || g.ic < kDwconv3x3MinChannels) return -1;
+// What both kinds of kernels for 3 x 3 want.
+bool is_plain_3x3_s8(const NodeView& node, const ConvGeometry& g) {
+  if (side_of_lines(g) != 3) return false;
   for (const float multiplier : node.info.options.multiplier)
-    if (!(multiplier < 1.0f)) return -1;
+    if (!(multiplier < 1.0f)) return false;
+  return true;
+}
+
+// -1: none fits.
+int32_t select_map_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  if (!kListsDwconvMapS8 || !is_plain_3x3_s8(node, g)) return -1;
+  return dwconv_map_s8_select(isa, g.ow, g.oh, g.ic);
+}
+
+int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  if (!kListsDwconv3x3S8 || !is_plain_3x3_s8(node, g) || g.ic < kDwconv3x3MinChannels) return -1;
   const int32_t kernel = dwconv_3x3_s8_select(isa);
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   return kernel < 0 || dwconv_3x3_s8_fits(dwconv_3x3_s8_kernel(kernel), w, g.ic) ? kernel : -1;
@@ -86,11 +102,20 @@ int32_t select_lines_f32(const ConvGeometry& g, IsaMask isa) {
   return side == 3 || side == 5 ? dwconv_lines_f32_select(isa, g.ic) : -1;
 }
 
+int64_t map_scratch_bytes(const ConvGeometry& g) {
+  return dwconv_map_s8_scratch_bytes(g.ow, g.oh, g.window.stride_w);
+}
+
 __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
   ITG_TRY(check_conv_s8(node, kChannelAxis));
   const ConvGeometry g = geometry(node);
+  const int32_t of_map = select_map_s8(node, g, context.isa);
+  if (of_map >= 0) {
+    plan->kernel = static_cast<uint16_t>(kFirstOfMaps + of_map);
+    return set_sizes(node, 0, context.width * map_scratch_bytes(g), plan);
+  }
   const int32_t of_3x3 = select_3x3_s8(node, g, context.isa);
   if (of_3x3 >= 0) {
     plan->kernel = static_cast<uint16_t>(kFirstOfLines + of_3x3);
@@ -194,6 +219,43 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
   for_each_lines(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
 }
 
+void run_map_s8(const NodeView& node, const NodeRun& run) {
+  const ConvGeometry g = geometry(node);
+  const DwconvMapS8Kernel& kernel = dwconv_map_s8_kernel(run.kernel - kFirstOfMaps);
+  const NodeOptions& options = node.info.options;
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  DwconvMapS8Args shared{};
+  shared.weights = run.input<int8_t>(node, kWeightInput);
+  shared.folded_bias = options.folded_bias.data;
+  shared.multiplier = options.multiplier.data;
+  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  shared.zero_point = node.input(0).quantization.zero_point;
+  shared.h = g.h;
+  shared.w = g.w;
+  shared.oh = g.oh;
+  shared.ow = g.ow;
+  shared.channels = g.ic;
+  shared.pad_top = g.window.pad_top;
+  shared.pad_left = g.window.pad_left;
+  shared.stride = g.window.stride_w;
+  const ptrdiff_t in_map = static_cast<ptrdiff_t>(g.h) * g.w * g.ic,
+                  out_map = static_cast<ptrdiff_t>(g.oh) * g.ow * g.ic;
+  const int32_t groups = g.ic / kDwconvMapChannels;
+  for_ranges(*run.executor, int64_t{g.images} * groups, [&](int32_t slot, int32_t first, int32_t past) {
+    DwconvMapS8Args args = shared;
+    args.scratch = run.scratch + slot * map_scratch_bytes(g);
+    for (; first < past; first += (args.last - args.first) / kDwconvMapChannels) {
+      const int32_t image = first / groups, group = first % groups;
+      args.input = x + image * in_map;
+      args.output = y + image * out_map;
+      args.first = group * kDwconvMapChannels;
+      args.last = (group + past - first < groups ? group + past - first : groups) * kDwconvMapChannels;
+      kernel.function(args);
+    }
+  });
+}
+
 void run_lines_f32(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
   const NodeOptions& options = node.info.options;
@@ -210,6 +272,7 @@ void run_lines_f32(const NodeView& node, const NodeRun& run) {
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
+  if (is_map_s8(run.kernel)) return run_map_s8(node, run);
   if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
@@ -263,6 +326,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
 }
 
 const char* name_s8(uint16_t kernel) {
+  if (is_map_s8(kernel)) return dwconv_map_s8_kernel(kernel - kFirstOfMaps).name;
   return is_3x3_s8(kernel) ? dwconv_3x3_s8_kernel(kernel - kFirstOfLines).name
                            : dwconv_s8_kernel(kernel).name;
 }

@@ -2,6 +2,7 @@
 // and one checksum of all results, which is the same on every machine. Ends with 0 where both hold.
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
+#include "kernels/dwconv_map_s8.h"
 #include "kernels/dwconv_s8.h"
 #include "kernels/eltwise_s8.h"
 #include "kernels/gemm_s8.h"
@@ -165,6 +166,66 @@ void check_dwconv() {
   }
 }
 
+// Of a whole map there is no scalar kernel: each window is one pixel of dwconv_s8's.
+void check_dwconv_map() {
+  const uint32_t common = state;
+  const int32_t channels = kDwconvMapChannels * between(1, 5);
+  DwconvMapS8Args args{};
+  args.stride = between(1, 2);
+  args.pad_top = between(0, 2);
+  args.pad_left = between(0, 2);
+  args.h = between(1, 9);
+  args.w = between(1, 9);
+  args.oh = between(1, (args.h + args.pad_top + 1) / args.stride + 1);
+  args.ow = between(1, (args.w + args.pad_left + 1) / args.stride + 1);
+  if (args.oh * args.ow * channels > kMaxRows * 40) args.oh = args.ow = 1;
+  args.channels = channels;
+  args.last = channels;
+  args.zero_point = between(-128, 127);
+  fill(x, args.h * args.w * channels);
+  fill(w, 9 * channels);
+  fill_channels(channels);
+  for (int32_t c = 0; c < channels; ++c) multiplier[c] = multiplier[c] < 1.0f ? multiplier[c] : 0.999f;
+  args.input = x;
+  args.weights = w;
+  args.folded_bias = bias;
+  args.multiplier = multiplier;
+  args.scratch = scratch;
+  args.requant = random_output();
+  static int8_t padding[kDwconvMapChannels * 5];
+  memset(padding, args.zero_point, sizeof padding);
+  prepare_outputs();
+  DwconvS8Args one{};
+  one.weights = w;
+  one.folded_bias = bias;
+  one.multiplier = multiplier;
+  one.requant = args.requant;
+  one.pixels = 1;
+  one.taps = 9;
+  one.channels = channels;
+  one.depth_multiplier = 1;
+  for (int32_t p = 0; p < args.oh * args.ow; ++p) {
+    const int8_t* rows[9];
+    for (int32_t t = 0; t < 9; ++t) {
+      const int32_t line = p / args.ow * args.stride - args.pad_top + t / 3,
+                    column = p % args.ow * args.stride - args.pad_left + t % 3;
+      const bool inside = line >= 0 && line < args.h && column >= 0 && column < args.w;
+      rows[t] = inside ? x + (line * args.w + column) * channels : padding;
+    }
+    one.rows = rows;
+    one.output = y[0] + p * channels;
+    dwconv_s8_kernel(dwconv_s8_count() - 1).function(one);
+  }
+  for (int32_t i = 0; i < dwconv_map_s8_count(); ++i) {
+    const DwconvMapS8Kernel& kernel = dwconv_map_s8_kernel(i);
+    if (kernel.function == nullptr || (kernel.isa & ~cpu_isa()) != 0) continue;
+    args.output = y[1];
+    kernel.function(args);
+    compare(kernel.name, args.oh * args.ow * channels);
+  }
+  state = common;
+}
+
 void check_eltwise() {
   const int32_t n = between(1, 90), rows = between(1, 3), count = n * rows;
   fill(x, count);
@@ -199,6 +260,7 @@ extern "C" int main() {
   for (int32_t i = 0; i < 600 && failed == nullptr; ++i) {
     check_gemm();
     check_dwconv();
+    if (kListsDwconvMapS8) check_dwconv_map();
     check_eltwise();
   }
   const char* const gemm = gemm_s8_kernel(gemm_s8_select(cpu_isa() & kCompiledIsa)).name;
