@@ -194,10 +194,11 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, folded_
       "r7", "r4", "r10", "r11") "ldmia r2!, {r6, r7}\n" ITG_COLUMN_DSP("r6", "r5", "r8", "r9") \
       ITG_COLUMN_DSP("r7", "r5", "r10", "r11")
 
-// All columns of four rows where args.m is 4; else of one, two at a time, and a last odd one twice over. `x` are the rows as
-// they were widened, `y` and `residual` (or nullptr) where the first of them stand.
-__attribute__((naked, noinline)) static void columns_dsp(const GemmS8Args&, const int16_t*, int8_t*,
-                                                         const int8_t*) {
+// All columns of four rows where args.m is 4; else of one, two at a time, and a last odd one twice over. `x` are
+// the rows as they were widened, `y` and `residual` (or nullptr) where the first of them stand. Aligned, since
+// adr counts from a multiple of 4.
+__attribute__((naked, noinline, aligned(4))) static void columns_dsp(const GemmS8Args&, const int16_t*,
+                                                                     int8_t*, const int8_t*) {
   __asm__(ITG_ENTER_DSP
           "1:\n"
           "ldrd r2, r4, [sp, #24]\n"

@@ -2,9 +2,11 @@
 // guest executed, in all and in each function. Debian ships no qemu-plugin.h; what is used of it is declared
 // here. One guest thread at a time: the counters are plain.
 //
-//   qemu-aarch64 -plugin ./instruction_plugin.so[,functions=on] -d plugin program
+//   qemu-aarch64 -plugin ./instruction_plugin.so[,functions=on][,blocks=on] -d plugin program
 //
-// prints to stderr "instructions N" and, with functions=on, "instructions N NAME" for each function.
+// prints to stderr "instructions N" and, with functions=on, "instructions N NAME" for each function. With blocks=on
+// also "block START END COUNT TAKEN" for each run of instructions: how often it was executed, and how often
+// something else than the instruction behind it came next.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,15 +20,18 @@ typedef uint64_t PluginId;
 typedef struct qemu_plugin_tb Block;
 typedef struct qemu_plugin_insn Instruction;
 struct Info;
-enum { kAddTo64 = 0 };  // QEMU_PLUGIN_INLINE_ADD_U64
+enum { kAddTo64 = 0, kNoRegisters = 0 };  // QEMU_PLUGIN_INLINE_ADD_U64, QEMU_PLUGIN_CB_NO_REGS
 
 extern void qemu_plugin_register_vcpu_tb_trans_cb(PluginId, void (*)(PluginId, Block*));
 extern void qemu_plugin_register_vcpu_insn_exec_inline(Instruction*, int operation, void* counter,
                                                        uint64_t amount);
+extern void qemu_plugin_register_vcpu_tb_exec_cb(Block*, void (*)(unsigned, void*), int flags, void*);
 extern void qemu_plugin_register_atexit_cb(PluginId, void (*)(PluginId, void*), void*);
 extern size_t qemu_plugin_tb_n_insns(const Block*);
 extern Instruction* qemu_plugin_tb_get_insn(const Block*, size_t);
 extern const char* qemu_plugin_insn_symbol(const Instruction*);
+extern uint64_t qemu_plugin_insn_vaddr(const Instruction*);
+extern size_t qemu_plugin_insn_size(const Instruction*);
 extern void qemu_plugin_outs(const char*);
 
 EXPORTED int qemu_plugin_version = 1;
@@ -38,9 +43,16 @@ typedef struct Function {
   char name[];
 } Function;
 
+typedef struct Run {
+  struct Run* next;
+  uint64_t start, last, end, count, taken;
+} Run;
+
 static uint64_t total;
 static Function* functions;
-static bool by_function;
+static Run* runs;
+static Run* last_run;
+static bool by_function, by_block;
 
 static uint64_t* counter_of(const char* name) {
   if (name == NULL) name = "?";
@@ -55,8 +67,32 @@ static uint64_t* counter_of(const char* name) {
   return &f->count;
 }
 
+static void on_block(unsigned cpu, void* data) {
+  (void)cpu;
+  Run* const run = data;
+  // A block ends with the first bytes of an instruction that crosses a page, which is the next block.
+  if (last_run != NULL && (run->start <= last_run->last || run->start > last_run->end)) ++last_run->taken;
+  ++run->count;
+  last_run = run;
+}
+
+static void follow(Block* block) {
+  const size_t count = qemu_plugin_tb_n_insns(block);
+  if (count == 0) return;
+  Instruction* const last = qemu_plugin_tb_get_insn(block, count - 1);
+  Run* const run = calloc(1, sizeof *run);
+  if (run == NULL) abort();
+  run->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0));
+  run->last = qemu_plugin_insn_vaddr(last);
+  run->end = run->last + qemu_plugin_insn_size(last);
+  run->next = runs;
+  runs = run;
+  qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, kNoRegisters, run);
+}
+
 static void on_translation(PluginId id, Block* block) {
   (void)id;
+  if (by_block) follow(block);
   for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); ++i) {
     Instruction* const instruction = qemu_plugin_tb_get_insn(block, i);
     qemu_plugin_register_vcpu_insn_exec_inline(instruction, kAddTo64, &total, 1);
@@ -76,12 +112,22 @@ static void on_exit_of_guest(PluginId id, void* unused) {
     snprintf(line, sizeof line, "instructions %llu %s\n", (unsigned long long)f->count, f->name);
     qemu_plugin_outs(line);
   }
+  for (const Run* r = runs; r != NULL; r = r->next) {
+    if (r->count == 0) continue;
+    snprintf(line, sizeof line, "block %llx %llx %llu %llu\n", (unsigned long long)r->start,
+             (unsigned long long)r->end, (unsigned long long)r->count, (unsigned long long)r->taken);
+    qemu_plugin_outs(line);
+  }
 }
 
 EXPORTED int qemu_plugin_install(PluginId id, const struct Info* info, int argc, char** argv) {
   (void)info;
   for (int i = 0; i < argc; ++i)
-    if (strcmp(argv[i], "functions=on") == 0) by_function = true;
+    if (strcmp(argv[i], "functions=on") == 0) {
+      by_function = true;
+    } else if (strcmp(argv[i], "blocks=on") == 0) {
+      by_block = true;
+    }
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_guest, NULL);
   return 0;

@@ -16,14 +16,16 @@ inline void copy_ends(uint8_t* to, const uint8_t* from, size_t bytes) {
 // Calls body(copy) with what copies this many bytes best.
 template <typename Body>
 inline void with_copy(size_t bytes, Body body) {
-  // One loop instead of five; on a Cortex-M memcpy goes byte by byte. On x86 the scalar kernel alone comes
-  // here: the others take many rows a call (conv_lines.h).
-#if defined(__OPTIMIZE_SIZE__)
+  // One loop instead of five. Without vectors a Cortex-M's memcpy goes byte by byte: words, one overlapping, are
+  // less. On x86 the scalar kernel alone comes here: the others take many rows a call (conv_lines.h).
+#if defined(__OPTIMIZE_SIZE__) && defined(__ARM_FEATURE_UNALIGNED) && !defined(__ARM_FEATURE_MVE)
   return body([](uint8_t* to, const uint8_t* from, size_t n) {
-    for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
+    const uint8_t* const last = from + n - 4;
+    for (; n >= 4 && from < last; to += 4, from += 4) memcpy(to, from, 4);
+    if (n >= 4) return static_cast<void>(memcpy(to + (last - from), last, 4));
     for (; n > 0; --n) *to++ = *from++;
   });
-#elif defined(__x86_64__)
+#elif defined(__OPTIMIZE_SIZE__) || defined(__x86_64__)
   return body([](uint8_t* to, const uint8_t* from, size_t n) { memcpy(to, from, n); });
 #endif
   if (bytes > 64) {

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Cycles of a Cortex-M4 by its documented timings (technical reference manual r0p1, section 3.3), for memory without
+wait states, from what qemu executed.
+
+  cortex_m4_cycles.py --plugin instruction_plugin.so --emulator "qemu-system-arm;-M;...;-kernel" PROGRAM_1 PROGRAM_2
+
+Prints the second program's cycles less the first one's (programs that differ by one run), by class of instruction with
+--classes. An estimate: what the manual gives as a range stands at one value (REFILL, DIVISION), and it says nothing of
+the floating-point unit's results that the next instruction waits for.
+"""
+import argparse
+import collections
+import re
+import subprocess
+import sys
+
+REFILL = 2  # of the pipeline, behind a taken branch: 1 to 3
+DIVISION = 7  # 2 to 12, by the operands
+LOADS = re.compile(r"v?ldr(?!e)|ldr$")
+STORES = re.compile(r"v?str(?!e)")
+MULTIPLE = re.compile(r"(ldm|stm|push|pop|vldm|vstm|vpush|vpop|ldrd|strd)")
+CONDITION = r"(eq|ne|cs|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|hs|lo)?(\.[nw])?$"
+BRANCH = re.compile(r"(b|bl|bx|blx|cbz|cbnz|tbb|tbh)" + CONDITION)
+
+Instruction = collections.namedtuple("Instruction", "mnemonic operands size")
+
+
+def registers(text):
+    """How many stand in a list like r4, r5, lr or s0-s3."""
+    count = 0
+    for part in text.split(","):
+        ends = re.findall(r"[rds](\d+)", part)
+        count += int(ends[1]) - int(ends[0]) + 1 if len(ends) == 2 else 1
+    return count
+
+
+def disassembled(objdump, program):
+    lines = subprocess.run([objdump, "-d", "--no-show-raw-insn", program], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    found = [(int(m.group(1), 16), m.group(2), m.group(3).split("@")[0].strip()) for m in
+             (re.match(r"\s*([0-9a-f]+):\t(\S+)\s*(.*)", line) for line in lines) if m]
+    ends = [address for address, _, _ in found[1:]] + [0]
+    return {address: Instruction(mnemonic, operands, end - address)
+            for (address, mnemonic, operands), end in zip(found, ends)}
+
+
+def class_of(instruction):
+    m = instruction.mnemonic
+    if BRANCH.match(m):
+        return "branch"
+    if MULTIPLE.match(m):
+        return "several words"
+    if LOADS.match(m):
+        return "load"
+    if STORES.match(m):
+        return "store"
+    if re.match(r"it[te]*$", m):
+        return "it"
+    if m.startswith("v"):
+        return "floating point"
+    if re.match(r"[su]div", m):
+        return "division"
+    if re.match(r"(mul|mla|mls|sml|smu|smm|uml|smull|umull|umaal)", m):
+        return "multiply"
+    return "other"
+
+
+def cost(instruction, kind, before, behind):
+    """Without the refill of a taken branch. `before` and `behind`: neighbours in a straight line, or None."""
+    m, operands = instruction.mnemonic, instruction.operands
+    if kind == "several words":
+        if m.startswith(("ldrd", "strd")):
+            return 3
+        words = registers(re.search(r"\{(.*)\}", operands).group(1))
+        return 1 + (2 * words if re.search(r"\{d", operands) else words)
+    if kind in ("load", "store"):
+        single = before is not None and class_of(before) in ("load", "store")
+        if single:  # it follows at once, unless the one before makes its address
+            target = re.match(r"\w+", before.operands).group(0) if class_of(before) == "load" else None
+            address = re.search(r"\[(.*?)\]", operands)
+            return 2 if target and address and re.search(rf"\b{target}\b", address.group(1)) else 1
+        if kind == "store" and (behind is None or class_of(behind) != "load"):
+            return 1  # the write buffer has it
+        return 2
+    if kind == "it":
+        return 0 if before is not None and before.size == 2 else 1
+    if kind == "division":
+        return DIVISION
+    if kind == "branch":
+        return 2 if m.startswith("tb") else 1
+    if kind == "floating point":
+        if re.match(r"v(div|sqrt)", m):
+            return 14
+        if re.match(r"v(mla|mls|nml|fma|fms|fnm)", m):
+            return 3
+        return 2 if m.startswith("vmov") and operands.count(",") == 3 else 1  # between pairs of registers
+    return 1
+
+
+def estimate(emulator, plugin, objdump, program):
+    """Cycles by class."""
+    output = subprocess.run([emulator[0], "-plugin", f"{plugin},blocks=on", "-d", "plugin", *emulator[1:], program],
+                            capture_output=True, text=True)
+    if output.returncode != 0:
+        sys.exit(f"{program}: {output.returncode}: {output.stderr[-500:]}")
+    code, cycles = disassembled(objdump, program), collections.Counter()
+    for start, end, count, taken in re.findall(r"^block (\w+) (\w+) (\d+) (\d+)$", output.stdout + output.stderr,
+                                               re.MULTILINE):
+        at, end, count, before = int(start, 16), int(end, 16), int(count), None
+        while at < end:
+            instruction = code[at]
+            at += instruction.size
+            if at > end:  # it crosses a page: the next block has it
+                break
+            kind = class_of(instruction)
+            behind = code.get(at) if at < end else None
+            cycles[kind] += count * cost(instruction, kind, before, behind)
+            before = instruction
+        cycles["refill"] += int(taken) * REFILL
+    return cycles
+
+
+def cycles_of_a_run(emulator, plugin, objdump, programs):
+    first, second = (estimate(emulator, plugin, objdump, program) for program in programs)
+    return collections.Counter({kind: second[kind] - first[kind] for kind in second})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs=2)
+    parser.add_argument("--plugin", required=True)
+    parser.add_argument("--emulator", required=True)
+    parser.add_argument("--objdump", default="arm-none-eabi-objdump")
+    parser.add_argument("--classes", action="store_true")
+    arguments = parser.parse_args()
+    cycles = cycles_of_a_run(arguments.emulator.split(";"), arguments.plugin, arguments.objdump, arguments.programs)
+    print("cycles", sum(cycles.values()))
+    if arguments.classes:
+        for kind, count in cycles.most_common():
+            print(f"{count:12} {kind}")
+
+
+if __name__ == "__main__":
+    main()
