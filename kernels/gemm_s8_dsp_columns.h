@@ -11,12 +11,11 @@
 #pragma once
 
 #include "kernels/gemm_s8.h"
-#include "kernels/requant_dsp.h"
-#include "kernels/widen_dsp.h"
+#if !defined(__ARM_FP)
+#include "kernels/gemm_s8_dsp_soft.h"
+#else
 
 namespace intaglio {
-
-#if defined(__ARM_FP)
 
 static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, folded_bias) == 12 &&
                   offsetof(GemmS8Args, multiplier) == 16 && offsetof(GemmS8Args, output_stride) == 24 &&
@@ -372,6 +371,6 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(const GemmS
 #undef ITG_COLUMN_DSP
 #undef ITG_COLUMNS_DSP
 
-#endif
-
 }  // namespace intaglio
+
+#endif
