@@ -118,9 +118,20 @@ TEST_CASE("problems are told one by one, names short and clean") {
   CHECK(shape_text({}) == "[]");
   CHECK(shape_text({1}) == "[1]");
   CHECK(shape_text({1, 32, -1}) == "[1, 32, -1]");
+  CHECK(shape_text(std::vector<int32_t>(16, 7)) == "[7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]");
+  CHECK(shape_text(std::vector<int32_t>(17, 7)) ==
+        "[7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, ..., of 17]");
+  CHECK(shown("conv1") == "conv1");
+  CHECK(shown(std::string(97, 'n')) == std::string(96, 'n') + "...");
   CHECK(quoted("conv1") == "'conv1'");
   CHECK(quoted(std::string(96, 'n')) == "'" + std::string(96, 'n') + "'");
   CHECK(quoted(std::string(97, 'n')) == "'" + std::string(96, 'n') + "...'");
+
+  Problems longest, longer;
+  longest.add(std::string(1024, 'p'));
+  CHECK(longest.failure("F").message == "F cannot be imported: " + std::string(1024, 'p'));
+  longer.add(std::string(1025, 'p'));
+  CHECK(longer.failure("F").message == "F cannot be imported: " + std::string(1024, 'p') + "...");
 
   Problems problems;
   CHECK(problems.empty());
