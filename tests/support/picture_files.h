@@ -1,6 +1,7 @@
 // Picture files made in memory: PNG without compression, and BMP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,0 +1,102 @@
+// Models whose fields are changed as the data say, with the CRC made anew: refused, or safe to run, with the same outputs
+// from the scalar kernels and this machine's best, twice.
+#define DOCTEST_CONFIG_IMPLEMENT  // the models ask by its macros
+#include "tests/support/model_fields.h"
+//
+#include <cstdlib>
+
+#include "intaglio/describe.h"
+#include "tests/support/fuzz_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// doctest's, outside a test.
+struct Asserts {
+  Asserts() { context.setAsDefaultForAssertsOutOfTestCases(); }
+  doctest::Context context;
+};
+
+struct Seeds {
+  Asserts asserts;
+  std::vector<AlignedBytes> models = fuzz_models();
+};
+
+// Multiply-accumulates that a model may ask for here; a fuzzer waits for no larger one.
+bool is_small(const Model& model) {
+  int64_t work = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
+    const int64_t outputs = model.tensor(node.outputs[0]).shape.elements();
+    const int64_t inputs = node.inputs[0] < 0 ? 1 : model.tensor(node.inputs[0]).shape.back(0);
+    if (taps < 0 || taps > 4096 || outputs > (1 << 20) || inputs > (1 << 20)) return false;
+    work += (taps * outputs / 16 + 1) * inputs;
+  }
+  return work < (int64_t{1} << 20);
+}
+
+// Every output of a run, bytes behind each other; empty where the session is refused.
+std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, Error* error) {
+  SessionOptions options;
+  options.isa = isa;
+  const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
+  *error = needs.error();
+  if (!needs || needs->total() > (size_t{16} << 20)) return {};
+  AlignedBytes memory(needs->total());
+  memset(memory.data(), 0x5a, memory.size());
+  Result<Session> session = Session::create(model, all_ops(), Session::split(memory.span(), *needs), options);
+  *error = session.error();
+  if (!session) return {};
+  std::vector<uint8_t> outputs;
+  for (int32_t run = 0; run < 2; ++run) {
+    for (size_t i = 0; i < model.inputs().size; ++i) {
+      const TensorView input = session->input(static_cast<int32_t>(i));
+      auto* const bytes = static_cast<uint8_t*>(input.data);
+      for (size_t at = 0; at < input.info.bytes(); ++at)
+        bytes[at] = run == 0 ? static_cast<uint8_t>(0) : static_cast<uint8_t>(at * 37 + 11);
+    }
+    session->run();
+    for (size_t i = 0; i < model.outputs().size; ++i) {
+      const TensorView output = session->output(static_cast<int32_t>(i));
+      const auto* const bytes = static_cast<const uint8_t*>(output.data);
+      outputs.insert(outputs.end(), bytes, bytes + output.info.bytes());
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Seeds seeds;
+  Decisions decisions(data, size);
+  const auto model = unpack(seeds.models[decisions.below(seeds.models.size())]);
+  const uint32_t how = decisions.byte();
+  for (uint32_t i = 0; i <= how % 4 && !decisions.empty(); ++i) FieldChanges(*model, decisions).change();
+  // Shapes that were changed find room, or do not.
+  int64_t all = 0;
+  for (const auto& tensor : model->tensors)
+    all += tensor->buffer < 0 ? std::clamp<int64_t>(value_bytes(*tensor), 0, int64_t{1} << 30) : 0;
+  if (how % 8 < 4 && model->plan != nullptr && all < (int64_t{1} << 30)) {
+    model->plan->offsets.resize(model->tensors.size(), intaglio::Model::kNoOffset);
+    place_apart(*model);
+  }
+  const AlignedBytes bytes = pack(*model);
+  const Result<Model> opened = Model::open(bytes.view());
+  if (!opened) {
+    (void)text_of(opened.error());
+    return 0;
+  }
+  if (!is_small(*opened)) return 0;
+  Error scalar_error, best_error;
+  const std::vector<uint8_t> scalar = outputs_of(*opened, isa::kScalar, &scalar_error);
+  const std::vector<uint8_t> best = outputs_of(*opened, isa::kAll, &best_error);
+  if (!scalar_error.ok()) (void)text_of(scalar_error, &*opened);
+  // A pack of this machine's kernel may be refused where the scalar kernels pass it over.
+  if (best_error.status != Status::kBadPack && (scalar_error.status != best_error.status || scalar != best))
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,3 @@
+#include "tests/hostile/hostile_runs.h"
+
+std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() { return {}; }

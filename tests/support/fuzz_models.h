@@ -1,0 +1,108 @@
+// Models that fuzzers start from: between them every operator, FP32, int8 and packed.
+#pragma once
+
+#include <vector>
+
+#include "calibrator/pack_model.h"
+#include "tests/support/calibrate.h"
+#include "tests/support/small_models.h"
+
+namespace intaglio::test {
+
+// FP32: input "x" [1, 6, 6, 4], each operator once or twice, on small maps; its answer is a softmax of 3.
+inline AlignedBytes every_op(uint32_t seed = 3) {
+  Random random(seed);
+  ModelBuilder b;
+  int32_t made = 0;
+  const auto map = [&](const std::vector<int32_t>& dims) {
+    return b.tensor("t" + std::to_string(made++), DType::kF32, dims);
+  };
+  const auto weights = [&](const std::vector<int32_t>& dims, float from, float to) {
+    size_t count = 1;
+    for (const int32_t dim : dims) count *= static_cast<size_t>(dim);
+    return b.constant<float>("w" + std::to_string(made++), DType::kF32, dims, random.reals(count, from, to));
+  };
+  const std::vector<int32_t> whole = {1, 6, 6, 4};
+  const auto unary = [&](Op op, int32_t input) {
+    const int32_t output = map(whole);
+    GraphNode& node = b.node(op, {input}, {output});
+    node.options.alpha = op == Op::kLeakyRelu ? 0.1f : op == Op::kHardSigmoid ? 0.2f : 1.0f;
+    node.options.beta = 0.5f;
+    return output;
+  };
+  const auto binary = [&](Op op, int32_t left, int32_t right) {
+    const int32_t output = map(whole);
+    b.node(op, {left, right}, {output});
+    return output;
+  };
+  const int32_t x = map(whole);
+  b.input(x);
+  Window2d same;
+  same.kernel_h = same.kernel_w = 3;
+  same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
+  const int32_t conv = map(whole), depthwise = map(whole);
+  GraphNode& first =
+      b.node(Op::kConv2d, {x, weights({4, 3, 3, 4}, -0.3f, 0.3f), weights({4}, -0.5f, 0.5f)}, {conv});
+  first.options.window = same;
+  first.options.clamp_min = 0.0f;
+  b.node(Op::kDepthwiseConv2d, {conv, weights({3, 3, 4}, -0.4f, 0.4f), weights({4}, -0.1f, 0.1f)},
+         {depthwise})
+      .options.window = same;
+  int32_t sum = binary(Op::kAdd, depthwise, conv);
+  for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kLeakyRelu, Op::kHardSigmoid, Op::kGelu,
+                      Op::kElu, Op::kSoftplus, Op::kAbs, Op::kClamp})
+    sum = binary(op == Op::kTanh ? Op::kSub : op == Op::kElu ? Op::kMul : Op::kAdd, sum, unary(op, sum));
+  sum = binary(Op::kMaximum, sum, conv);
+  sum = binary(Op::kMinimum, sum, x);
+  const int32_t slope = map(whole);
+  b.node(Op::kPRelu, {sum, weights({4}, 0.1f, 0.3f)}, {slope});
+  const int32_t normalized = map(whole);
+  b.node(Op::kL2Normalize, {slope}, {normalized}).options.alpha = 1e-3f;
+  const int32_t padded = map({1, 8, 8, 4});
+  b.node(Op::kPad, {normalized}, {padded}).options.begin = b.keep({0, 1, 1, 0});
+  const int32_t cut = map({1, 4, 4, 4});
+  GraphNode& slice = b.node(Op::kStridedSlice, {padded}, {cut});
+  slice.options.begin = b.keep({0, 0, 1, 0});
+  slice.options.strides = b.keep({1, 2, 2, 1});
+  const int32_t large = map({1, 8, 8, 4});
+  b.node(Op::kResize, {cut}, {large}).options.resample.interpolation = Interpolation::kBilinear;
+  const int32_t both = map({1, 8, 8, 8});
+  b.node(Op::kConcat, {large, padded}, {both}).options.axis = 3;
+  Window2d half;
+  half.kernel_h = half.kernel_w = half.stride_h = half.stride_w = 2;
+  const int32_t highest = map({1, 4, 4, 8}), averaged = map({1, 2, 2, 8}), turned = map({1, 8, 2, 2});
+  b.node(Op::kMaxPool2d, {both}, {highest}).options.window = half;
+  b.node(Op::kAvgPool2d, {highest}, {averaged}).options.window = half;
+  b.node(Op::kTranspose, {averaged}, {turned}).options.axes = b.keep({0, 3, 1, 2});
+  const int32_t chosen = map({1, 3, 2, 2}), means = map({1, 3}), flat = map({1, 12}), dense = map({1, 3});
+  b.node(Op::kGather, {turned, b.constant<int32_t>("index", DType::kS32, {3}, {0, 7, 2})}, {chosen})
+      .options.axis = 1;
+  b.node(Op::kMean, {chosen}, {means}).options.axes = b.keep({2, 3});
+  b.node(Op::kReshape, {chosen}, {flat});
+  b.node(Op::kFullyConnected, {flat, weights({3, 12}, -1.0f, 1.0f), weights({3}, -1.0f, 1.0f)}, {dense});
+  const int32_t logits = map({1, 3}), classes = map({1, 3});
+  b.node(Op::kAdd, {dense, means}, {logits});
+  b.node(Op::kSoftmax, {logits}, {classes});
+  b.output(classes);
+  return b.finish();
+}
+
+inline std::vector<AlignedBytes> fuzz_models() {
+  std::vector<AlignedBytes> models;
+  models.push_back(small_cnn());
+  models.push_back(every_op());
+  Random random(11);
+  const Samples samples = {random.reals(6 * 6 * 4, -1.0f, 1.0f), random.reals(6 * 6 * 4, -2.0f, 2.0f)};
+  for (size_t i = 0; i < 2; ++i) {
+    const Model model = *Model::open(models[i].view());
+    const std::vector<uint8_t> int8 = calibrate(model, i == 0 ? small_cnn_samples(2) : samples, {});
+    models.emplace_back(Span<const uint8_t>(int8.data(), int8.size()));
+  }
+  HostArena arena;
+  const Result<Span<const uint8_t>> packed =
+      pack_model(*Model::open(models[2].view()), all_ops(), cpu_isa(), arena.arena());
+  models.emplace_back(*packed);
+  return models;
+}
+
+}  // namespace intaglio::test

@@ -1,0 +1,338 @@
+// A model's fields changed as bytes say: what a fuzzer that knows the format does, in its own words instead of bits of a
+// file. The bytes are decisions, taken one after another; where they end, decisions are 0.
+#pragma once
+
+#include <cfloat>
+#include <limits>
+
+#include "tests/support/model_object.h"
+
+namespace intaglio::test {
+
+class Decisions {
+ public:
+  Decisions(const uint8_t* data, size_t size) : at_(data), end_(data + size) {}
+  bool empty() const { return at_ == end_; }
+  uint32_t byte() { return at_ == end_ ? 0 : *at_++; }
+  uint32_t word() {
+    uint32_t v = 0;
+    for (int32_t i = 0; i < 4; ++i) v = v << 8 | byte();
+    return v;
+  }
+  size_t below(size_t count) { return count == 0 ? 0 : (count > 256 ? word() : byte()) % count; }
+
+ private:
+  const uint8_t *at_, *end_;
+};
+
+class FieldChanges {
+ public:
+  FieldChanges(ModelT& model, Decisions& decisions) : m_(model), d_(decisions) {}
+
+  void change() {
+    switch (d_.below(16)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return on(m_.tensors, &FieldChanges::change_tensor);
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 8:
+      case 9:
+        return on(m_.nodes, &FieldChanges::change_node);
+      case 10:
+        return on(m_.buffers, &FieldChanges::change_buffer);
+      case 11:
+        return change_plan();
+      case 12:
+        return on(m_.states, &FieldChanges::change_state);
+      case 13:
+        return on(m_.images, &FieldChanges::change_image);
+      case 14:
+        return on(m_.packs, &FieldChanges::change_pack);
+      default:
+        return change_model();
+    }
+  }
+
+ private:
+  template <typename T>
+  T integer(T now) {
+    static constexpr int64_t kValues[] = {
+        0,     1,     -1,    2,     3,       4,       5,         7,         8,          9,         15,   16,
+        17,    31,    32,    63,    64,      65,      127,       128,       255,        256,       -128, -129,
+        32767, 32768, 65535, 65536, 1 << 24, 1 << 30, INT32_MAX, INT32_MIN, 0xfffffff0, 0xffffffff};
+    constexpr size_t kCount = sizeof kValues / sizeof kValues[0];
+    const size_t which = d_.below(kCount + 8);
+    if (which < kCount) return static_cast<T>(kValues[which]);
+    const auto wide = static_cast<int64_t>(now);
+    switch (which - kCount) {
+      case 0:
+        return static_cast<T>(wide + 1);
+      case 1:
+        return static_cast<T>(wide - 1);
+      case 2:
+        return static_cast<T>(wide * 2);
+      case 3:
+        return static_cast<T>(wide / 2);
+      case 4:
+        return static_cast<T>(-wide);
+      case 5:
+        return static_cast<T>(wide + 16);
+      case 6:
+        return static_cast<T>(d_.word());
+      default:
+        return static_cast<T>(d_.below(m_.tensors.size() + 1));
+    }
+  }
+  float real(float now) {
+    const float values[] = {0.0f,
+                            -0.0f,
+                            1.0f,
+                            -1.0f,
+                            0.5f,
+                            255.0f,
+                            1e-40f,
+                            0x1p-40f,
+                            0x1p40f,
+                            0x1.8p-41f,
+                            0x1.8p40f,
+                            FLT_MAX,
+                            -FLT_MAX,
+                            now * 2.0f,
+                            now * 0.5f,
+                            -now,
+                            std::nextafter(now, 0.0f),
+                            std::nextafter(now, FLT_MAX),
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()};
+    constexpr size_t kCount = sizeof values / sizeof values[0];
+    const size_t which = d_.below(kCount + 1);
+    if (which < kCount) return values[which];
+    const uint32_t bits = d_.word();
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+  }
+  template <typename T>
+  void set(T& v) {
+    if constexpr (std::is_same_v<T, bool>) {
+      v = !v;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      v = real(v);
+    } else if constexpr (std::is_enum_v<T>) {
+      v = static_cast<T>(d_.below(static_cast<size_t>(T::MAX) + 2));
+    } else {
+      v = integer(v);
+    }
+  }
+  template <typename T>
+  void set(std::vector<T>& list) {
+    const size_t i = d_.below(list.size());
+    switch (d_.below(8)) {
+      case 0:
+        list.push_back(list.empty() ? T() : list[i]);
+        break;
+      case 1:
+        if (!list.empty()) list.erase(list.begin() + static_cast<ptrdiff_t>(i));
+        break;
+      case 2:
+        list.resize(d_.below(300));
+        break;
+      case 3:
+        if (!list.empty()) std::swap(list[i], list[d_.below(list.size())]);
+        break;
+      default:
+        if (!list.empty()) set(list[i]);
+    }
+  }
+  void set(std::string& text) {
+    const char* const texts[] = {"", "a", "a\n", "\xff", "\xc3\xa4", "\x7f"};
+    const size_t which = d_.below(8);
+    text = which < 6 ? std::string(texts[which]) : std::string(which == 6 ? 255 : 256, 'x');
+  }
+  // There, or not; a change of it goes on in the caller.
+  template <typename T>
+  T& made(std::unique_ptr<T>& table) {
+    if (table == nullptr || d_.below(8) == 0) table = std::make_unique<T>();
+    return *table;
+  }
+  template <typename T>
+  void on(std::vector<std::unique_ptr<T>>& list, void (FieldChanges::*alter)(T&)) {
+    const size_t i = d_.below(list.size()), j = d_.below(list.size());
+    const size_t what = d_.below(24);
+    if (list.empty() || what == 0) {
+      list.push_back(list.empty() ? std::make_unique<T>() : std::make_unique<T>(*list[i]));
+    } else if (what == 1) {
+      list.erase(list.begin() + static_cast<ptrdiff_t>(i));
+    } else if (what == 2) {
+      std::swap(list[i], list[j]);
+    } else {
+      (this->*alter)(*list[i]);
+    }
+  }
+
+  void change_tensor(schema::TensorT& t) {
+    switch (d_.below(10)) {
+      case 0:
+        return set(t.name);
+      case 1:
+        return set(t.dtype);
+      case 2:
+      case 3:
+      case 4:
+        return set(t.shape);
+      case 5:
+        return set(t.buffer);
+      case 6:
+        return set(made(t.quantization).scale);
+      case 7:
+        return set(made(t.quantization).zero_point);
+      case 8:
+        return set(made(t.quantization).axis);
+      default:
+        if (d_.below(4) == 0) return set(made(t.quantization).group_size);
+        t.quantization.reset();
+    }
+  }
+  void change_node(schema::NodeT& n) {
+    switch (d_.below(26)) {
+      case 0:
+      case 1:
+        return set(n.op);
+      case 2:
+      case 3:
+      case 4:
+        return set(n.inputs);
+      case 5:
+      case 6:
+        return set(n.outputs);
+      case 7:
+      case 8:
+      case 9:
+      case 10:
+        return change_window(made(n.window));
+      case 11: {
+        schema::ClampT& clamp = made(n.clamp);
+        const size_t which = d_.below(4);
+        return which == 0   ? set(clamp.min)
+               : which == 1 ? set(clamp.max)
+               : which == 2 ? set(clamp.lo)
+                            : set(clamp.hi);
+      }
+      case 12:
+        return set(made(n.requantization).multiplier);
+      case 13:
+        return set(made(n.requantization).folded_bias);
+      case 14:
+        return set(made(n.requantization).rounding);
+      case 15:
+        return n.requantization.reset();
+      case 16:
+        return set(made(n.intermediate).scale);
+      case 17:
+        return set(made(n.intermediate).zero_point);
+      case 18:
+        return set(n.groups);
+      case 19:
+        return set(n.axes);
+      case 20:
+        return set(n.axis);
+      case 21:
+        return set(n.begin);
+      case 22:
+        return set(n.strides);
+      case 23: {
+        schema::ResampleT& r = made(n.resample);
+        const size_t which = d_.below(3);
+        return which == 0 ? set(r.interpolation) : which == 1 ? set(r.coordinates) : set(r.rounding);
+      }
+      case 24: {
+        const size_t which = d_.below(3);
+        return which == 0 ? set(n.alpha) : which == 1 ? set(n.beta) : set(n.pad_value);
+      }
+      default:
+        return d_.below(2) == 0 ? set(n.add_bits) : set(n.name);
+    }
+  }
+  void change_window(schema::Window2DT& w) {
+    int32_t* const fields[] = {&w.kernel_h,   &w.kernel_w, &w.stride_h, &w.stride_w,   &w.dilation_h,
+                               &w.dilation_w, &w.pad_top,  &w.pad_left, &w.pad_bottom, &w.pad_right};
+    const size_t which = d_.below(11);
+    return which < 10 ? set(*fields[which]) : set(w.count_include_pad);
+  }
+  void change_buffer(schema::BufferT& buffer) {
+    return d_.below(8) == 0 ? set(buffer.layout) : set(buffer.data);
+  }
+  void change_plan() {
+    schema::PlanT& plan = made(m_.plan);
+    const size_t which = d_.below(8);
+    if (which == 0) return set(plan.activation_bytes);
+    if (which == 1) return set(plan.lower_bound);
+    if (which > 4 || plan.offsets.empty()) return set(plan.offsets);
+    // Over, or beside, another tensor.
+    uint32_t& offset = plan.offsets[d_.below(plan.offsets.size())];
+    offset = plan.offsets[d_.below(plan.offsets.size())] + 16 * static_cast<uint32_t>(d_.below(3));
+  }
+  void change_state(schema::StateT& state) {
+    const size_t which = d_.below(3);
+    return which == 0 ? set(state.input) : which == 1 ? set(state.output) : set(state.initial);
+  }
+  void change_image(schema::ImageInputT& image) {
+    switch (d_.below(6)) {
+      case 0:
+        return set(image.input);
+      case 1:
+        return set(image.color);
+      case 2:
+        return set(image.resize);
+      case 3:
+        return set(image.mean);
+      case 4:
+        return set(image.norm);
+      default:
+        return set(image.table);
+    }
+  }
+  void change_pack(schema::PackedWeightsT& pack) {
+    const size_t which = d_.below(4);
+    if (which == 0) return set(pack.node);
+    if (which == 1) return set(pack.kernel);
+    return which == 2 ? set(pack.layout) : set(pack.data);
+  }
+  void change_model() {
+    switch (d_.below(8)) {
+      case 0:
+        return set(m_.format_version);
+      case 1:
+        return set(m_.min_reader);
+      case 2:
+        return set(m_.inputs);
+      case 3:
+        return set(m_.outputs);
+      case 4:
+        return set(made(m_.calibration).method);
+      case 5:
+        return set(made(m_.calibration).samples_digest);
+      case 6:
+        return on(m_.norm_statistics, &FieldChanges::change_statistics);
+      default:
+        return d_.below(2) == 0 ? set(made(m_.golden).input_buffers) : m_.plan.reset();
+    }
+  }
+  void change_statistics(schema::NormStatisticsT& statistics) {
+    const size_t which = d_.below(3);
+    return which == 0   ? set(statistics.tensor)
+           : which == 1 ? set(statistics.mean)
+                        : set(statistics.deviation);
+  }
+
+  ModelT& m_;
+  Decisions& d_;
+};
+
+}  // namespace intaglio::test
