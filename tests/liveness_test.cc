@@ -102,3 +102,30 @@ TEST_CASE("random plans, right and wrong, are judged as the definition judges th
   CHECK(bad > 500);
   CHECK(in_place > 300);
 }
+
+TEST_CASE("in place is the same bytes: neither their end nor their beginning alone") {
+  // "y" stands upon the last, the first or all 16 bytes of "x", whose last reader writes it.
+  const auto judged = [](int32_t x_floats, int32_t y_floats, uint32_t x_offset, uint32_t y_offset) {
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kF32, {x_floats}), y = b.tensor("y", DType::kF32, {y_floats});
+    b.input(x);
+    b.output(y);
+    b.node(Op::kReshape, {x}, {y});
+    REQUIRE(plan_memory(b.graph(), plan_ops(), b.arena()).ok());
+    b.graph().offsets[static_cast<size_t>(x)] = x_offset;
+    b.graph().offsets[static_cast<size_t>(y)] = y_offset;
+    b.graph().activation_bytes = 48;
+    const Result<Span<const uint8_t>> bytes = write_model(b.graph(), b.arena());
+    REQUIRE(static_cast<bool>(bytes));
+    const Result<Model> model = Model::open(*bytes);
+    REQUIRE_MESSAGE(static_cast<bool>(model), text_of(model.error()));
+    uint16_t memory[2 * 2];
+    return check_overlaps(*model, plan_ops(), memory).status;
+  };
+  CHECK(judged(8, 4, 0, 16) == Status::kPlanOverlap);
+  CHECK(judged(8, 4, 0, 0) == Status::kPlanOverlap);
+  CHECK(judged(4, 8, 16, 0) == Status::kPlanOverlap);
+  CHECK(judged(4, 8, 0, 0) == Status::kPlanOverlap);
+  CHECK(judged(8, 4, 0, 32) == Status::kOk);
+  CHECK(judged(8, 4, 16, 0) == Status::kOk);
+}
