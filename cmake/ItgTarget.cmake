@@ -31,5 +31,12 @@ function(itg_target name)
     target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                                            -fno-omit-frame-pointer)
     target_link_options(${name} PUBLIC -fsanitize=${ITG_SANITIZE})
+    if(ITG_SANITIZE MATCHES "memory")
+      # What Debian's libstdc++ writes was compiled without this sanitizer: its templates are compiled with the
+      # program, and the headers that rely on its other code are believed.
+      target_compile_options(${name} PRIVATE
+        -fsanitize-memory-track-origins -fsanitize-memory-param-retval -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/msan_believed.txt
+        $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/msan_templates.h>)
+    endif()
   endif()
 endfunction()

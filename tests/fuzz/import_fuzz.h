@@ -12,6 +12,7 @@
 #include "calibrator/model_writer.h"
 #include "importers/import.h"
 #include "intaglio/session.h"
+#include "tests/fuzz/written.h"
 
 namespace intaglio::fuzz {
 
@@ -75,6 +76,7 @@ inline void import_and_run(Span<const uint8_t> bytes, const ImportOptions& optio
   if (total > kMostBytes) return;
   const Result<Span<const uint8_t>> file = finish_model(model->graph, all_ops(), memory.arena());
   if (!file) return;
+  check_written(file->data, file->size);
   const Result<Model> opened = Model::open(*file);
   if (!opened)
     found("what was written does not open", std::to_string(static_cast<int>(opened.error().status)));

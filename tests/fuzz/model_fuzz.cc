@@ -5,6 +5,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/session.h"
+#include "tests/fuzz/written.h"
 
 using namespace intaglio;
 
@@ -75,6 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       memset(input.data, run == 0 ? 0 : 0x7f, input.info.bytes());
     }
     session->run();
+    for (size_t i = 0; i < model->outputs().size; ++i) {
+      const TensorView output = session->output(static_cast<int32_t>(i));
+      fuzz::check_written(output.data, output.info.bytes());
+    }
   }
   return 0;
 }
