@@ -11,13 +11,13 @@ namespace {
 //   digests: graph, samples, golden; the golden sample
 //   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
 //     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]
-//   i64 mean sums; each input: u32 count, f32 values[kMostInputValues]; u32 CRC-32 of all before it
+//   i64 mean sums; each input: u32 count, u32 off_grid, f32 values[kMostInputValues]; u32 CRC-32 of all before it
 constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
 constexpr size_t kPeakBytes = 2 * 8 + 4;
 constexpr size_t kObserverBytes = 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
-constexpr size_t kInputBytes = 4 + sizeof(InputValues::values);
+constexpr size_t kInputBytes = 2 * 4 + sizeof(InputValues::values);
 
 class Bytes {
  public:
@@ -59,6 +59,7 @@ bool plausible(const TensorObserver& o, uint32_t samples) {
 }
 
 bool plausible(const InputValues& input) {
+  if (input.off_grid > 1) return false;
   if (input.count > kMostInputValues) return input.count == kMostInputValues + 1;
   for (uint32_t i = 0; i < input.count; ++i) {
     if (!(input.values[i] >= -3.4028235e38f && input.values[i] <= 3.4028235e38f)) return false;
@@ -70,6 +71,7 @@ bool plausible(const InputValues& input) {
 InputValues read_input(Reader& reader) {
   InputValues input;
   reader.get(&input.count, 1);
+  reader.get(&input.off_grid, 1);
   reader.get(input.values, kMostInputValues);
   return input;
 }
@@ -126,6 +128,7 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
   out.put(state.mean_sums.data, state.mean_sums.size);
   for (const InputValues& input : state.inputs) {
     out.put(&input.count, 1);
+    out.put(&input.off_grid, 1);
     out.put(input.values, kMostInputValues);
   }
   const uint32_t crc = crc32(0, bytes.data, bytes.size - sizeof(uint32_t));

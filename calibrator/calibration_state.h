@@ -27,7 +27,7 @@ struct CalibrationState {
   // Patch means of every layer with weights, in units of kMeanUnit: of one half of the samples, as observers
   // tell them apart, then of the other.
   Span<int64_t> mean_sums;
-  Span<InputValues> inputs;     // of each of the model's inputs; of image inputs none are kept
+  Span<InputValues> inputs;     // of each of the model's inputs
   Span<uint8_t> golden_sample;  // the model's inputs, one behind the other
 };
 

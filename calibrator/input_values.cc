@@ -10,11 +10,11 @@ namespace {
 constexpr double kCodes = 255.0;  // steps from the lowest to the highest
 
 // Where `x` stands or would stand.
-uint32_t place_of(const InputValues& input, float x) {
-  uint32_t first = 0, end = input.count;
+uint32_t place_of(const InputValues& seen, float x) {
+  uint32_t first = 0, end = seen.count;
   while (first < end) {
     const uint32_t middle = (first + end) / 2;
-    if (input.values[middle] < x)
+    if (seen.values[middle] < x)
       first = middle + 1;
     else
       end = middle;
@@ -22,30 +22,82 @@ uint32_t place_of(const InputValues& input, float x) {
   return first;
 }
 
+bool find_recipe(const Model& model, int32_t input, ImageInput& recipe) {
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    recipe = model.image(i);
+    if (recipe.input == input) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-void add_values(InputValues& input, Span<const float> values) {
+bool are_pixels(const ImageInput& recipe, Span<const float> values) {
+  constexpr float kOff = 1.0f / 64;
+  const auto channels = static_cast<size_t>(recipe.channels);
+  size_t c = 0;
+  for (size_t i = 0; i < values.size; ++i) {
+    const float pixel = values[i] / recipe.norm[c] + recipe.mean[c];
+    if (!(pixel > -kOff && pixel < 255.0f + kOff)) return false;
+    float off = pixel - static_cast<float>(static_cast<int32_t>(pixel));
+    if (off > 0.5f) off -= 1.0f;
+    if (off > kOff || off < -kOff) return false;
+    if (++c == channels) c = 0;
+  }
+  return true;
+}
+
+void add_sample(InputValues& seen, const Model& model, int32_t input, Span<const float> values) {
+  ImageInput recipe;
+  if (find_recipe(model, input, recipe)) {
+    if (are_pixels(recipe, values)) return;
+    seen.off_grid = 1;
+  }
+  add_values(seen, values);
+}
+
+Range range_of_pixels(const ImageInput& recipe) {
+  Range range;
+  for (int32_t c = 0; c < recipe.channels; ++c)
+    for (const float pixel : {0.0f, 255.0f}) {
+      const auto x = static_cast<double>((pixel - recipe.mean[c]) * recipe.norm[c]);
+      range.lo = x < range.lo ? x : range.lo;
+      range.hi = x > range.hi ? x : range.hi;
+    }
+  return range;
+}
+
+bool range_of_pixels(const Model& model, int32_t input, const InputValues& seen, Range& range) {
+  ImageInput recipe;
+  if (seen.off_grid != 0 || !find_recipe(model, input, recipe)) return false;
+  range = range_of_pixels(recipe);
+  return true;
+}
+
+void add_values(InputValues& seen, Span<const float> values) {
   float last = 0.0f;
   bool has_last = false;
-  for (size_t i = 0; i < values.size && input.count <= kMostInputValues; ++i) {
+  for (size_t i = 0; i < values.size && seen.count <= kMostInputValues; ++i) {
     const float x = values[i] + 0.0f;  // one zero
     if (has_last && x == last) continue;
     last = x;
     has_last = true;
-    const uint32_t at = place_of(input, x);
-    if (at < input.count && input.values[at] == x) continue;
-    if (input.count < kMostInputValues) {
-      memmove(input.values + at + 1, input.values + at, (input.count - at) * sizeof(float));
-      input.values[at] = x;
+    const uint32_t at = place_of(seen, x);
+    if (at < seen.count && seen.values[at] == x) continue;
+    if (seen.count < kMostInputValues) {
+      memmove(seen.values + at + 1, seen.values + at, (seen.count - at) * sizeof(float));
+      seen.values[at] = x;
     }
-    ++input.count;
+    ++seen.count;
   }
-  if (input.count > kMostInputValues) memset(input.values, 0, sizeof input.values);
+  if (seen.count > kMostInputValues) memset(seen.values, 0, sizeof seen.values);
 }
 
-void merge(InputValues& input, const InputValues& other) {
-  if (other.count <= kMostInputValues) return add_values(input, {other.values, other.count});
-  input = other;
+void merge(InputValues& seen, const InputValues& other) {
+  seen.off_grid |= other.off_grid;
+  if (other.count <= kMostInputValues) return add_values(seen, {other.values, other.count});
+  seen.count = other.count;
+  memset(seen.values, 0, sizeof seen.values);
 }
 
 double code_step(const InputValues& input) {
@@ -70,33 +122,12 @@ double code_step(const InputValues& input) {
   return step;
 }
 
-Range range_of_pixels(const ImageInput& image) {
-  Range range;
-  for (int32_t c = 0; c < image.channels; ++c)
-    for (const float pixel : {0.0f, 255.0f}) {
-      const auto x = static_cast<double>((pixel - image.mean[c]) * image.norm[c]);
-      range.lo = x < range.lo ? x : range.lo;
-      range.hi = x > range.hi ? x : range.hi;
-    }
-  return range;
-}
-
 bool range_of_codes(double step, const Range& seen, Range& range) {
   const double below = round_even(-seen.lo / step), above = round_even(seen.hi / step), used = below + above;
   if (!(used > 0.0 && used <= kCodes)) return false;
   const double lo = below + round_even((kCodes - used) * below / used);
   range = {-lo * step, (kCodes - lo) * step};
   return true;
-}
-
-bool is_picture(const Model& model, int32_t input, const Extremes& seen) {
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    const ImageInput image = model.image(i);
-    if (image.input != input) continue;
-    const Range pixels = range_of_pixels(image);
-    return static_cast<double>(seen.min) >= pixels.lo && static_cast<double>(seen.max) <= pixels.hi;
-  }
-  return false;
 }
 
 }  // namespace intaglio

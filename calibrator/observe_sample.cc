@@ -22,9 +22,8 @@ class SampleObservation {
   Error run() {
     const Model& model = memory_.model;
     for (size_t i = 0; i < model.inputs().size; ++i) {
-      const Span<float> values = session_.input(static_cast<int32_t>(i)).as<float>();
-      if (!is_picture(model, static_cast<int32_t>(i), extremes_of(values, *memory_.observe)))
-        add_values(inputs_[i], values);
+      const auto input = static_cast<int32_t>(i);
+      add_sample(inputs_[i], model, input, session_.input(input).as<float>());
     }
     for (int32_t n = -1; n < model.node_count(); ++n) {
       if (n >= 0) session_.run_nodes(n, n + 1);

@@ -41,15 +41,17 @@ bool has_few_positions(const Shape& shape) {
 
 bool has_probes(const CalibratorMemory& memory, int64_t samples) {
   const Model& model = memory.model;
-  return samples < kProbedSamples && model.inputs().size == 1 && model.image_count() == 1 &&
-         model.tensor(model.inputs()[0]).shape.rank == 4 && model.tensor(model.inputs()[0]).shape[0] == 1;
+  if (samples >= kProbedSamples || model.inputs().size != 1) return false;
+  const Shape shape = model.tensor(model.inputs()[0]).shape;
+  if (shape.rank != 4 || shape[0] != 1) return false;
+  // Three channels of places are colours whether or not the model says how pixels become values.
+  return model.image_count() == 1 || (shape[3] == 3 && shape[1] > 1 && shape[2] > 1);
 }
 
 void observe_probe(CalibratorMemory& memory, int32_t lane, const Executor& executor, Probe probe) {
   Session session = memory.lanes.of(memory.session, lane, executor);
   const Model& model = memory.model;
   const Span<float> values = session.input(0).as<float>();
-  if (!is_picture(model, 0, extremes_of(values, *memory.observe))) return;
   const Shape shape = model.tensor(model.inputs()[0]).shape;
   const Picture picture{values.data, shape[1], shape[2], shape[3]};
   probe == Probe::kMirrored ? picture.mirror() : picture.shuffle();

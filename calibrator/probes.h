@@ -16,12 +16,12 @@ enum class Probe : uint8_t {
 inline constexpr Probe kProbes[] = {Probe::kMirrored, Probe::kShuffled};
 
 // Whether samples that make these `samples` in all are to be probed. Only pictures are, one a sample: order
-// means more in other arrays.
+// means more in other arrays. Pictures, in whatever unit, are what the model says takes them, and three
+// channels of places.
 bool has_probes(const CalibratorMemory& memory, int64_t samples);
 
 // Makes a probe of the sample in this lane's inputs, which is lost, runs it and notes how far each tensor of
-// few positions reaches. Nothing where the sample is no picture. Lanes may run at once, each with the serial
-// executor.
+// few positions reaches. Lanes may run at once, each with the serial executor.
 void observe_probe(CalibratorMemory& memory, int32_t lane, const Executor& executor, Probe probe);
 
 }  // namespace intaglio

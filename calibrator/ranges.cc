@@ -225,10 +225,6 @@ double room_of(const TensorObserver& observer, const Bounds& bounds, const Quant
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
                    double percentile, double room) {
   const Range seen = seen_range(observer);
-  if (bounds.filled && seen.lo >= bounds.lo && seen.hi <= bounds.hi) return {bounds.lo, bounds.hi};
-  // Values that no pixel gives: an array, not a picture, and the pixels' bounds say nothing about it.
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (bounds.filled) return choose_range(observer, {-kInfinity, kInfinity}, form, percentile, room);
   const Scorer scorer(observer, form, bounds.non_negative());
   Range range = seen;
   switch (form.observer) {

@@ -6,11 +6,9 @@
 
 namespace intaglio {
 
-// What is known of a tensor's values before any are seen: its fused activation, its sign, or the pixel
-// values.
+// What is known of a tensor's values before any are seen: its fused activation, or its sign.
 struct Bounds {
-  double lo, hi;        // infinite where nothing is known
-  bool filled = false;  // an image input: these bounds are the range, so that pixels lose nothing
+  double lo, hi;  // infinite where nothing is known
 
   bool non_negative() const { return lo >= 0.0; }
 };

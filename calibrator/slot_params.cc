@@ -203,8 +203,11 @@ class SlotParams {
       return {known->scale, known->zero_point, form.lo, form.hi};
     if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
     if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
-    if (!has_samples() && !bounds_of(tensor).filled) return QuantParams();
-    const Range range = range_of(tensor, form);
+    Range range;
+    if (!range_of_input(tensor, form, range)) {
+      if (!has_samples()) return QuantParams();
+      range = range_of_seen(tensor, form);
+    }
     return params_of(range, form, non_negative && range.lo >= 0.0);
   }
 
@@ -223,7 +226,6 @@ class SlotParams {
       if (lo < 0.0 || memory_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
       bounds.hi = hi;
     }
-    set_image_bounds(tensor, bounds);
     return bounds;
   }
 
@@ -250,22 +252,16 @@ class SlotParams {
     pool_share_ = samples > kPooled ? kPooled / samples : 1.0;
   }
 
-  Range range_of(int32_t tensor, const QuantConfig& form) const {
+  Range range_of_seen(int32_t tensor, const QuantConfig& form) const {
     const TensorObserver& seen = observer_of(tensor);
     const Bounds bounds = bounds_of(tensor);
-    if (!has_samples()) return {bounds.lo, bounds.hi};
-    const Range all = seen_range(seen);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
-    const bool is_picture = bounds.filled && all.lo >= bounds.lo && all.hi <= bounds.hi;
     const bool in_head = in_head_[static_cast<size_t>(tensor)];
     // With more than a few samples the head's own room is enough.
     const uint32_t probed = in_head ? kFewSamples : kProbedSamples;
     const bool is_probed =
         form.observer == RangeMethod::kAuto && memory_.seen.sample_count < probed && !is_input;
     Range range;
-    if (memory_.asked == RangeMethod::kAuto && !is_picture && is_input &&
-        range_of_input(tensor, form, all, range))
-      return range;
     if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
       range = vector_range(seen, bounds);
     else
@@ -273,15 +269,25 @@ class SlotParams {
     return is_probed ? with_probes(range, seen, bounds) : range;
   }
 
-  // Of an input that comes from codes.
-  bool range_of_input(int32_t tensor, const QuantConfig& form, const Range& seen, Range& range) const {
-    if (form.bits != 8 || form.has(policy::kSymmetric) || form.has(policy::kPowerOfTwo)) return false;
-    for (size_t i = 0; i < model_.inputs().size; ++i) {
-      if (model_.inputs()[i] != tensor) continue;
-      const double step = code_step(memory_.seen.inputs[i]);
-      return step > 0.0 && range_of_codes(step, seen, range);
-    }
-    return false;
+  // Of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
+  // method and the form: it is known without samples.
+  bool range_of_input(int32_t tensor, const QuantConfig& form, Range& range) const {
+    const int32_t input = input_at(tensor);
+    if (input < 0) return false;
+    const InputValues& values = memory_.seen.inputs[static_cast<size_t>(input)];
+    if (range_of_pixels(model_, input, values, range)) return true;
+    if (memory_.asked != RangeMethod::kAuto || form.bits != 8 || form.has(policy::kSymmetric) ||
+        form.has(policy::kPowerOfTwo))
+      return false;
+    const double step = code_step(values);
+    return step > 0.0 && range_of_codes(step, seen_range(observer_of(tensor)), range);
+  }
+
+  // Which of the model's inputs it is; -1: none.
+  int32_t input_at(int32_t tensor) const {
+    for (size_t i = 0; i < model_.inputs().size; ++i)
+      if (model_.inputs()[i] == tensor) return static_cast<int32_t>(i);
+    return -1;
   }
 
   void find_room(int32_t slot) {
@@ -289,7 +295,8 @@ class SlotParams {
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
     if (form.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
     if (known_at(slot) != nullptr) return;
-    if (fixing_rule(tensor) != nullptr || bounds_of(tensor).filled) return;
+    Range range;
+    if (fixing_rule(tensor) != nullptr || range_of_input(tensor, form, range)) return;
     rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), form);
   }
 
@@ -300,13 +307,13 @@ class SlotParams {
     return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
   }
 
-  // Where RangeMethod::kAuto tries it, half as much again is left out as the options say, and five times as
+  // Where RangeMethod::kAuto tries it, half as much again is left out as by default, and five times as
   // much where there are both signs: what lies far off in sums and projections is worth less than behind a
   // ReLU.
   double percentile_of(const TensorObserver& seen) const {
     if (memory_.asked != RangeMethod::kAuto) return memory_.options.percentile;
-    const double kept = 1.0 - (seen.two_sided != 0 ? 5.0 : 1.5) * (1.0 - memory_.options.percentile);
-    return kept > 0.5 ? kept : 0.5;
+    const double left_out = 1.0 - CalibratorOptions().percentile;
+    return 1.0 - (seen.two_sided != 0 ? 5.0 : 1.5) * left_out;
   }
 
   Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
@@ -343,16 +350,6 @@ class SlotParams {
     const double step =
         static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(form.hi) - form.lo + 1.0);
     return {static_cast<float>(step), fixed.zero_point == -128 ? form.lo : 0, form.lo, form.hi};
-  }
-
-  // Pixels have 256 values: over their own whole range nothing is lost.
-  void set_image_bounds(int32_t tensor, Bounds& bounds) const {
-    for (int32_t i = 0; i < model_.image_count(); ++i) {
-      const ImageInput image = model_.image(i);
-      if (model_.inputs()[static_cast<size_t>(image.input)] != tensor) continue;
-      const Range pixels = range_of_pixels(image);
-      bounds = {pixels.lo, pixels.hi, true};
-    }
   }
 
   const CalibratorMemory& memory_;

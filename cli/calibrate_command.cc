@@ -305,11 +305,6 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
 
 Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
                          const KnownParamsFile& known) {
-  if ((arguments.recover != "default" && arguments.recover != "none") || arguments.float_search.asked() ||
-      !arguments.report.empty() || !arguments.state.empty())
-    return Failure{
-        "--recover, --min-sqnr, --max-drop, --report and --state need samples, and --params alone has none; give "
-        "--images DIR|X.npy as well, or leave them out"};
   QuantizationLists lists;
   CalibratorOptions options;
   if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
@@ -352,6 +347,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_option(*app, "-o,--output", arguments->output, "the int8 model file to write")
       .required()
       .type_name("NET.int8.itg");
+  add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
   add_option(*app, "--recover", arguments->recover,
              "what lessens the error of quantization: default (method,bias), all, none, or a list of " +
@@ -367,8 +363,6 @@ Command add_calibrate_command(CLI::App& parent) {
   add_float_search_options(*app, arguments->float_search);
   add_option(*app, "--state", arguments->state,
              "what has been seen: read where the file exists, these samples added, written again")
-      .excludes("--min-sqnr")
-      .excludes("--max-drop")
       .type_name("S.itgcal");
   add_option(*app, "--report", arguments->report,
              "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")

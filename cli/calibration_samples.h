@@ -26,6 +26,7 @@ class CalibrationSamples {
   size_t count() const { return taken_.size(); }
   const std::string& name(size_t i) const { return samples_.name(taken_[i]); }
   const Samples& samples() const { return samples_; }  // all of them
+  const Model& model() const { return model_; }
 
   // Valid until the next call.
   Outcome<Sample> get(size_t i) { return fetch(taken_[i]); }

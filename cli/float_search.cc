@@ -297,14 +297,12 @@ void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
       "keep the layers in FP32 that it takes for an output SQNR of DB, those that gain most for what they "
       "cost; judged on every fourth sample, which then calibrates nothing")
       .type_name("DB");
-  Option labels = add_option(app, "--labels", arguments.labels, "the classes of the samples, for --max-drop")
-                      .type_name("LABELS.txt");
+  add_option(app, "--labels", arguments.labels, "the classes of the samples, for --max-drop")
+      .type_name("LABELS.txt");
   add_option(app, "--max-drop", arguments.max_drop,
              "the same, until top1 falls by no more than POINTS (100 are all samples)")
       .range(0.0, 100.0)
-      .needs("--labels")
       .type_name("POINTS");
-  labels.needs("--max-drop");
 }
 
 Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSession& fp32,

@@ -1,9 +1,11 @@
 // intaglio import: a network of another format to a model file.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "calibrator/model_writer.h"
 #include "cli/command.h"
+#include "cli/input_text.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "importers/import.h"
@@ -15,17 +17,27 @@ namespace {
 
 struct ImportArguments {
   std::string network, output;
-  std::string mean, norm, color, resize;
+  std::string pixels, mean, norm, color, resize;
   int32_t batch = 1;
   std::vector<std::string> shapes;
   bool external_data = false;
 };
 
 constexpr const char* kFooter =
-    "The preprocessing becomes part of the model: value = (pixel - mean) * norm, pixels 0 to 255, channels in the\n"
-    "model's order. Give one number for all channels or one for each, separated by commas. Without any of these\n"
-    "options a float input of 1 or 3 channels takes the pixels 0 to 255 as they are.\n\n"
-    "Example: pixels to -1..1\n"
+    "How a picture becomes the input is stored in the model: value = (pixel - mean) * norm, pixels 0 to 255,\n"
+    "channels in the model's order. It is what the network was trained with, and no file but TFLite's metadata says\n"
+    "it, so say it here, by a recipe or by numbers (one for all channels, or one for each, separated by commas):\n\n"
+    "  --pixels 0..255    the pixels as they are\n"
+    "           0..1      pixel / 255\n"
+    "           -1..1     (pixel - 127.5) / 127.5\n"
+    "           imagenet  (pixel / 255 - mean) / deviation, with rgb means 0.485, 0.456, 0.406 and deviations\n"
+    "                     0.229, 0.224, 0.225: torchvision, timm\n"
+    "           caffe     pixel - mean, with bgr means 103.939, 116.779, 123.68\n\n"
+    "Without any of these TFLite's metadata is used where the file has it, a quantized input of 8 bits takes pixels\n"
+    "as its codes, as its own tools do, and any other input takes arrays of values alone. What was stored is\n"
+    "printed.\n\n"
+    "Examples:\n"
+    "  intaglio import net.onnx -o net.itg --pixels -1..1\n"
     "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196";
 
 // "123.7,116.3,103.5"
@@ -47,9 +59,11 @@ Outcome<std::vector<T>> parse_list(const std::string& option, std::string_view t
 }
 
 Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions& options) {
-  if (arguments.mean.empty() && arguments.norm.empty() && arguments.color.empty() && arguments.resize.empty())
+  if (arguments.pixels.empty() && arguments.mean.empty() && arguments.norm.empty() &&
+      arguments.color.empty() && arguments.resize.empty())
     return Done{};
   ImagePreprocessing image;
+  image.pixels = arguments.pixels;
   const auto read_values = [](const char* option, const std::string& text,
                               std::vector<float>& values) -> Outcome<Done> {
     if (text.empty()) return Done{};
@@ -83,20 +97,6 @@ Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& optio
   return Done{};
 }
 
-// The only float input, where a picture fits into it as it is: pixels 0 to 255.
-void add_plain_recipe(Graph& graph, Arena& arena) {
-  if (!graph.images.empty() || graph.inputs.size() != 1) return;
-  const TensorInfo& info = graph.tensors[static_cast<size_t>(graph.inputs[0])];
-  if (info.dtype != DType::kF32 || info.shape.rank != 4 || info.shape[0] != 1) return;
-  const int32_t channels = info.shape[3];
-  if (channels != 1 && channels != 3) return;
-  ImageInput image;
-  image.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
-  image.channels = channels;
-  for (int32_t c = 0; c < channels; ++c) image.norm[c] = 1.0f;
-  graph.images.push(arena, image);
-}
-
 // Every node that no operator can run, one line each; empty where all can.
 std::string unsupported_nodes(const Model& model) {
   std::string lines;
@@ -112,10 +112,27 @@ std::string unsupported_nodes(const Model& model) {
   return lines;
 }
 
-void print_tensors(const char* title, const Model& model, Span<const int32_t> tensors) {
-  for (const int32_t t : tensors) {
+// Options that nothing of this network asks for.
+void note_without_effect(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network) {
+  const Span<const int32_t> inputs = model.inputs();
+  if (arguments.batch > 1 && std::none_of(inputs.begin(), inputs.end(), [&](int32_t t) {
+        const Shape& shape = model.tensor(t).shape;
+        return shape.rank > 0 && shape[0] == arguments.batch;
+      }))
+    print_note("--batch: no input of the network takes a number of samples that is open, or one");
+  if (arguments.external_data && is_tflite_file(network))
+    print_note("--external-data: a TFLite network holds its weights itself");
+}
+
+void print_inputs(const Model& model) {
+  for (size_t i = 0; i < model.inputs().size; ++i)
+    print("  input %s\n", safe(input_text(model, static_cast<int32_t>(i))).c_str());
+}
+
+void print_outputs(const Model& model) {
+  for (const int32_t t : model.outputs()) {
     const TensorInfo info = model.tensor(t);
-    print("  %-8s %s  %s %s\n", title, safe(info.name).c_str(), shape_text(info.shape).c_str(),
+    print("  output '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
           dtype_name(info.dtype));
   }
 }
@@ -137,7 +154,6 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   auto imported = import_model(file->span(), arguments.network, options, memory);
   if (!imported) return imported.failure();
   Graph& graph = imported->graph;
-  add_plain_recipe(graph, memory.arena());
   const auto bytes = finish_model(graph, all_ops(), memory.arena());
   if (!bytes) return Failure{arguments.network + ": " + error_text(bytes.error())};
   const auto model = Model::open(*bytes);
@@ -149,11 +165,12 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
 
   for (const std::string& note : imported->report.notes) print_note(note);
+  note_without_effect(arguments, *model, file->span());
   size_t weight_bytes = 0;
   for (int32_t t = 0; t < model->tensor_count(); ++t) weight_bytes += model->tensor(t).constant.size;
   print("%s -> %s\n", safe(arguments.network).c_str(), safe(arguments.output).c_str());
-  print_tensors("input", *model, model->inputs());
-  print_tensors("output", *model, model->outputs());
+  print_inputs(*model);
+  print_outputs(*model);
   print("  %-8s %d\n", "nodes", model->node_count());
   print("  %-8s %s bytes\n", "weights", grouped(weight_bytes).c_str());
   print("  %-8s %s bytes\n", "arena", grouped(model->activation_bytes()).c_str());
@@ -171,6 +188,10 @@ Command add_import_command(CLI::App& parent) {
   add_option(*app, "-o,--output", arguments->output, "the model file to write")
       .required()
       .type_name("NET.itg");
+  add_option(*app, "--pixels", arguments->pixels,
+             "what the network takes for the pixels 0 to 255 of a picture: " + pixel_choices())
+      .one_of(pixel_recipes())
+      .type_name("RECIPE");
   add_option(*app, "--mean", arguments->mean, "subtracted from each pixel value, 0 to 255; 0 by default")
       .type_name("A[,B,C]");
   add_option(*app, "--norm", arguments->norm, "what the difference is multiplied by; 1 by default")

@@ -77,7 +77,7 @@ Command add_inspect_command(CLI::App& parent) {
   add_flag(*app, "--json", arguments->json,
            "one JSON object on stdout: {format_version, nodes, weight_bytes, arena_bytes, "
            "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
-  add_flag(*app, "--dot", arguments->dot, "the graph in Graphviz' language").excludes("--json");
+  add_flag(*app, "--dot", arguments->dot, "the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }
 

@@ -4,14 +4,12 @@
 #include <map>
 #include <set>
 
+#include "cli/input_text.h"
 #include "cli/pair_safety.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
 namespace {
-
-constexpr const char* kColorNames[] = {"rgb", "bgr", "gray"};
-constexpr const char* kResizeNames[] = {"stretch", "crop", "letterbox"};
 
 // Bytes of the constants, each counted once however many tensors share it.
 size_t weight_bytes(const Model& model) {
@@ -117,8 +115,8 @@ Json json_of_images(const Model& model) {
   for (int32_t i = 0; i < model.image_count(); ++i) {
     const ImageInput image = model.image(i);
     list.push_back({{"input", image.input},
-                    {"color", kColorNames[static_cast<size_t>(image.color)]},
-                    {"resize", kResizeNames[static_cast<size_t>(image.resize)]},
+                    {"color", color_name(image.color)},
+                    {"resize", resize_name(image.resize)},
                     {"mean", std::vector<float>(image.mean, image.mean + image.channels)},
                     {"norm", std::vector<float>(image.norm, image.norm + image.channels)}});
   }
@@ -238,19 +236,8 @@ void print_tensors(const char* title, const Model& model, Span<const int32_t> te
 }
 
 void print_images(const Model& model) {
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    const ImageInput image = model.image(i);
-    print("  %-14s %s, %s, (pixel - mean) * norm:", "preprocessing",
-          kColorNames[static_cast<size_t>(image.color)], kResizeNames[static_cast<size_t>(image.resize)]);
-    // One pair of numbers where all channels have the same.
-    const bool same = std::equal(image.mean + 1, image.mean + image.channels, image.mean) &&
-                      std::equal(image.norm + 1, image.norm + image.channels, image.norm);
-    for (int32_t c = 0; c < (same ? 1 : image.channels); ++c) {
-      print("%s mean %.9g norm %.9g", c == 0 ? "" : ",", static_cast<double>(image.mean[c]),
-            static_cast<double>(image.norm[c]));
-    }
-    print("\n");
-  }
+  for (int32_t i = 0; i < model.image_count(); ++i)
+    print("  %-14s %s\n", "preprocessing", safe(input_text(model, model.image(i).input)).c_str());
 }
 
 void print_calibration(const Model& model) {

@@ -12,6 +12,7 @@
 #include "calibrator/host/files.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
+#include "cli/option_rules.h"
 #include "cli/output.h"
 #include "cli/sleeping_threads.h"
 #include "intaglio/model.h"
@@ -28,7 +29,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter =
     "From a network to a checked int8 model, in order:\n"
-    "  intaglio import    meter.onnx -o meter.itg --mean 127.5 --norm 0.00784313725490196\n"
+    "  intaglio import    meter.onnx -o meter.itg --pixels -1..1\n"
     "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
     "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
@@ -81,8 +82,8 @@ std::string plain(const std::string& problem) {
   return problem;
 }
 
-int wrong_use(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
-  std::string name = "intaglio", problem = plain(error.what());
+int wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
+  std::string name = "intaglio";
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
   // CLI11 says only that one is missing.
   if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
@@ -129,10 +130,11 @@ int run_main(int argc, char** argv) {
     print("%s", text.str().c_str());
     return finish();
   } catch (const CLI::ParseError& error) {
-    return wrong_use(app, error, argc > 1 ? argv[1] : "");
+    return wrong_use(app, plain(error.what()), argc > 1 ? argv[1] : "");
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
+    if (const auto checked = check_options(*command.app); !checked) return wrong_use(app, checked.message());
     let_threads_sleep(*command.app, argv);
     watch_signals();
     return run_command(command);

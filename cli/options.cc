@@ -55,16 +55,6 @@ Option& Option::repeated() {
   return *this;
 }
 
-Option& Option::needs(const std::string& other) {
-  option_->needs(other);
-  return *this;
-}
-
-Option& Option::excludes(const std::string& other) {
-  option_->excludes(other);
-  return *this;
-}
-
 CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::string& what,
                          const std::string& footer) {
   CLI::App* const app = parent.add_subcommand(name, what);

@@ -14,7 +14,7 @@ class Option;
 
 namespace intaglio::cli {
 
-// An option that was added; these say more about it.
+// An option that was added; these say more about it. What goes with what is in option_rules.h.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -30,9 +30,6 @@ class Option {
   Option& one_of(const std::vector<std::string>& words);
   // One value each time, and any number of times.
   Option& repeated();
-  // By their names, added before.
-  Option& needs(const std::string& other);
-  Option& excludes(const std::string& other);
 
  private:
   CLI::Option* option_;

@@ -127,17 +127,20 @@ Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& fi
 
 }  // namespace
 
-void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
+void add_range_options(CLI::App& app, QuantizationArguments& arguments) {
   add_option(app, "--method", arguments.method,
              "how ranges are chosen: auto, minmax, percentile, mse, kl or aciq")
       .one_of(words_of(kMethods))
       .type_name("METHOD")
       .show_default();
   add_option(app, "--percentile", arguments.percentile,
-             "share of the values within the range, above 0.5 up to 1")
+             "for --method percentile: share of the values within the range, above 0.5 up to 1")
       .range(0.5, 1.0)
       .type_name("SHARE")
       .show_default();
+}
+
+void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
   add_flag(app, "--symmetric", arguments.symmetric,
            "activations with a zero point of 0 (-128 where none can be negative)");
   add_flag(app, "--power-of-two", arguments.power_of_two, "every scale a power of two");

@@ -17,6 +17,9 @@ struct QuantizationArguments {
   int32_t weight_bits = 8;
   std::vector<std::string> set;  // SLOT:KEY=VALUE,...
 };
+// --method and --percentile, which choose ranges by samples
+void add_range_options(CLI::App& app, QuantizationArguments& arguments);
+// The others, which hold for parameters that are known, too.
 void add_quantization_options(CLI::App& app, QuantizationArguments& arguments);
 
 // Owns what CalibratorOptions point to.

@@ -132,8 +132,6 @@ void print_sample(const Session& session, const std::string& sample, int32_t top
 Outcome<Done> run_run(const RunArguments& arguments) {
   const auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
-  if (arguments.raw && arguments.output.empty())
-    return Failure{"--raw: says how --output is written; name a file with it"};
   if (!arguments.output.empty()) {
     if (arguments.output.size() < 5 || arguments.output.substr(arguments.output.size() - 4) != ".npy")
       return Failure{arguments.output + ": outputs are written as .npy arrays; choose such a name"};
@@ -152,6 +150,12 @@ Outcome<Done> run_run(const RunArguments& arguments) {
     if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
   const bool classes = gives_classes(file->model());
+  const Span<const int32_t> outputs = file->model().outputs();
+  if (arguments.raw && std::none_of(outputs.begin(), outputs.end(),
+                                    [&](int32_t t) { return file->model().tensor(t).dtype == DType::kS8; }))
+    print_note("--raw: " + file->path() + " has no int8 output; float32 is written in any case");
+  if (!classes && arguments.top != RunArguments().top)
+    print_note("--top: the output of " + file->path() + " holds no scores of classes");
   OutputArrays arrays(file->model(), arguments.raw);
   Json json{{"samples", Json::array()}};
   ProgressLine progress;

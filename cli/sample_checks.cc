@@ -19,29 +19,11 @@ bool is_constant(Span<const float> values) {
   return std::all_of(values.begin(), values.end(), [&](float x) { return x == values[0]; });
 }
 
-// Whether a value lies outside what the pixels of its channel give. In runs of a multiple of all channel
-// counts, which compilers make vectors of.
-bool is_beyond(Span<const float> values, const ImageInput& recipe) {
-  constexpr size_t kRun = 48;
-  const auto channels = static_cast<size_t>(std::max(recipe.channels, 1));
-  float least[kRun], most[kRun];
-  for (size_t i = 0; i < kRun; ++i) {
-    const size_t c = i % channels;
-    const float black = (0.0f - recipe.mean[c]) * recipe.norm[c],
-                white = (255.0f - recipe.mean[c]) * recipe.norm[c];
-    const float room = 0.001f * std::abs(white - black);
-    least[i] = std::min(black, white) - room;
-    most[i] = std::max(black, white) + room;
-  }
-  uint32_t beyond = 0;
-  const auto look = [&](const float* x, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-      beyond |= static_cast<uint32_t>(x[i] < least[i]) | static_cast<uint32_t>(x[i] > most[i]);
-  };
-  size_t first = 0;
-  for (; first + kRun <= values.size; first += kRun) look(values.data + first, kRun);
-  look(values.data + first, values.size - first);
-  return beyond != 0;
+// "0 to 255"
+std::string range_words(double lo, double hi) {
+  char words[64];
+  std::snprintf(words, sizeof words, "%.4g to %.4g", lo, hi);
+  return words;
 }
 
 // How much of the range that pixels have by the recipe these values take up, zero included.
@@ -50,11 +32,33 @@ double filled_share(const Extremes& values, const ImageInput& recipe) {
   return (static_cast<double>(values.max) - static_cast<double>(values.min)) / (pixels.hi - pixels.lo);
 }
 
+// Samples of one input that are no pixels by its preprocessing, though the model takes pictures there.
+class OtherValues {
+ public:
+  void add(const std::string& sample, const Range& seen) {
+    samples_.add(sample);
+    range_ = {std::min(range_.lo, seen.lo), std::max(range_.hi, seen.hi)};
+  }
+  size_t count() const { return samples_.count(); }
+  void warn(const Model& model, int32_t input) const {
+    Range pixels;
+    if (samples_.count() == 0 || !range_of_pixels(model, input, {}, pixels)) return;
+    samples_.warn("samples with values that no pixel gives by the model's preprocessing (they hold " +
+                  range_words(range_.lo, range_.hi) + ", its pixels " + range_words(pixels.lo, pixels.hi) +
+                  "); the input's range is taken from them");
+  }
+
+ private:
+  Suspects samples_;
+  Range range_;
+};
+
 // What one sample shows by itself.
 struct SampleLook {
   uint64_t content = 0;
   Digest digest;
-  bool constant = true, pixels = true;
+  bool constant = true;
+  std::vector<std::pair<size_t, Range>> other_values;  // inputs for pictures that hold no pixels
   double filled = 0.0;  // the largest share of an input's range by its preprocessing; 1 without one
   std::string problem;  // why it is refused
 };
@@ -78,7 +82,9 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
     }
     const ImageInput* const recipe = samples.recipe(j);
     look.constant = look.constant && is_constant(values);
-    look.pixels = look.pixels && (recipe == nullptr || !is_beyond(values, *recipe));
+    if (recipe != nullptr && !samples.holds_pictures(j) && !are_pixels(*recipe, values))
+      look.other_values.push_back(
+          {j, {static_cast<double>(extremes.min), static_cast<double>(extremes.max)}});
     look.filled = std::max(look.filled, recipe == nullptr ? 1.0 : filled_share(extremes, *recipe));
   }
   look.digest = sha.finish();
@@ -115,7 +121,8 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
   double filled = 0.0;
   const ObserveF32Kernel& kernel = observe_f32_best(cpu_isa());
   std::set<uint64_t> seen;
-  Suspects duplicates, constants, beyond;
+  Suspects duplicates, constants;
+  std::vector<OtherValues> others(samples.model().inputs().size);
   for (size_t first = 0; first < samples.count(); first += kAtOnce) {
     progress.show("looking at samples", first, samples.count());
     SampleLook looks[kAtOnce];
@@ -131,7 +138,7 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
       if (!look.problem.empty()) return Failure{"sample " + name + look.problem};
       if (!seen.insert(look.content).second) duplicates.add(name);
       if (look.constant) constants.add(name);
-      if (!look.pixels) beyond.add(name);
+      for (const auto& [input, range] : look.other_values) others[input].add(name, range);
       facts.digests.push_back(look.digest);
       filled = std::max(filled, look.filled);
     }
@@ -139,9 +146,12 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
   progress.clear();
   duplicates.warn("samples with the same content as another; each counts");
   constants.warn("samples with one value everywhere");
-  beyond.warn(
-      "samples with values that no pixel gives by the model's preprocessing; is the array made for it?");
-  if (beyond.count() > 0)
+  bool has_others = false;
+  for (size_t j = 0; j < others.size(); ++j) {
+    others[j].warn(samples.model(), static_cast<int32_t>(j));
+    has_others = has_others || others[j].count() > 0;
+  }
+  if (has_others)
     facts.preprocessing_sign = "samples hold values that no pixel gives";
   else if (constants.count() > 0)
     facts.preprocessing_sign = "samples hold one value everywhere";

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/output.h"
+#include "importers/import.h"
 
 namespace intaglio::cli {
 namespace {
@@ -79,8 +80,7 @@ void add_sample_options(CLI::App& app, SampleArguments& arguments) {
              "for a model with several inputs, once for each: its pictures or array; they are paired in the "
              "order of their names")
       .type_name("NAME=DIR|X.npy")
-      .repeated()
-      .excludes("--images");
+      .repeated();
   add_option(app, "--only", arguments.only, "a text file with the names of the pictures to take, one a line")
       .type_name("LIST");
   add_option(app, "--limit", arguments.limit,
@@ -106,6 +106,7 @@ Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedMod
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     samples.sources_[static_cast<size_t>(model.image(i).input)].recipe = model.image(i);
+  if (auto step = samples.check_pictures(file); !step) return step.failure();
   if (auto step = samples.check_pairs(model); !step) return step.failure();
   if (paths->size() > 1 && arguments.limit > 0) {
     const auto places = smallest_digests(samples.count(), static_cast<size_t>(arguments.limit),
@@ -115,9 +116,35 @@ Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedMod
   }
   for (const Source& source : samples.sources_)
     for (const std::string& note : source.folder.notes()) print_note(note);
+  if (arguments.limit > static_cast<int64_t>(samples.count()))
+    print_note("--limit " + std::to_string(arguments.limit) + ": there are only " +
+               std::to_string(samples.count()) + " samples, and all are taken");
+  if (arguments.skip_bad && std::none_of(samples.sources_.begin(), samples.sources_.end(),
+                                         [](const Source& s) { return s.folder.holds_pictures(); }))
+    print_note("--skip-bad: arrays of values are read as a whole; it leaves out pictures alone");
   if (arguments.skip_bad)
     if (auto step = samples.leave_out_bad(model); !step) return step.failure();
   return samples;
+}
+
+Outcome<Done> Samples::check_pictures(const LoadedModel& file) const {
+  const Model& model = file.model();
+  for (size_t j = 0; j < sources_.size(); ++j) {
+    if (!sources_[j].folder.holds_pictures() || recipe(j) != nullptr) continue;
+    const TensorInfo info = model.tensor(model.inputs()[j]);
+    const std::string what = sources_[j].folder.path() + ": holds pictures, and the input '" +
+                             std::string(info.name) + "' of " + file.path();
+    const bool fits = info.shape.rank == 4 && (info.shape[3] == 1 || info.shape[3] == 3);
+    if (!fits)
+      return Failure{what + " takes " + shape_text(info.shape) +
+                     "; pictures fill 1 x height x width x 1 or 3: give the samples as an .npy array"};
+    return Failure{
+        what + " has no preprocessing that makes values of pixels; import the network with --pixels " +
+        pixel_choices() +
+        ", whichever it was trained with, or --mean and --norm ('intaglio import --help'), or give "
+        "its values as a float32 .npy array"};
+  }
+  return Done{};
 }
 
 Outcome<Done> Samples::check_pairs(const Model& model) const {

@@ -36,6 +36,8 @@ class Samples {
   Outcome<Done> load(size_t i, const Session& session) const;
   // Refuses an output that would stand in the place of a file of samples.
   Outcome<Done> check_output(const std::string& output) const;
+  // Whether the input's samples are pictures, not arrays of its values.
+  bool holds_pictures(size_t input) const { return sources_[input].folder.holds_pictures(); }
   // nullptr: the input has none.
   const ImageInput* recipe(size_t input) const {
     return sources_[input].recipe ? &*sources_[input].recipe : nullptr;
@@ -47,6 +49,7 @@ class Samples {
     std::optional<ImageInput> recipe;
   };
 
+  Outcome<Done> check_pictures(const LoadedModel& file) const;
   Outcome<Done> check_pairs(const Model& model) const;
   Outcome<Done> leave_out_bad(const Model& model);
   void keep(const std::vector<size_t>& places);

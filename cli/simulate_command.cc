@@ -238,6 +238,7 @@ Command add_simulate_command(CLI::App& parent) {
       add_subcommand(parent, "simulate", "what other bits, roundings and codes would cost", kFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
+  add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
   add_flag(*app, "--exact", arguments->exact,
            "layers with weights in exact products, even where kernels could run them");

@@ -69,12 +69,20 @@ struct DraftNormStatistics {
   std::vector<float> mean, deviation;
 };
 
+// What a file says of an input that takes pictures: value = (pixel - mean) / deviation.
+struct FilePicture {
+  int32_t input = 0;                   // index into the model's inputs
+  std::vector<float> mean, deviation;  // one number, or one a channel; empty: the file does not say
+  bool is_named = false;               // the file calls it a picture
+};
+
 struct Draft {
   // References to tensors and nodes outlive the adding of others.
   std::deque<DraftTensor> tensors;
   std::deque<DraftNode> nodes;  // every tensor is written before it is read
   std::vector<int32_t> inputs, outputs;
   std::vector<DraftNormStatistics> norm_statistics;
+  std::vector<FilePicture> pictures;
   std::vector<std::string> notes;
 
   // Checked: an index that does not exist ends the import with an "internal error".

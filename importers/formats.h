@@ -5,6 +5,10 @@
 #include "importers/draft.h"
 #include "importers/import.h"
 
+namespace intaglio::tflite {
+struct Model;
+}
+
 namespace intaglio::importers {
 
 // Of what a file may ask for before anything of it is looked at.
@@ -13,6 +17,9 @@ inline constexpr size_t kMaxFileEnds = 256;  // inputs, or outputs; the model fo
 
 bool is_tflite(Span<const uint8_t> bytes);
 Draft read_tflite(Span<const uint8_t> bytes, const ImportOptions& options, Problems& problems);
+// Adds what the file's metadata says of the draft's inputs, which are those of the file, in its order. Damaged
+// metadata is passed over with a note: nothing of the network hangs on it.
+void read_tflite_metadata(const tflite::Model& model, Draft& draft);
 Draft read_onnx(Span<const uint8_t> bytes, const ImportOptions& options, Problems& problems);
 
 // The shape of a model input: the user's, or the file's with what is open (below 1) filled in from the

@@ -1,12 +1,17 @@
-// The user's image preprocessing as part of the model.
+// How pictures become the model's inputs, as part of the model: by the user's words, by the file's, or by the
+// codes of a quantized input. Every other input takes values alone.
 #pragma once
 
 #include "calibrator/graph.h"
+#include "importers/draft.h"
 #include "importers/import.h"
 
 namespace intaglio::importers {
 
-// Throws ImportError where no input fits or a value is not usable.
-void add_image_input(const ImagePreprocessing& wanted, Graph& graph, Arena& arena);
+// `from_file`: what the file says of its inputs. What was found without being asked for goes to `notes`.
+// Throws ImportError where no input fits what was asked for, or a value is not usable.
+void add_image_inputs(const std::optional<ImagePreprocessing>& wanted,
+                      const std::vector<FilePicture>& from_file, Graph& graph, Arena& arena,
+                      std::vector<std::string>& notes);
 
 }  // namespace intaglio::importers

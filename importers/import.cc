@@ -29,12 +29,14 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
   fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
-  if (options.image) add_image_input(*options.image, model.graph, arena);
   model.report.notes = draft.notes;
+  add_image_inputs(options.image, draft.pictures, model.graph, arena, model.report.notes);
   return model;
 }
 
 }  // namespace
+
+bool is_tflite_file(Span<const uint8_t> bytes) { return is_tflite(bytes); }
 
 Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
                                     const ImportOptions& options, HostArena& memory) {

@@ -11,14 +11,29 @@
 
 namespace intaglio {
 
-// Image preprocessing as the user states it: real = (pixel - mean[c]) * norm[c]. One value stands for every
-// channel; none for 0 and 1.
+// Image preprocessing as the user states it: real = (pixel - mean[c]) * norm[c], pixels 0 to 255. One value
+// stands for every channel; none for 0 and 1. Either a recipe by its name, or numbers; with neither, what the
+// file says, or the codes of a quantized input, with another color order or another way of resizing.
+//
+//   name       mean                          norm                                        order
+//   0..255     0                             1                                           rgb
+//   0..1       0                             1 / 255                                     rgb
+//   -1..1      127.5                         1 / 127.5                                   rgb
+//   imagenet   255 * (0.485, 0.456, 0.406)   1 / (255 * (0.229, 0.224, 0.225))           rgb
+//   caffe      103.939, 116.779, 123.68      1                                           bgr
+//
+// The last two are numbers of colours: in another order they follow their colour.
 struct ImagePreprocessing {
+  std::string pixels;  // one of pixel_recipes(); empty: by mean and norm
   std::vector<float> mean, norm;
   std::optional<ColorOrder> color;  // by default gray for one channel, RGB otherwise
   ResizeMode resize = ResizeMode::kStretch;
   std::string input;  // by default the first input that can take a picture
+
+  bool has_values() const { return !pixels.empty() || !mean.empty() || !norm.empty(); }
 };
+std::vector<std::string> pixel_recipes();
+std::string pixel_choices();  // "0..255|0..1|..."
 
 // Dimensions of an input, in the file's own layout.
 struct InputShape {
@@ -43,6 +58,8 @@ struct ImportedModel {
   Graph graph;  // in the caller's arena; ready for plan_memory() and write_model()
   ImportReport report;
 };
+
+bool is_tflite_file(Span<const uint8_t> bytes);
 
 // The format is found from the content. `path` is used in messages alone. A failure's message lists
 // everything that stands in the way, one line a problem.

@@ -53,6 +53,7 @@ class Reader {
     for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i)
       read_operator(*file_.graph->operators()->Get(i), i);
     if (problems_.empty()) read_outputs();
+    if (problems_.empty()) read_tflite_metadata(*file_.model, draft_);
     return std::move(draft_);
   }
 

@@ -17,8 +17,8 @@ const std::string kTest = " --images @/test --labels @/test_labels.txt --json";
 TEST_CASE("import, calibrate, eval, compare") {
   const CommandFolder folder;
   const Ran imported = folder.good(kImport);
-  for (const char* const part :
-       {"image  1x28x28x3 f32", "probabilities  1x10 f32", "nodes", "weights", "arena"})
+  for (const char* const part : {"'image': picture rgb 28 x 28, (pixel - 127.5) * 0.00784314, stretch; f32",
+                                 "'probabilities': 1x10 f32", "nodes", "weights", "arena"})
     CHECK(holds(imported.out, part));
   folder.good("verify %/net.itg");
 
@@ -153,7 +153,10 @@ TEST_CASE("calibration warns of suspicious samples") {
   folder.put("raw.npy",
              intaglio::npy_file(intaglio::NpyType::kF32, {1, 28, 28, 3},
                                 {reinterpret_cast<const uint8_t*>(values.data()), values.size() * 4}));
-  CHECK(holds(folder.good("calibrate %/net.itg --images %/raw.npy -o %/x.itg").err, "no pixel gives"));
+  CHECK(holds(
+      folder.good("calibrate %/net.itg --images %/raw.npy -o %/x.itg").err,
+      "values that no pixel gives by the model's preprocessing (they hold 0 to 200, its pixels -1 to 1); the "
+      "input's range is taken from them (1): 0"));
 }
 
 TEST_CASE("run writes what it shows") {

@@ -163,5 +163,5 @@ TEST_CASE("a model with one input takes it with or without its name") {
   folder.bad("calibrate %/net.itg -o %/c.itg", "no samples are given");
   const Ran both = folder.run("calibrate %/net.itg -o %/c.itg --images @/calibration --input @/calibration");
   CHECK(both.code != 0);
-  CHECK(holds(both.err, "excludes"));
+  CHECK(holds(both.err, "both name the samples"));
 }

@@ -50,7 +50,8 @@ TEST_CASE("what a table cannot hold is said") {
   folder.good("params export %/int8.itg -o %/t.record");
   folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: says nothing of ");
   folder.bad("calibrate %/net.itg --params %/t.record -o %/new.itg", "--keep-float");
-  folder.bad("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg", "need samples");
+  CHECK(holds(folder.run("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg").err,
+              "--recover all has no effect without --images or --input: it needs samples"));
   CHECK(!std::filesystem::exists(folder / "new.itg"));
   // Pictures say the rest; what the file says holds.
   folder.good("calibrate %/net.itg --params %/t.record --images @/calibration --limit 4 -o %/new.itg");

@@ -11,13 +11,17 @@ const char* const kSubcommands[] = {"import", "calibrate", "run",    "eval",    
                                     "verify", "bench",     "params", "simulate", "export-c", "pack"};
 
 // A model of one node with names of the test's choice.
-std::string small_model(const std::string& input_name) {
+std::string small_model(const std::string& input_name, bool takes_pictures = true) {
   ModelBuilder builder;
   const int32_t x = builder.tensor(input_name, DType::kF32, {1, 2, 2, 3});
   const int32_t y = builder.tensor("y", DType::kF32, {1, 2, 2, 3});
   builder.node(Op::kClamp, {x}, {y}).options.clamp_min = 0.0f;
   builder.input(x);
   builder.output(y);
+  ImageInput pixels;
+  pixels.channels = 3;
+  for (int c = 0; c < 3; ++c) pixels.norm[c] = 1.0f;
+  if (takes_pictures) builder.graph().images.push(builder.arena(), pixels);
   const AlignedBytes bytes = builder.finish();
   return {reinterpret_cast<const char*>(bytes.view().data), bytes.size()};
 }
@@ -117,7 +121,6 @@ TEST_CASE("errors say what, where and what to do") {
   folder.bad("inspect %/net.itg --target z80", "there are scalar, x86-avx2");
   folder.bad("run %/net.itg --input %/none.png", "none.png");
   folder.bad("run %/net.itg --input @/test/digit_0001.png --output %/y.txt", ".npy");
-  folder.bad("run %/net.itg --input @/test/digit_0001.png --raw", "--output");
   folder.bad("eval %/net.itg --images @/test --labels @/test_labels.txt", "no scores of classes");
   folder.bad("calibrate %/net.itg --images %/ -o %/y.itg", "holds no pictures");
   folder.bad("calibrate %/net.itg --images @/calibration -o %/net.itg", "is the input");
@@ -130,6 +133,38 @@ TEST_CASE("errors say what, where and what to do") {
   folder.bad("calibrate %/net.itg --images @/calibration -o /proc/y.itg", "y.itg");
   CHECK(sorted_names(folder) == std::vector<std::string>{"empty", "net.itg"});
   CHECK(folder.get("net.itg") == small_model("x"));
+}
+
+TEST_CASE("pictures for a model that does not say how they become its input") {
+  const CommandFolder folder;
+  folder.put("net.itg", small_model("x", false));
+  for (const std::string words :
+       {"run %/net.itg --input @/test/digit_0001.png",
+        "calibrate %/net.itg --images @/calibration -o %/y.itg", "simulate %/net.itg --images @/calibration",
+        "compare %/net.itg %/net.itg --images @/calibration"})
+    folder.bad(words, "import the network with --pixels 0..255|0..1|-1..1|imagenet|caffe");
+  folder.good("import @/meter.onnx -o %/meter.itg");
+  folder.bad("eval %/meter.itg --images @/test --labels @/test_labels.txt",
+             "import the network with --pixels");
+  CHECK(sorted_names(folder) == std::vector<std::string>{"meter.itg", "net.itg"});
+}
+
+TEST_CASE("import says what each input is") {
+  const CommandFolder folder;
+  const std::string import = "import @/meter.onnx -o %/net.itg ";
+  CHECK(holds(folder.good(import).out, "input 'image': values 1 x 28 x 28 x 3, no picture; f32\n"));
+  const Ran signed_unit = folder.good(import + "--pixels -1..1 --resize crop");
+  CHECK(holds(signed_unit.out,
+              "input 'image': picture rgb 28 x 28, (pixel - 127.5) * 0.00784314, crop; f32\n"));
+  CHECK(holds(
+      folder.good(import + "--pixels imagenet --color bgr").out,
+      "picture bgr 28 x 28, (pixel - (103.53, 116.28, 123.675)) * (0.0174292, 0.017507, 0.0171248), stretch"));
+  CHECK(holds(folder.good("inspect %/net.itg").out,
+              "picture bgr 28 x 28, (pixel - (103.53, 116.28, 123.675))"));
+  folder.bad("import @/meter.onnx -o %/y.itg --mean 0.485,0.456,0.406 --norm 0.229,0.224,0.225",
+             "give --mean 123.675,116.28,103.53 --norm 0.01712475");
+  folder.bad("import @/meter.onnx -o %/y.itg --resize crop",
+             "give --pixels 0..255|0..1|-1..1|imagenet|caffe");
 }
 
 TEST_CASE("damaged files are refused, whatever the damage") {

@@ -48,6 +48,15 @@ struct Input {
   Input(const Input&) = delete;
 };
 
+// Pixels as they are.
+ImageInput plain_recipe(int32_t channels) {
+  ImageInput recipe;
+  recipe.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
+  recipe.channels = channels;
+  for (int32_t c = 0; c < channels; ++c) recipe.norm[c] = 1.0f;
+  return recipe;
+}
+
 std::vector<uint8_t> pixels(uint8_t first, size_t size) {
   std::vector<uint8_t> result(size);
   for (size_t i = 0; i < size; ++i) result[i] = static_cast<uint8_t>(first + i);
@@ -76,9 +85,10 @@ TEST_CASE("a folder's pictures, by name; what else is in it is noted") {
   CHECK(found->notes()[1].find("1 folder") != std::string::npos);
 
   Input input({1, 2, 2, 3}, DType::kF32);
-  REQUIRE(found->load(0, input.view, nullptr));
+  const ImageInput plain = plain_recipe(3);
+  REQUIRE(found->load(0, input.view, &plain));
   for (size_t i = 0; i < 12; ++i) CHECK(input.view.as<float>()[i] == float(20 + i));
-  REQUIRE(found->load(2, input.view, nullptr));
+  REQUIRE(found->load(2, input.view, &plain));
   for (size_t i = 0; i < 12; ++i) CHECK(input.view.as<float>()[i] == float(40 + i / 3));
 
   ImageInput recipe;
@@ -91,23 +101,16 @@ TEST_CASE("a folder's pictures, by name; what else is in it is noted") {
   CHECK(input.view.as<float>()[2] == 10.0f);  // red, 20
 }
 
-TEST_CASE("without a recipe an int8 input takes pixels by its scale") {
+TEST_CASE("pictures without a recipe are refused, whatever the input") {
   const TemporaryFolder folder;
   const std::string path = folder.put("a.png", png_file(2, 2, 1, {0, 100, 128, 255}));
   const auto found = ImageFolder::open(path);
   REQUIRE(found);
   CHECK(names_of(*found) == std::vector<std::string>{"a.png"});
-  Input exact({1, 2, 2, 1}, DType::kS8, 1.0f, -128);
-  REQUIRE(found->load(0, exact.view, nullptr));
-  CHECK(exact.view.as<int8_t>()[1] == -28);
-  CHECK(exact.view.as<int8_t>()[3] == 127);
-  Input coarse({1, 2, 2, 1}, DType::kS8, 8.0f, -5);
-  REQUIRE(found->load(0, coarse.view, nullptr));
-  CHECK(coarse.view.as<int8_t>()[1] == 7);  // 12.5 rounds to the even 12
-  Input none({1, 2, 2, 1}, DType::kS8);
-  CHECK(refused(found->load(0, none.view, nullptr), "has no scale"));
-  Input flat({1, 12}, DType::kF32);
-  CHECK(refused(found->load(0, flat.view, nullptr), "(1, 12)"));
+  CHECK(found->holds_pictures());
+  Input real({1, 2, 2, 1}, DType::kF32), codes({1, 2, 2, 1}, DType::kS8, 1.0f, -128);
+  CHECK(refused(found->load(0, real.view, nullptr), "does not say how they become its input image"));
+  CHECK(refused(found->load(0, codes.view, nullptr), "does not say how they become its input image"));
 }
 
 TEST_CASE("a bad picture is named, with what is wrong") {
@@ -121,10 +124,11 @@ TEST_CASE("a bad picture is named, with what is wrong") {
   const auto found = ImageFolder::open(folder.path());
   REQUIRE(found);
   Input input({1, 2, 2, 3}, DType::kF32);
-  CHECK(found->load(0, input.view, nullptr));
-  CHECK(refused(found->load(1, input.view, nullptr), "bad.png: is cut off"));
-  CHECK(refused(found->load(2, input.view, nullptr), "text.jpg: is no PNG, JPEG or BMP"));
-  CHECK(refused(found->load(3, input.view, nullptr), "zero.png: is empty"));
+  const ImageInput plain = plain_recipe(3);
+  CHECK(found->load(0, input.view, &plain));
+  CHECK(refused(found->load(1, input.view, &plain), "bad.png: is cut off"));
+  CHECK(refused(found->load(2, input.view, &plain), "text.jpg: is no PNG, JPEG or BMP"));
+  CHECK(refused(found->load(3, input.view, &plain), "zero.png: is empty"));
 }
 
 TEST_CASE("places without samples") {
@@ -228,9 +232,10 @@ TEST_CASE("uint8 arrays are pictures") {
   REQUIRE(write_npy(folder / "g.npy", NpyType::kU8, {2, 2, 2}, raw(pixels(0, 8))));
   REQUIRE(write_npy(folder / "a.npy", NpyType::kU8, {1, 1, 2, 4}, raw(pixels(0, 8))));
   Input gray({1, 2, 2, 1}, DType::kF32), color({1, 1, 2, 3}, DType::kF32);
-  REQUIRE(ImageFolder::open(folder / "g.npy")->load(1, gray.view, nullptr));
+  const ImageInput one = plain_recipe(1), three = plain_recipe(3);
+  REQUIRE(ImageFolder::open(folder / "g.npy")->load(1, gray.view, &one));
   CHECK(gray.view.as<float>()[3] == 7.0f);
-  REQUIRE(ImageFolder::open(folder / "a.npy")->load(0, color.view, nullptr));
+  REQUIRE(ImageFolder::open(folder / "a.npy")->load(0, color.view, &three));
   CHECK(color.view.as<float>()[3] == 4.0f);
   REQUIRE(write_npy(folder / "x.npy", NpyType::kU8, {2, 4}, raw(pixels(0, 8))));
   CHECK(refused(ImageFolder::open(folder / "x.npy"), "uint8 arrays hold pictures"));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
@@ -139,4 +140,149 @@ TEST_CASE(
   CalibratorOptions asked;
   asked.method = RangeMethod::kMinMax;
   CHECK(input_of(asked, 0, 6).scale != doctest::Approx(kStep).epsilon(1e-3));
+}
+
+namespace {
+
+ImageInput imagenet() {
+  ImageInput recipe;
+  recipe.channels = 3;
+  const float mean[] = {123.675f, 116.28f, 103.53f}, deviation[] = {58.395f, 57.12f, 57.375f};
+  for (int32_t c = 0; c < 3; ++c) {
+    recipe.mean[c] = mean[c];
+    recipe.norm[c] = 1.0f / deviation[c];
+  }
+  return recipe;
+}
+
+Span<const float> span(const Values& values) { return {values.data(), values.size()}; }
+
+// The int8 model of samples that are added one by one; the second half is merged as a state of its own.
+AlignedBytes calibrated(const Model& model, const Samples& samples, const CalibratorOptions& options = {}) {
+  AlignedBytes memory(Calibrator::measure(model, options)->total()), other(memory.size());
+  Calibrator whole = *Calibrator::create(model, memory.span(), options),
+             part = *Calibrator::create(model, other.span(), options);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const Span<const uint8_t> input[] = {bytes_of(samples[i])};
+    REQUIRE((2 * i < samples.size() ? whole : part).add(input).ok());
+  }
+  std::vector<uint8_t> state(part.state_bytes());
+  REQUIRE(part.save({state.data(), state.size()}).ok());
+  REQUIRE(whole.merge({state.data(), state.size()}).ok());
+  const Error error = whole.finish({});
+  REQUIRE_MESSAGE(error.ok(), text_of(error));
+  return AlignedBytes(whole.report().bytes);
+}
+
+QuantParams input_params(const AlignedBytes& bytes) {
+  const Result<Model> model = Model::open(bytes.view());
+  REQUIRE(static_cast<bool>(model));
+  const Quantization& quantization = model->tensor(model->inputs()[0]).quantization;
+  return {quantization.scales[0], quantization.zero_point};
+}
+
+// Signal over noise in dB of the int8 model's answers.
+double sqnr(const AlignedBytes& fp32, const AlignedBytes& int8, const Samples& samples) {
+  RunningModel exact(AlignedBytes(fp32.view())), test(AlignedBytes(int8.view()));
+  REQUIRE(exact.error().ok());
+  REQUIRE(test.error().ok());
+  const QuantParams params = input_params(int8);
+  double signal = 0.0, noise = 0.0;
+  for (const auto& sample : samples) {
+    std::vector<int8_t> codes;
+    for (const float x : sample) codes.push_back(static_cast<int8_t>(quantize_value(x, params)));
+    const auto wanted = exact.run<float>(sample), got = test.run<float>(codes);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const double off = static_cast<double>(wanted[i]) - static_cast<double>(got[i]);
+      signal += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+      noise += off * off;
+    }
+  }
+  return 10 * std::log10(signal / noise);
+}
+
+Samples scaled(Samples samples, float factor) {
+  for (auto& sample : samples)
+    for (float& x : sample) x *= factor;
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("pixels by a recipe: every value of every channel, as any program computes it, and nothing else") {
+  const ImageInput recipe = imagenet();
+  Values exact, other;
+  for (int32_t pixel = 0; pixel < 256; ++pixel)
+    for (int32_t c = 0; c < 3; ++c) {
+      exact.push_back((static_cast<float>(pixel) - recipe.mean[c]) * recipe.norm[c]);
+      const double deviation = 1.0 / (255.0 * static_cast<double>(recipe.norm[c]));
+      other.push_back(
+          static_cast<float>((pixel / 255.0 - static_cast<double>(recipe.mean[c]) / 255.0) / deviation));
+    }
+  CHECK(are_pixels(recipe, span(exact)));
+  CHECK(are_pixels(recipe, span(other)));
+  CHECK(are_pixels(recipe, {}));
+  for (const float step : {-1.0f, -0.5f, 0.1f, 0.5f}) {  // of the first channel's last pixel, then black
+    Values off = exact;
+    off[255 * 3] += step * recipe.norm[0];
+    CHECK(are_pixels(recipe, span(off)) == (step == -1.0f));
+    off = exact;
+    off[0] += step * recipe.norm[0];
+    CHECK(!are_pixels(recipe, span(off)));
+  }
+  Values swapped = exact;  // channels in another order
+  for (size_t i = 0; i < swapped.size(); i += 3) std::swap(swapped[i], swapped[i + 2]);
+  CHECK(!are_pixels(recipe, span(swapped)));
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity(), 3e38f}) {
+    Values broken = exact;
+    broken[7] = bad;
+    CHECK(!are_pixels(recipe, span(broken)));
+  }
+}
+
+TEST_CASE("arrays of 0 to 1 on a model for pixels up to 255: as good as with the right recipe") {
+  const AlignedBytes plain = small_cnn(), right = small_cnn(1, 1.0f / 255);
+  const Model takes_pixels = *Model::open(plain.view()), takes_units = *Model::open(right.view());
+  const Samples units = scaled(small_cnn_samples(12), 1.0f / 255),
+                unseen = scaled(small_cnn_samples(40, 99), 1.0f / 255);
+  for (const size_t count : {1u, 4u, 12u}) {
+    CAPTURE(count);
+    const Samples seen(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(count));
+    const AlignedBytes wrong_unit = calibrated(takes_pixels, seen), recipe = calibrated(takes_units, seen);
+    CHECK(input_params(recipe).scale == doctest::Approx(1.0 / 255).epsilon(1e-6));
+    CHECK(input_params(wrong_unit).scale == doctest::Approx(1.0 / 255).epsilon(1e-3));
+    CHECK(input_params(wrong_unit).zero_point == -128);
+    const double with_recipe = sqnr(right, recipe, unseen), without = sqnr(plain, wrong_unit, unseen);
+    CHECK(with_recipe > 25.0);
+    CHECK(without > with_recipe - 0.5);
+  }
+}
+
+TEST_CASE(
+    "one value off the grid: the range is what was seen, whichever sample held it and whatever merged") {
+  const AlignedBytes bytes = small_cnn();
+  const Model model = *Model::open(bytes.view());
+  CalibratorOptions minmax;
+  minmax.method = RangeMethod::kMinMax;
+  Samples samples = small_cnn_samples(6);
+  for (const auto& options : {CalibratorOptions(), minmax}) {
+    CHECK(input_params(calibrated(model, samples, options)).scale == 1.0f);
+    CHECK(input_params(calibrated(model, samples, options)).zero_point == -128);
+  }
+  float largest = 0.0f;
+  for (const auto& sample : samples)
+    for (const float x : sample) largest = std::max(largest, x);
+  REQUIRE(largest < 255.0f);
+  for (const size_t at : {0u, 2u, 3u, 5u}) {
+    Samples other = samples;
+    other[at][17] = 100.5f;
+    CHECK(input_params(calibrated(model, other, minmax)).scale ==
+          doctest::Approx(largest / 255).epsilon(1e-6));
+    const AlignedBytes whole = calibrated(model, other);
+    std::reverse(other.begin(), other.end());
+    const AlignedBytes reversed = calibrated(model, other);
+    REQUIRE(whole.size() == reversed.size());
+    CHECK(std::memcmp(whole.view().data, reversed.view().data, whole.size()) == 0);
+  }
 }

@@ -186,7 +186,7 @@ TEST_CASE("few pictures: pixels move with all their channels") {
     }
 }
 
-TEST_CASE("no probes of many pictures, of arrays, for another method, or of values that no pixel gives") {
+TEST_CASE("no probes of many pictures, of arrays, or for another method") {
   const Detector detector = bright_left();
   const double most = 0.1 * detector.reach(mirrored(ramps(17)));
   CHECK(end_with(detector.file(), ramps(17)) < most);
@@ -194,9 +194,16 @@ TEST_CASE("no probes of many pictures, of arrays, for another method, or of valu
   CalibratorOptions options;
   options.method = RangeMethod::kMinMax;
   CHECK(end_with(detector.file(), ramps(4), options) < most);
+}
+
+TEST_CASE("pictures in another unit than the model's pixels are probed, too") {
+  const Detector detector = bright_left();
   Samples samples = ramps(4);
-  for (auto& sample : samples) sample[kSide - 1] = 256.0f;
-  CHECK(end_with(detector.file(), samples) < most);
+  for (auto& sample : samples)
+    for (float& x : sample) x /= 255.0f;
+  const double reached = detector.reach(mirrored(samples));
+  REQUIRE(reached > 1.5 * detector.reach(samples));
+  CHECK(end_with(detector.file(), samples) == doctest::Approx(1.3 * reached).epsilon(1e-5));
 }
 
 TEST_CASE("a cap stays the end of its range") {

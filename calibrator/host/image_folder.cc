@@ -73,28 +73,6 @@ Failure no_scale(const TensorInfo& input) {
 
 }  // namespace
 
-Outcome<PlainRecipe> plain_recipe(const TensorInfo& input) {
-  const int32_t channels = input.shape.rank == 4 ? input.shape[3] : 0;
-  if (channels != 1 && channels != 3) {
-    return Failure{"the model's input " + std::string(input.name) + " has the shape " +
-                   shape_text(dims_of(input.shape)) +
-                   "; pictures fill (1, height, width, 1 or 3): give the samples as an .npy array"};
-  }
-  PlainRecipe plain;
-  plain.recipe.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;
-  plain.recipe.channels = channels;
-  for (int32_t c = 0; c < channels; ++c) plain.recipe.norm[c] = 1.0f;
-  if (input.dtype == DType::kS8) {
-    if (!has_one_scale(input)) return no_scale(input);
-    for (int32_t i = 0; i < channels * 256; ++i) {
-      plain.table.push_back(
-          quantize(static_cast<float>(i % 256), input.quantization.scales[0], input.quantization.zero_point));
-    }
-    plain.recipe.table = {plain.table.data(), plain.table.size()};
-  }
-  return plain;
-}
-
 Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
                                               const std::function<Outcome<Digest>(size_t)>& digest) {
   std::vector<std::pair<Digest, size_t>> order;
@@ -256,7 +234,10 @@ Outcome<Digest> ImageFolder::digest(size_t i) const {
 }
 
 Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageInput* recipe) const {
-  if (is_array_ && array_.type != NpyType::kU8) return load_array(i, input);
+  if (!holds_pictures()) return load_array(i, input);
+  if (recipe == nullptr)
+    return Failure{path_ + ": holds pictures, and the model does not say how they become its input " +
+                   input.info.name};
 
   auto bytes = content(i);
   if (!bytes) return bytes.failure();
@@ -280,14 +261,6 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
     pixels = {decoded->pixels.data(), decoded->pixels.size()};
   }
 
-  PlainRecipe plain;
-  if (recipe == nullptr) {
-    auto made = plain_recipe(input.info);
-    if (!made) return made.failure();
-    plain = std::move(*made);
-    plain.recipe.table = {plain.table.data(), plain.table.size()};
-    recipe = &plain.recipe;
-  }
   const auto scratch_bytes = ImageWriter::measure(*recipe, input.info, info);
   if (!scratch_bytes) return Failure{where(i) + ": " + text_of(scratch_bytes.error())};
   std::vector<uint8_t> scratch(*scratch_bytes);

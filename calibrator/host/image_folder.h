@@ -36,6 +36,8 @@ class ImageFolder {
 
   const std::string& path() const { return path_; }
   bool is_array() const { return is_array_; }
+  // Not input tensors.
+  bool holds_pictures() const { return !is_array_ || array_.type == NpyType::kU8; }
 
   // Leaves all others out. Ascending.
   void keep(const std::vector<size_t>& places);
@@ -43,8 +45,8 @@ class ImageFolder {
   // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
   Outcome<Digest> digest(size_t i) const;
 
-  // Fills a model's input. Pictures go through `recipe`; where the model has none (null), pixels 0 to 255 in
-  // RGB order are the real values. Float arrays are quantized by an int8 input's scale.
+  // Fills a model's input. Pictures go through `recipe`, and are refused where the model has none (null). Float
+  // arrays are quantized by an int8 input's scale.
   Outcome<Done> load(size_t i, const TensorView& input, const ImageInput* recipe) const;
 
  private:
@@ -74,12 +76,5 @@ class ImageFolder {
 // The places of the `limit` smallest digests, ascending; of equal ones the first. All where there are fewer.
 Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
                                               const std::function<Outcome<Digest>(size_t)>& digest);
-
-// The recipe of a model that has none: `table` holds what the recipe's points to, for an int8 input.
-struct PlainRecipe {
-  ImageInput recipe;
-  std::vector<int8_t> table;
-};
-Outcome<PlainRecipe> plain_recipe(const TensorInfo& input);
 
 }  // namespace intaglio

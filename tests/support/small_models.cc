@@ -2,7 +2,7 @@
 
 namespace intaglio::test {
 
-AlignedBytes small_cnn(uint32_t seed) {
+AlignedBytes small_cnn(uint32_t seed, float norm) {
   Random random(seed);
   ModelBuilder b;
   const auto weights = [&](const char* name, const std::vector<int32_t>& dims, float scale) {
@@ -49,7 +49,7 @@ AlignedBytes small_cnn(uint32_t seed) {
 
   ImageInput recipe;
   recipe.channels = 3;
-  for (int c = 0; c < 3; ++c) recipe.norm[c] = 1.0f;
+  for (int c = 0; c < 3; ++c) recipe.norm[c] = norm;
   b.graph().images.push(b.arena(), recipe);
   return b.finish();
 }

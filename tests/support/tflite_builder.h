@@ -89,12 +89,19 @@ class TfliteBuilder {
     operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
                                                       &outputs, kind, options));
   }
+  // An entry of the file's metadata.
+  void metadata(const std::string& name, const std::vector<uint8_t>& bytes) {
+    buffers_.push_back(tflite::CreateBufferDirect(fbb_, &bytes));
+    metadata_.push_back(
+        tflite::CreateMetadataDirect(fbb_, name.c_str(), static_cast<uint32_t>(buffers_.size()) - 1));
+  }
   flatbuffers::FlatBufferBuilder& fbb() { return fbb_; }
 
   std::string finish(const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
     const auto graph = tflite::CreateSubGraphDirect(fbb_, &tensors_, &inputs, &outputs, &operators_);
     const std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs{graph};
-    tflite::FinishModelBuffer(fbb_, tflite::CreateModelDirect(fbb_, 3, &codes_, &graphs, nullptr, &buffers_));
+    tflite::FinishModelBuffer(
+        fbb_, tflite::CreateModelDirect(fbb_, 3, &codes_, &graphs, nullptr, &buffers_, &metadata_));
     return {reinterpret_cast<const char*>(fbb_.GetBufferPointer()), fbb_.GetSize()};
   }
 
@@ -104,6 +111,7 @@ class TfliteBuilder {
   std::vector<flatbuffers::Offset<tflite::Buffer>> buffers_;
   std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes_;
   std::vector<flatbuffers::Offset<tflite::Operator>> operators_;
+  std::vector<flatbuffers::Offset<tflite::Metadata>> metadata_;
 };
 
 }  // namespace intaglio::test

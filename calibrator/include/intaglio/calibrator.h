@@ -67,7 +67,7 @@ inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMeth
 
 struct CalibratorOptions {
   RangeMethod method = RangeMethod::kAuto;
-  double percentile = 0.9999;  // (0.5, 1]
+  double percentile = 0.9999;  // (0.5, 1]; of RangeMethod::kPercentile alone
   bool symmetric = false;      // activations' zero points at 0 (or -128 where no value can be negative)
   bool power_of_two = false;   // every scale
   int32_t weight_bits = 8;     // 2 to 32; 8: codes in [-127, 127], 7: in [-63, 63], ...

@@ -1,0 +1,92 @@
+#include "cli/option_rules.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(at, start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+bool holds(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+// Commands need not have every option of a row.
+const CLI::Option* find(const CLI::App& command, const OptionUse& use) {
+  return use.option == nullptr ? nullptr : command.get_option_no_throw(use.option);
+}
+
+// The words of its value, given or default.
+std::vector<std::string> words_of(const CLI::Option& option) {
+  if (option.count() == 0) return split(option.get_default_str(), ',');
+  std::vector<std::string> words;
+  for (const std::string& value : option.results())
+    for (const std::string& word : split(value, ',')) words.push_back(word);
+  return words;
+}
+
+bool is_used(const CLI::App& command, const OptionUse& use) {
+  const CLI::Option* const option = find(command, use);
+  if (option == nullptr) return false;
+  if (use.values == nullptr) return option->count() > 0;
+  const bool others = use.values[0] == '!';
+  const auto values = split(use.values + (others ? 1 : 0), '|');
+  const auto words = words_of(*option);
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return holds(values, word) != others; });
+}
+
+// "--recover eq", where that is what was given; "--method auto", where any other was.
+std::string named(const CLI::App& command, const OptionUse& use, bool as_given) {
+  std::string text = use.option;
+  if (use.values == nullptr) return text;
+  if (!as_given) return text + " " + use.values;
+  const CLI::Option* const option = find(command, use);
+  if (option->count() == 0) return text + " " + option->get_default_str();
+  for (const std::string& value : option->results()) text += " " + value;
+  return text;
+}
+
+Outcome<Done> check(const CLI::App& command, const OptionRule& rule) {
+  if (!is_used(command, rule.use)) return Done{};
+  const std::string use = named(command, rule.use, true);
+  std::string others;
+  for (const OptionUse& other : rule.others) {
+    if (find(command, other) == nullptr) continue;
+    if (!is_used(command, other)) {
+      others += (others.empty() ? "" : " or ") + named(command, other, false);
+      continue;
+    }
+    if (rule.kind == OptionRuleKind::kNeeds) return Done{};
+    const std::string both = use + " with " + named(command, other, true);
+    if (rule.kind == OptionRuleKind::kExcludes)
+      return Failure{both + " would have no effect: " + rule.why + "; leave out one of them"};
+    print_note(both + ": " + rule.why);
+    return Done{};
+  }
+  if (rule.kind != OptionRuleKind::kNeeds) return Done{};
+  return Failure{use + " has no effect without " + others + ": " + rule.why};
+}
+
+}  // namespace
+
+Outcome<Done> check_options(const CLI::App& command) {
+  for (const OptionRule& rule : kOptionRules) {
+    if (!holds(split(rule.commands, '|'), command.get_name())) continue;
+    if (auto step = check(command, rule); !step) return step.failure();
+  }
+  return Done{};
+}
+
+}  // namespace intaglio::cli

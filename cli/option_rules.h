@@ -1,0 +1,145 @@
+// What goes with what on the command line: the one table of it. An option that could not have its effect is
+// refused (exit code 2) before anything is read, or noted where the rest of what it asks for is done.
+#pragma once
+
+#include "calibrator/host/outcome.h"
+#include "cli/options.h"
+
+namespace intaglio::cli {
+
+// An option that is given, or with `values` ("eq|lsq") one whose value, given or default, is or lists one of
+// them; "!auto|none": one whose value is none of them. Values are separated by commas in the option's text.
+struct OptionUse {
+  const char* option = nullptr;
+  const char* values = nullptr;
+};
+
+enum class OptionRuleKind : uint8_t {
+  kNeeds,     // one of the others is used, or `use` is refused
+  kExcludes,  // none of the others is used, or `use` is refused
+  kNotes,     // one of the others is used: what `why` says is noted
+};
+
+struct OptionRule {
+  const char* commands;  // "calibrate|simulate"
+  OptionUse use;
+  OptionRuleKind kind;
+  OptionUse others[6];
+  const char* why;  // a clause, behind a colon
+};
+
+inline constexpr OptionRule kOptionRules[] = {
+    // import
+    {"import",
+     {"--pixels"},
+     OptionRuleKind::kExcludes,
+     {{"--mean"}, {"--norm"}},
+     "a recipe holds a mean and a norm of its own"},
+    // samples
+    {"calibrate|simulate|eval|compare",
+     {"--input"},
+     OptionRuleKind::kExcludes,
+     {{"--images"}},
+     "both name the samples"},
+    // calibrate, simulate
+    {"calibrate|simulate",
+     {"--percentile"},
+     OptionRuleKind::kNeeds,
+     {{"--method", "percentile"}},
+     "no other method takes a share of the values"},
+    {"calibrate|simulate",
+     {"--int8-answers"},
+     OptionRuleKind::kNotes,
+     {{"--compat", "tengine|ppq"}},
+     "such a model's answers are codes in any case"},
+    {"calibrate",
+     {"--recover", "method"},
+     OptionRuleKind::kNeeds,
+     {{"--method", "auto"}},
+     "a method that is asked for stays"},
+    {"calibrate",
+     {"--recover", "eq|lsq|adaround"},
+     OptionRuleKind::kExcludes,
+     {{"--safe-pairs"}},
+     "they choose codes one by one, which would undo the pairs"},
+    {"calibrate",
+     {"--recover", "all"},
+     OptionRuleKind::kNotes,
+     {{"--safe-pairs"}},
+     "eq, lsq and adaround, which choose codes one by one, are left out"},
+    {"calibrate",
+     {"--recover", "cle|absorb|search|eq|lsq|adaround"},
+     OptionRuleKind::kExcludes,
+     {{"--params"}},
+     "what is known of scales and weights stays; method and bias can run"},
+    {"calibrate",
+     {"--recover", "all"},
+     OptionRuleKind::kNotes,
+     {{"--params"}},
+     "only method and bias run, since what is known of scales and weights stays"},
+    {"calibrate",
+     {"--params-format"},
+     OptionRuleKind::kNeeds,
+     {{"--params"}},
+     "it says how that file is read"},
+    {"calibrate",
+     {"--state"},
+     OptionRuleKind::kExcludes,
+     {{"--min-sqnr"}, {"--max-drop"}},
+     "layers are judged on samples that are at hand"},
+    {"calibrate",
+     {"--labels"},
+     OptionRuleKind::kNeeds,
+     {{"--max-drop"}},
+     "they are what a drop is counted in"},
+    {"calibrate",
+     {"--max-drop"},
+     OptionRuleKind::kNeeds,
+     {{"--labels"}},
+     "a drop is counted in right answers"},
+    // calibrate with --params alone
+    {"calibrate",
+     {"--recover", "!default|none"},
+     OptionRuleKind::kNeeds,
+     {{"--images"}, {"--input"}},
+     "it needs samples"},
+    {"calibrate",
+     {"--method", "!auto"},
+     OptionRuleKind::kNeeds,
+     {{"--images"}, {"--input"}},
+     "it needs samples"},
+    {"calibrate", {"--min-sqnr"}, OptionRuleKind::kNeeds, {{"--images"}, {"--input"}}, "it needs samples"},
+    {"calibrate", {"--max-drop"}, OptionRuleKind::kNeeds, {{"--images"}, {"--input"}}, "it needs samples"},
+    {"calibrate", {"--report"}, OptionRuleKind::kNeeds, {{"--images"}, {"--input"}}, "it needs samples"},
+    {"calibrate", {"--state"}, OptionRuleKind::kNeeds, {{"--images"}, {"--input"}}, "it needs samples"},
+    {"calibrate|simulate|eval|compare",
+     {"--only"},
+     OptionRuleKind::kNeeds,
+     {{"--images"}, {"--input"}},
+     "it names samples"},
+    {"calibrate|simulate|eval|compare",
+     {"--limit"},
+     OptionRuleKind::kNeeds,
+     {{"--images"}, {"--input"}},
+     "it counts samples"},
+    {"calibrate|simulate|eval|compare",
+     {"--skip-bad"},
+     OptionRuleKind::kNeeds,
+     {{"--images"}, {"--input"}},
+     "it leaves out samples"},
+    // run
+    {"run", {"--raw"}, OptionRuleKind::kNeeds, {{"--output"}}, "it says how that file is written"},
+    // bench
+    {"bench", {"--per-layer"}, OptionRuleKind::kNotes, {{"--json"}}, "the object holds the layers always"},
+    // inspect
+    {"inspect",
+     {"--dot"},
+     OptionRuleKind::kExcludes,
+     {{"--json"}, {"--ops"}, {"--plan"}, {"--quant"}, {"--target"}, {"--threads"}},
+     "it is the graph alone"},
+};
+
+// Of the subcommand that was parsed. Notes are printed; a failure says which options, and why.
+Outcome<Done> check_options(const CLI::App& command);
+
+}  // namespace intaglio::cli
