@@ -1,4 +1,4 @@
-// Writes what the README's example runs on, into a folder: models that give a 2x2 RGB picture back as scores,
+// Writes what examples/classify runs on, into a folder: models that give a 2x2 RGB picture back as scores,
 // a frame of 320 x 240 whose lower left quarter alone is red, and the same picture as the inputs' own values.
 // The highest score is (row 1, column 0, red): 6.
 #include <cstdio>
