@@ -213,7 +213,7 @@ class Calibrator {
                                    const CalibratorOptions& options = {});
 
   // One sample: the bytes of each model input, in the order of inputs(). The samples are a set: one that is
-  // given twice counts twice. The first 16 pictures take three runs each: DESIGN section 8, probes.
+  // given twice counts twice. The first 16 pictures take three runs each (docs/calibration.md, probes).
   Error add(Span<const Span<const uint8_t>> inputs);
   // Every sample of a source, with as many at once as the executor has threads (8 at most). `bad` gets the
   // index of the sample that an error is about, or -1.
