@@ -118,7 +118,8 @@ Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
     node.options.multiplier = {};
     node.options.folded_bias = {};
   }
-  const Result<Span<const uint8_t>> written = finish_model(graph_, all_ops(), arena);
+  // Layers are changed in place: equal biases of two of them will not stay equal.
+  const auto written = finish_model(graph_, all_ops(), arena, EqualConstants::kStandAlone);
   if (arena.exhausted())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_->output.size),
             static_cast<int64_t>(memory_->output.size) + 1};

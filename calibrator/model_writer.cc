@@ -19,8 +19,12 @@ constexpr uint16_t kMinReader = 0;
 
 class Writer {
  public:
-  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place)
-      : graph_(graph), arena_(arena), allocator_(place.data), builder_(place.size, &allocator_) {}
+  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place, EqualConstants equal)
+      : graph_(graph),
+        arena_(arena),
+        equal_(equal),
+        allocator_(place.data),
+        builder_(place.size, &allocator_) {}
 
   Result<Span<const uint8_t>> write() {
     number_tensors();
@@ -107,13 +111,14 @@ class Writer {
   Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
     const Span<Offset<schema::Buffer>> list =
         arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
-    SharedConstants shared(graph_, arena_, count_);
+    const bool once = equal_ == EqualConstants::kStandOnce;
+    SharedConstants shared(graph_, arena_, once ? count_ : 0);
     if (arena_.exhausted()) return {};
     size_t buffers = 0;
     for (size_t i = 0; i < count_; ++i) {
       buffer_[i] = -1;
       if (!written(i).is_constant()) continue;
-      const int32_t first = shared.first_with_bytes_of(written_[i]);
+      const int32_t first = once ? shared.first_with_bytes_of(written_[i]) : written_[i];
       if (first == written_[i]) list[buffers++] = buffer(written(i).constant);
       buffer_[i] = first == written_[i] ? static_cast<int32_t>(buffers) - 1
                                         : buffer_[static_cast<size_t>(number_[static_cast<size_t>(first)])];
@@ -257,6 +262,7 @@ class Writer {
 
   const Graph& graph_;
   Arena& arena_;
+  EqualConstants equal_;
   flatbuffers::Allocator allocator_;
   FlatBufferBuilder builder_;
   Span<int32_t> number_;   // graph tensor to file tensor
@@ -333,13 +339,13 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
 
 }  // namespace
 
-Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena) {
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, EqualConstants equal) {
   const size_t bound = file_bound(graph);
   auto* const place = static_cast<uint8_t*>(arena.allocate(bound, alignment_of(graph)));
   if (place == nullptr)
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
                  static_cast<int64_t>(bound)};
-  return Writer(graph, arena, {place, bound}).write();
+  return Writer(graph, arena, {place, bound}, equal).write();
 }
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
@@ -376,11 +382,11 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
   }
 }
 
-Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena) {
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, EqualConstants equal) {
   remove_dead(graph, arena);
   fill_requantization(graph, ops, arena);
   ITG_TRY(plan_memory(graph, ops, arena));
-  return write_model(graph, arena);
+  return write_model(graph, arena, equal);
 }
 
 }  // namespace intaglio
