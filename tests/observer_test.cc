@@ -161,15 +161,6 @@ TEST_CASE("auto leaves room for what one sample cannot show, but not past a fuse
   CHECK(choose_range(*o, {0.0, 4.5}, {}, 1.0).hi == 4.5);
 }
 
-TEST_CASE("an image input takes all pixel values, unless what comes are no pixels") {
-  const Bounds pixels{0.0, 255.0, true};
-  const QuantConfig options = form(RangeMethod::kMinMax);
-  CHECK(choose_range(*observed({Sample{3.0f, 100.0f}}), pixels, options, 1.0).hi == 255.0);
-  const Range features = choose_range(*observed({Sample{-40.0f, 100.0f}}), pixels, options, 1.0);
-  CHECK(features.lo == -40.0);
-  CHECK(features.hi == 100.0);
-}
-
 TEST_CASE("scales and zero points") {
   const QuantParams asymmetric = params_of({-1.0, 3.0}, {});
   CHECK(asymmetric.scale == doctest::Approx(4.0 / 255));
