@@ -177,6 +177,16 @@ Error HeldOut::add_all(const SampleSource& source, int32_t* bad) {
   CalibratorMemory& memory = calibrator_.memory();
   Seen before(memory.seen);
   seen_.reserve(static_cast<size_t>(parts_) + 1);
+  // Of all samples, also while a part of them is added.
+  struct Whole {
+    Progress outer;
+    int32_t before, count;
+  } whole{memory.options.progress, 0, source.count};
+  const auto step = [](void* context, const char* stage, int32_t done, int32_t) {
+    const Whole& now = *static_cast<Whole*>(context);
+    return now.outer.step(now.outer.context, stage, now.before + done, now.count);
+  };
+  if (whole.outer.step != nullptr) memory.options.progress = {step, &whole};
   for (int32_t part = 0; part < parts_; ++part) {
     Subset subset{source, members(part, false)};
     reset_state(memory.seen);
@@ -185,9 +195,14 @@ Error HeldOut::add_all(const SampleSource& source, int32_t* bad) {
     const Error error = calibrator_.add_all(subset.source(), bad);
     memory.samples_elsewhere = 0;
     if (bad != nullptr && *bad >= 0) *bad = subset.which[static_cast<size_t>(*bad)];
-    ITG_TRY(error);
+    if (!error.ok()) {
+      memory.options.progress = whole.outer;
+      return error;
+    }
     seen_.emplace_back(memory.seen);
+    whole.before += static_cast<int32_t>(subset.which.size());
   }
+  memory.options.progress = whole.outer;
   seen_.push_back(std::move(before));
   reset_state(memory.seen);
   for (const Seen& part : seen_) add_state(memory.seen, part.state);
