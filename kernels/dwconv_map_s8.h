@@ -45,9 +45,14 @@ struct DwconvMapS8Kernel {
 
 inline constexpr int32_t kDwconvMapChannels = 4;
 
-// Whether this build lists any.
+// Whether this build lists any, and whether it can run one.
 #define ITG_DWCONV_MAP_S8(suffix, isa, ...) ITG_LISTED_##isa(|| true)
 inline constexpr bool kListsDwconvMapS8 = false
+#include "kernels/dwconv_map_s8_kernels.inc"
+    ;
+#undef ITG_DWCONV_MAP_S8
+#define ITG_DWCONV_MAP_S8(suffix, isa, ...) || (kCompiledIsa & ITG_NEEDS_##isa) != 0
+inline constexpr bool kRunsDwconvMapS8 = false
 #include "kernels/dwconv_map_s8_kernels.inc"
     ;
 #undef ITG_DWCONV_MAP_S8

@@ -272,7 +272,7 @@ void run_lines_f32(const NodeView& node, const NodeRun& run) {
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
-  if (is_map_s8(run.kernel)) return run_map_s8(node, run);
+  if (kRunsDwconvMapS8 && is_map_s8(run.kernel)) return run_map_s8(node, run);
   if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
