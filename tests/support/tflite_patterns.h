@@ -112,7 +112,7 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
     case O::ReducerOptions:
       return tflite::CreateReducerOptions(fbb, o[2] == 1).Union();
     case O::StridedSliceOptions:
-      return tflite::CreateStridedSliceOptions(fbb, o[7], o[6], o[5] > 2 ? 1 : 0, o[4] > 2 ? 1 : 0, o[3] - 1,
+      return tflite::CreateStridedSliceOptions(fbb, o[7], o[6], o[5] > 2 ? 1 : 0, o[4] > 2 ? 1 : 0, o[3] ^ 1,
                                                o[2] > 2)
           .Union();
     case O::PackOptions:
