@@ -63,8 +63,7 @@ def pdsc(version, files, headers):
                            [f'        <file category="sourceCpp" name="{name}"/>' for name in files] +
                            [f'        <file category="header" name="{name}"/>' for name in headers])
     return f"""<?xml version="1.0" encoding="UTF-8"?>
-<package schemaVersion="1.7.7" xmlns:xs="http://www.w3.org/2001/XMLSchema-instance"
-         xs:noNamespaceSchemaLocation="PACK.xsd">
+<package schemaVersion="1.7.7">
   <vendor>intaglio</vendor>
   <name>intaglio</name>
   <description>{SUMMARY}</description>
