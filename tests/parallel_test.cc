@@ -23,7 +23,12 @@ struct Backwards {
   }
 };
 
-float third_of(volatile float v) { return v / 3.0f; }
+// A quotient that the compiler must leave to the CPU: a parameter's own volatile is lost where the call is
+// folded.
+float third_of(float v) {
+  const volatile float dividend = v;
+  return dividend / 3.0f;
+}
 
 }  // namespace
 
@@ -64,7 +69,6 @@ TEST_CASE("the floating-point mode is the contract's inside and the caller's aft
   std::fesetround(FE_TONEAREST);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // such a build does not show the flag of an inexact quotient
 TEST_CASE("what arithmetic under a mode raises stays raised, and what was raised before") {
   for (const int rounding : {FE_TONEAREST, FE_UPWARD}) {
     REQUIRE(std::fesetround(rounding) == 0);
@@ -80,7 +84,6 @@ TEST_CASE("what arithmetic under a mode raises stays raised, and what was raised
   std::feclearexcept(FE_ALL_EXCEPT);
   std::fesetround(FE_TONEAREST);
 }
-#endif
 
 #if defined(__SSE__)
 TEST_CASE("subnormals live while a mode lives") {
