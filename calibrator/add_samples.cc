@@ -1,6 +1,6 @@
 // Calibrator::add and add_all: samples through the FP32 model, each tensor observed.
-#include "calibrator/probes.h"
-#include "calibrator/replay.h"
+#include "calibrator/judge/replay.h"
+#include "calibrator/observe/probes.h"
 #include "runtime/op.h"
 
 namespace intaglio {

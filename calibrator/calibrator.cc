@@ -1,9 +1,9 @@
 // The pipeline, top to bottom: observe (add), then ranges, scales, bake, bias correction, replay (finish).
 #include "intaglio/calibrator.h"
 
-#include "calibrator/answers.h"
 #include "calibrator/calibrator_memory.h"
-#include "calibrator/patch_means.h"
+#include "calibrator/observe/patch_means.h"
+#include "calibrator/quantization/answers.h"
 #include "calibrator/recover/recovery.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"

@@ -1,13 +1,13 @@
 // What a Calibrator keeps, and the steps that its finish() is made of.
 #pragma once
 
-#include "calibrator/bake.h"
-#include "calibrator/calibration_state.h"
-#include "calibrator/graph.h"
-#include "calibrator/lanes.h"
-#include "calibrator/output_tensors.h"
-#include "calibrator/slot_map.h"
-#include "calibrator/thread_region.h"
+#include "calibrator/bake/bake.h"
+#include "calibrator/bake/graph.h"
+#include "calibrator/observe/output_tensors.h"
+#include "calibrator/quantization/slot_map.h"
+#include "calibrator/state/calibration_state.h"
+#include "calibrator/workspace/lanes.h"
+#include "calibrator/workspace/thread_region.h"
 #include "intaglio/calibrator.h"
 #include "kernels/patch_sums.h"
 

@@ -1,11 +1,11 @@
 // Calibrator::finish, top to bottom: parameters, bake, recoveries under guard, replay, hand over.
 #include "calibrator/calibrator_memory.h"
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
+#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
-#include "calibrator/slot_params.h"
 #include "runtime/crc32.h"
 
 namespace intaglio {

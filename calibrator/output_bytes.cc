@@ -1,9 +1,9 @@
 // The memory of Calibrator::finish, counted before there is any.
 #include <cstring>
 
-#include "calibrator/answers.h"
 #include "calibrator/calibrator_memory.h"
-#include "calibrator/patch_means.h"
+#include "calibrator/observe/patch_means.h"
+#include "calibrator/quantization/answers.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calibrator/digest.h"
+#include "calibrator/observe/digest.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/layer_comparison.h"
 #include "cli/output.h"

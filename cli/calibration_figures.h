@@ -49,7 +49,7 @@ const char* recovery_title(RecoveryMask bit);
 // "kept", or why not.
 const char* verdict_text(RecoveryVerdict verdict);
 
-// Names each sum whose result is far smaller than its operands' codes (calibrator/sum_scales.h).
+// Names each sum whose result is far smaller than its operands' codes (calibrator/quantization/sum_scales.h).
 void note_vanished_sums(const Model& int8);
 
 // {images, seconds, sqnr_db, agreement, ...}: see `calibrate --json`.

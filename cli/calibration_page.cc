@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "calibrator/host/layer_cost.h"
+#include "calibrator/host/accuracy/layer_cost.h"
 #include "cli/calibration_page_style.h"
 #include "cli/html_text.h"
 #include "cli/layer_advice.h"

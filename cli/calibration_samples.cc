@@ -5,7 +5,7 @@
 #include <exception>
 #include <mutex>
 
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
 #include "runtime/op.h"
 
 namespace intaglio::cli {

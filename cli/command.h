@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
 #include "cli/options.h"
 
 namespace intaglio::cli {

@@ -1,7 +1,7 @@
 // intaglio compare: how far a model is from the one that it was made from.
 #include <cmath>
 
-#include "calibrator/host/labels.h"
+#include "calibrator/host/pictures/labels.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"

@@ -1,5 +1,5 @@
 // intaglio eval: how often a model is right.
-#include "calibrator/host/labels.h"
+#include "calibrator/host/pictures/labels.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"

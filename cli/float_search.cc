@@ -5,9 +5,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "calibrator/evaluate.h"
-#include "calibrator/host/float_layers.h"
-#include "calibrator/host/labels.h"
+#include "calibrator/host/accuracy/float_layers.h"
+#include "calibrator/host/pictures/labels.h"
+#include "calibrator/judge/evaluate.h"
 #include "cli/class_scores.h"
 #include "cli/layer_comparison.h"
 

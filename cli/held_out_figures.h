@@ -1,7 +1,7 @@
 // The figures of `calibrate` for samples that it has not seen.
 #pragma once
 
-#include "calibrator/host/held_out.h"
+#include "calibrator/host/accuracy/held_out.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_samples.h"
 

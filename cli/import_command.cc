@@ -3,7 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
 #include "cli/command.h"
 #include "cli/input_text.h"
 #include "cli/loaded_model.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "calibrator/evaluate.h"
-#include "calibrator/host/host_arena.h"
-#include "calibrator/int8_model.h"
+#include "calibrator/bake/int8_model.h"
+#include "calibrator/host/system/host_arena.h"
+#include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/channel_shifts.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "calibrator/host/mapped_file.h"
+#include "calibrator/host/system/mapped_file.h"
 #include "cli/options.h"
 #include "intaglio/session.h"
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "cli/option_rules.h"

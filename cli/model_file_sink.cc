@@ -1,6 +1,6 @@
 #include "cli/model_file_sink.h"
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "cli/calibration_figures.h"
 
 namespace intaglio::cli {

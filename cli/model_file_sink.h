@@ -4,7 +4,7 @@
 #include <future>
 #include <string>
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
 #include "intaglio/calibrator.h"
 
 namespace intaglio::cli {

@@ -2,7 +2,7 @@
 // refused (exit code 2) before anything is read, or noted where the rest of what it asks for is done.
 #pragma once
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
 #include "cli/options.h"
 
 namespace intaglio::cli {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
 #include "intaglio/tensor.h"
 
 namespace intaglio::cli {

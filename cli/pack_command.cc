@@ -1,6 +1,6 @@
 // intaglio pack: weights packed beforehand for one instruction set.
-#include "calibrator/host/host_arena.h"
-#include "calibrator/pack_model.h"
+#include "calibrator/bake/pack_model.h"
+#include "calibrator/host/system/host_arena.h"
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"

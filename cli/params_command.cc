@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "cli/command.h"
 #include "cli/known_params.h"
 #include "cli/output.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"

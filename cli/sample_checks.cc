@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "calibrator/input_values.h"
-#include "calibrator/observer.h"
+#include "calibrator/observe/input_values.h"
+#include "calibrator/observe/observer.h"
 #include "cli/class_scores.h"
 #include "intaglio/platform.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "calibrator/digest.h"
+#include "calibrator/observe/digest.h"
 #include "cli/calibration_samples.h"
 #include "cli/output.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/image_folder.h"
+#include "calibrator/host/pictures/image_folder.h"
 #include "cli/loaded_model.h"
 #include "cli/options.h"
 

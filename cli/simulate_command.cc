@@ -1,9 +1,9 @@
 // intaglio simulate: what a quantization would do that int8 kernels cannot compute, tensor by tensor.
 #include <cstring>
 
-#include "calibrator/evaluate.h"
-#include "calibrator/host/host_arena.h"
-#include "calibrator/host/simulator.h"
+#include "calibrator/host/accuracy/simulator.h"
+#include "calibrator/host/system/host_arena.h"
+#include "calibrator/judge/evaluate.h"
 #include "cli/calibration_samples.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
@@ -204,7 +204,8 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
   print_table(model, **simulator, simulation);
   print("\n  samples      %zu\n  simulated    %d of %d nodes; the others by int8 kernels\n", samples.count(),
         simulated, model.node_count());
-  print("  output SQNR  %s dB before a final softmax, on the calibration samples\n", decimal(simulation.output_sqnr(), 2).c_str());
+  print("  output SQNR  %s dB before a final softmax, on the calibration samples\n",
+        decimal(simulation.output_sqnr(), 2).c_str());
   if (agreement) print("  agreement    %.4f with FP32 on the calibration samples\n", *agreement);
   return Done{};
 }

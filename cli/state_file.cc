@@ -1,6 +1,6 @@
 #include "cli/state_file.h"
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 

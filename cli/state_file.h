@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "calibrator/calibration_state.h"
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
+#include "calibrator/state/calibration_state.h"
 
 namespace intaglio::cli {
 

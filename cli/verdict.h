@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
 
 namespace intaglio::cli {
 

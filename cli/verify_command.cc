@@ -3,8 +3,8 @@
 #include <cstring>
 #include <set>
 
-#include "calibrator/host/host_arena.h"
-#include "calibrator/pack_model.h"
+#include "calibrator/bake/pack_model.h"
+#include "calibrator/host/system/host_arena.h"
 
 #include "cli/command.h"
 #include "cli/loaded_model.h"

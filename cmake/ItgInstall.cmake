@@ -22,10 +22,13 @@ itg_install(intaglio_c c c_api)
 itg_install(intaglio_openmp openmp)
 itg_install(intaglio_host host)
 if(TARGET intaglio_host)  # its headers are named from the repository's root, as in the sources
-  file(GLOB headers ${PROJECT_SOURCE_DIR}/calibrator/host/*.h)
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator/host)
-  install(FILES ${PROJECT_SOURCE_DIR}/calibrator/arena.h ${PROJECT_SOURCE_DIR}/calibrator/digest.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/calibrator/host DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator
+          FILES_MATCHING PATTERN "*.h")
+  foreach(header workspace/arena.h observe/digest.h)
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${PROJECT_SOURCE_DIR}/calibrator/${header}
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/intaglio_host/calibrator/${folder})
+  endforeach()
 endif()
 if(TARGET intaglio_cli)
   install(TARGETS intaglio_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

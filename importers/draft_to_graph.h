@@ -1,7 +1,7 @@
 // The end of an import: a draft with runtime operators alone becomes a Graph.
 #pragma once
 
-#include "calibrator/graph.h"
+#include "calibrator/bake/graph.h"
 #include "importers/draft.h"
 
 namespace intaglio::importers {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <new>
 
-#include "calibrator/lookup_tables.h"
+#include "calibrator/bake/lookup_tables.h"
 #include "importers/import_error.h"
 
 namespace intaglio::importers {

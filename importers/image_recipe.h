@@ -2,7 +2,7 @@
 // codes of a quantized input. Every other input takes values alone.
 #pragma once
 
-#include "calibrator/graph.h"
+#include "calibrator/bake/graph.h"
 #include "importers/draft.h"
 #include "importers/import.h"
 

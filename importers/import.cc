@@ -3,7 +3,7 @@
 #include <exception>
 #include <new>
 
-#include "calibrator/passes/fuse_residual.h"
+#include "calibrator/bake/fuse_residual.h"
 #include "importers/draft_to_graph.h"
 #include "importers/formats.h"
 #include "importers/image_recipe.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/graph.h"
-#include "calibrator/host/host_arena.h"
-#include "calibrator/host/outcome.h"
+#include "calibrator/bake/graph.h"
+#include "calibrator/host/system/host_arena.h"
+#include "calibrator/host/system/outcome.h"
 
 namespace intaglio {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/outcome.h"
+#include "calibrator/host/system/outcome.h"
 
 namespace intaglio::importers {
 

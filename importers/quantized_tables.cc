@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrator/lookup_tables.h"
+#include "calibrator/bake/lookup_tables.h"
 #include "intaglio/ops.h"
 #include "runtime/op_search.h"
 

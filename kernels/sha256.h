@@ -1,4 +1,4 @@
-// The blocks of SHA-256 (FIPS 180-4): padding and length are the caller's, calibrator/digest.h.
+// The blocks of SHA-256 (FIPS 180-4): padding and length are the caller's, calibrator/observe/digest.h.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,13 @@
 // What gives a model's answer reads codes and writes FP32: which nodes that is, what they compute, and that
 // the calibrator's parts know of it.
-#include "calibrator/answers.h"
+#include "calibrator/quantization/answers.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "calibrator/evaluate.h"
-#include "calibrator/host/simulator.h"
+#include "calibrator/host/accuracy/simulator.h"
+#include "calibrator/judge/evaluate.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"

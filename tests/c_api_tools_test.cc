@@ -1,7 +1,7 @@
 // What the C interface says of packed weights, of statistics and of a model store, against the C++ one.
 #include <doctest/doctest.h>
 
-#include "calibrator/pack_model.h"
+#include "calibrator/bake/pack_model.h"
 #include "intaglio/c_api.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/model_store.h"

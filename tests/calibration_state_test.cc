@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "calibrator/observer.h"
+#include "calibrator/observe/observer.h"
 #include "intaglio/calibrator.h"
 #include "runtime/crc32.h"
 #include "tests/support/small_models.h"

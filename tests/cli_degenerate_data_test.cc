@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/picture_files.h"
 #include "tests/support/run_cli.h"
 #include "tests/support/small_models.h"

@@ -1,7 +1,7 @@
 // From the demo's network to a checked int8 model, as README tells it.
 #include <algorithm>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/run_cli.h"
 
 using namespace intaglio::test;

@@ -2,7 +2,7 @@
 // rest.
 #include <doctest/doctest.h>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "tests/support/run_cli.h"
 #include "tests/support/small_models.h"
 

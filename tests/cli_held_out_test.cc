@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/run_cli.h"

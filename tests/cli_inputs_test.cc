@@ -1,5 +1,5 @@
 // Models with several inputs through the command: each takes pictures or an array of its own.
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/picture_files.h"
 #include "tests/support/random.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/run_cli.h"
 
 using namespace intaglio::test;

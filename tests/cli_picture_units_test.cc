@@ -1,8 +1,8 @@
 // A real network on arrays in another unit than its recipe's: as good as on pictures. Skipped where the models
 // are absent.
-#include "calibrator/host/image_decode.h"
-#include "calibrator/host/npy.h"
-#include "calibrator/host/text_lines.h"
+#include "calibrator/host/pictures/image_decode.h"
+#include "calibrator/host/system/npy.h"
+#include "calibrator/host/system/text_lines.h"
 #include "tests/support/imported.h"
 #include "tests/support/run_cli.h"
 

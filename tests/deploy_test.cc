@@ -1,5 +1,5 @@
 // What is baked and what is refused: every number of bits, policy and rounding, for activations and weights.
-#include "calibrator/deploy.h"
+#include "calibrator/quantization/deploy.h"
 
 #include <doctest/doctest.h>
 

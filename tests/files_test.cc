@@ -1,4 +1,4 @@
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "calibrator/host/text_lines.h"
+#include "calibrator/host/system/text_lines.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace intaglio;

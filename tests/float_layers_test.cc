@@ -1,11 +1,11 @@
 // Which layers to keep in FP32: what the choice rests on, and the choice itself beside the best of all.
-#include "calibrator/host/float_layers.h"
+#include "calibrator/host/accuracy/float_layers.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
 #include "intaglio/calibrator.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"

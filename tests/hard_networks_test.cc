@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
 #include "intaglio/calibrator.h"
 #include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"

@@ -1,5 +1,5 @@
 // Held-out errors: each part is judged by the model that the others make, and the calibration itself is as without.
-#include "calibrator/host/held_out.h"
+#include "calibrator/host/accuracy/held_out.h"
 
 #include <doctest/doctest.h>
 

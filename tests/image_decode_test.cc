@@ -1,11 +1,11 @@
-#include "calibrator/host/image_decode.h"
+#include "calibrator/host/pictures/image_decode.h"
 
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <random>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "tests/support/picture_files.h"
 
 using namespace intaglio;

@@ -1,4 +1,4 @@
-#include "calibrator/host/image_folder.h"
+#include "calibrator/host/pictures/image_folder.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "calibrator/host/labels.h"
+#include "calibrator/host/pictures/labels.h"
 #include "tests/support/picture_files.h"
 #include "tests/support/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <map>
 
-#include "calibrator/evaluate.h"
-#include "calibrator/host/simulator.h"
+#include "calibrator/host/accuracy/simulator.h"
+#include "calibrator/judge/evaluate.h"
 #include "tests/support/imported.h"
 #include "tests/support/small_models.h"
 

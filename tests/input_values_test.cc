@@ -1,6 +1,6 @@
 // Inputs that come from codes of 8 bits keep them: the step is found whatever the order, nothing else passes
 // for codes, and a calibrated model loses nothing of such an input.
-#include "calibrator/input_values.h"
+#include "calibrator/observe/input_values.h"
 
 #include <doctest/doctest.h>
 

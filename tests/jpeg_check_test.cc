@@ -1,4 +1,4 @@
-#include "calibrator/host/jpeg_check.h"
+#include "calibrator/host/pictures/jpeg_check.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "calibrator/host/files.h"
-#include "calibrator/host/image_decode.h"
+#include "calibrator/host/pictures/image_decode.h"
+#include "calibrator/host/system/files.h"
 #include "tests/support/jpeg_writer.h"
 
 using namespace intaglio;

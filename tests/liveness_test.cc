@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "calibrator/memory_plan.h"
+#include "calibrator/bake/memory_plan.h"
 #include "tests/support/plan_graph.h"
 
 using namespace intaglio;

@@ -1,4 +1,4 @@
-#include "calibrator/memory_plan.h"
+#include "calibrator/bake/memory_plan.h"
 
 #include <doctest/doctest.h>
 

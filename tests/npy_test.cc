@@ -1,4 +1,4 @@
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 
 #include <doctest/doctest.h>
 

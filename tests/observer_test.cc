@@ -1,5 +1,5 @@
 // Observers: the state depends on the values seen, not on their order.
-#include "calibrator/observer.h"
+#include "calibrator/observe/observer.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <memory>
 
-#include "calibrator/order_free_sum.h"
-#include "calibrator/ranges.h"
-#include "calibrator/scales.h"
+#include "calibrator/judge/order_free_sum.h"
+#include "calibrator/quantization/scales.h"
+#include "calibrator/ranges/ranges.h"
 #include "intaglio/platform.h"
 #include "runtime/real_functions.h"
 #include "tests/support/model_builder.h"

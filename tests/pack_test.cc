@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "calibrator/pack_model.h"
+#include "calibrator/bake/pack_model.h"
 #include "kernels/compiled_isa.h"
 #include "object_api/model_generated.h"
 #include "runtime/crc32.h"

@@ -1,5 +1,5 @@
 // Patch means against their definition: for every output position what each tap reads, in double.
-#include "calibrator/patch_means.h"
+#include "calibrator/observe/patch_means.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-#include "calibrator/memory_plan.h"
+#include "calibrator/bake/memory_plan.h"
 #include "tests/support/plan_graph.h"
 
 using namespace intaglio;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "calibrator/ranges.h"
+#include "calibrator/ranges/ranges.h"
 #include "intaglio/calibrator.h"
 #include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"

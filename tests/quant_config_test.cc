@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/quant_state.h"
-#include "calibrator/rounding.h"
+#include "calibrator/quantization/quant_state.h"
+#include "calibrator/quantization/rounding.h"
 #include "intaglio/describe.h"
 
 using namespace intaglio;

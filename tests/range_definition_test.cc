@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
-#include "calibrator/range_models.h"
-#include "calibrator/ranges.h"
+#include "calibrator/ranges/range_models.h"
+#include "calibrator/ranges/ranges.h"
 #include "tests/support/observed.h"
 #include "tests/support/random.h"
 

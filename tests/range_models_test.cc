@@ -1,5 +1,5 @@
 // Ranges by KL, ACIQ and MSE: known ends, and the faults of the known recipes.
-#include "calibrator/range_models.h"
+#include "calibrator/ranges/range_models.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <random>
 
-#include "calibrator/ranges.h"
+#include "calibrator/ranges/ranges.h"
 #include "intaglio/platform.h"
 
 using namespace intaglio;

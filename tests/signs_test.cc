@@ -1,9 +1,9 @@
 // Which tensors are proved non-negative: the search's traps, and what it says against what is seen.
-#include "calibrator/signs.h"
+#include "calibrator/quantization/signs.h"
 
 #include <doctest/doctest.h>
 
-#include "calibrator/host/host_arena.h"
+#include "calibrator/host/system/host_arena.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"

@@ -1,10 +1,10 @@
 // Joint quantization: who follows whom, and that the dominator alone can be written.
-#include "calibrator/slot_map.h"
+#include "calibrator/quantization/slot_map.h"
 
 #include <doctest/doctest.h>
 
-#include "calibrator/bake.h"
-#include "calibrator/host/host_arena.h"
+#include "calibrator/bake/bake.h"
+#include "calibrator/host/system/host_arena.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 

@@ -2,7 +2,7 @@
 // softmax, resizing. INTAGLIO_VECTORS names the folder of make_vectors.py's cases.
 #include <cmath>
 
-#include "calibrator/lookup_tables.h"
+#include "calibrator/bake/lookup_tables.h"
 #include "kernels/requant.h"
 #include "runtime/add_params.h"
 #include "tests/support/float_bits.h"

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "calibrator/host/host_arena.h"
+#include "calibrator/host/system/host_arena.h"
+#include "calibrator/quantization/scales.h"
 #include "calibrator/recover/adaptive_rounding.h"
 #include "calibrator/recover/learned_scales.h"
 #include "calibrator/recover/weight_scale_search.h"
-#include "calibrator/scales.h"
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "benchmarks/board_models/board_input.h"
-#include "calibrator/host/host_arena.h"
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
 #include "intaglio/session.h"
 #include "runtime/crc32.h"

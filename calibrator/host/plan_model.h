@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "intaglio/planned_model.h"
 
 namespace intaglio {

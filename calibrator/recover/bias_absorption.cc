@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/range_method.h"
-#include "calibrator/slot_params.h"
 
 namespace intaglio {
 namespace {

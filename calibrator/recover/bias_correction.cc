@@ -1,7 +1,7 @@
 #include "calibrator/recover/bias_correction.h"
 
-#include "calibrator/patch_means.h"
-#include "calibrator/scales.h"
+#include "calibrator/observe/patch_means.h"
+#include "calibrator/quantization/scales.h"
 #include "runtime/op.h"
 #include "runtime/real_functions.h"
 

@@ -5,7 +5,7 @@
 // additions, pools, ReLU. Tensors that such operators join form one set with one s.
 #pragma once
 
-#include "calibrator/arena.h"
+#include "calibrator/workspace/arena.h"
 #include "intaglio/session.h"
 #include "runtime/op.h"
 

@@ -1,7 +1,7 @@
 #include "calibrator/recover/equalization.h"
 
+#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/range_method.h"
-#include "calibrator/slot_params.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {

@@ -2,8 +2,8 @@
 // a quadratic form in them, so any number of candidates is scored without running the layer again.
 #pragma once
 
-#include "calibrator/arena.h"
 #include "calibrator/recover/layer_matrix.h"
+#include "calibrator/workspace/arena.h"
 
 namespace intaglio {
 

@@ -1,6 +1,6 @@
 #include "calibrator/recover/layer_recovery.h"
 
-#include "calibrator/evaluate.h"
+#include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/adaptive_rounding.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/learned_scales.h"

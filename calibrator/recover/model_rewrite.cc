@@ -1,6 +1,6 @@
 #include "calibrator/recover/model_rewrite.h"
 
-#include "calibrator/probes.h"
+#include "calibrator/observe/probes.h"
 
 namespace intaglio {
 

@@ -1,8 +1,8 @@
 #include "calibrator/recover/range_method.h"
 
+#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/layer_recovery.h"
-#include "calibrator/slot_params.h"
 
 namespace intaglio {
 namespace {

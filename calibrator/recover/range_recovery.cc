@@ -1,6 +1,6 @@
 #include "calibrator/recover/range_recovery.h"
 
-#include "calibrator/scales.h"
+#include "calibrator/quantization/scales.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"

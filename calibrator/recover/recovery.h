@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "calibrator/network_error.h"
-#include "calibrator/sample_walk.h"
+#include "calibrator/judge/network_error.h"
+#include "calibrator/judge/sample_walk.h"
 
 namespace intaglio {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "calibrator/host/host_arena.h"
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/host_arena.h"
 #include "examples/on_device_calibration/calibrate_frames.h"
 
 using namespace intaglio;

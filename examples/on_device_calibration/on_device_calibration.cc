@@ -12,7 +12,7 @@
 #include "tests/firmware/board_print.h"
 
 #if defined(__linux__)
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #endif
 
 using namespace intaglio;

@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "calibrator/host/files.h"
-#include "calibrator/int8_model.h"
-#include "calibrator/slot_params.h"
+#include "calibrator/bake/int8_model.h"
+#include "calibrator/host/system/files.h"
+#include "calibrator/ranges/slot_params.h"
 #include "importers/params/params_table.h"
 #include "runtime/op_search.h"
 

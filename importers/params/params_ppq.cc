@@ -3,7 +3,7 @@
 // alone.
 #include <nlohmann/json.hpp>
 
-#include "calibrator/digest.h"
+#include "calibrator/observe/digest.h"
 #include "importers/params/params_table.h"
 
 namespace intaglio {

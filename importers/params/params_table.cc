@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <map>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "calibrator/host/files.h"
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/files.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/digest_text.h"
 

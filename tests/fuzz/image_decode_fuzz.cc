@@ -1,5 +1,5 @@
 // Any bytes decode to a picture of the size it says, or are refused, within the memory that is allowed.
-#include "calibrator/host/image_decode.h"
+#include "calibrator/host/pictures/image_decode.h"
 
 #include "tests/fuzz/written.h"
 

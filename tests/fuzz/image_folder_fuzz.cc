@@ -1,7 +1,7 @@
 // Any names, lists, labels, links and bytes in a folder: each sample loads or is refused, and what a name
 // says leads nowhere else. Bytes are taken as sections of 16-bit lengths: name, list, labels, then one file
 // after the other.
-#include "calibrator/host/image_folder.h"
+#include "calibrator/host/pictures/image_folder.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "calibrator/host/labels.h"
+#include "calibrator/host/pictures/labels.h"
 
 using namespace intaglio;
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
 #include "importers/import.h"
 #include "intaglio/session.h"
 #include "tests/fuzz/written.h"

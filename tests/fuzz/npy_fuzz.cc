@@ -2,7 +2,7 @@
 // written again is the same array.
 #include <cstring>
 
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto header = intaglio::parse_npy_header({data, size}, size);

@@ -1,4 +1,4 @@
-#include "calibrator/host/npy.h"
+#include "calibrator/host/system/npy.h"
 #include "tests/hostile/hostile_runs.h"
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/digest.h"
+#include "calibrator/observe/digest.h"
 
 namespace intaglio::test {
 

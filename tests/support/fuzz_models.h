@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "calibrator/pack_model.h"
+#include "calibrator/bake/pack_model.h"
 #include "tests/support/calibrate.h"
 #include "tests/support/small_models.h"
 

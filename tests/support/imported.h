@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/files.h"
-#include "calibrator/host/npy.h"
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/files.h"
+#include "calibrator/host/system/npy.h"
 #include "importers/import.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/host_arena.h"
-#include "calibrator/model_writer.h"
+#include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/host_arena.h"
 #include "intaglio/session.h"
 
 namespace intaglio::test {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "calibrator/observer.h"
+#include "calibrator/observe/observer.h"
 #include "intaglio/platform.h"
 
 namespace intaglio::test {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibrator/host/host_arena.h"
+#include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
 #include "importers/onnx_handlers.h"
 #include "tests/support/choices.h"

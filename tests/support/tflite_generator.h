@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/host/host_arena.h"
+#include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
 #include "importers/tflite_handlers.h"
 #include "tests/support/choices.h"

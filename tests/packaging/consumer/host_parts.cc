@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "calibrator/host/files.h"
+#include "calibrator/host/system/files.h"
 
 int main(int, char** arguments) {
   const std::string folder = arguments[1];

@@ -1,0 +1,389 @@
+#include "calibrator/bake/bake.h"
+
+#include "calibrator/bake/lookup_tables.h"
+#include "calibrator/quantization/answers.h"
+#include "calibrator/quantization/deploy.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kMapAxes[] = {1, 2};
+
+// The operator of a node's int8 form.
+Op op_s8(const NodeInfo& node, const QuantRule& rule) {
+  const bool looks_up = rule.table == TableRule::kUnary || rule.table == TableRule::kUnaryPerChannel;
+  return looks_up ? Op::kLookup : node.op;
+}
+
+class Baker {
+ public:
+  Baker(const BakeInput& input, Arena& arena)
+      : model_(*input.model), slots_(*input.slots), options_(*input.options), arena_(arena) {}
+
+  Result<Graph> bake() {
+    ITG_TRY(check_finished(model_, slots_, false));
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      if (becomes_int8(model_, n, options_)) ITG_TRY(check_node_deployable(model_, slots_, n));
+    const auto tensors = static_cast<size_t>(model_.tensor_count());
+    s8_ = arena_.make<int32_t>(tensors);
+    f32_ = arena_.make<int32_t>(tensors);
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    for (int32_t& t : s8_) t = -1;
+    for (int32_t& t : f32_) t = -1;
+    // Room for every tensor, a table or bias beside it, and both forms at each border.
+    graph_.tensors.reserve(arena_, 3 * tensors + 2 * static_cast<size_t>(model_.node_count()));
+    graph_.nodes.reserve(arena_, static_cast<size_t>(model_.node_count()) + tensors);
+
+    for (const int32_t input : model_.inputs()) graph_.inputs.push(arena_, add_source(input));
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      if (becomes_int8(model_, n, options_)) {
+        ITG_TRY(bake_s8(n));
+      } else {
+        copy_f32(n);
+      }
+    }
+    for (const int32_t output : model_.outputs()) {
+      const auto t = static_cast<size_t>(output);
+      graph_.outputs.push(arena_, s8_[t] >= 0 && !f32_first(t) ? s8_[t] : f32_[t]);
+    }
+    bake_images();
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    ITG_TRY(check_finished(model_, slots_, true));
+    return graph_;
+  }
+
+ private:
+  QuantParams params(int32_t slot) const { return slots_.slots.params(slot); }
+  bool f32_first(size_t t) const { return f32_[t] >= 0 && f32_[t] < s8_[t]; }
+
+  Span<const int32_t> dims(const Shape& shape) const { return {shape.dims, static_cast<size_t>(shape.rank)}; }
+
+  int32_t add_s8(const TensorInfo& info, const char* suffix, const QuantParams& p) {
+    const int32_t index = add_named(info, suffix, DType::kS8);
+    const Span<float> scale = arena_.make<float>(1);
+    if (scale.empty()) return index;
+    scale[0] = p.scale;
+    graph_.tensors[static_cast<size_t>(index)].quantization = {scale, p.zero_point, -1};
+    return index;
+  }
+  int32_t add_named(const TensorInfo& info, const char* suffix, DType dtype) {
+    const size_t length = strlen(info.name), extra = strlen(suffix);
+    const Span<char> name = arena_.make<char>(length + extra + 1);
+    if (!name.empty()) {
+      memcpy(name.data, info.name, length);
+      memcpy(name.data + length, suffix, extra);
+    }
+    return add_tensor(graph_, arena_, name.empty() ? "" : name.data, dtype, dims(info.shape));
+  }
+
+  int32_t add_source(int32_t tensor) {
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t input : model_.node(n).inputs)
+        if (input == tensor) {
+          const auto t = static_cast<size_t>(tensor);
+          if (becomes_int8(model_, n, options_))
+            return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+          return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
+        }
+    return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
+  }
+
+  // The int8 form of a tensor with the parameters that its reader wants.
+  int32_t as_s8(int32_t tensor, const QuantParams& wanted) {
+    const auto t = static_cast<size_t>(tensor);
+    const TensorInfo info = model_.tensor(tensor);
+    const QuantParams own = params(tensor);
+    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info, own);
+    if (s8_[t] >= 0) return requantized(s8_[t], own, wanted);
+    const int32_t made = add_s8(info, "/s8", wanted);
+    GraphNode& border = add_node(graph_, arena_, Op::kQuantize,
+                                 graph_.tensors[static_cast<size_t>(made)].name, {&f32_[t], 1}, {&made, 1});
+    border.options.clamp_lo = wanted.lo;
+    border.options.clamp_hi = wanted.hi;
+    if (same(own, wanted)) s8_[t] = made;  // for later readers, too
+    return made;
+  }
+
+  static bool same(const QuantParams& a, const QuantParams& b) {
+    return a.scale == b.scale && a.zero_point == b.zero_point && a.lo == b.lo && a.hi == b.hi;
+  }
+
+  int32_t as_f32(int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
+    const TensorInfo info = model_.tensor(tensor);
+    if (f32_[t] < 0 && info.is_constant())
+      f32_[t] = add_constant(graph_, arena_, info.name, info.dtype, dims(info.shape), info.constant);
+    if (f32_[t] < 0) {
+      f32_[t] = add_named(info, "/f32", DType::kF32);
+      add_node(graph_, arena_, Op::kDequantize, graph_.tensors[static_cast<size_t>(f32_[t])].name,
+               {&s8_[t], 1}, {&f32_[t], 1});
+    }
+    return f32_[t];
+  }
+
+  // `tensor` of the graph, whose parameters are `own`, with the parameters `p`: itself, or a Lookup behind
+  // it, as often as it is asked for.
+  int32_t requantized(int32_t tensor, const QuantParams& own, const QuantParams& p) {
+    if (holds(p, own)) return tensor;
+    // No two tensors have one name.
+    char suffix[24] = "/requantized";
+    size_t length = strlen(suffix);
+    for (size_t number = graph_.tensors.size(); number > 0; number /= 10)
+      suffix[length++] = static_cast<char>('0' + number % 10);
+    const int32_t made = add_s8(graph_.tensors[static_cast<size_t>(tensor)], suffix, p);
+    add_requantization(tensor, own, made, p);
+    return made;
+  }
+
+  // Whether every code of `inner` is the code of the same number in `outer`.
+  static bool holds(const QuantParams& outer, const QuantParams& inner) {
+    return inner.scale == outer.scale && inner.zero_point == outer.zero_point && inner.lo >= outer.lo &&
+           inner.hi <= outer.hi;
+  }
+
+  void add_requantization(int32_t from, const QuantParams& own, int32_t to, const QuantParams& p) {
+    const Span<int8_t> codes = arena_.make<int8_t>(256);
+    if (codes.empty()) return;
+    make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
+    const TensorInfo info = graph_.tensors[static_cast<size_t>(to)];
+    const int32_t inputs[] = {from, add_tables(info.name, DType::kS8, 0, codes)};
+    add_node(graph_, arena_, Op::kLookup, info.name, inputs, {&to, 1});
+  }
+
+  // A constant operand that is no weight: quantized like an activation.
+  int32_t constant_s8(const TensorInfo& info, const QuantParams& p) {
+    const auto* values = reinterpret_cast<const float*>(info.constant.data);
+    const auto count = static_cast<size_t>(info.shape.elements());
+    const int32_t index = add_s8(info, "", p);
+    const Span<int8_t> codes = arena_.make<int8_t>(count);
+    for (size_t i = 0; i < codes.size; ++i) codes[i] = static_cast<int8_t>(quantize_value(values[i], p));
+    set_constant(index, codes.data, codes.size);
+    return index;
+  }
+
+  template <typename T>
+  void set_constant(int32_t index, const T* values, size_t count) {
+    graph_.tensors[static_cast<size_t>(index)].constant = {reinterpret_cast<const uint8_t*>(values),
+                                                           count * sizeof(T)};
+  }
+
+  Error bake_s8(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const OpDef& def = *find_op(float_ops(), model_, node);
+    const QuantRule& rule = def.quant;
+    const Span<int32_t> inputs = arena_.make<int32_t>(
+        node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) + (adds_bias(node, rule) ? 1 : 0));
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    size_t count = node.inputs.size;
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_index = static_cast<int8_t>(i) == rule.index_input;
+      if (node.inputs[i] < 0 || is_parameter(rule, i)) {
+        inputs[i] = -1;
+      } else if (is_index) {
+        inputs[i] = as_f32(node.inputs[i]);
+      } else {
+        const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);
+        inputs[i] = as_s8(node.inputs[i], params(wanted));
+      }
+    }
+    if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
+    if (adds_bias(node, rule)) inputs[count++] = -1;
+    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs));
+    if (rule.table != TableRule::kNone) inputs[count++] = add_table(n, rule);
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+
+    const int32_t output = node.outputs[0];
+    const auto o = static_cast<size_t>(output);
+    if (const Op answer = answer_op(model_, n, options_); answer != Op::kNone) {
+      f32_[o] = add_named(model_.tensor(output), "", DType::kF32);
+      add_answer(n, answer, inputs);
+      return kNoError;
+    }
+    const QuantParams out = params(output);
+    // The one operator that computes its codes itself takes no other ends for them; a Lookup narrows them.
+    const QuantParams whole{out.scale, out.zero_point};
+    const bool narrows = rule.table == TableRule::kSoftmax && !holds(out, whole);
+    const int32_t written = add_s8(model_.tensor(output), narrows ? "/8bit" : "", out);
+    GraphNode& made =
+        add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&written, 1});
+    made.options = copy_options(node.options, arena_);
+    if (made.op == Op::kLookup) made.options = NodeOptions();
+    made.source = n;
+    set_clamp_codes(made.options, node.options, out);
+    s8_[o] = narrows ? add_s8(model_.tensor(output), "", out) : written;
+    if (narrows) add_requantization(written, whole, s8_[o], out);
+    return kNoError;
+  }
+
+  void add_answer(int32_t n, Op op, Span<const int32_t> inputs) {
+    const NodeInfo node = model_.node(n);
+    GraphNode& made =
+        add_node(graph_, arena_, op, node.name, inputs, {&f32_[static_cast<size_t>(node.outputs[0])], 1});
+    made.source = n;
+    made.options = NodeOptions();
+    made.options.axes = node.options.axes;
+    if (node.op == Op::kAvgPool2d) made.options.axes = kMapAxes;
+    made.options = copy_options(made.options, arena_);
+  }
+
+  static bool is_parameter(const QuantRule& rule, size_t input) {
+    if (static_cast<int8_t>(input) == rule.parameter_input) return true;
+    return rule.weight_input >= 0 &&
+           (static_cast<int8_t>(input) == rule.weight_input || static_cast<int8_t>(input) == rule.bias_input);
+  }
+  // Every int8 layer with weights has a bias, so that it can be corrected.
+  static bool adds_bias(const NodeInfo& node, const QuantRule& rule) {
+    return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
+  }
+
+  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs) {
+    const NodeInfo node = model_.node(n);
+    const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+    const TensorInfo w = model_.tensor(node.inputs[weight]);
+    const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
+    const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
+    const int32_t slot = slots_.input_slot(n, weight);
+    // Kernels whose sums leave in FP32 read plain weights and add nothing in 16 bits.
+    const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
+    const QuantizedWeights q = quantize_weights(
+        floats(w), w.shape, rule.weight_axis, floats(b), params(slots_.input_slot(n, 0)).scale,
+        slots_.slots.config(slot), safe_pairs, arena_, options_.executor, known_scales(node.inputs[weight]));
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
+    ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
+    if (has_bias)
+      ITG_TRY(settle(slots_.input_slot(n, bias), q.scales, QuantState::kPassive, QuantState::kPassiveBaked));
+    inputs[weight] = add_weight_tensor(n, w);
+    set_constant(inputs[weight], q.codes.data, q.codes.size);
+    graph_.tensors[static_cast<size_t>(inputs[weight])].quantization = {q.scales, 0, rule.weight_axis};
+    const auto channels = static_cast<int32_t>(q.bias.size);
+    inputs[bias] = has_bias ? add_named(b, "", DType::kS32) : add_bias_tensor(w, channels);
+    set_constant(inputs[bias], q.bias.data, q.bias.size);
+    return kNoError;
+  }
+  Span<const float> known_scales(int32_t weights) const {
+    for (const KnownParams& known : options_.known)
+      if (known.tensor == weights) return known.channel_scales;
+    return {};
+  }
+  // A parameter's scales are known and its codes made; what an earlier bake() has left is taken back. A bias
+  // has no scales of its own but those of its channels' products, of which these are the weights'.
+  Error settle(int32_t slot, Span<const float> scales, QuantState active, QuantState baked) {
+    if (slots_.slots.own(slot).state == baked) ITG_TRY(slots_.slots.set_state(slot, active));
+    ITG_TRY(slots_.slots.set_params(slot, {scales[0], 0}, scales));
+    return slots_.slots.set_state(slot, baked);
+  }
+  // A convolution that gives the answer is a matrix product in int8: the same bytes as [outputs, inputs].
+  int32_t add_weight_tensor(int32_t n, TensorInfo info) {
+    const bool is_product = answer_op(model_, n, options_) == Op::kFullyConnected;
+    const Span<int32_t> shape = arena_.make<int32_t>(2);
+    if (is_product && !shape.empty()) {
+      shape[0] = info.shape[0];
+      shape[1] = info.shape.back(0);
+      info.shape = {shape.data, 2};
+    }
+    return add_named(info, "", DType::kS8);
+  }
+  int32_t add_bias_tensor(const TensorInfo& weights, int32_t channels) {
+    TensorInfo info;
+    info.name = weights.name;
+    const Span<int32_t> shape = arena_.make<int32_t>(1);
+    if (shape.empty()) return -1;
+    shape[0] = channels;
+    info.shape = {shape.data, 1};
+    return add_named(info, "/bias", DType::kS32);
+  }
+  static Span<const float> floats(const TensorInfo& info) {
+    return {reinterpret_cast<const float*>(info.constant.data), info.constant.size / sizeof(float)};
+  }
+
+  int32_t add_table(int32_t n, const QuantRule& rule) {
+    const NodeInfo node = model_.node(n);
+    const QuantParams in = params(slots_.input_slot(n, 0));
+    if (rule.table == TableRule::kSoftmax) {
+      const Span<int32_t> table = arena_.make<int32_t>(256);
+      if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
+      return add_tables(node.name, DType::kS32, 0, table);
+    }
+    const QuantParams out = params(node.outputs[0]);
+    if (rule.table == TableRule::kUnaryPerChannel) {
+      const Span<const float> parameters =
+          floats(model_.tensor(node.inputs[static_cast<size_t>(rule.parameter_input)]));
+      const Span<int8_t> tables = arena_.make<int8_t>(256 * parameters.size);
+      if (!tables.empty())
+        make_channel_tables(rule.unary_per_channel, node.options, parameters, in, out, tables);
+      return add_tables(node.name, DType::kS8, static_cast<int32_t>(parameters.size), tables);
+    }
+    const Span<int8_t> table = arena_.make<int8_t>(256);
+    if (!table.empty()) make_unary_table(rule.unary, node.options, in, out, table);
+    return add_tables(node.name, DType::kS8, 0, table);
+  }
+
+  // A constant [256], or [channels, 256].
+  template <typename T>
+  int32_t add_tables(const char* name, DType dtype, int32_t channels, Span<T> values) {
+    const int32_t dims[2] = {channels, 256};
+    TensorInfo info;
+    info.name = name;
+    info.shape = channels == 0 ? Shape{dims + 1, 1} : Shape{dims, 2};
+    const int32_t index = add_named(info, "/table", dtype);
+    set_constant(index, values.data, values.size);
+    return index;
+  }
+
+  static void set_clamp_codes(NodeOptions& made, const NodeOptions& source, const QuantParams& p) {
+    made.clamp_lo = quantize_value(source.clamp_min, p);
+    made.clamp_hi = quantize_value(source.clamp_max, p);
+  }
+
+  void copy_f32(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const Span<int32_t> inputs = arena_.make<int32_t>(node.inputs.size);
+    const Span<int32_t> outputs = arena_.make<int32_t>(node.outputs.size);
+    if (arena_.exhausted()) return;
+    for (size_t i = 0; i < inputs.size; ++i) inputs[i] = node.inputs[i] < 0 ? -1 : as_f32(node.inputs[i]);
+    for (size_t i = 0; i < outputs.size; ++i)
+      outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] =
+          add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
+    GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
+    made.source = n;
+    made.options = copy_options(node.options, arena_);
+  }
+
+  void bake_images() {
+    for (int32_t i = 0; i < model_.image_count(); ++i) {
+      ImageInput image = model_.image(i);
+      const int32_t tensor = model_.inputs()[static_cast<size_t>(image.input)];
+      if (s8_[static_cast<size_t>(tensor)] >= 0 && !f32_first(static_cast<size_t>(tensor))) {
+        const Span<int8_t> table = arena_.make<int8_t>(256 * static_cast<size_t>(image.channels));
+        if (!table.empty()) make_image_table(image, params(tensor), table);
+        image.table = table;
+      }
+      graph_.images.push(arena_, image);
+    }
+  }
+
+  const Model& model_;
+  SlotMap& slots_;
+  const CalibratorOptions& options_;
+  Arena& arena_;
+  Graph graph_;
+  Span<int32_t> s8_, f32_;  // the int8 and the FP32 form of each tensor of the FP32 model; -1: none yet
+};
+
+}  // namespace
+
+bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
+  for (const int32_t kept : options.float_nodes)
+    if (kept == node) return false;
+  const NodeInfo info = model.node(node);
+  const OpDef* const def = find_op(float_ops(), model, info);
+  if (def == nullptr || info.outputs.size != 1 || follows_answer(model, node, options)) return false;
+  return find_op_index(int8_ops(), {op_s8(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
+}
+
+Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }
+
+}  // namespace intaglio

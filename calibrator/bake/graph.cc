@@ -1,0 +1,137 @@
+#include "calibrator/bake/graph.h"
+
+namespace intaglio {
+namespace {
+
+template <typename T>
+void mark(Span<bool> needed, const T& indices) {
+  for (const int32_t index : indices)
+    if (index >= 0) needed[static_cast<size_t>(index)] = true;
+}
+
+bool any_needed(Span<bool> needed, Span<const int32_t> indices) {
+  for (const int32_t index : indices)
+    if (needed[static_cast<size_t>(index)]) return true;
+  return false;
+}
+
+void renumber(Span<const int32_t> numbers, Span<int32_t> indices) {
+  for (int32_t& index : indices)
+    if (index >= 0) index = numbers[static_cast<size_t>(index)];
+}
+
+}  // namespace
+
+int32_t add_tensor(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims) {
+  TensorInfo info;
+  info.name = arena.copy_name(name);
+  info.dtype = dtype;
+  info.shape = {arena.copy(dims).data, static_cast<int32_t>(dims.size)};
+  graph.tensors.push(arena, info);
+  return static_cast<int32_t>(graph.tensors.size()) - 1;
+}
+
+int32_t add_constant(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims,
+                     Span<const uint8_t> bytes) {
+  const int32_t index = add_tensor(graph, arena, name, dtype, dims);
+  auto* const place = static_cast<uint8_t*>(arena.allocate(bytes.size, kTensorAlignment));
+  if (place == nullptr || index < 0) return index;
+  memcpy(place, bytes.data, bytes.size);
+  graph.tensors[static_cast<size_t>(index)].constant = {place, bytes.size};
+  return index;
+}
+
+GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<const int32_t> inputs,
+                    Span<const int32_t> outputs) {
+  GraphNode node;
+  node.op = op;
+  node.name = arena.copy_name(name);
+  node.inputs = arena.copy(inputs);
+  node.outputs = arena.copy(outputs);
+  return graph.nodes.push(arena, node);
+}
+
+OpForm form_of(const Graph& graph, const GraphNode& node) {
+  const auto dtype = [&](int32_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].dtype; };
+  const int32_t input = node.inputs.empty() ? -1 : node.inputs[0];
+  return {node.op, input < 0 ? DType::kNone : dtype(input), dtype(node.outputs[0])};
+}
+
+NodeOptions copy_options(const NodeOptions& options, Arena& arena) {
+  NodeOptions copy = options;
+  copy.multiplier = arena.copy(options.multiplier);
+  copy.folded_bias = arena.copy(options.folded_bias);
+  copy.axes = arena.copy(options.axes);
+  copy.begin = arena.copy(options.begin);
+  copy.strides = arena.copy(options.strides);
+  return copy;
+}
+
+Graph graph_of(const Model& model, Arena& arena) {
+  Graph graph;
+  graph.tensors.reserve(arena, static_cast<size_t>(model.tensor_count()));
+  for (int32_t i = 0; i < model.tensor_count(); ++i) graph.tensors.push(arena, model.tensor(i));
+  graph.nodes.reserve(arena, static_cast<size_t>(model.node_count()));
+  for (int32_t i = 0; i < model.node_count(); ++i) {
+    const NodeInfo info = model.node(i);
+    graph.nodes.push(
+        arena, {info.op, info.name, arena.copy(info.inputs), arena.copy(info.outputs), info.options, i});
+  }
+  for (const int32_t input : model.inputs()) graph.inputs.push(arena, input);
+  for (const int32_t output : model.outputs()) graph.outputs.push(arena, output);
+  for (int32_t i = 0; i < model.state_count(); ++i) graph.states.push(arena, model.state(i));
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    graph.images.push(arena, model.image(i));
+  }
+  graph.calibration = model.calibration();
+  return graph;
+}
+
+void remove_dead(Graph& graph, Arena& arena) {
+  const Span<bool> needed = arena.make<bool>(graph.tensors.size());
+  const Span<int32_t> numbers = arena.make<int32_t>(graph.tensors.size());
+  if (needed.size != graph.tensors.size() || numbers.size != needed.size) return;
+  mark(needed, graph.inputs);
+  mark(needed, graph.outputs);
+  for (const StateInfo& state : graph.states)
+    needed[static_cast<size_t>(state.input)] = needed[static_cast<size_t>(state.output)] = true;
+
+  // Backwards: a node is needed when something after it reads what it writes.
+  size_t kept = graph.nodes.size();
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    if (!any_needed(needed, graph.nodes[i].outputs)) continue;
+    mark(needed, graph.nodes[i].outputs);
+    mark(needed, graph.nodes[i].inputs);
+    graph.nodes[--kept] = graph.nodes[i];
+  }
+  for (size_t i = kept; i < graph.nodes.size(); ++i) graph.nodes[i - kept] = graph.nodes[i];
+  graph.nodes.resize_down(graph.nodes.size() - kept);
+
+  size_t count = 0;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    numbers[i] = needed[i] ? static_cast<int32_t>(count) : -1;
+    if (needed[i]) graph.tensors[count++] = graph.tensors[i];
+  }
+  graph.tensors.resize_down(count);
+  for (GraphNode& node : graph.nodes) {
+    renumber(numbers, node.inputs);
+    renumber(numbers, node.outputs);
+  }
+  renumber(numbers, graph.inputs.span());
+  renumber(numbers, graph.outputs.span());
+  for (StateInfo& state : graph.states) {
+    state.input = numbers[static_cast<size_t>(state.input)];
+    state.output = numbers[static_cast<size_t>(state.output)];
+  }
+  size_t statistics = 0;
+  for (const GraphNormStatistics& entry : graph.norm_statistics) {
+    const int32_t number = numbers[static_cast<size_t>(entry.tensor)];
+    if (number < 0) continue;
+    graph.norm_statistics[statistics] = entry;
+    graph.norm_statistics[statistics++].tensor = number;
+  }
+  graph.norm_statistics.resize_down(statistics);
+  graph.offsets = {};
+}
+
+}  // namespace intaglio

@@ -1,0 +1,68 @@
+// A model while it is being made: importers fill one from a foreign file, the calibrator from an FP32 model.
+// All its memory comes from one Arena, which outlives it.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/model.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+
+struct GraphNode {
+  Op op = Op::kNone;
+  const char* name = "";
+  Span<int32_t> inputs;   // tensor indices; -1: absent
+  Span<int32_t> outputs;  // tensor indices
+  NodeOptions options;
+  int32_t source = -1;  // the calibrator's: node of the FP32 model that it was made from
+};
+
+struct GraphNormStatistics {
+  int32_t tensor = -1;
+  Span<const float> mean, deviation;
+};
+
+struct GraphPack {
+  int32_t node = -1;
+  const char* kernel = "";
+  Span<const uint8_t> data;
+};
+
+struct Graph {
+  Array<TensorInfo> tensors;
+  Array<GraphNode> nodes;  // in an order in which every tensor is written before it is read
+  Array<int32_t> inputs, outputs;
+  Array<StateInfo> states;
+  Array<ImageInput> images;
+  Array<GraphNormStatistics> norm_statistics;
+  CalibrationInfo calibration;
+  Array<GraphPack> packs;  // of the nodes as they stand, ascending
+
+  // The activation plan, from plan_memory(); one offset a tensor.
+  Span<uint32_t> offsets;
+  size_t activation_bytes = 0;
+  size_t activation_lower_bound = 0;
+};
+
+// Adds a tensor; name and dims are copied, the rest is set by the caller. Returns its index.
+int32_t add_tensor(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims);
+// Adds a constant whose bytes are copied to memory aligned for any element type.
+int32_t add_constant(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims,
+                     Span<const uint8_t> bytes);
+// Adds a node; name and indices are copied.
+GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<const int32_t> inputs,
+                    Span<const int32_t> outputs);
+
+OpForm form_of(const Graph& graph, const GraphNode& node);
+
+// Options whose lists (axes, begin, strides, multipliers, folded biases) are copied to the arena.
+NodeOptions copy_options(const NodeOptions& options, Arena& arena);
+
+// A graph with the content of an opened model; shares the model's bytes.
+Graph graph_of(const Model& model, Arena& arena);
+
+// Removes what no output needs: nodes, then tensors; renumbers the rest and keeps their order. Model inputs
+// stay.
+void remove_dead(Graph& graph, Arena& arena);
+
+}  // namespace intaglio

@@ -1,0 +1,50 @@
+#include "calibrator/bake/lookup_tables.h"
+
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+
+namespace {
+
+template <typename Function>
+void fill_table(Function function, const QuantParams& in, const QuantParams& out, int8_t* table) {
+  for (int32_t code = -128; code <= 127; ++code) {
+    const float x = in.scale * static_cast<float>(code - in.zero_point);
+    const auto y = static_cast<float>(function(static_cast<double>(x)));
+    table[code + 128] = static_cast<int8_t>(quantize_value(y, out));
+  }
+}
+
+}  // namespace
+
+void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
+                      const QuantParams& out, Span<int8_t> table) {
+  fill_table([&](double x) { return function(options, x); }, in, out, table.data);
+}
+
+void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
+                         const QuantParams& in, const QuantParams& out, Span<int8_t> tables) {
+  for (size_t c = 0; c < parameters.size; ++c)
+    fill_table([&](double x) { return function(options, static_cast<double>(parameters[c]), x); }, in, out,
+               tables.data + 256 * c);
+}
+
+void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table) {
+  int32_t log2_classes = 1;  // rounded up; of 2 at least
+  while ((int64_t{1} << log2_classes) < classes) ++log2_classes;
+  const int32_t k = 30 - log2_classes < 23 ? 30 - log2_classes : 23;
+  const auto one = static_cast<double>(int64_t{1} << k);
+  for (int32_t d = 0; d < 256; ++d)
+    table[static_cast<size_t>(d)] =
+        static_cast<int32_t>(round_even(exp_real(-d * static_cast<double>(in_scale)) * one));
+}
+
+void make_image_table(const ImageInput& image, const QuantParams& params, Span<int8_t> table) {
+  for (int32_t c = 0; c < image.channels; ++c)
+    for (int32_t pixel = 0; pixel < 256; ++pixel) {
+      const float x = (static_cast<float>(pixel) - image.mean[c]) * image.norm[c];
+      table[static_cast<size_t>(c * 256 + pixel)] = static_cast<int8_t>(quantize_value(x, params));
+    }
+}
+
+}  // namespace intaglio

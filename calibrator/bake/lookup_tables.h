@@ -1,0 +1,26 @@
+// Baked tables: what a device looks up instead of computing.
+#pragma once
+
+#include "calibrator/quantization/scales.h"
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+using UnaryFunction = double (*)(const NodeOptions& options, double x);
+
+// table[code + 128] = quantized function of the dequantized code; 256 entries.
+void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
+                      const QuantParams& out, Span<int8_t> table);
+
+// One table of 256 a parameter, one after another.
+using ChannelFunction = double (*)(const NodeOptions& options, double parameter, double x);
+void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
+                         const QuantParams& in, const QuantParams& out, Span<int8_t> tables);
+
+// T[d] = rne(exp(-d * in_scale) * 2^k), d = 0..255; k keeps a sum of `classes` of them at most 2^30.
+void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table);
+
+// table[c * 256 + pixel] = quantized (pixel - mean[c]) * norm[c].
+void make_image_table(const ImageInput& image, const QuantParams& params, Span<int8_t> table);
+
+}  // namespace intaglio

@@ -1,0 +1,392 @@
+#include "calibrator/bake/model_writer.h"
+
+#include "calibrator/bake/heapless_flatbuffers.h"
+#include "calibrator/bake/memory_plan.h"
+#include "calibrator/bake/shared_constants.h"
+#include "runtime/crc32.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+template <typename T>
+using Offset = flatbuffers::Offset<T>;
+
+// A format 0 file is read by format 0 readers; later features raise it for the files that use them.
+constexpr uint16_t kMinReader = 0;
+
+class Writer {
+ public:
+  Writer(const Graph& graph, Arena& arena, Span<uint8_t> place, EqualConstants equal)
+      : graph_(graph),
+        arena_(arena),
+        equal_(equal),
+        allocator_(place.data),
+        builder_(place.size, &allocator_) {}
+
+  Result<Span<const uint8_t>> write() {
+    number_tensors();
+    const auto buffers = write_buffers();
+    const auto tensors = write_tensors();
+    const auto nodes = write_nodes();
+    const auto inputs = indices(graph_.inputs.span());
+    const auto outputs = indices(graph_.outputs.span());
+    const auto states = write_states();
+    const auto images = write_images();
+    const auto plan = write_plan();
+    const auto calibration = write_calibration();
+    const auto statistics = write_statistics();
+    const auto packs = write_packs();
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+
+    schema::ModelBuilder model(builder_);
+    model.add_format_version(kFormatVersion);
+    model.add_min_reader(kMinReader);
+    builder_.ForceDefaults(true);
+    model.add_crc32(0);
+    builder_.ForceDefaults(false);
+    model.add_tensors(tensors);
+    model.add_nodes(nodes);
+    model.add_buffers(buffers);
+    model.add_inputs(inputs);
+    model.add_outputs(outputs);
+    if (!graph_.states.empty()) model.add_states(states);
+    if (!graph_.images.empty()) model.add_images(images);
+    model.add_plan(plan);
+    if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
+    if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
+    if (!graph_.packs.empty()) model.add_packs(packs);
+    const auto root = model.Finish();
+    builder_.TrackMinAlign(kModelAlignment);  // no buffer may have asked for it
+    schema::FinishModelBuffer(builder_, root);
+
+    uint8_t* const bytes = builder_.GetBufferPointer();
+    const size_t size = builder_.GetSize();
+    schema::GetMutableModel(bytes)->mutate_crc32(crc32(0, bytes, size));
+    return Span<const uint8_t>(bytes, size);
+  }
+
+ private:
+  // The format's order: sources, then for each node the constants it is first to use and its outputs.
+  void number_tensors() {
+    number_ = arena_.make<int32_t>(graph_.tensors.size());
+    written_ = arena_.make<int32_t>(graph_.tensors.size());
+    buffer_ = arena_.make<int32_t>(graph_.tensors.size());
+    if (arena_.exhausted()) return;
+    for (int32_t& number : number_) number = -1;
+    for (const int32_t input : graph_.inputs) number(input);
+    for (const StateInfo& state : graph_.states) number(state.input);
+    for (const GraphNode& node : graph_.nodes) {
+      for (const int32_t input : node.inputs)
+        if (input >= 0) number(input);
+      for (const int32_t output : node.outputs) number(output);
+    }
+  }
+  void number(int32_t tensor) {
+    int32_t& number = number_[static_cast<size_t>(tensor)];
+    if (number >= 0) return;
+    number = static_cast<int32_t>(count_);
+    written_[count_++] = tensor;
+  }
+  const TensorInfo& written(size_t i) const { return graph_.tensors[static_cast<size_t>(written_[i])]; }
+
+  Offset<flatbuffers::Vector<int32_t>> indices(Span<const int32_t> tensors) {
+    const Span<int32_t> numbers = arena_.make<int32_t>(tensors.size);
+    for (size_t i = 0; i < numbers.size; ++i)
+      numbers[i] = tensors[i] < 0 ? -1 : number_[static_cast<size_t>(tensors[i])];
+    return builder_.CreateVector(numbers.data, numbers.size);
+  }
+  template <typename T>
+  Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
+    return values.empty() ? Offset<flatbuffers::Vector<T>>()
+                          : builder_.CreateVector(values.data, values.size);
+  }
+  Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
+    builder_.ForceVectorAlignment(bytes.size, 1, kModelAlignment);
+    return schema::CreateBuffer(builder_, builder_.CreateVector(bytes.data, bytes.size));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
+    const Span<Offset<schema::Buffer>> list =
+        arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
+    const bool once = equal_ == EqualConstants::kStandOnce;
+    SharedConstants shared(graph_, arena_, once ? count_ : 0);
+    if (arena_.exhausted()) return {};
+    size_t buffers = 0;
+    for (size_t i = 0; i < count_; ++i) {
+      buffer_[i] = -1;
+      if (!written(i).is_constant()) continue;
+      const int32_t first = once ? shared.first_with_bytes_of(written_[i]) : written_[i];
+      if (first == written_[i]) list[buffers++] = buffer(written(i).constant);
+      buffer_[i] = first == written_[i] ? static_cast<int32_t>(buffers) - 1
+                                        : buffer_[static_cast<size_t>(number_[static_cast<size_t>(first)])];
+    }
+    for (const StateInfo& state : graph_.states)
+      if (!state.initial.empty()) list[buffers++] = buffer(state.initial);
+    state_buffer_ = static_cast<int32_t>(buffers);
+    for (const StateInfo& state : graph_.states) state_buffer_ -= state.initial.empty() ? 0 : 1;
+    return builder_.CreateVector(list.data, buffers);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Tensor>>> write_tensors() {
+    const Span<Offset<schema::Tensor>> list = arena_.make<Offset<schema::Tensor>>(count_);
+    for (size_t i = 0; i < list.size; ++i) {
+      const TensorInfo& tensor = written(i);
+      const auto name = builder_.CreateString(tensor.name);
+      const auto shape = builder_.CreateVector(tensor.shape.dims, static_cast<size_t>(tensor.shape.rank));
+      Offset<schema::Quantization> quantization;
+      if (!tensor.quantization.scales.empty())
+        quantization = schema::CreateQuantization(builder_, vector(tensor.quantization.scales),
+                                                  tensor.quantization.zero_point,
+                                                  static_cast<int8_t>(tensor.quantization.axis));
+      list[i] = schema::CreateTensor(builder_, name, static_cast<schema::DType>(tensor.dtype), shape,
+                                     quantization, buffer_[i]);
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<schema::Window2D> window(const Window2d& w) {
+    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
+                                  w.dilation_w, w.pad_top, w.pad_left, w.pad_bottom, w.pad_right,
+                                  w.count_include_pad);
+  }
+
+  Offset<schema::Node> write_node(const GraphNode& node) {
+    const NodeOptions& o = node.options;
+    const auto name = builder_.CreateString(node.name);
+    const auto inputs = indices(node.inputs);
+    const auto outputs = indices(node.outputs);
+    const auto written_window = window(o.window);
+    const auto clamp = schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
+    Offset<schema::Requantization> requantization;
+    if (!o.multiplier
+             .empty()) {  // one by one, here as all over the file: arguments have no order of their own
+      const auto multiplier = vector(o.multiplier);
+      const auto folded_bias = vector(o.folded_bias);
+      requantization = schema::CreateRequantization(builder_, multiplier, folded_bias);
+    }
+    Offset<schema::Intermediate> intermediate;
+    if (o.intermediate_scale != 0.0f)
+      intermediate = schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);
+    const auto axes = vector(o.axes);
+    const auto begin = vector(o.begin);
+    const auto strides = vector(o.strides);
+    Offset<schema::Resample> resample;
+    if (node.op == Op::kResize)
+      resample =
+          schema::CreateResample(builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
+                                 static_cast<schema::Coordinates>(o.resample.coordinates),
+                                 static_cast<schema::NearestRounding>(o.resample.rounding));
+    return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs,
+                              written_window, clamp, requantization, intermediate, o.groups, axes, o.axis,
+                              begin, strides, resample, o.alpha, o.beta, o.pad_value,
+                              static_cast<uint8_t>(o.add_bits));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {
+    const Span<Offset<schema::Node>> list = arena_.make<Offset<schema::Node>>(graph_.nodes.size());
+    for (size_t i = 0; i < list.size; ++i) list[i] = write_node(graph_.nodes[i]);
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::State>>> write_states() {
+    const Span<Offset<schema::State>> list = arena_.make<Offset<schema::State>>(graph_.states.size());
+    int32_t initial = state_buffer_;
+    for (size_t i = 0; i < list.size; ++i) {
+      const StateInfo& state = graph_.states[i];
+      list[i] = schema::CreateState(builder_, number_[static_cast<size_t>(state.input)],
+                                    number_[static_cast<size_t>(state.output)],
+                                    state.initial.empty() ? -1 : initial++);
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::ImageInput>>> write_images() {
+    const Span<Offset<schema::ImageInput>> list =
+        arena_.make<Offset<schema::ImageInput>>(graph_.images.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const ImageInput& image = graph_.images[i];
+      const auto channels = static_cast<size_t>(image.channels);
+      const auto mean = builder_.CreateVector(image.mean, channels);
+      const auto norm = builder_.CreateVector(image.norm, channels);
+      list[i] = schema::CreateImageInput(builder_, image.input, static_cast<schema::ColorOrder>(image.color),
+                                         static_cast<schema::ResizeMode>(image.resize), mean, norm,
+                                         vector(image.table));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<schema::Plan> write_plan() {
+    const Span<uint32_t> offsets = arena_.make<uint32_t>(count_);
+    for (size_t i = 0; i < offsets.size; ++i) offsets[i] = graph_.offsets[static_cast<size_t>(written_[i])];
+    const auto list = builder_.CreateVector(offsets.data, offsets.size);
+    return schema::CreatePlan(builder_, static_cast<uint32_t>(graph_.activation_bytes), list,
+                              static_cast<uint32_t>(graph_.activation_lower_bound));
+  }
+
+  Offset<schema::Calibration> write_calibration() {
+    const CalibrationInfo& c = graph_.calibration;
+    if (*c.method == '\0') return {};
+    const auto version = builder_.CreateString(c.library_version);
+    const auto method = builder_.CreateString(c.method);
+    const auto options = builder_.CreateString(c.options);
+    return schema::CreateCalibration(builder_, version, method, options, c.samples, vector(c.samples_digest));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::NormStatistics>>> write_statistics() {
+    const Span<Offset<schema::NormStatistics>> list =
+        arena_.make<Offset<schema::NormStatistics>>(graph_.norm_statistics.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const GraphNormStatistics& entry = graph_.norm_statistics[i];
+      const auto mean = vector(entry.mean);
+      list[i] = schema::CreateNormStatistics(builder_, number_[static_cast<size_t>(entry.tensor)], mean,
+                                             vector(entry.deviation));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::PackedWeights>>> write_packs() {
+    if (graph_.packs.empty()) return {};
+    const Span<Offset<schema::PackedWeights>> list =
+        arena_.make<Offset<schema::PackedWeights>>(graph_.packs.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const GraphPack& pack = graph_.packs[i];
+      const auto kernel = builder_.CreateString(pack.kernel);
+      builder_.ForceVectorAlignment(pack.data.size, 1, kMemoryAlignment);
+      list[i] = schema::CreatePackedWeights(builder_, pack.node, kernel, kPackLayout, vector(pack.data));
+    }
+    return builder_.CreateVector(list.data, list.size);
+  }
+
+  const Graph& graph_;
+  Arena& arena_;
+  EqualConstants equal_;
+  flatbuffers::Allocator allocator_;
+  FlatBufferBuilder builder_;
+  Span<int32_t> number_;   // graph tensor to file tensor
+  Span<int32_t> written_;  // file tensor to graph tensor
+  Span<int32_t> buffer_;   // file tensor to buffer
+  size_t count_ = 0;
+  int32_t state_buffer_ = 0;
+};
+
+size_t alignment_of(const Graph& graph) { return graph.packs.empty() ? kModelAlignment : kMemoryAlignment; }
+
+size_t file_bound(const Graph& graph) {
+  constexpr size_t kTensorBytes = 160, kNodeBytes = 448, kModelBytes = 1024, kVectorBytes = 32;
+  size_t bytes = kModelBytes + strlen(graph.calibration.method) + strlen(graph.calibration.options) +
+                 strlen(graph.calibration.library_version) + graph.calibration.samples_digest.size;
+  for (const TensorInfo& tensor : graph.tensors)
+    bytes += kTensorBytes + strlen(tensor.name) + tensor.constant.size + 4 * tensor.quantization.scales.size;
+  for (const GraphNode& node : graph.nodes)
+    bytes += kNodeBytes + strlen(node.name) +
+             4 * (node.inputs.size + node.outputs.size + node.options.axes.size + node.options.begin.size +
+                  node.options.strides.size + node.options.multiplier.size + node.options.folded_bias.size);
+  for (const StateInfo& state : graph.states) bytes += kTensorBytes + state.initial.size;
+  for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
+  for (const GraphNormStatistics& entry : graph.norm_statistics)
+    bytes += kTensorBytes + 4 * (entry.mean.size + entry.deviation.size);
+  for (const GraphPack& pack : graph.packs) bytes += kTensorBytes + strlen(pack.kernel) + pack.data.size;
+  bytes += kVectorBytes * 4 + 4 * (graph.inputs.size() + graph.outputs.size());
+  return (bytes + alignment_of(graph) - 1) / alignment_of(graph) * alignment_of(graph);
+}
+
+// Sums of each output channel's weights.
+void sum_weights(const TensorInfo& weights, int32_t axis, Span<int32_t> sums) {
+  const int64_t channels = weights.shape[axis];
+  const int64_t inner = weights.shape.elements(axis + 1, weights.shape.rank);
+  const auto* codes = reinterpret_cast<const int8_t*>(weights.constant.data);
+  const int64_t outer = weights.shape.elements(0, axis);
+  if (inner == 1) {
+    for (int64_t o = 0; o < outer; ++o, codes += channels)
+      for (int64_t c = 0; c < channels; ++c) sums.data[c] += codes[c];
+    return;
+  }
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t c = 0; c < channels; ++c, codes += inner) {
+      int32_t sum = 0;
+      for (int64_t i = 0; i < inner; ++i) sum += codes[i];
+      sums.data[c] += sum;
+    }
+}
+
+// The constant that `input` of a node names; nullptr where it is absent.
+const TensorInfo* input_of(const Graph& graph, const GraphNode& node, int8_t input) {
+  const bool there = input >= 0 && static_cast<size_t>(input) < node.inputs.size &&
+                     node.inputs[static_cast<size_t>(input)] >= 0;
+  return there ? &graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(input)])] : nullptr;
+}
+
+void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& arena) {
+  const TensorInfo* const weights = input_of(graph, node, rule.weight_input);
+  const TensorInfo& input = *input_of(graph, node, 0);
+  const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
+  if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() ||
+      input.quantization.scales.empty() ||
+      (output.dtype == DType::kS8 && output.quantization.scales.empty()) ||
+      weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
+    return;  // the operator's plan says what is wrong
+  const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
+  const Span<float> multiplier = arena.make<float>(channels);
+  const Span<int32_t> folded = arena.make<int32_t>(channels);
+  if (arena.exhausted()) return;
+  refill_requantization(graph, node, rule, multiplier, folded);
+  node.options.multiplier = multiplier;
+  node.options.folded_bias = folded;
+}
+
+}  // namespace
+
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, EqualConstants equal) {
+  const size_t bound = file_bound(graph);
+  auto* const place = static_cast<uint8_t*>(arena.allocate(bound, alignment_of(graph)));
+  if (place == nullptr)
+    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(arena.left()),
+                 static_cast<int64_t>(bound)};
+  return Writer(graph, arena, {place, bound}, equal).write();
+}
+
+void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
+  for (GraphNode& node : graph.nodes) {
+    const int32_t index = find_op_index(ops, form_of(graph, node));
+    if (index == kNoOp || !node.options.multiplier.empty()) continue;
+    const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
+    if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);
+  }
+}
+
+void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
+                           Span<float> multiplier, Span<int32_t> folded) {
+  const TensorInfo& weights = *input_of(graph, node, rule.weight_input);
+  const TensorInfo* const bias = input_of(graph, node, rule.bias_input);
+  const TensorInfo& input = *input_of(graph, node, 0);
+  const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
+  const size_t channels = multiplier.size;
+  const float in_scale = input.quantization.scales[0];
+  float out_scale = 1.0f;  // of a sum that leaves in FP32
+  if (input_of(graph, node, rule.residual_input) != nullptr)
+    out_scale = node.options.intermediate_scale;
+  else if (output.dtype == DType::kS8)
+    out_scale = output.quantization.scales[0];
+  for (int32_t& sum : folded) sum = 0;
+  sum_weights(weights, rule.weight_axis, folded);
+  const bool per_channel = weights.quantization.scales.size == channels;
+  for (size_t c = 0; c < channels; ++c) {
+    const float product = in_scale * weights.quantization.scales[per_channel ? c : 0];
+    multiplier[c] = product / out_scale;
+    int32_t b = 0;
+    if (bias != nullptr && bias->constant.size == 4 * channels) memcpy(&b, bias->constant.data + 4 * c, 4);
+    folded[c] = static_cast<int32_t>(b - int64_t{input.quantization.zero_point} * folded[c]);
+  }
+}
+
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena, EqualConstants equal) {
+  remove_dead(graph, arena);
+  fill_requantization(graph, ops, arena);
+  ITG_TRY(plan_memory(graph, ops, arena));
+  return write_model(graph, arena, equal);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,29 @@
+// A graph to the bytes of a model file.
+#pragma once
+
+#include "calibrator/bake/graph.h"
+#include "intaglio/ops.h"
+#include "runtime/op.h"
+
+namespace intaglio {
+
+// Constants of the same bytes stand in a file once, unless it will be changed in place: there each has bytes of
+// its own.
+enum class EqualConstants : uint8_t { kStandOnce, kStandAlone };
+
+// The last steps for every writer of model files: removes what is dead, fills in what devices use in place
+// (multipliers and folded biases of int8 convolutions), plans memory, writes. The bytes lie in the arena at a
+// multiple of kModelAlignment. The same graph gives the same bytes on every machine.
+Result<Span<const uint8_t>> finish_model(Graph& graph, OpList ops, Arena& arena,
+                                         EqualConstants equal = EqualConstants::kStandOnce);
+
+// The same steps, one by one.
+void fill_requantization(Graph& graph, OpList ops, Arena& arena);
+// Of one node that has them, written over what stands there.
+void refill_requantization(const Graph& graph, const GraphNode& node, const QuantRule& rule,
+                           Span<float> multiplier, Span<int32_t> folded_bias);
+// After plan_memory().
+Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena,
+                                        EqualConstants equal = EqualConstants::kStandOnce);
+
+}  // namespace intaglio

@@ -1,0 +1,303 @@
+#include "calibrator/host/accuracy/held_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "calibrator/calibrator_memory.h"
+#include "calibrator/host/system/files.h"
+#include "calibrator/judge/replay.h"
+#include "runtime/op.h"
+
+namespace intaglio {
+namespace {
+
+// Up to so many samples each is a part of its own; up to so many there are three parts; more are two halves. More
+// parts come nearer to what all samples make, and take longer.
+constexpr size_t kAlone = 7, kThirds = 24;
+// These take minutes: the model of one half is made, and judged by the other.
+constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
+constexpr size_t kManyForSlow = 16;
+// What expected() adds for the spread: all of it up to so many samples, and 6 dB at most, since the spread of few
+// is a guess itself.
+constexpr double kManySamples = 16;
+const double kMostMore = std::log(4.0);
+
+// Some samples of a source.
+struct Subset {
+  SampleSource all;
+  std::vector<int32_t> which;
+
+  SampleSource source() {
+    SampleSource part;
+    part.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+      const Subset& self = *static_cast<Subset*>(context);
+      return self.all.load(self.all.context, self.which[static_cast<size_t>(i)], inputs);
+    };
+    if (all.ran != nullptr)
+      part.ran = [](void* context, int32_t i, const Session& session) {
+        const Subset& self = *static_cast<Subset*>(context);
+        self.all.ran(self.all.context, self.which[static_cast<size_t>(i)], session);
+      };
+    part.context = this;
+    part.count = static_cast<int32_t>(which.size());
+    part.loads_at_once = all.loads_at_once;
+    return part;
+  }
+};
+
+template <typename T>
+Span<T> span_of(std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+
+// Writes over what `state` holds.
+void put_state(CalibrationState& state, const CalibrationState& from) {
+  reset_state(state);
+  add_state(state, from);
+}
+
+// The int8 model that is judged, and where its outputs are compared.
+struct Judged {
+  struct Output {
+    OutputTensor exact;
+    int32_t tensor = -1, node = -1;  // of the int8 model
+  };
+  Model model;
+  FileBytes memory;
+  Session session;
+  std::vector<Output> outputs;  // by ascending node
+
+  Error open(Span<const uint8_t> bytes, const CalibratorOptions& options, Span<const OutputTensor> exact,
+             const Model& fp32) {
+    OpenOptions checked;
+    checked.skip_checksum = true;  // finish() has opened these bytes
+    const Result<Model> opened = Model::open(bytes, checked);
+    if (!opened) return opened.error();
+    model = *opened;
+    SessionOptions execution;
+    execution.isa = options.isa;
+    execution.executor = options.executor;
+    const Result<SessionNeeds> needs = Session::measure(model, all_ops(), execution);
+    if (!needs) return needs.error();
+    memory = FileBytes(needs->total());
+    const Result<Session> made =
+        Session::create(model, all_ops(), Session::split({memory.data(), memory.size()}, *needs), execution);
+    if (!made) return made.error();
+    session = *made;
+    for (const OutputTensor& output : exact) {
+      Output found{output};
+      for (int32_t n = 0; n < model.node_count(); ++n)
+        for (const int32_t tensor : model.node(n).outputs)
+          if (strcmp(model.tensor(tensor).name, fp32.tensor(output.tensor).name) == 0) {
+            found.tensor = tensor;
+            found.node = n;
+          }
+      outputs.push_back(found);
+    }
+    std::stable_sort(outputs.begin(), outputs.end(),
+                     [](const Output& a, const Output& b) { return a.node < b.node; });
+    return kNoError;
+  }
+};
+
+}  // namespace
+
+void SampleErrors::add(const std::vector<NetworkError>& outputs) { samples_.push_back(outputs); }
+
+NetworkError SampleErrors::expected() const {
+  NetworkError whole;
+  const size_t outputs = samples_.empty() ? 0 : samples_[0].size();
+  const auto count = static_cast<double>(samples_.size());
+  for (size_t o = 0; o < outputs; ++o) {
+    NetworkError sum;
+    double logarithms = 0.0, squares = 0.0, noisy = 0.0;
+    for (const auto& sample : samples_) {
+      sum.signal += sample[o].signal;
+      sum.noise += sample[o].noise;
+      if (!(sample[o].noise > 0.0)) continue;
+      const double log_noise = std::log(sample[o].noise);
+      logarithms += log_noise;
+      squares += log_noise * log_noise;
+      ++noisy;
+    }
+    if (noisy > 1) {
+      const double mean = logarithms / noisy;
+      const double variance = std::max(0.0, squares / noisy - mean * mean) * noisy / (noisy - 1);
+      const double more = mean + variance / 2 - std::log(sum.noise / count);
+      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::clamp(more, 0.0, kMostMore));
+    }
+    whole.add(sum, outputs);
+  }
+  return whole;
+}
+
+HeldOut::Seen::Seen(const CalibrationState& from)
+    : observers(from.observers.size),
+      mean_sums(from.mean_sums.size),
+      inputs(from.inputs.size),
+      golden_sample(from.golden_sample.size) {
+  state.observers = span_of(observers);
+  state.mean_sums = span_of(mean_sums);
+  state.inputs = span_of(inputs);
+  state.golden_sample = span_of(golden_sample);
+  put_state(state, from);
+}
+
+HeldOut::HeldOut(Calibrator& calibrator, const Model& model, const CalibratorOptions& options,
+                 std::vector<Digest> digests)
+    : calibrator_(calibrator), model_(model), options_(options), digests_(std::move(digests)) {
+  divide();
+}
+
+void HeldOut::divide() {
+  std::map<Digest, int32_t> ranks;
+  for (const Digest& digest : digests_) ranks[digest] = 0;
+  int32_t rank = 0;
+  for (auto& [digest, place] : ranks) place = rank++;
+  const size_t before = calibrator_.memory().seen.sample_count, distinct = ranks.size();
+  if (before + distinct < kFewest || before + digests_.size() > kMaxSamples) return;
+  const bool alone = distinct <= kAlone;
+  const bool is_slow = (options_.recover & kSlow) != 0 && distinct >= kManyForSlow;
+  parts_ = alone ? rank : (distinct <= kThirds && !is_slow ? 3 : 2);
+  judged_parts_ = is_slow ? 1 : parts_;
+  for (const Digest& digest : digests_) part_of_.push_back(ranks[digest] % parts_);
+}
+
+std::vector<int32_t> HeldOut::members(int32_t part, bool others) const {
+  std::vector<int32_t> which;
+  for (size_t i = 0; i < part_of_.size(); ++i)
+    if ((part_of_[i] == part) != others) which.push_back(static_cast<int32_t>(i));
+  return which;
+}
+
+Error HeldOut::add_all(const SampleSource& source, int32_t* bad) {
+  if (parts_ == 0) return calibrator_.add_all(source, bad);
+  CalibratorMemory& memory = calibrator_.memory();
+  Seen before(memory.seen);
+  seen_.reserve(static_cast<size_t>(parts_) + 1);
+  // Of all samples, also while a part of them is added.
+  struct Whole {
+    Progress outer;
+    int32_t before, count;
+  } whole{memory.options.progress, 0, source.count};
+  const auto step = [](void* context, const char* stage, int32_t done, int32_t) {
+    const Whole& now = *static_cast<Whole*>(context);
+    return now.outer.step(now.outer.context, stage, now.before + done, now.count);
+  };
+  if (whole.outer.step != nullptr) memory.options.progress = {step, &whole};
+  for (int32_t part = 0; part < parts_; ++part) {
+    Subset subset{source, members(part, false)};
+    reset_state(memory.seen);
+    memory.samples_elsewhere =
+        static_cast<uint32_t>(before.state.sample_count + digests_.size() - subset.which.size());
+    const Error error = calibrator_.add_all(subset.source(), bad);
+    memory.samples_elsewhere = 0;
+    if (bad != nullptr && *bad >= 0) *bad = subset.which[static_cast<size_t>(*bad)];
+    if (!error.ok()) {
+      memory.options.progress = whole.outer;
+      return error;
+    }
+    seen_.emplace_back(memory.seen);
+    whole.before += static_cast<int32_t>(subset.which.size());
+  }
+  memory.options.progress = whole.outer;
+  seen_.push_back(std::move(before));
+  reset_state(memory.seen);
+  for (const Seen& part : seen_) add_state(memory.seen, part.state);
+  return kNoError;
+}
+
+Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, SampleErrors& errors) {
+  CalibratorMemory& memory = calibrator_.memory();
+  CalibratorOptions options = options_;
+  options.layer_report = false;
+  options.replay_bytes = 0;  // what was kept for the calibration serves here, too
+  options.recover = parts_ == 0 ? recovery::kNone : options.recover & ~recovery::kRangeMethod;
+  struct Stage {
+    Progress outer;
+    int32_t part = 0, parts = 0;
+  } stage{options_.progress, 0, std::max(judged_parts_, 1)};
+  options.progress = {[](void* context, const char*, int32_t, int32_t) {
+                        const Stage& now = *static_cast<Stage*>(context);
+                        return now.outer.step == nullptr ||
+                               now.outer.step(now.outer.context, "held out", now.part, now.parts);
+                      },
+                      &stage};
+  const Result<CalibratorNeeds> needs = Calibrator::measure(model_, options);
+  if (!needs) return needs.error();
+  FileBytes bytes(needs->total());
+  Result<Calibrator> made = Calibrator::create(model_, {bytes.data(), bytes.size()}, options);
+  if (!made) return made.error();
+  CalibratorMemory& other = made->memory();
+  other.references = memory.references;
+  other.rehearses = true;
+  for (; stage.part < stage.parts; ++stage.part) {
+    reset_state(other.seen);
+    if (parts_ == 0) add_state(other.seen, memory.seen);
+    for (size_t i = 0; i < seen_.size(); ++i)
+      if (i != static_cast<size_t>(stage.part)) add_state(other.seen, seen_[i].state);
+    other.options.method = calibrator_.report().method;
+    Subset others{source, members(stage.part, true)};
+    others.all.ran = nullptr;
+    const SampleSource learners = parts_ == 0 ? source : others.source();
+    ITG_TRY(made->finish({}, repeats ? &learners : nullptr));
+    std::vector<int32_t> judges = members(stage.part, false);
+    for (int32_t i = 0; parts_ == 0 && i < source.count; ++i) judges.push_back(i);
+    ITG_TRY(judge_model(made->report().bytes, source, judges, ran, errors));
+  }
+  return kNoError;
+}
+
+Error HeldOut::judge_written(const SampleSource& source, const Ran& ran, SampleErrors& errors) {
+  std::vector<int32_t> all;
+  for (int32_t i = 0; i < source.count; ++i) all.push_back(i);
+  digests_.clear();  // these are other samples
+  return judge_model(calibrator_.report().bytes, source, all, ran, errors);
+}
+
+Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source,
+                           const std::vector<int32_t>& which, const Ran& ran, SampleErrors& errors) {
+  CalibratorMemory& memory = calibrator_.memory();
+  Judged int8;
+  ITG_TRY(int8.open(bytes, options_, memory.outputs, model_));
+  std::vector<float> own(output_elements(memory.outputs));
+  for (const int32_t i : which) {
+    const auto at = static_cast<size_t>(i);
+    ITG_TRY(load_inputs(source, i, memory.session));
+    copy_inputs(memory.session, int8.session);
+    const float* exact = at < digests_.size() ? memory.references.find(digests_[at]) : nullptr;
+    if (exact == nullptr) {
+      int32_t done = 0;
+      for (const OutputTensor& output : memory.outputs) {
+        memory.session.run_nodes(done, output.node + 1);
+        done = output.node + 1;
+        memcpy(own.data() + output.first, memory.session.tensor(output.tensor).data,
+               output.elements * sizeof(float));
+      }
+      memory.session.run_nodes(done, model_.node_count());
+      if (ran.fp32) ran.fp32(at, memory.session);
+      exact = own.data();
+    }
+    std::vector<NetworkError> found;
+    int32_t done = 0;
+    for (const Judged::Output& output : int8.outputs) {
+      NetworkError& error = found.emplace_back();
+      if (output.tensor < 0) continue;
+      int8.session.run_nodes(done, output.node + 1);
+      done = output.node + 1;
+      const TensorView view = int8.session.tensor(output.tensor);
+      if (view.info.shape.elements() != static_cast<int64_t>(output.exact.elements)) continue;
+      LayerReport sums;
+      compare_values(exact + output.exact.first, view, sums);
+      error = {sums.signal, sums.noise};
+    }
+    int8.session.run_nodes(done, int8.model.node_count());
+    if (ran.int8) ran.int8(at, int8.session);
+    errors.add(found);
+  }
+  return kNoError;
+}
+
+}  // namespace intaglio

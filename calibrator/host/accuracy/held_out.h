@@ -1,0 +1,84 @@
+// What an int8 model loses on samples that did not calibrate it. Errors on the samples that did flatter: ranges
+// hold what these reach, and biases fit them (one picture: 102 dB, and 27 dB on others).
+//
+// The samples are observed part by part, in the order of their digests, so that what was seen of all but one part
+// is at hand. After the calibration each part is judged by a model that the others have calibrated with the same
+// options. Only which method chooses the ranges is taken over from the search over all samples, which itself
+// judges each half by the other. Nothing depends on the order of the samples, the machine or the threads.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "calibrator/judge/evaluate.h"
+#include "calibrator/state/calibration_state.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+// Of the same outputs over some samples.
+class SampleErrors {
+ public:
+  // Of one sample: sums of squares of the FP32 values and of the differences, an output each.
+  void add(const std::vector<NetworkError>& outputs);
+  size_t samples() const { return samples_.size(); }
+  // As in CalibrationReport, of what is to be expected of other samples: few samples seldom show the rare ones
+  // that lose most, so noise is at least the mean of a log-normal distribution with the logarithms' own mean and
+  // spread: by 6 dB more at most, and less so with more than 16 samples.
+  NetworkError expected() const;
+
+ private:
+  std::vector<std::vector<NetworkError>> samples_;
+};
+
+class HeldOut {
+ public:
+  // With fewer samples, equal ones counted once, nothing is held out.
+  static constexpr size_t kFewest = 4;
+
+  // Called for a sample that has run through to the model's outputs.
+  struct Ran {
+    std::function<void(size_t i, const Session& fp32)> fp32;  // only where FP32 outputs were not kept
+    std::function<void(size_t i, const Session& int8)> int8;
+  };
+
+  // A calibrator to which nothing was added but a state, perhaps; its model and options. `digests`: of the
+  // samples' inputs.
+  HeldOut(Calibrator& calibrator, const Model& model, const CalibratorOptions& options,
+          std::vector<Digest> digests);
+
+  bool is_possible() const { return parts_ > 0; }
+  // Calibrator::add_all(), part by part.
+  Error add_all(const SampleSource& source, int32_t* bad);
+  // After Calibrator::finish(), whose report stays. `source` has the samples of add_all(); `repeats`: finish()
+  // had them again. Where nothing can be held out: all samples, by a model without recoveries.
+  Error judge(const SampleSource& source, bool repeats, const Ran& ran, SampleErrors& errors);
+  // Of the model that finish() made, by samples that were never added.
+  Error judge_written(const SampleSource& source, const Ran& ran, SampleErrors& errors);
+
+ private:
+  // What was seen of some samples, in memory of its own.
+  struct Seen {
+    explicit Seen(const CalibrationState& from);
+    std::vector<TensorObserver> observers;
+    std::vector<int64_t> mean_sums;
+    std::vector<InputValues> inputs;
+    std::vector<uint8_t> golden_sample;
+    CalibrationState state;
+  };
+
+  void divide();
+  std::vector<int32_t> members(int32_t part, bool others) const;
+  Error judge_model(Span<const uint8_t> bytes, const SampleSource& source, const std::vector<int32_t>& which,
+                    const Ran& ran, SampleErrors& errors);
+
+  Calibrator& calibrator_;
+  const Model& model_;
+  CalibratorOptions options_;
+  std::vector<Digest> digests_;
+  std::vector<int32_t> part_of_;  // of each sample
+  int32_t parts_ = 0, judged_parts_ = 0;
+  std::vector<Seen> seen_;  // of each part, and last what was there before
+};
+
+}  // namespace intaglio

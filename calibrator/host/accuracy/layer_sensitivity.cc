@@ -1,0 +1,233 @@
+#include "calibrator/host/accuracy/layer_sensitivity.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "calibrator/host/accuracy/layer_cost.h"
+#include "calibrator/judge/evaluate.h"
+#include "calibrator/quantization/scales.h"
+#include "intaglio/describe.h"
+#include "runtime/liveness.h"
+
+namespace intaglio {
+namespace {
+
+QuantParams params_of(const TensorInfo& info) {
+  return {info.quantization.scales[0], info.quantization.zero_point};
+}
+
+std::vector<float> dequantized(const TensorInfo& info, const int8_t* codes) {
+  const QuantParams params = params_of(info);
+  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = params.scale * static_cast<float>(codes[i] - params.zero_point);
+  return values;
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<SensitivityMeter>> SensitivityMeter::create(const Model& fp32, const Model& int8,
+                                                                    const SessionOptions& options) {
+  std::unique_ptr<SensitivityMeter> made(new SensitivityMeter(fp32, int8));
+  for (const auto& [model, session] : {std::pair(&fp32, &made->exact_), std::pair(&int8, &made->test_)}) {
+    const Error error = open(*model, options, *session);
+    if (error.ok()) continue;
+    char text[256];
+    describe(error, model, text, sizeof text);
+    return Failure{text};
+  }
+  made->outputs_ = output_tensors(fp32, made->arena_.arena());
+  made->signal_.resize(made->outputs_.size);
+  made->input_noise_.resize(made->outputs_.size);
+  made->find_layers();
+  return made;
+}
+
+Error SensitivityMeter::open(const Model& model, const SessionOptions& options, OpenSession& made) {
+  const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
+  if (!needs) return needs.error();
+  made.memory = FileBytes(needs->total());
+  const Result<Session> session = Session::create(
+      model, all_ops(), Session::split({made.memory.data(), made.memory.size()}, *needs), options);
+  if (!session) return session.error();
+  made.session = *session;
+  return kNoError;
+}
+
+void SensitivityMeter::find_layers() {
+  const auto tensors = static_cast<size_t>(fp32_.tensor_count());
+  writer_.assign(tensors, -1);
+  last_use_.assign(tensors, -1);
+  like_.assign(tensors, -1);
+  values_.resize(tensors);
+  std::map<std::string, int32_t> by_name;
+  for (int32_t t = 0; t < int8_.tensor_count(); ++t) by_name.emplace(int8_.tensor(t).name, t);
+  const auto note = [&](int32_t tensor, int32_t written_at) {
+    const auto t = static_cast<size_t>(tensor);
+    writer_[t] = written_at;
+    last_use_[t] = last_use(fp32_, tensor, written_at);
+    if (const auto like = by_name.find(fp32_.tensor(tensor).name); like != by_name.end())
+      like_[t] = like->second;
+  };
+  for (const int32_t input : fp32_.inputs()) note(input, -1);
+  for (int32_t n = 0; n < fp32_.node_count(); ++n)
+    for (const int32_t output : fp32_.node(n).outputs) note(output, n);
+
+  std::vector<int32_t> layer_of(tensors, LayerSensitivity::kModelInput);
+  int32_t done = 0;
+  for (const LayerPair& pair : pair_layers(fp32_, int8_, arena_.arena())) {
+    Layer layer;
+    layer.node = pair.node;
+    layer.output = pair.reference_tensor;
+    layer.whole.resize(outputs_.size);
+    layer.output_noise.resize(outputs_.size);
+    LayerSensitivity& shape = layer.shape;
+    const TensorInfo output = int8_.tensor(int8_.node(pair.node).outputs[0]);
+    shape.writes_float = output.dtype != DType::kS8;
+    shape.is_float = shape.writes_float && int8_.tensor(int8_.node(pair.node).inputs[0]).dtype != DType::kS8;
+    shape.output_elements = output.shape.elements();
+    for (; done <= pair.reference_node; ++done) {
+      const NodeInfo node = fp32_.node(done);
+      shape.nodes.push_back(done);
+      shape.macs += macs_of(fp32_, node);
+      for (const int32_t input : node.inputs) {
+        if (input < 0) continue;
+        const TensorInfo info = fp32_.tensor(input);
+        if (info.is_constant()) {
+          shape.weight_bytes += info.shape.elements();
+        } else {
+          const int32_t source = layer_of[static_cast<size_t>(input)];
+          const bool inside = source == static_cast<int32_t>(layers_.size());
+          if (!inside && std::find(shape.reads.begin(), shape.reads.end(), source) == shape.reads.end())
+            shape.reads.push_back(source);
+        }
+      }
+      for (const int32_t written : node.outputs)
+        layer_of[static_cast<size_t>(written)] = static_cast<int32_t>(layers_.size());
+    }
+    layers_.push_back(std::move(layer));
+  }
+  for (; !layers_.empty() && done < fp32_.node_count(); ++done) layers_.back().shape.nodes.push_back(done);
+}
+
+void SensitivityMeter::add(Span<const Span<const uint8_t>> inputs) {
+  Session& exact = exact_.session;
+  const auto keep = [&](int32_t tensor) {
+    const Span<const float> values = exact.tensor(tensor).as<float>();
+    values_[static_cast<size_t>(tensor)].assign(values.begin(), values.end());
+  };
+  for (size_t i = 0; i < inputs.size; ++i) {
+    memcpy(exact.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
+    keep(fp32_.inputs()[i]);
+  }
+  for (int32_t n = 0; n < fp32_.node_count(); ++n) {
+    exact.run_nodes(n, n + 1);
+    for (const int32_t output : fp32_.node(n).outputs) keep(output);
+  }
+  for (size_t o = 0; o < outputs_.size; ++o)
+    for (const float x : values_[static_cast<size_t>(outputs_[o].tensor)])
+      signal_[o] += static_cast<double>(x) * static_cast<double>(x);
+
+  for (const int32_t input : fp32_.inputs())
+    if (const Values values = rounded(input); !values.empty()) probe(0, input, values, input_noise_);
+  for (Layer& layer : layers_) {
+    if (layer.shape.is_float) continue;
+    const int32_t behind = writer_[static_cast<size_t>(layer.output)] + 1;
+    probe(behind, layer.output, int8_output(layer), layer.whole);
+    if (const Values values = rounded(layer.output); !values.empty())
+      probe(behind, layer.output, values, layer.output_noise);
+  }
+}
+
+SensitivityMeter::Values SensitivityMeter::rounded(int32_t tensor) const {
+  const int32_t like = like_[static_cast<size_t>(tensor)];
+  if (like < 0 || int8_.tensor(like).dtype != DType::kS8) return {};
+  const Values& exact = values_[static_cast<size_t>(tensor)];
+  std::vector<int8_t> codes(exact.size());
+  quantize_values({exact.data(), exact.size()}, params_of(int8_.tensor(like)), codes.data());
+  return dequantized(int8_.tensor(like), codes.data());
+}
+
+SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
+  Session& test = test_.session;
+  std::map<std::string, int32_t> exact;
+  for (int32_t t = 0; t < fp32_.tensor_count(); ++t) exact.emplace(fp32_.tensor(t).name, t);
+  for (const int32_t input : int8_.node(layer.node).inputs) {
+    if (input < 0 || int8_.tensor(input).is_constant()) continue;
+    // What a border or a change of scale has made goes by the name of what it was made from.
+    std::string name = int8_.tensor(input).name;
+    auto found = exact.find(name);
+    while (found == exact.end() && name.find('/') != std::string::npos) {
+      name.erase(name.rfind('/'));
+      found = exact.find(name);
+    }
+    if (found == exact.end() || fp32_.tensor(found->second).is_constant()) continue;
+    Values& values = values_[static_cast<size_t>(found->second)];
+    const TensorView to = test.tensor(input);
+    if (to.info.dtype == DType::kS8) {
+      quantize_values({values.data(), values.size()}, params_of(to.info), to.as<int8_t>().data);
+    } else {
+      memcpy(to.data, values.data(), values.size() * sizeof(float));
+    }
+  }
+  test.run_nodes(layer.node, layer.node + 1);
+  const TensorView output = test.tensor(int8_.node(layer.node).outputs[0]);
+  if (output.info.dtype != DType::kS8) {
+    const Span<const float> values = output.as<float>();
+    return {values.begin(), values.end()};
+  }
+  return dequantized(output.info, output.as<int8_t>().data);
+}
+
+void SensitivityMeter::probe(int32_t from, int32_t tensor, const Values& values, Noise& noise) {
+  Session& session = exact_.session;
+  for (size_t t = 0; t < values_.size(); ++t) {
+    if (values_[t].empty() || writer_[t] >= from || last_use_[t] < from) continue;
+    const Values& held = static_cast<int32_t>(t) == tensor ? values : values_[t];
+    memcpy(session.tensor(static_cast<int32_t>(t)).data, held.data(), held.size() * sizeof(float));
+  }
+  int32_t done = from;
+  for (size_t o = 0; o < outputs_.size; ++o) {
+    const OutputTensor& output = outputs_[o];
+    if (output.node < from && output.tensor != tensor) continue;
+    const float* found = values.data();
+    if (output.tensor != tensor) {
+      session.run_nodes(done, output.node + 1);
+      done = output.node + 1;
+      found = session.tensor(output.tensor).as<float>().data;
+    }
+    const Values& exact = values_[static_cast<size_t>(output.tensor)];
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double d = static_cast<double>(exact[i]) - static_cast<double>(found[i]);
+      noise[o] += d * d;
+    }
+  }
+}
+
+double SensitivityMeter::ratio(const Noise& noise) const {
+  double sum = 0.0;
+  for (size_t o = 0; o < noise.size(); ++o) sum += signal_[o] > 0.0 ? noise[o] / signal_[o] : 0.0;
+  return noise.empty() ? 0.0 : sum / static_cast<double>(noise.size());
+}
+
+std::vector<LayerSensitivity> SensitivityMeter::layers() const {
+  std::vector<LayerSensitivity> result;
+  for (const Layer& layer : layers_) {
+    LayerSensitivity shape = layer.shape;
+    shape.output_error = ratio(layer.output_noise);
+    // What is left when the roundings of its output and its inputs are taken off; those are independent of
+    // it.
+    double own = ratio(layer.whole) - shape.output_error;
+    for (const int32_t source : shape.reads)
+      own -= source == LayerSensitivity::kModelInput
+                 ? input_error()
+                 : ratio(layers_[static_cast<size_t>(source)].output_noise);
+    shape.own_error = std::max(own, 0.0);
+    result.push_back(shape);
+  }
+  return result;
+}
+
+}  // namespace intaglio

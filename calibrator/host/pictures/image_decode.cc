@@ -1,0 +1,167 @@
+// The only file that includes stb_image: restricted to two formats, with its own limits on sides and
+// memory. ITG_STB: stb_image was found. ITG_STB_JPEG: it is 2.30 or newer; older ones crash on hostile JPEGs.
+#include "calibrator/host/pictures/image_decode.h"
+
+#include <climits>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "calibrator/host/pictures/bmp_decode.h"
+#include "calibrator/host/pictures/jpeg_check.h"
+#include "calibrator/host/pictures/picture_faults.h"
+#include "calibrator/host/pictures/png_check.h"
+
+#if ITG_STB
+namespace {
+
+// What stb_image may still allocate on this thread. Its own checks bound sides, not memory: a header of a few
+// bytes may ask for a gigabyte.
+struct Quota {
+  size_t left = 0;
+  bool exceeded = false;
+};
+thread_local Quota quota;
+
+// Zeroed: whatever a decoder leaves out is the same on every run. The memory sanitizer is shown what it leaves out.
+void* allocate(size_t size) {
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+  return std::malloc(size);
+#endif
+#endif
+  return std::calloc(size, 1);
+}
+
+constexpr size_t kHeader = alignof(std::max_align_t);  // holds the block's size
+
+void* quota_malloc(size_t size) {
+  if (size > quota.left) {
+    quota.exceeded = true;
+    return nullptr;
+  }
+  auto* block = static_cast<unsigned char*>(allocate(size + kHeader));
+  if (block == nullptr) return nullptr;
+  std::memcpy(block, &size, sizeof size);
+  quota.left -= size;
+  return block + kHeader;
+}
+
+void quota_free(void* data) {
+  if (data == nullptr) return;
+  auto* block = static_cast<unsigned char*>(data) - kHeader;
+  size_t size;
+  std::memcpy(&size, block, sizeof size);
+  quota.left += size;
+  std::free(block);
+}
+
+void* quota_realloc(void* data, size_t old_size, size_t new_size) {
+  void* moved = quota_malloc(new_size);
+  if (moved == nullptr || data == nullptr) return moved;
+  std::memcpy(moved, data, old_size < new_size ? old_size : new_size);
+  quota_free(data);
+  return moved;
+}
+
+}  // namespace
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_PNG
+#if ITG_STB_JPEG
+#define STBI_ONLY_JPEG
+#endif
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_NO_HDR
+#define STBI_MAX_DIMENSIONS 8192
+#define STBI_ASSERT(x) ((void)(x))
+#define STBI_MALLOC(size) quota_malloc(size)
+#define STBI_REALLOC_SIZED(data, old_size, new_size) quota_realloc(data, old_size, new_size)
+#define STBI_FREE(data) quota_free(data)
+// gcc, inlining, sees a reader callback that a picture in memory does not have.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <stb_image.h>
+static_assert(STBI_MAX_DIMENSIONS == intaglio::kMaxDecodedSide);
+#endif
+
+namespace intaglio {
+namespace {
+
+enum class Format { kUnknown, kPng, kJpeg, kBmp };
+
+Format format_of(Span<const uint8_t> file) {
+  static constexpr uint8_t kPngStart[] = {0x89, 'P', 'N', 'G', 0x0d, 0x0a, 0x1a, 0x0a};
+  if (file.size >= 8 && std::memcmp(file.data, kPngStart, 8) == 0) return Format::kPng;
+  if (file.size >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff) return Format::kJpeg;
+  if (file.size >= 2 && file[0] == 'B' && file[1] == 'M') return Format::kBmp;
+  return Format::kUnknown;
+}
+
+#if ITG_STB
+// `palette_is_marked`: colours that the file's own palette lacks have alpha 0, and no others have.
+Outcome<Picture> decode_with_stb(Span<const uint8_t> file, const DecodeLimits& limits,
+                                 bool palette_is_marked) {
+  quota = {limits.max_bytes, false};
+  int width = 0, height = 0, found = 0;
+  stbi_uc* pixels = stbi_load_from_memory(file.data, static_cast<int>(file.size), &width, &height, &found, 0);
+  if (pixels == nullptr) {
+    if (quota.exceeded) {
+      return Failure{picture_needs_more_than(limits.max_bytes)};
+    }
+    const char* reason = stbi_failure_reason();
+    if (reason != nullptr && std::strcmp(reason, "too large") == 0) {
+      return Failure{picture_too_large()};
+    }
+    return Failure{std::string("cannot be decoded: ") + (reason != nullptr ? reason : "no reason given")};
+  }
+  // 2 and 4 channels end in alpha.
+  Picture picture{width, height, found < 3 ? 1 : 3, {}};
+  const auto from = static_cast<size_t>(found), to = static_cast<size_t>(picture.channels);
+  const size_t count = static_cast<size_t>(width) * static_cast<size_t>(height);
+  picture.pixels.resize(count * to);
+  for (size_t i = 0; i < count; ++i) {
+    const stbi_uc* const pixel = pixels + i * from;
+    if (palette_is_marked && pixel[3] == 0) {
+      const std::string colour = std::to_string(pixel[0]);
+      stbi_image_free(pixels);
+      return Failure{"is damaged: a pixel has colour " + colour + ", which its palette does not hold"};
+    }
+    std::memcpy(picture.pixels.data() + i * to, pixel, to);
+  }
+  stbi_image_free(pixels);
+  return picture;
+}
+#else
+Outcome<Picture> decode_with_stb(Span<const uint8_t>, const DecodeLimits&, bool) {
+  return Failure{
+      "cannot be decoded: this program was built without stb_image; run scripts/get_stb_image and build "
+      "again, or use .npy arrays"};
+}
+#endif
+
+}  // namespace
+
+Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits) {
+  const Format format = format_of(file);
+  if (format == Format::kUnknown) return Failure{"is no PNG, JPEG or BMP picture"};
+  if (format == Format::kJpeg && ITG_STB && !ITG_STB_JPEG) {
+    return Failure{
+        "is a JPEG, and this program was built with a stb_image older than 2.30, which is not safe for JPEG: "
+        "run scripts/get_stb_image and build again, or convert the pictures to PNG"};
+  }
+  if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
+  if (format == Format::kBmp) return decode_bmp(file, limits);
+  const std::string fault =
+      format == Format::kPng ? png_fault(file, limits.check_sums) : jpeg_fault(file, limits.max_bytes);
+  if (!fault.empty()) return Failure{fault};
+  const std::vector<uint8_t> marked =
+      format == Format::kPng ? png_with_whole_palette(file) : std::vector<uint8_t>{};
+  if (marked.empty()) return decode_with_stb(file, limits, false);
+  return decode_with_stb({marked.data(), marked.size()}, limits, true);
+}
+
+}  // namespace intaglio

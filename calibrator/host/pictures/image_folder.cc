@@ -1,0 +1,303 @@
+#include "calibrator/host/pictures/image_folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "calibrator/host/system/text_lines.h"
+#include "intaglio/describe.h"
+
+namespace intaglio {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxPictureFileBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxListBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxSamples = 10'000'000;
+constexpr size_t kNamesInNote = 5;
+
+std::string extension_of(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return extension;
+}
+
+bool is_picture_name(const fs::path& path) {
+  const std::string extension = extension_of(path);
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" || extension == ".bmp";
+}
+
+std::string counted(size_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+std::string text_of(const Error& error) {
+  char text[256];
+  describe(error, nullptr, text, sizeof text);
+  return text;
+}
+
+std::vector<int64_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
+
+// A sample of shape (49, 10, 1) fits an input (1, 49, 10, 1): dimensions of 1 hold nothing.
+std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
+  shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
+  return shape;
+}
+
+int64_t product(const std::vector<int64_t>& shape) {  // of shapes whose sizes have been checked
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// clamp(rne(x / scale)) + zero point, NaN gives the zero point: the Quantize operator's arithmetic.
+int8_t quantize(float x, float scale, int32_t zero_point) {
+  const float v = x / scale;
+  if (std::isnan(v)) return static_cast<int8_t>(zero_point);
+  const auto low = static_cast<float>(-128 - zero_point), high = static_cast<float>(127 - zero_point);
+  return static_cast<int8_t>(static_cast<int32_t>(std::nearbyint(std::min(std::max(v, low), high))) +
+                             zero_point);
+}
+
+bool has_one_scale(const TensorInfo& input) { return input.quantization.scales.size == 1; }
+
+Failure no_scale(const TensorInfo& input) {
+  return {"the model's input " + std::string(input.name) + " is int8 but has no scale"};
+}
+
+}  // namespace
+
+Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
+                                              const std::function<Outcome<Digest>(size_t)>& digest) {
+  std::vector<std::pair<Digest, size_t>> order;
+  for (size_t i = 0; i < count; ++i) {
+    auto found = digest(i);
+    if (!found) return found.failure();
+    order.emplace_back(*found, i);
+  }
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(count, limit));
+  std::vector<size_t> places;
+  places.reserve(order.size());
+  for (const auto& entry : order) places.push_back(entry.second);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOptions& options) {
+  ImageFolder folder;
+  folder.path_ = path;
+  folder.decode_limits_ = options.decode;
+  std::error_code error;
+  folder.is_folder_ = fs::is_directory(path, error);
+  folder.is_array_ = !folder.is_folder_ && extension_of(path) == ".npy";
+  if (folder.is_folder_) {
+    if (auto step = folder.list_folder(); !step) return step.failure();
+  } else if (folder.is_array_) {
+    if (auto step = folder.list_array(); !step) return step.failure();
+  } else {
+    if (auto size = file_size(path); !size) return size.failure();
+    folder.samples_.push_back({fs::path(path).filename().string(), 0});
+  }
+  if (!options.only.empty()) {
+    if (auto step = folder.take_only(options.only); !step) return step.failure();
+  }
+  if (options.limit < 0)
+    return Failure{"a limit of " + std::to_string(options.limit) + " samples is not possible"};
+  if (options.limit > 0 && static_cast<uint64_t>(options.limit) < folder.count()) {
+    const auto places = smallest_digests(folder.count(), static_cast<size_t>(options.limit),
+                                         [&folder](size_t i) { return folder.digest(i); });
+    if (!places) return places.failure();
+    folder.keep(*places);
+  }
+  return folder;
+}
+
+Outcome<Done> ImageFolder::list_folder() {
+  std::vector<std::string> others;
+  size_t folders = 0;
+  std::error_code error;
+  fs::directory_iterator entries(path_, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const fs::path& file = entries->path();
+    std::error_code type_error;
+    if (entries->is_directory(type_error)) {
+      ++folders;
+    } else if (is_picture_name(file)) {
+      samples_.push_back({file.filename().string(), 0});
+    } else {
+      others.push_back(file.filename().string());
+    }
+  }
+  if (error) return Failure{path_ + ": cannot be listed: " + error.message()};
+  if (samples_.empty()) {
+    return Failure{path_ + ": holds no pictures (names ending in png, jpg, jpeg or bmp)" +
+                   (folders > 0 ? "; its folders are not entered" : "")};
+  }
+  std::sort(samples_.begin(), samples_.end(),
+            [](const Sample& a, const Sample& b) { return a.name < b.name; });
+  if (!others.empty()) {
+    std::sort(others.begin(), others.end());
+    std::string note = path_ + ": " + counted(others.size(), "file is no picture", "files are no pictures") +
+                       " and left out: ";
+    for (size_t i = 0; i < others.size() && i < kNamesInNote; ++i) note += (i == 0 ? "" : ", ") + others[i];
+    if (others.size() > kNamesInNote) note += ", ...";
+    notes_.push_back(note);
+  }
+  if (folders > 0) {
+    notes_.push_back(path_ + ": " + counted(folders, "folder in it is", "folders in it are") +
+                     " not entered");
+  }
+  return Done{};
+}
+
+Outcome<Done> ImageFolder::list_array() {
+  auto header = read_npy_header(path_);
+  if (!header) return header.failure();
+  array_ = std::move(*header);
+  if (array_.shape.empty() || array_.data_bytes == 0) {
+    return Failure{path_ + ": its shape " + shape_text(array_.shape) + " holds no samples"};
+  }
+  if (array_.type == NpyType::kS32 || array_.type == NpyType::kS64) {
+    return Failure{path_ + ": holds " + npy_type_name(array_.type) +
+                   "; samples are uint8 pictures, or float32 or int8 inputs"};
+  }
+  const size_t rank = array_.shape.size();
+  const int64_t channels = rank == 4 ? array_.shape[3] : 1;
+  if (array_.type == NpyType::kU8 &&
+      ((rank != 3 && rank != 4) || (channels != 1 && channels != 3 && channels != 4))) {
+    return Failure{path_ +
+                   ": uint8 arrays hold pictures, (N, height, width) or (N, height, width, 1, 3 or 4); "
+                   "this one is " +
+                   shape_text(array_.shape)};
+  }
+  const auto count = static_cast<uint64_t>(array_.shape[0]);
+  if (count > kMaxSamples)
+    return Failure{path_ + ": has more than " + std::to_string(kMaxSamples) + " samples"};
+  sample_bytes_ = array_.data_bytes / count;
+  for (uint64_t i = 0; i < count; ++i) samples_.push_back({std::to_string(i), i});
+  return Done{};
+}
+
+Outcome<Done> ImageFolder::take_only(const std::string& list) {
+  auto lines = read_lines(list, kMaxListBytes);
+  if (!lines) return lines.failure();
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < samples_.size(); ++i) places[samples_[i].name] = i;
+  std::vector<bool> taken(samples_.size());
+  for (const TextLine& line : *lines) {
+    const auto found = places.find(line.text);
+    if (found == places.end()) {
+      return Failure{line_name(list, line) + ": " + path_ + " has no sample " + line.text};
+    }
+    if (taken[found->second]) return Failure{line_name(list, line) + ": " + line.text + " is listed twice"};
+    taken[found->second] = true;
+  }
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < taken.size(); ++i)
+    if (taken[i]) kept.push_back(i);
+  if (kept.empty()) return Failure{list + ": lists no samples"};
+  keep(kept);
+  return Done{};
+}
+
+void ImageFolder::keep(const std::vector<size_t>& places) {
+  std::vector<Sample> kept;
+  kept.reserve(places.size());
+  for (const size_t i : places) kept.push_back(std::move(samples_[i]));
+  samples_ = std::move(kept);
+}
+
+std::string ImageFolder::where(size_t i) const {
+  if (is_array_) return path_ + ", sample " + samples_[i].name;
+  return is_folder_ ? (fs::path(path_) / samples_[i].name).string() : path_;
+}
+
+Outcome<FileBytes> ImageFolder::content(size_t i) const {
+  if (!is_array_) return read_file(where(i), kMaxPictureFileBytes);
+  return read_file_part(path_, array_.data_offset + samples_[i].index * sample_bytes_,
+                        static_cast<size_t>(sample_bytes_));
+}
+
+Outcome<Digest> ImageFolder::digest(size_t i) const {
+  auto bytes = content(i);
+  if (!bytes) return bytes.failure();
+  Sha256 hash;
+  hash.update(bytes->data(), bytes->size());
+  return hash.finish();
+}
+
+Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageInput* recipe) const {
+  if (!holds_pictures()) return load_array(i, input);
+  if (recipe == nullptr)
+    return Failure{path_ + ": holds pictures, and the model does not say how they become its input " +
+                   input.info.name};
+
+  auto bytes = content(i);
+  if (!bytes) return bytes.failure();
+  PictureInfo info;
+  Span<const uint8_t> pixels = bytes->span();
+  Outcome<Picture> decoded = Picture{};
+  if (is_array_) {
+    const int64_t height = array_.shape[1], width = array_.shape[2];
+    if (height > kMaxPictureSide || width > kMaxPictureSide) {
+      return Failure{where(i) + ": has a side of more than " + std::to_string(kMaxPictureSide) + " pixels"};
+    }
+    const int64_t channels = array_.shape.size() == 4 ? array_.shape[3] : 1;
+    info = {static_cast<int32_t>(width), static_cast<int32_t>(height),
+            channels == 1   ? PixelOrder::kGray
+            : channels == 3 ? PixelOrder::kRgb
+                            : PixelOrder::kRgba};
+  } else {
+    decoded = decode_picture(pixels, decode_limits_);
+    if (!decoded) return Failure{where(i) + ": " + decoded.message()};
+    info = decoded->info();
+    pixels = {decoded->pixels.data(), decoded->pixels.size()};
+  }
+
+  const auto scratch_bytes = ImageWriter::measure(*recipe, input.info, info);
+  if (!scratch_bytes) return Failure{where(i) + ": " + text_of(scratch_bytes.error())};
+  std::vector<uint8_t> scratch(*scratch_bytes);
+  const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
+  const Error error = write_image(*recipe, input, info, pixels, row_bytes, {scratch.data(), scratch.size()});
+  if (!error.ok()) return Failure{where(i) + ": " + text_of(error)};
+  return Done{};
+}
+
+Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
+  const std::vector<int64_t> sample(array_.shape.begin() + 1, array_.shape.end());
+  const std::vector<int64_t> wanted = dims_of(input.info.shape);
+  // A model that takes one flat row takes a feature map's elements in their order.
+  const bool flat = without_ones(wanted).size() == 1 && product(sample) == product(wanted);
+  if (!flat && without_ones(sample) != without_ones(wanted)) {
+    return Failure{path_ + ": samples have the shape " + shape_text(sample) + ", the model's input " +
+                   input.info.name + " takes " + shape_text(wanted)};
+  }
+  const bool from_float = array_.type == NpyType::kF32;
+  if ((input.info.dtype != DType::kS8 && input.info.dtype != DType::kF32) ||
+      (!from_float && input.info.dtype != DType::kS8)) {
+    return Failure{path_ + ": holds " + npy_type_name(array_.type) + ", the model's input " +
+                   input.info.name + " takes " + dtype_name(input.info.dtype)};
+  }
+  auto bytes = content(i);
+  if (!bytes) return bytes.failure();
+  if (from_float == (input.info.dtype == DType::kF32)) {
+    std::memcpy(input.data, bytes->data(), bytes->size());
+    return Done{};
+  }
+  if (!has_one_scale(input.info)) return no_scale(input.info);
+  const auto* values = reinterpret_cast<const float*>(bytes->data());
+  const Span<int8_t> codes = input.as<int8_t>();
+  for (size_t k = 0; k < codes.size; ++k) {
+    codes[k] = quantize(values[k], input.info.quantization.scales[0], input.info.quantization.zero_point);
+  }
+  return Done{};
+}
+
+}  // namespace intaglio

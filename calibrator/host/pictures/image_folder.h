@@ -1,0 +1,80 @@
+// Samples for calibrating and evaluating: a folder of pictures, one picture, or an .npy array whose first
+// dimension counts samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/pictures/image_decode.h"
+#include "calibrator/host/system/npy.h"
+#include "calibrator/observe/digest.h"
+#include "intaglio/image_input.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio {
+
+struct SampleOptions {
+  std::string only;   // a text file with the names to take, one a line; empty: all
+  int64_t limit = 0;  // takes the samples with the smallest digests; 0: all
+  DecodeLimits decode;
+};
+
+// A folder's files that end in png, jpg, jpeg or bmp are samples, in the order of their names; its folders
+// are not entered. Of an array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA), float32
+// and int8 hold input tensors. Holds names alone: a sample is read when it is asked for.
+class ImageFolder {
+ public:
+  static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {});
+
+  size_t count() const { return samples_.size(); }
+  // A file's name without its folder, or a decimal index into the array.
+  const std::string& name(size_t i) const { return samples_[i].name; }
+  // What the user should know, e.g. which files of the folder are no samples.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  const std::string& path() const { return path_; }
+  bool is_array() const { return is_array_; }
+  // Not input tensors.
+  bool holds_pictures() const { return !is_array_ || array_.type == NpyType::kU8; }
+
+  // Leaves all others out. Ascending.
+  void keep(const std::vector<size_t>& places);
+
+  // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
+  Outcome<Digest> digest(size_t i) const;
+
+  // Fills a model's input. Pictures go through `recipe`, and are refused where the model has none (null). Float
+  // arrays are quantized by an int8 input's scale.
+  Outcome<Done> load(size_t i, const TensorView& input, const ImageInput* recipe) const;
+
+ private:
+  struct Sample {
+    std::string name;
+    uint64_t index = 0;  // into the array
+  };
+
+  Outcome<Done> list_folder();
+  Outcome<Done> list_array();
+  Outcome<Done> take_only(const std::string& list);
+  std::string where(size_t i) const;
+  Outcome<FileBytes> content(size_t i) const;
+  Outcome<Picture> picture(size_t i) const;
+  Outcome<Done> load_array(size_t i, const TensorView& input) const;
+
+  std::string path_;
+  DecodeLimits decode_limits_;
+  bool is_folder_ = false;
+  bool is_array_ = false;
+  NpyHeader array_;
+  uint64_t sample_bytes_ = 0;  // of the array
+  std::vector<Sample> samples_;
+  std::vector<std::string> notes_;
+};
+
+// The places of the `limit` smallest digests, ascending; of equal ones the first. All where there are fewer.
+Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
+                                              const std::function<Outcome<Digest>(size_t)>& digest);
+
+}  // namespace intaglio

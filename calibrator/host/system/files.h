@@ -1,0 +1,87 @@
+// Whole files, read with plain errors and written all or nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "calibrator/host/system/outcome.h"
+#include "intaglio/span.h"
+
+namespace intaglio {
+
+// Bytes on the heap that start where a model or a session's memory may start; of any value at first.
+// Megabytes stand in large pages where the system has them: streaming packed weights through pages of 4 KB
+// costs up to a tenth of a layer.
+class FileBytes {
+ public:
+  FileBytes() = default;
+  explicit FileBytes(size_t size);
+
+  uint8_t* data() { return bytes_.get(); }
+  const uint8_t* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+  Span<const uint8_t> span() const { return {data(), size_}; }
+
+ private:
+  struct Free {
+    std::align_val_t alignment;
+    void operator()(uint8_t* bytes) const { ::operator delete(bytes, alignment); }
+  };
+  std::unique_ptr<uint8_t, Free> bytes_;
+  size_t size_ = 0;
+};
+
+// Owns the descriptor of a file that is read, of so many bytes when it was opened.
+class ReadHandle {
+ public:
+  ReadHandle(int file, uint64_t size) : file_(file), size_(size) {}
+  ~ReadHandle();
+  ReadHandle(ReadHandle&& other) noexcept : file_(other.release()), size_(other.size_) {}
+  ReadHandle& operator=(ReadHandle&&) = delete;
+  int get() const { return file_; }
+  uint64_t size() const { return size_; }
+  int release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+  uint64_t size_;
+};
+
+// Only regular files of 1 to max_bytes bytes.
+Outcome<ReadHandle> open_regular_file(const std::string& path, uint64_t max_bytes);
+Outcome<FileBytes> read_file(const std::string& path, uint64_t max_bytes);
+// `size` bytes from `offset` on; fewer are an error.
+Outcome<FileBytes> read_file_part(const std::string& path, uint64_t offset, size_t size);
+Outcome<uint64_t> file_size(const std::string& path);
+
+// The calls by which a file is written; a test puts failing ones in their place.
+struct FileCalls {
+  int (*open)(const char* path, int flags, mode_t mode);
+  ssize_t (*write)(int file, const void* data, size_t size);
+  int (*sync)(int file);
+  int (*close)(int file);
+  int (*rename)(const char* from, const char* to);
+};
+extern const FileCalls kSystemFileCalls;
+
+// Looks at the bytes as read back from the disk, before they take the old file's place.
+using VerifyFile = std::function<Outcome<Done>(Span<const uint8_t>)>;
+
+// Writes a temporary file in the same folder, syncs it, reads it back, compares, asks `verify`, renames it
+// over `path` and syncs the folder. Whatever fails before the rename, the old file stays as it was. A link is
+// followed: what it names is written or replaced, also where nothing is there yet, and the link stays. A process
+// that is killed leaves its temporary file (.intaglio-PID-N.tmp); the next write to the folder removes it.
+Outcome<Done> write_file_atomically(const std::string& path, Span<const uint8_t> bytes,
+                                    const VerifyFile& verify = {}, const FileCalls& calls = kSystemFileCalls);
+
+// For the handler of a signal that ends the program: removes the temporary file that is being written, if
+// there is one. One file is written at a time.
+void remove_unfinished_file();
+
+}  // namespace intaglio

@@ -1,0 +1,56 @@
+// Arrays in .npy files, versions 1 and 2: C order, little-endian, plain numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/system/files.h"
+
+namespace intaglio {
+
+enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32 };
+
+constexpr size_t element_bytes(NpyType type) {
+  return type == NpyType::kS64 ? 8 : type == NpyType::kS32 || type == NpyType::kF32 ? 4 : 1;
+}
+const char* npy_type_name(NpyType type);  // "float32"
+
+struct NpyHeader {
+  NpyType type = NpyType::kU8;
+  std::vector<int64_t> shape;  // empty: a single number
+  uint64_t data_offset = 0;    // of the first element in the file
+  uint64_t data_bytes = 0;
+
+  uint64_t elements() const { return data_bytes / element_bytes(type); }
+};
+
+// What a file starts with suffices: kNpyHeaderBytes of it, or all where it is shorter. `file_bytes` is its
+// whole length, which must be exactly that of the header and the elements.
+inline constexpr size_t kNpyHeaderBytes = (size_t{64} << 10) + 16;
+Outcome<NpyHeader> parse_npy_header(Span<const uint8_t> start, uint64_t file_bytes);
+
+Outcome<NpyHeader> read_npy_header(const std::string& path);
+
+struct NpyArray {
+  NpyHeader header;
+  FileBytes data;
+
+  // T must be the type of the elements.
+  template <typename T>
+  Span<const T> as() const {
+    return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
+  }
+};
+
+Outcome<NpyArray> read_npy(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
+
+// A whole file, version 1, its data at a multiple of 64.
+std::vector<uint8_t> npy_file(NpyType type, const std::vector<int64_t>& shape, Span<const uint8_t> data);
+Outcome<Done> write_npy(const std::string& path, NpyType type, const std::vector<int64_t>& shape,
+                        Span<const uint8_t> data);
+
+// "(1000, 49, 10, 1)"
+std::string shape_text(const std::vector<int64_t>& shape);
+
+}  // namespace intaglio

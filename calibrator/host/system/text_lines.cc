@@ -1,0 +1,38 @@
+#include "calibrator/host/system/text_lines.h"
+
+#include <cstring>
+
+#include "calibrator/host/system/files.h"
+
+namespace intaglio {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+}  // namespace
+
+Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes) {
+  auto file = read_file(path, max_bytes);
+  if (!file) return file.failure();
+  const char* at = reinterpret_cast<const char*>(file->data());
+  const char* const end = at + file->size();
+  if (file->size() >= 3 && std::memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
+  std::vector<TextLine> lines;
+  for (size_t number = 1; at < end; ++number) {
+    const auto* line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+    if (line_end == nullptr) line_end = end;
+    const char* first = at;
+    const char* last = line_end;
+    while (first < last && is_blank(*first)) ++first;
+    while (first < last && is_blank(last[-1])) --last;
+    if (first < last) lines.push_back({number, std::string(first, last)});
+    at = line_end < end ? line_end + 1 : end;
+  }
+  return lines;
+}
+
+std::string line_name(const std::string& path, const TextLine& line) {
+  return path + " line " + std::to_string(line.number);
+}
+
+}  // namespace intaglio

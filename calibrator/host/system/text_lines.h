@@ -1,0 +1,23 @@
+// Text files by lines, for lists that people write.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrator/host/system/outcome.h"
+
+namespace intaglio {
+
+struct TextLine {
+  size_t number = 0;  // from 1
+  std::string text;   // without spaces at its ends; never empty
+};
+
+// Empty lines are left out. Line ends of any system, and a byte order mark, are no text.
+Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes);
+
+// "labels.txt line 3"
+std::string line_name(const std::string& path, const TextLine& line);
+
+}  // namespace intaglio

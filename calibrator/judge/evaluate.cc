@@ -1,0 +1,232 @@
+#include "calibrator/judge/evaluate.h"
+
+#include "calibrator/quantization/scales.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+// One tensor's elements as real numbers, whatever their type.
+class RealValues {
+ public:
+  explicit RealValues(const TensorView& view) : view_(view) {
+    if (!view.info.quantization.scales.empty()) scale_ = view.info.quantization.scales[0];
+    zero_point_ = view.info.quantization.zero_point;
+  }
+  double operator[](int64_t i) const {
+    switch (view_.info.dtype) {
+      case DType::kF32:
+        return static_cast<double>(static_cast<const float*>(view_.data)[i]);
+      case DType::kS8:
+        return static_cast<double>(scale_ * static_cast<float>(code(i) - zero_point_));
+      default:
+        return 0.0;
+    }
+  }
+  int32_t code(int64_t i) const { return static_cast<const int8_t*>(view_.data)[i]; }
+
+ private:
+  TensorView view_;
+  float scale_ = 1.0f;
+  int32_t zero_point_ = 0;
+};
+
+// Sums over exact values x and others y, in lanes that compilers make vectors of: the order is the same
+// everywhere.
+struct DifferenceSums {
+  double signal = 0.0, noise = 0.0, dot = 0.0, norm = 0.0;
+};
+
+template <bool kNoiseAlone, typename Real>
+DifferenceSums sum_differences(const float* exact, int64_t count, Real&& real) {
+  constexpr int64_t kLanes = 32;
+  double signal[kLanes] = {}, noise[kLanes] = {}, dot[kLanes] = {}, norm[kLanes] = {};
+  const auto look = [&](int64_t first, int64_t lanes) {
+    for (int64_t l = 0; l < lanes; ++l) {
+      const auto x = static_cast<double>(exact[first + l]), y = static_cast<double>(real(first + l)),
+                 d = x - y;
+      noise[l] += d * d;
+      if (kNoiseAlone) continue;
+      signal[l] += x * x;
+      dot[l] += x * y;
+      norm[l] += y * y;
+    }
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) look(i, kLanes);
+  look(i, count - i);
+  DifferenceSums sums;
+  for (int64_t l = 0; l < kLanes; ++l) {
+    sums.signal += signal[l];
+    sums.noise += noise[l];
+    sums.dot += dot[l];
+    sums.norm += norm[l];
+  }
+  return sums;
+}
+
+template <bool kNoiseAlone>
+DifferenceSums sum_differences(const float* exact, const TensorView& view) {
+  const int64_t count = view.info.shape.elements();
+  if (view.info.dtype == DType::kF32) {
+    const auto* const values = static_cast<const float*>(view.data);
+    return sum_differences<kNoiseAlone>(exact, count, [values](int64_t i) { return values[i]; });
+  }
+  const auto* const codes = static_cast<const int8_t*>(view.data);
+  const float scale = view.info.quantization.scales[0];
+  const int32_t zero_point = view.info.quantization.zero_point;
+  return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
+    return scale * static_cast<float>(codes[i] - zero_point);
+  });
+}
+
+// The share of values that lie beyond an end of the range at which their codes stand.
+double clipped_share(const float* exact, const TensorView& view, const NodeOptions& options) {
+  if (view.info.dtype != DType::kS8) return 0.0;
+  const RealValues values(view);
+  const int64_t count = view.info.shape.elements();
+  int64_t clipped = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t code = values.code(i);
+    if (code == 127 && options.clamp_hi == 127) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
+    if (code == -128 && options.clamp_lo == -128)
+      clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
+  }
+  return static_cast<double>(clipped) / static_cast<double>(count);
+}
+
+bool has_real_values(const TensorView& view) {
+  return view.info.dtype == DType::kF32 ||
+         (view.info.dtype == DType::kS8 && !view.info.quantization.scales.empty());
+}
+
+void add_difference(const float* exact, const TensorView& view, const NodeOptions& options, bool alone,
+                    LayerReport& layer) {
+  if (!has_real_values(view)) return;
+  if (alone) {
+    layer.noise_alone += sum_differences<true>(exact, view).noise;
+    return;
+  }
+  const DifferenceSums sums = sum_differences<false>(exact, view);
+  layer.signal += sums.signal;
+  layer.noise += sums.noise;
+  layer.dot += sums.dot;
+  layer.norm += sums.norm;
+  layer.clipped += clipped_share(exact, view, options);
+}
+
+void convert(const TensorView& from, const TensorView& to) {
+  const RealValues values(from);
+  const int64_t count = to.info.shape.elements();
+  if (to.info.dtype == DType::kF32) {
+    for (int64_t i = 0; i < count; ++i) static_cast<float*>(to.data)[i] = static_cast<float>(values[i]);
+  } else if (to.info.dtype == DType::kS8) {
+    const QuantParams params{to.info.quantization.scales[0], to.info.quantization.zero_point};
+    if (from.info.dtype == DType::kF32)
+      return quantize_values(from.as<float>(), params, to.as<int8_t>().data);
+    for (int64_t i = 0; i < count; ++i)
+      static_cast<int8_t*>(to.data)[i] =
+          static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));
+  }
+}
+
+int32_t find_tensor(const Model& model, const char* name) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t)
+    if (strcmp(model.tensor(t).name, name) == 0) return t;
+  return -1;
+}
+
+int32_t find_writer(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t output : model.node(n).outputs)
+      if (output == tensor) return n;
+  return -1;
+}
+
+// The pair that stands for an output of the test model; -1 where there is none.
+int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
+  int32_t found = -1;
+  // What only changes type or shape has no pair of its own: the layer before it stands for it.
+  for (int32_t steps = 0; steps < test.node_count() && found < 0; ++steps) {
+    for (size_t i = pairs.size; i-- > 0;)
+      if (found < 0 && test.node(pairs[i].node).outputs[0] == tensor) found = static_cast<int32_t>(i);
+    const int32_t writer = find_writer(test, tensor);
+    if (writer < 0) break;
+    tensor = test.node(writer).inputs[0];
+  }
+  if (found < 0) return -1;
+  const NodeInfo exact = reference.node(pairs[static_cast<size_t>(found)].reference_node);
+  const OpDef* const def = find_op(all_ops(), reference, exact);
+  if (def == nullptr || def->quant.output != OutputRule::kFixed) return found;
+  for (size_t i = 0; i < pairs.size; ++i)
+    if (pairs[i].reference_tensor == exact.inputs[0]) return static_cast<int32_t>(i);
+  return found;
+}
+
+}  // namespace
+
+void compare_values(const float* exact, const TensorView& view, LayerReport& sums) {
+  add_difference(exact, view, NodeOptions(), false, sums);
+}
+
+Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena) {
+  Array<LayerPair> pairs;
+  pairs.reserve(arena, static_cast<size_t>(test.node_count()));
+  int32_t last = -1;
+  for (int32_t n = 0; n < test.node_count(); ++n) {
+    const TensorInfo output = test.tensor(test.node(n).outputs[0]);
+    LayerPair pair{n, -1, find_tensor(reference, output.name)};
+    if (pair.reference_tensor < 0) continue;
+    pair.reference_node = find_writer(reference, pair.reference_tensor);
+    const int64_t elements = reference.tensor(pair.reference_tensor).shape.elements();
+    if (pair.reference_node <= last || elements != output.shape.elements()) continue;
+    last = pair.reference_node;
+    pairs.push(arena, pair);
+  }
+  return pairs.span();
+}
+
+void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
+                    bool alone) {
+  int32_t reference_done = 0, test_done = 0;
+  for (size_t i = 0; i < pairs.size; ++i) {
+    const LayerPair& pair = pairs[i];
+    reference.run_nodes(reference_done, pair.reference_node);
+    test.run_nodes(test_done, pair.node);
+    reference.run_nodes(pair.reference_node, pair.reference_node + 1);
+    test.run_nodes(pair.node, pair.node + 1);
+    reference_done = pair.reference_node + 1;
+    test_done = pair.node + 1;
+    const NodeInfo node = test.model().node(pair.node);
+    layers[i].node = pair.node;
+    layers[i].tensor = node.outputs[0];
+    const TensorView exact = reference.tensor(pair.reference_tensor);
+    const TensorView found = test.tensor(node.outputs[0]);
+    add_difference(static_cast<const float*>(exact.data), found, node.options, alone, layers[i]);
+    // At once: the reference may need the memory before a layer of `test` that took in several of its nodes.
+    if (alone) convert(exact, found);
+  }
+  reference.run_nodes(reference_done, reference.model().node_count());
+  test.run_nodes(test_done, test.model().node_count());
+}
+
+void copy_inputs(const Session& reference, Session& test) {
+  for (size_t i = 0; i < test.model().inputs().size; ++i)
+    convert(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
+}
+
+Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
+                                  Arena& arena) {
+  Array<int32_t> layers;
+  layers.reserve(arena, test.outputs().size);
+  for (const int32_t output : test.outputs()) {
+    const int32_t layer = output_layer(reference, test, output, pairs);
+    bool known = layer < 0;
+    for (const int32_t other : layers.span()) known = known || other == layer;
+    if (!known) layers.push(arena, layer);
+  }
+  return layers.span();
+}
+
+}  // namespace intaglio

@@ -1,0 +1,51 @@
+// An int8 model beside the FP32 model that it was made from, layer by layer on the same sample.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+// A layer of `test` and the tensor of `reference` that it should equal.
+struct LayerPair {
+  int32_t node = -1;            // of the test model; its first output is compared
+  int32_t reference_node = -1;  // writes the tensor of the same name
+  int32_t reference_tensor = -1;
+};
+
+// Pairs in the order of the test model's nodes: outputs that have the same name and number of elements as a
+// tensor that a node of the reference writes, as long as both models compute them in the same order.
+Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Arena& arena);
+
+// Runs both sessions on the inputs that stand in them and adds what differs to layers[i] for pairs[i]. With
+// `alone` each layer of `test` gets exact inputs, and only noise_alone is added to.
+void compare_layers(Session& reference, Session& test, Span<const LayerPair> pairs, Span<LayerReport> layers,
+                    bool alone);
+
+// Adds to the sums of `sums` what differs between exact values and a tensor of as many elements.
+void compare_values(const float* exact, const TensorView& view, LayerReport& sums);
+
+// Writes the sample that stands in the reference's inputs into the test session's, quantized where those are
+// int8.
+void copy_inputs(const Session& reference, Session& test);
+
+// Those of the pairs whose errors are the model's, as indices, each once: of every output the layer that
+// makes it, or what feeds that where the reference has a softmax or sigmoid there (fixed output).
+Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,
+                                  Arena& arena);
+
+// Of one output: sums of squares of the FP32 values and of the differences. Of several: their number, and the
+// sum of each one's noise over its signal, so that none counts for more because its values are larger.
+struct NetworkError {
+  double signal = 0.0, noise = 0.0;
+
+  double ratio() const { return signal > 0.0 ? noise / signal : (noise > 0.0 ? 1.0 : 0.0); }
+  bool worse_than(const NetworkError& other) const { return ratio() > other.ratio(); }
+  // Of a model of `outputs` outputs: one more of them.
+  void add(const NetworkError& output, size_t outputs) {
+    signal += outputs == 1 ? output.signal : 1.0;
+    noise += outputs == 1 ? output.noise : output.ratio();
+  }
+};
+
+}  // namespace intaglio

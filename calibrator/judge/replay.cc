@@ -1,0 +1,127 @@
+#include "calibrator/judge/replay.h"
+
+#include "runtime/op.h"
+
+namespace intaglio {
+Error load_inputs(const SampleSource& source, int32_t i, const Session& session) {
+  Span<uint8_t> inputs[kMaxModelInputs];
+  const size_t count = session.model().inputs().size;
+  for (size_t k = 0; k < count; ++k) {
+    const TensorView view = session.input(static_cast<int32_t>(k));
+    inputs[k] = {static_cast<uint8_t*>(view.data), view.info.bytes()};
+  }
+  const bool loaded = source.load(source.context, i, {inputs, count});
+  return loaded ? kNoError : Error{Status::kSamplesDiffer, -1, -1, i};
+}
+
+Error Replay::load(int32_t i, int32_t lane) {
+  const Session into = memory_->lanes.of(memory_->session, lane);
+  if (source_ != nullptr) return load_inputs(*source_, i, into);
+  const uint8_t* golden = memory_->seen.golden_sample.data;
+  for (size_t k = 0; k < into.model().inputs().size; ++k) {
+    const TensorView view = into.input(static_cast<int32_t>(k));
+    memcpy(view.data, golden, view.info.bytes());
+    golden += view.info.bytes();
+  }
+  return kNoError;
+}
+
+Error Replay::load_each(Span<const int32_t> which) {
+  Error errors[kMaxLanes];
+  const auto load_one = [&](int32_t lane) {
+    const int32_t i = which[static_cast<size_t>(lane)];
+    if (i >= 0) errors[lane] = load(i, lane);
+  };
+  const auto lanes = static_cast<int32_t>(which.size);
+  if (source_ != nullptr && source_->loads_at_once)
+    parallel_for(memory_->options.executor, lanes, [&](int32_t lane) { load_one(lane); });
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    if (source_ == nullptr || !source_->loads_at_once) load_one(lane);
+    ITG_TRY(errors[lane]);
+  }
+  return kNoError;
+}
+
+Digest Replay::digest_of_inputs(int32_t lane) const {
+  const Session fp32 = memory_->lanes.of(memory_->session, lane);
+  uint64_t print = 0;
+  for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
+    const TensorView view = fp32.input(static_cast<int32_t>(k));
+    print = fingerprint(print, view.data, view.info.bytes());
+  }
+  if (const Digest* const known = memory_->references.find_digest(print)) return *known;
+  Sha256 sha(*memory_->sha256);
+  for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
+    const TensorView view = fp32.input(static_cast<int32_t>(k));
+    sha.update(view.data, view.info.bytes());
+  }
+  return sha.finish();
+}
+
+Error Replay::check(Arena& arena) {
+  const auto samples = static_cast<size_t>(count());
+  const Arena before = arena;
+  digests_ = arena.make<Digest>(samples);
+  references_ = arena.make<const float*>(samples);
+  rank_ = arena.make<int32_t>(samples);
+  if (arena.exhausted()) {
+    arena = before;
+    digests_ = {};
+    references_ = {};
+    rank_ = {};
+  }
+  Digest set;
+  int32_t halves[2] = {};
+  const int32_t lanes = memory_->lane_count();
+  for (int32_t first = 0; first < count(); first += lanes) {
+    int32_t batch[kMaxLanes];
+    const auto size = static_cast<size_t>(count() - first < lanes ? count() - first : lanes);
+    for (size_t lane = 0; lane < size; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
+    ITG_TRY(load_each({batch, size}));
+    Digest found[kMaxLanes];
+    parallel_for(memory_->options.executor, static_cast<int32_t>(size),
+                 [&](int32_t lane) { found[lane] = digest_of_inputs(lane); });
+    for (size_t lane = 0; lane < size; ++lane) {
+      const auto i = static_cast<size_t>(batch[lane]);
+      add_to_set(set, found[lane]);
+      ++halves[half_of(found[lane])];
+      if (digests_.empty()) continue;
+      digests_[i] = found[lane];
+      references_[i] = memory_->references.find(found[lane]);
+    }
+  }
+  constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
+  const bool all = count() <= 2 * kFewestJudges || (memory_->options.recover & ~kQuick) != 0;
+  const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
+  judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);
+  judge_count_ = all ? count() : halves[judging_half_];
+  for (size_t i = 0; i < digests_.size; ++i)
+    for (size_t k = 0; k < digests_.size; ++k) {
+      const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
+      rank_[i] += earlier ? 1 : 0;
+    }
+  const bool same = source_ == nullptr || set == memory_->seen.samples;
+  return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
+}
+
+Error Replay::belongs(int32_t i, Part part, bool* is_one) {
+  *is_one = true;
+  if (part == Part::kHeldOut || part == Part::kLearners) *is_one = held_out(i) == (part == Part::kHeldOut);
+  const bool is_half = part == Part::kEvenHalf || part == Part::kOddHalf;
+  if (!is_half && part != Part::kJudges && part != Part::kOthers) return kNoError;
+  if (!is_half && all_judge()) {
+    *is_one = part == Part::kJudges;
+    return kNoError;
+  }
+  if (!knows_digests()) ITG_TRY(load(i));
+  const int32_t half = half_of(digest(i));
+  *is_one =
+      is_half ? half == (part == Part::kOddHalf ? 1 : 0) : (half == judging_half_) == (part == Part::kJudges);
+  return kNoError;
+}
+
+const float* Replay::reference(int32_t i) const {
+  return references_.empty() ? nullptr : references_[static_cast<size_t>(i)];
+}
+
+}  // namespace intaglio

@@ -1,0 +1,97 @@
+// What has been seen of one tensor, in bounded memory, whatever the order of the samples.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "kernels/observe_f32.h"
+
+namespace intaglio {
+
+inline constexpr int32_t kBins = 2048;
+
+// Counts of values in bins of width 2^exponent. One-sided: bin i holds [i w, (i + 1) w). Two-sided, from the
+// first negative value on: [(i - kBins / 2) w, (i - kBins / 2 + 1) w). Widths double as the range grows:
+// pairs of bins add up, so the counts depend on the values alone.
+struct Histogram {
+  uint32_t counts[kBins];
+};
+
+// The smallest width exponent: values below 2^-60 fall into the bins around zero.
+inline constexpr int32_t kMinExponent = -60;
+
+// Logarithms of the samples' largest magnitudes of one sign, as order-free sums.
+struct PeakSums {
+  int64_t sum = 0, squares = 0;  // of log2, in units of 2^-20
+  uint32_t count = 0;            // samples with such a value
+
+  void add(float peak);  // 0 adds nothing
+  void add(const PeakSums& other);
+  double variance() const;  // of one sample's log2; 0 with less than two
+};
+
+struct TensorObserver {
+  int32_t exponent = kMinExponent;  // of the bin width, of both histograms
+  uint32_t two_sided = 0;           // 0 or 1
+  float min[2] = {};  // over all elements, zero included; by half: samples with an even, an odd digest
+  float max[2] = {};
+  uint32_t samples[2] = {};
+  PeakSums peaks[2];                         // below zero and above
+  float probe_min = 0.0f, probe_max = 0.0f;  // how far probes reach (probes.h), zero included
+  Histogram halves[2];
+
+  double bin_width() const;
+  double bin_start(int32_t bin) const;
+};
+
+void reset(TensorObserver& observer);
+
+// Least and greatest of values, zero included, and whether all are finite; where not, the two mean nothing.
+using Extremes = ExtremesF32;
+Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel);
+
+// What looking at one sample's tensor needs.
+struct ObserverTools {
+  const ObserveF32Kernel& kernel;
+  Histogram& scratch;  // overwritten
+};
+
+// Elements that stay in a CPU's nearest memory while they are looked at in several ways.
+inline constexpr size_t kLookElements = 8192;
+
+// Looks at the values of one sample's tensor, piece by piece, in their order. Min and max see all; the
+// histogram of `half` every stride-th. Counts do not depend on the pieces.
+class TensorLook {
+ public:
+  // `observer`: nullptr, where only finite() is asked for.
+  TensorLook(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools);
+  // Returns whether all values are finite; where not, the look ends here, and the observer is of no use.
+  bool add(Span<const float> values);
+  void finish();
+
+ private:
+  void add_piece(Span<const float> values);
+  void make_room();
+  void gather();
+
+  TensorObserver* observer_;
+  int32_t half_;
+  ObserverTools tools_;
+  Extremes seen_;
+  size_t stride_, skip_ = 0;  // elements before the next one that is counted
+};
+
+// All of it at once. Returns whether all values are finite.
+bool observe(TensorObserver& observer, Span<const float> values, int32_t half, const ObserverTools& tools);
+// `other` has no count past its ends.
+void merge(TensorObserver& observer, const TensorObserver& other);
+// Bin width and sides from min and max alone: what they are after those values were seen. Counts stay.
+void fit_bins(TensorObserver& observer);
+// Whether every count stands in a bin that holds values between its half's min and max.
+bool counts_within_ends(const TensorObserver& observer);
+
+// A probe's tensor, of finite values.
+void add_probe(TensorObserver& observer, const Extremes& reached);
+
+// Index of the first value that is not finite, or -1.
+int64_t first_non_finite(Span<const float> values);
+
+}  // namespace intaglio

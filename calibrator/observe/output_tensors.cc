@@ -1,0 +1,84 @@
+#include "calibrator/observe/output_tensors.h"
+
+#include "calibrator/calibrator_memory.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+int32_t find_writer(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t output : model.node(n).outputs)
+      if (output == tensor) return n;
+  return -1;
+}
+
+OutputTensor output_tensor(const Model& model, int32_t tensor) {
+  int32_t writer = find_writer(model, tensor);
+  const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
+  if (def != nullptr && def->quant.output == OutputRule::kFixed) {
+    tensor = model.node(writer).inputs[0];
+    writer = find_writer(model, tensor);
+  }
+  return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};
+}
+
+}  // namespace
+
+Span<const OutputTensor> output_tensors(const Model& model, Arena& arena) {
+  const Span<OutputTensor> outputs = arena.make<OutputTensor>(model.outputs().size);
+  size_t first = 0;
+  for (size_t i = 0; i < outputs.size; ++i) {
+    const OutputTensor made = output_tensor(model, model.outputs()[i]);
+    size_t at = i;
+    for (; at > 0 && outputs[at - 1].node > made.node; --at) outputs[at] = outputs[at - 1];
+    outputs[at] = made;
+  }
+  for (OutputTensor& output : outputs) {
+    output.first = first;
+    first += output.elements;
+  }
+  return outputs;
+}
+
+size_t output_elements(Span<const OutputTensor> outputs) {
+  return outputs.empty() ? 0 : outputs[outputs.size - 1].first + outputs[outputs.size - 1].elements;
+}
+
+ReferenceOutputs::ReferenceOutputs(Span<const OutputTensor> outputs, Span<uint8_t> memory)
+    : memory_(memory), stride_(bytes_per_sample(outputs)) {}
+
+size_t ReferenceOutputs::bytes_per_sample(Span<const OutputTensor> outputs) {
+  return align_memory(sizeof(SampleName) + output_elements(outputs) * sizeof(float));
+}
+
+float* ReferenceOutputs::room(size_t ahead) const {
+  const size_t at = count_ + ahead;
+  return at < memory_.size / stride_ ? reinterpret_cast<float*>(entry(at) + sizeof(SampleName)) : nullptr;
+}
+
+void ReferenceOutputs::keep(const SampleName& sample, const float* values) {
+  if (values == nullptr || find(sample.digest) != nullptr) return;
+  memcpy(entry(count_), &sample, sizeof sample);
+  memmove(entry(count_) + sizeof sample, values, stride_ - sizeof sample);
+  ++count_;
+}
+
+const float* ReferenceOutputs::find(const Digest& sample) const {
+  for (size_t i = 0; i < count_; ++i)
+    if (name(i).digest == sample) return reinterpret_cast<const float*>(entry(i) + sizeof(SampleName));
+  return nullptr;
+}
+
+const Digest* ReferenceOutputs::find_digest(uint64_t fingerprint) const {
+  for (size_t i = 0; i < count_; ++i)
+    if (name(i).fingerprint == fingerprint) return &name(i).digest;
+  return nullptr;
+}
+
+Span<uint8_t> ReferenceOutputs::rest() const {
+  const size_t used = count_ * stride_;
+  return {memory_.data + used, memory_.size - used};
+}
+
+}  // namespace intaglio

@@ -1,0 +1,145 @@
+#include "calibrator/observe/patch_means.h"
+
+#include "runtime/window.h"
+
+namespace intaglio {
+namespace {
+
+// Rows and columns of a window whose sums are taken at once.
+constexpr int32_t kMostTaps = 16;
+
+PatchColumns columns_of(const TensorInfo& in, const TensorInfo& out, const Window2d& w, int32_t kx) {
+  const int32_t shift = input_x(w, 0, kx), width = in.shape[2];
+  const int32_t before = shift < 0 ? (-shift + w.stride_w - 1) / w.stride_w : 0;
+  if (before >= out.shape[2] || shift >= width) return {0, -1};
+  const int32_t fitting = (width - 1 - shift) / w.stride_w;
+  const int32_t end = fitting < out.shape[2] - 1 ? fitting : out.shape[2] - 1;
+  return {shift + before * w.stride_w, shift + end * w.stride_w};
+}
+
+// Whether row `ky` of the window reads row `y` of the input for some output.
+bool reads(const Window2d& w, const TensorInfo& out, int32_t y, int32_t ky) {
+  const int32_t shift = y - input_y(w, 0, ky);
+  return shift >= 0 && shift % w.stride_h == 0 && shift / w.stride_h < out.shape[1];
+}
+
+void sum_row(const PatchSumsKernel& kernel, const PatchRow<float>& row) { kernel.row_f32(row); }
+void sum_row(const PatchSumsKernel& kernel, const PatchRow<int8_t>& row) { kernel.row_s8(row); }
+
+// Rows of the input for columns [first_kx, first_kx + kMostTaps) of the window.
+template <typename T>
+class WindowSums {
+ public:
+  WindowSums(const TensorInfo& in, const TensorInfo& out, const Window2d& w, int32_t first_kx,
+             const PatchSumsKernel& kernel, double* sums)
+      : in_(in), out_(out), window_(w), kernel_(kernel) {
+    row_.width = in.shape[2];
+    row_.channels = in.shape[3];
+    row_.stride = w.stride_w;
+    row_.columns = columns_;
+    row_.taps = taps_;
+    row_.zero_point = in.quantization.zero_point;
+    row_.sums = sums + int64_t{first_kx} * row_.channels;
+    for (int32_t kx = first_kx; kx < w.kernel_w && row_.column_count < kMostTaps; ++kx)
+      columns_[row_.column_count++] = columns_of(in, out, w, kx);
+  }
+
+  // Rows [first, first + count) of all pictures of a batch, one behind the other; `x`: all of them.
+  void add_rows(const T* x, int32_t first, int32_t count) {
+    const int64_t row_elements = int64_t{row_.width} * row_.channels;
+    for (int32_t i = first; i < first + count; ++i) {
+      row_.x = x + i * row_elements;
+      for (int32_t ky = 0; ky < window_.kernel_h;) {
+        for (row_.tap_count = 0; row_.tap_count < kMostTaps && ky < window_.kernel_h; ++ky)
+          if (reads(window_, out_, i % in_.shape[1], ky))
+            taps_[row_.tap_count++] = static_cast<ptrdiff_t>(ky) * window_.kernel_w * row_.channels;
+        if (row_.tap_count > 0) sum_row(kernel_, row_);
+      }
+    }
+  }
+
+ private:
+  const TensorInfo &in_, &out_;
+  const Window2d& window_;
+  const PatchSumsKernel& kernel_;
+  PatchColumns columns_[kMostTaps];
+  ptrdiff_t taps_[kMostTaps];
+  PatchRow<T> row_{};
+};
+
+bool is_windowed(const Model& model, const NodeInfo& node) {
+  return model.tensor(node.inputs[1]).shape.rank > 2;
+}
+
+template <typename T>
+void sums_of(const TensorInfo& in, const TensorInfo& out, bool windowed, const Window2d& window,
+             const void* data, const PatchSumsKernel& kernel, Span<double> sums) {
+  const auto* values = static_cast<const T*>(data);
+  for (int32_t kx = 0; windowed && kx < window.kernel_w; kx += kMostTaps)
+    WindowSums<T>(in, out, window, kx, kernel, sums.data).add_rows(values, 0, in.shape[0] * in.shape[1]);
+  if (windowed) return;
+  const auto k = static_cast<int64_t>(sums.size), rows = in.shape.elements() / k;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < k; ++i)
+      sums[static_cast<size_t>(i)] += static_cast<double>(values[row * k + i]) - in.quantization.zero_point;
+}
+
+double positions_of(const TensorInfo& out) {
+  return static_cast<double>(out.shape.elements() / out.shape.back(0));
+}
+
+}  // namespace
+
+size_t patch_size(const Model& model, const NodeInfo& node) {
+  const Shape weights = model.tensor(node.inputs[1]).shape;
+  if (!is_windowed(model, node)) return static_cast<size_t>(weights[1]);
+  const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
+  return static_cast<size_t>(taps * model.tensor(node.inputs[0]).shape[3]);
+}
+
+void patch_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
+                 Span<double> means) {
+  const Model& model = session.model();
+  const NodeInfo node = model.node(node_index);
+  const TensorView in = session.tensor(node.inputs[0]);
+  const TensorInfo out = model.tensor(node.outputs[0]);
+  const bool windowed = is_windowed(model, node);
+  for (double& mean : means) mean = 0.0;
+  double unit = 1.0 / positions_of(out);
+  if (in.info.dtype == DType::kS8) {
+    sums_of<int8_t>(in.info, out, windowed, node.options.window, in.data, kernel, means);
+    unit = static_cast<double>(in.info.quantization.scales[0]) / positions_of(out);
+  } else {
+    sums_of<float>(in.info, out, windowed, node.options.window, in.data, kernel, means);
+  }
+  for (double& mean : means) mean *= unit;
+}
+
+bool can_look_by_rows(const Model& model, const NodeInfo& node) {
+  return is_windowed(model, node) && node.options.window.kernel_w <= kMostTaps;
+}
+
+bool observe_with_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
+                        TensorLook& look, Span<double> means) {
+  const NodeInfo node = session.model().node(node_index);
+  const TensorView in = session.tensor(node.inputs[0]);
+  const TensorInfo out = session.model().tensor(node.outputs[0]);
+  const Span<float> values = in.as<float>();
+  for (double& mean : means) mean = 0.0;
+  WindowSums<float> sums(in.info, out, node.options.window, 0, kernel, means.data);
+  const int32_t rows = in.info.shape[0] * in.info.shape[1];
+  const size_t row_elements = values.size / static_cast<size_t>(rows);
+  const auto piece = static_cast<int32_t>(row_elements < kLookElements ? kLookElements / row_elements : 1);
+  for (int32_t first = 0; first < rows; first += piece) {
+    const int32_t count = rows - first < piece ? rows - first : piece;
+    const size_t start = static_cast<size_t>(first) * row_elements;
+    if (!look.add({values.data + start, static_cast<size_t>(count) * row_elements})) return false;
+    sums.add_rows(values.data, first, count);
+  }
+  look.finish();
+  const double unit = 1.0 / positions_of(out);
+  for (double& mean : means) mean *= unit;
+  return true;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,71 @@
+#include "calibrator/observe/probes.h"
+
+namespace intaglio {
+namespace {
+
+// [height, width, channels] of one picture.
+struct Picture {
+  float* values;
+  int64_t height, width, channels;
+
+  void swap(int64_t a, int64_t b) const {  // pixels
+    for (int64_t c = 0; c < channels; ++c) {
+      const float kept = values[a * channels + c];
+      values[a * channels + c] = values[b * channels + c];
+      values[b * channels + c] = kept;
+    }
+  }
+
+  void mirror() const {
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < width / 2; ++x) swap(y * width + x, y * width + width - 1 - x);
+  }
+
+  // Fisher and Yates, by a linear congruential generator (Numerical Recipes).
+  void shuffle() const {
+    uint32_t random = 12345;
+    for (int64_t last = height * width - 1; last > 0; --last) {
+      random = random * 1664525u + 1013904223u;
+      swap(last, static_cast<int64_t>(uint64_t{random} * static_cast<uint64_t>(last + 1) >> 32));
+    }
+  }
+};
+
+// Behind many positions one sample shows enough, and there noise reaches further than any picture does.
+bool has_few_positions(const Shape& shape) {
+  constexpr int64_t kFewPositions = 200;
+  return shape.rank > 0 && shape.elements(0, shape.rank - 1) <= kFewPositions;
+}
+
+}  // namespace
+
+bool has_probes(const CalibratorMemory& memory, int64_t samples) {
+  const Model& model = memory.model;
+  if (samples >= kProbedSamples || model.inputs().size != 1) return false;
+  const Shape shape = model.tensor(model.inputs()[0]).shape;
+  if (shape.rank != 4 || shape[0] != 1) return false;
+  // Three channels of places are colours whether or not the model says how pixels become values.
+  return model.image_count() == 1 || (shape[3] == 3 && shape[1] > 1 && shape[2] > 1);
+}
+
+void observe_probe(CalibratorMemory& memory, int32_t lane, const Executor& executor, Probe probe) {
+  Session session = memory.lanes.of(memory.session, lane, executor);
+  const Model& model = memory.model;
+  const Span<float> values = session.input(0).as<float>();
+  const Shape shape = model.tensor(model.inputs()[0]).shape;
+  const Picture picture{values.data, shape[1], shape[2], shape[3]};
+  probe == Probe::kMirrored ? picture.mirror() : picture.shuffle();
+  const Span<TensorObserver> observers =
+      lane == 0 ? memory.seen.observers : memory.lane_states[static_cast<size_t>(lane)].observers;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    session.run_nodes(n, n + 1);
+    for (const int32_t tensor : model.node(n).outputs) {
+      const int32_t observer = memory.observer_of[static_cast<size_t>(tensor)];
+      if (observer < 0 || !has_few_positions(model.tensor(tensor).shape)) continue;
+      const Extremes reached = extremes_of(session.tensor(tensor).as<float>(), *memory.observe);
+      if (reached.finite) add_probe(observers[static_cast<size_t>(observer)], reached);
+    }
+  }
+}
+
+}  // namespace intaglio

@@ -1,0 +1,58 @@
+#include "calibrator/quantization/deploy.h"
+
+namespace intaglio {
+
+Error check_deployable(const QuantConfig& config) {
+  constexpr int32_t kDeviceBits = 8;
+  switch (config.state) {
+    case QuantState::kFp32:
+    case QuantState::kSoi:
+    case QuantState::kPassiveInit:
+    case QuantState::kPassive:
+    case QuantState::kPassiveBaked:
+      return kNoError;
+    default:
+      break;
+  }
+  if (config.bits > kDeviceBits) return {Status::kBitsNotDeployable, -1, -1, config.bits, kDeviceBits};
+  if (config.has(policy::kExponential)) return {Status::kExponentialNotDeployable, -1, -1, config.policy};
+  if (config.parameter && config.has(policy::kAsymmetric))
+    return {Status::kOffsetNotDeployable, -1, -1, config.policy};
+  if (!config.parameter && config.has(policy::kPerChannel))
+    return {Status::kChannelsNotDeployable, -1, -1, config.policy};
+  if (!config.parameter && config.rounding != Rounding::kHalfEven)
+    return {Status::kRoundingNotDeployable, -1, -1, static_cast<int64_t>(config.rounding)};
+  return kNoError;
+}
+
+Error check_node_deployable(const Model& model, const SlotMap& map, int32_t n) {
+  const NodeInfo node = model.node(n);
+  const auto check = [&](int32_t slot, int32_t tensor) {
+    Error error = check_deployable(map.slots.config(slot));
+    error.node = n;
+    error.tensor = tensor;
+    return error;
+  };
+  for (size_t i = 0; i < node.inputs.size; ++i) {
+    if (node.inputs[i] < 0) continue;
+    const Error error = check(map.input_slot(n, i), node.inputs[i]);
+    if (!error.ok()) return error;
+  }
+  for (const int32_t output : node.outputs) {
+    const Error error = check(output, output);
+    if (!error.ok()) return error;
+  }
+  return kNoError;
+}
+
+Error check_finished(const Model& model, const SlotMap& map, bool baked) {
+  for (int32_t slot = 0; slot < map.slots.count(); ++slot) {
+    const QuantConfig& config = map.slots.own(slot);
+    if (map.tensor_of[static_cast<size_t>(slot)] < 0 || is_finished(config.state)) continue;
+    if (config.parameter && !baked) continue;
+    return at_slot(model, map, slot, {Status::kUnfinishedConfig, -1, -1, static_cast<int64_t>(config.state)});
+  }
+  return kNoError;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,47 @@
+// Joint quantization: a union-find over configs. In a set of joined slots the root's parameters hold, and the
+// root alone can be written; every other slot is overlapped.
+#pragma once
+
+#include "calibrator/quantization/quant_state.h"
+#include "calibrator/quantization/scales.h"
+#include "calibrator/workspace/arena.h"
+
+namespace intaglio {
+
+class JointSlots {
+ public:
+  JointSlots() = default;
+  JointSlots(int32_t count, Arena& arena);
+
+  int32_t count() const { return static_cast<int32_t>(configs_.size); }
+  int32_t root(int32_t slot) const;
+  bool is_root(int32_t slot) const { return own(slot).dominator < 0; }
+
+  const QuantConfig& own(int32_t slot) const { return configs_[static_cast<size_t>(slot)]; }
+  const QuantConfig& config(int32_t slot) const { return own(root(slot)); }  // what holds at the slot
+  QuantParams params(int32_t slot) const {
+    const QuantConfig& holds = config(slot);
+    return {holds.scale, holds.offset, holds.lo, holds.hi};
+  }
+
+  // Policy, rounding, observer, bits and codes of a slot that is still initial. kDominatedSlot, kFixedConfig.
+  Error set_form(int32_t slot, const QuantConfig& form);
+  // The set of `child` follows the set of `master` from now on. Nothing where they are one already. Refused
+  // for slots in float, of indices, or of another granularity (kNotJoinable), and for a state that cannot be
+  // overlapped (kStateTransition).
+  Error dominate(int32_t child, int32_t master);
+  // kStateTransition where the step is not legal. A slot that is overlapped and becomes initial leaves its
+  // set, with those that follow it.
+  Error set_state(int32_t slot, QuantState to);
+  // Parameters, and with them kActivated (or kPassive for a slot that waits for its own). kDominatedSlot
+  // where another slot rules; kFixedConfig for one that is baked, in float or an index.
+  Error set_params(int32_t slot, const QuantParams& params, Span<const float> channel_scales = {});
+
+ private:
+  QuantConfig& at(int32_t slot) { return configs_[static_cast<size_t>(slot)]; }
+  Error check_writable(int32_t slot) const;
+
+  Span<QuantConfig> configs_;
+};
+
+}  // namespace intaglio

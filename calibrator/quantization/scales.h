@@ -1,0 +1,55 @@
+// Ranges to scales, reals to codes. Everything in double, rounded to float once.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/platform.h"
+#include "intaglio/quant_config.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio {
+
+// lo <= 0 <= hi, so that zero has a code.
+struct Range {
+  double lo = 0.0, hi = 0.0;
+};
+
+struct QuantParams {
+  float scale = 0.0f;
+  int32_t zero_point = 0;
+  int32_t lo = -128, hi = 127;  // codes
+};
+
+// The parameters of a config over a range. Symmetric: zero point 0, or the lowest code where the tensor is
+// known to hold nothing negative. Exponential: the scale whose largest power reaches the range's ends.
+QuantParams params_of(const Range& range, const QuantConfig& form, bool non_negative = false);
+
+// clamp(rne(x / s) + z) to [lo, hi], as the Quantize operator computes it (float division).
+int32_t quantize_value(float x, const QuantParams& params);
+// The same for many, to int8 codes: lo and hi within [-128, 127].
+void quantize_values(Span<const float> values, const QuantParams& params, int8_t* codes);
+
+// One convolution's weights and bias as codes. `channels` along `axis` of weights' shape.
+struct QuantizedWeights {
+  Span<int8_t> codes;  // in the weights' layout
+  Span<float> scales;  // [channels]
+  Span<int32_t> bias;  // [channels], scale s_in * scales[c]
+  int32_t refused = -1;
+};
+
+// Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
+// wider where the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
+// `form` is linear, symmetric and of 8 bits at most; its rounding makes the codes of weights and bias.
+// `known` scales, one for all channels or one each, are taken as they are; then `refused` is the first
+// channel that the accumulator proof does not hold for. With `safe_pairs` and axis 0 also wider where codes
+// side by side would add up to more than 128, or less than -128. Channels do not depend on each other: the
+// executor's threads share them.
+QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
+                                  Span<const float> bias, float in_scale, const QuantConfig& form,
+                                  bool safe_pairs, Arena& arena, const Executor& executor = {},
+                                  Span<const float> known = {});
+
+// Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
+// none.
+int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel);
+
+}  // namespace intaglio

@@ -1,0 +1,267 @@
+#include "calibrator/quantization/slot_map.h"
+
+#include "calibrator/bake/bake.h"
+#include "calibrator/quantization/answers.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+// What one slot's config starts from, as the options have it.
+struct Place {
+  int32_t node = -1;  // -1: the caller writes a model input, or nobody a constant
+  SlotRole role = SlotRole::kOutput;
+  int32_t input = -1;  // which, for kInput
+};
+
+// Who looks at a tensor.
+struct Use {
+  int32_t writer = -1;     // node
+  int32_t reads = 0;       // inputs of nodes, and the model's caller
+  bool has_codes = false;  // an int8 node writes it, or reads it as an operand
+};
+
+class SlotMaker {
+ public:
+  SlotMaker(const Model& model, const CalibratorOptions& options, Arena& arena)
+      : model_(model), options_(options), arena_(arena) {}
+
+  Result<SlotMap> make() {
+    const size_t count = slot_count(model_);
+    map_.first_input_slot = arena_.make<int32_t>(static_cast<size_t>(model_.node_count()));
+    map_.tensor_of = arena_.make<int32_t>(count);
+    map_.slots = JointSlots(static_cast<int32_t>(count), arena_);
+    uses_ = arena_.make<Use>(static_cast<size_t>(model_.tensor_count()));
+    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
+    number();
+    find_uses();
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) ITG_TRY(set_up_tensor(t));
+    for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(set_up_inputs(n));
+    for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(join_node(n));
+    return map_;
+  }
+
+ private:
+  void number() {
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) map_.tensor_of[static_cast<size_t>(t)] = t;
+    int32_t slot = model_.tensor_count();
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      map_.first_input_slot[static_cast<size_t>(n)] = slot;
+      for (const int32_t input : model_.node(n).inputs) map_.tensor_of[static_cast<size_t>(slot++)] = input;
+    }
+  }
+
+  void find_uses() {
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      const NodeInfo node = model_.node(n);
+      const QuantRule* const rule = is_int8(n) ? rule_of(n) : nullptr;
+      const bool writes_codes = rule != nullptr && answer_op(model_, n, options_) == Op::kNone;
+      for (size_t i = 0; i < node.inputs.size; ++i) {
+        if (node.inputs[i] < 0) continue;
+        Use& use = use_of(node.inputs[i]);
+        ++use.reads;
+        use.has_codes = use.has_codes || (rule != nullptr && is_operand(*rule, i));
+      }
+      for (const int32_t output : node.outputs) {
+        use_of(output).writer = n;
+        use_of(output).has_codes = use_of(output).has_codes || writes_codes;
+      }
+    }
+    for (const int32_t output : model_.outputs()) ++use_of(output).reads;
+  }
+
+  const QuantRule* rule_of(int32_t node) const {
+    const OpDef* const def = find_op(float_ops(), model_, model_.node(node));
+    return def == nullptr ? nullptr : &def->quant;
+  }
+  bool is_int8(int32_t node) const { return becomes_int8(model_, node, options_); }
+  static bool is_weight(const QuantRule& rule, size_t i) {
+    return static_cast<int8_t>(i) == rule.weight_input;
+  }
+  static bool is_bias(const QuantRule& rule, size_t i) {
+    return rule.weight_input >= 0 && static_cast<int8_t>(i) == rule.bias_input;
+  }
+  static bool is_operand(const QuantRule& rule, size_t i) {
+    return !is_weight(rule, i) && !is_bias(rule, i) && static_cast<int8_t>(i) != rule.index_input &&
+           static_cast<int8_t>(i) != rule.parameter_input;
+  }
+
+  // ---- forms
+
+  QuantConfig default_form(SlotRole role) const {
+    const bool tengine = options_.compat == Compat::kTengine;
+    QuantConfig form;
+    form.observer = options_.method;
+    form.parameter = role == SlotRole::kWeights;
+    if (form.parameter) {
+      form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+      form.rounding = tengine ? Rounding::kHalfFarFromZero : Rounding::kHalfEven;
+    } else {
+      const bool symmetric = options_.symmetric || tengine;
+      form.policy = static_cast<QuantPolicy>(policy::kPerTensor | policy::kLinear |
+                                             (symmetric ? policy::kSymmetric : policy::kAsymmetric));
+    }
+    if (options_.power_of_two) form.policy |= policy::kPowerOfTwo;
+    return form;
+  }
+
+  static bool applies(const SlotSetting& setting, const Place& place) {
+    if (setting.node >= 0 && setting.node != place.node) return false;
+    switch (setting.role) {
+      case SlotRole::kEvery:
+        return true;
+      case SlotRole::kActivations:
+        return place.role != SlotRole::kWeights;
+      case SlotRole::kInput:
+        return place.role == SlotRole::kInput && (setting.input < 0 || setting.input == place.input);
+      default:
+        return setting.role == place.role;
+    }
+  }
+
+  Error set_form(int32_t slot, const Place& place) {
+    QuantConfig form = default_form(place.role);
+    int32_t bits = place.role == SlotRole::kWeights ? options_.weight_bits : 8;
+    for (const SlotSetting& setting : options_.slots) {
+      if (!applies(setting, place)) continue;
+      bits = setting.bits > 0 ? setting.bits : bits;
+      form.rounding = setting.rounding >= 0 ? static_cast<Rounding>(setting.rounding) : form.rounding;
+      form.policy = setting.policy != 0 ? setting.policy : form.policy;
+    }
+    ITG_TRY(set_bits(form, bits));
+    // Products of weights are summed in pairs, and Tengine's codes are symmetric throughout: no lowest code.
+    const bool even = place.role == SlotRole::kWeights && form.has(policy::kSymmetric);
+    if (even || options_.compat == Compat::kTengine) form.lo = -form.hi;
+    return map_.slots.set_form(slot, form);
+  }
+
+  // ---- states
+
+  Error set_up_tensor(int32_t tensor) {
+    const Use& use = use_of(tensor);
+    if (model_.tensor(tensor).dtype != DType::kF32) return map_.slots.set_state(tensor, QuantState::kSoi);
+    const bool unread = use.reads == 0 && !model_.tensor(tensor).is_constant();
+    if (!use.has_codes && !unread) return map_.slots.set_state(tensor, QuantState::kFp32);
+    return set_form(tensor, {use.writer, SlotRole::kOutput, -1});
+  }
+
+  Error set_up_inputs(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const QuantRule* const rule = rule_of(n);
+    const bool in_float = rule == nullptr || !is_int8(n);
+    for (size_t i = 0; i < node.inputs.size; ++i) {
+      const int32_t slot = map_.input_slot(n, i);
+      if (!in_float && is_weight(*rule, i)) {
+        ITG_TRY(set_form(slot, {n, SlotRole::kWeights, static_cast<int32_t>(i)}));
+      } else if (!in_float && is_bias(*rule, i) && node.inputs[i] >= 0) {
+        ITG_TRY(set_up_bias(slot));
+      } else if (!in_float && is_operand(*rule, i) && node.inputs[i] >= 0) {
+        ITG_TRY(set_form(slot, {n, SlotRole::kInput, static_cast<int32_t>(i)}));
+      } else {
+        const bool index = rule != nullptr && static_cast<int8_t>(i) == rule->index_input;
+        ITG_TRY(map_.slots.set_state(slot, index ? QuantState::kSoi : QuantState::kFp32));
+      }
+    }
+    return kNoError;
+  }
+
+  Error set_up_bias(int32_t slot) {
+    QuantConfig form;
+    form.parameter = true;
+    form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+    ITG_TRY(set_bits(form, 32));
+    ITG_TRY(map_.slots.set_form(slot, form));
+    return map_.slots.set_state(slot, QuantState::kPassiveInit);
+  }
+
+  // ---- joins
+
+  Error join(int32_t child, int32_t master) {
+    const Error error = map_.slots.dominate(child, master);
+    return error.ok() ? error : at_slot(model_, map_, child, error);
+  }
+
+  Error join_node(int32_t n) {
+    const QuantRule* const rule = rule_of(n);
+    if (rule == nullptr || !is_int8(n)) return kNoError;
+    const NodeInfo node = model_.node(n);
+    for (size_t i = 0; i < node.inputs.size; ++i)
+      if (node.inputs[i] >= 0 && is_operand(*rule, i))
+        ITG_TRY(join_edge(map_.input_slot(n, i), node.inputs[i]));
+    const int32_t input = node.inputs[0], output = node.outputs[0];
+    const bool inward = options_.compat == Compat::kTengine && is_alone(input);
+    if (rule->output == OutputRule::kSameAsInput) {
+      const int32_t read = map_.input_slot(n, 0);
+      ITG_TRY(inward ? join(read, output) : join(output, read));
+    } else if (rule->clips && is_alone(input) && (inward || is_layer(input))) {
+      ITG_TRY(join(map_.input_slot(n, 0), output));
+    }
+    if (rule->inputs_as_output && options_.compat == Compat::kPpq)
+      for (size_t i = 0; i < node.inputs.size; ++i)
+        if (is_operand(*rule, i)) ITG_TRY(join(map_.input_slot(n, i), output));
+    return kNoError;
+  }
+
+  Error join_edge(int32_t reader, int32_t tensor) {
+    JointSlots& slots = map_.slots;
+    // A scale a channel and one for all cannot be one config, whatever becomes of it.
+    if (slots.own(reader).has(policy::kPerChannel) != slots.config(tensor).has(policy::kPerChannel))
+      return kNoError;
+    if (slots.own(reader).bits >= slots.config(tensor).bits) return join(reader, tensor);
+    if (use_of(tensor).reads == 1) return join(tensor, reader);
+    return kNoError;
+  }
+
+  // One node reads it, and the caller does not.
+  bool is_alone(int32_t tensor) { return use_of(tensor).reads == 1 && use_of(tensor).writer >= 0; }
+  bool is_layer(int32_t tensor) {
+    const int32_t writer = use_of(tensor).writer;
+    const QuantRule* const rule = writer < 0 || !is_int8(writer) ? nullptr : rule_of(writer);
+    return rule != nullptr && rule->weight_input >= 0;
+  }
+  Use& use_of(int32_t tensor) { return uses_[static_cast<size_t>(tensor)]; }
+
+  const Model& model_;
+  const CalibratorOptions& options_;
+  Arena& arena_;
+  SlotMap map_;
+  Span<Use> uses_;
+};
+
+}  // namespace
+
+Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, Arena& arena) {
+  return SlotMaker(model, options, arena).make();
+}
+
+size_t slot_count(const Model& model) {
+  auto count = static_cast<size_t>(model.tensor_count());
+  for (int32_t n = 0; n < model.node_count(); ++n) count += model.node(n).inputs.size;
+  return count;
+}
+
+size_t slot_bytes(const Model& model) {
+  constexpr size_t kSlack = 8 * 16;  // alignment of each list
+  const auto tensors = static_cast<size_t>(model.tensor_count()),
+             nodes = static_cast<size_t>(model.node_count());
+  return slot_count(model) * (sizeof(QuantConfig) + sizeof(int32_t) + sizeof(QuantParams) + sizeof(double)) +
+         nodes * sizeof(int32_t) + tensors * (sizeof(Use) + sizeof(int32_t) + 2 * sizeof(bool)) +
+         slot_count(model) * sizeof(int32_t) + kSlack;
+}
+
+Error at_slot(const Model& model, const SlotMap& map, int32_t slot, Error error) {
+  error.tensor = map.tensor_of[static_cast<size_t>(slot)];
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const int32_t first = map.first_input_slot[static_cast<size_t>(n)];
+    const bool reads = slot >= first && slot < first + static_cast<int32_t>(node.inputs.size);
+    bool writes = false;
+    if (slot < model.tensor_count())
+      for (const int32_t output : node.outputs) writes = writes || output == slot;
+    if (reads || writes) error.node = n;
+  }
+  return error;
+}
+
+}  // namespace intaglio

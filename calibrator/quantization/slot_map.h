@@ -1,0 +1,39 @@
+// The slots of a model, with what each is before anything is seen: its form, its state and whom it follows.
+#pragma once
+
+#include "calibrator/quantization/joint.h"
+#include "intaglio/calibrator.h"
+
+namespace intaglio {
+
+// Slot t, for a tensor t, is where it is written (by a node, by the caller, or by a Quantize behind a float
+// node); the others are where nodes read.
+struct SlotMap {
+  JointSlots slots;
+  Span<int32_t> first_input_slot;  // of each node; input i is at first_input_slot[n] + i
+  Span<int32_t> tensor_of;         // of each slot; -1: an input that is absent
+
+  int32_t input_slot(int32_t node, size_t input) const {
+    return first_input_slot[static_cast<size_t>(node)] + static_cast<int32_t>(input);
+  }
+};
+
+// Joins by the operators' rules:
+//   - What reads a tensor with as many bits as it was written with, or more, reads those codes; a single
+//     reader with fewer bits quantizes in the writer's stead; among several it quantizes once more.
+//   - An output that follows its input (max pool, reshape, transpose, ...) has the input's quantization.
+//   - A layer with weights follows a Clamp behind it that alone reads it.
+//   - Compat::kPpq: a Concat's inputs follow its output. Compat::kTengine: the input of a reshape, max pool,
+//     slice or Clamp follows the output where nothing else reads it.
+// Nodes that stay in float, and what gives an answer writes (answers.h), have slots in float; constant indices
+// are shape-or-index, biases passive.
+Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, Arena& arena);
+
+size_t slot_count(const Model& model);
+// Memory for make_slots(), and for choose_params() behind it.
+size_t slot_bytes(const Model& model);
+
+// `error` with the slot's node and tensor.
+Error at_slot(const Model& model, const SlotMap& map, int32_t slot, Error error);
+
+}  // namespace intaglio

@@ -1,0 +1,382 @@
+#include "calibrator/ranges/slot_params.h"
+
+#include <limits>
+
+#include "calibrator/quantization/signs.h"
+#include "calibrator/quantization/sum_scales.h"
+#include "calibrator/ranges/range_models.h"
+#include "calibrator/ranges/ranges.h"
+#include "runtime/op.h"
+#include "runtime/op_search.h"
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPooled = 4.0;  // samples
+
+class SlotParams {
+ public:
+  SlotParams(const CalibratorMemory& memory, int32_t half, SlotMap& map, Arena& arena)
+      : memory_(memory),
+        half_(half),
+        model_(memory.model),
+        map_(map),
+        rooms_(arena.make<double>(static_cast<size_t>(map.slots.count()))),
+        chosen_(arena.make<QuantParams>(rooms_.size)),
+        writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
+        known_(arena.make<int32_t>(rooms_.size)),
+        in_head_(arena.make<bool>(static_cast<size_t>(model_.tensor_count()))),
+        non_negative_(non_negative_tensors(model_, arena)) {
+    for (int32_t& writer : writers_) writer = -1;
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t output : model_.node(n).outputs)
+        if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
+    if (!in_head_.empty()) find_head();
+    find_known();
+  }
+
+  Error choose() {
+    if (has_samples()) {
+      each_root([](SlotParams& on_lane, int32_t slot) { on_lane.find_room(slot); });
+      pool_rooms();
+    }
+    each_root([](SlotParams& on_lane, int32_t slot) {
+      on_lane.chosen_[static_cast<size_t>(slot)] = on_lane.params_of_root(slot);
+    });
+    for (int32_t slot = 0; slot < map_.slots.count(); ++slot)
+      if (is_root(slot)) {
+        const QuantParams& params = chosen_[static_cast<size_t>(slot)];
+        if (params.scale == 0.0f) return at_slot(model_, map_, slot, {Status::kQuantizationMissing});
+        ITG_TRY(write(slot, params));
+      }
+    // Backwards: what a Concat takes over is what the Concats behind it have settled.
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) ITG_TRY(share_with_inputs(n));
+    return kNoError;
+  }
+
+ private:
+  bool has_samples() const { return memory_.seen.sample_count != 0; }
+
+  // Of each root: which of the known parameters hold for it; -1: none.
+  void find_known() {
+    for (int32_t& known : known_) known = -1;
+    const Span<const KnownParams> list = memory_.options.known;
+    for (size_t i = 0; i < list.size && !known_.empty(); ++i) {
+      if (model_.tensor(list[i].tensor).is_constant()) continue;
+      const int32_t root = map_.slots.root(list[i].tensor);
+      int32_t& known = known_[static_cast<size_t>(root)];
+      if (known < 0 || list[i].tensor == map_.tensor_of[static_cast<size_t>(root)])
+        known = static_cast<int32_t>(i);
+    }
+  }
+  const KnownParams* known_at(int32_t slot) const {
+    const int32_t known = known_[static_cast<size_t>(map_.slots.root(slot))];
+    return known < 0 ? nullptr : &memory_.options.known[static_cast<size_t>(known)];
+  }
+
+  bool is_root(int32_t slot) const {
+    const QuantConfig& config = map_.slots.own(slot);
+    return config.state == QuantState::kInitial && !config.parameter;
+  }
+
+  // Every lane with its share of the roots, and a copy of this.
+  void each_root(void (*work)(SlotParams& on_lane, int32_t slot)) const {
+    const int32_t lanes = memory_.lane_count();
+    parallel_for(memory_.options.executor, lanes, [&](int32_t lane) {
+      SlotParams own = *this;
+      own.lane_ = lane;
+      for (own.slot_ = lane; own.slot_ < map_.slots.count(); own.slot_ += lanes)
+        if (is_root(own.slot_)) work(own, own.slot_);
+    });
+  }
+
+  Error write(int32_t slot, const QuantParams& params) {
+    const Error error = map_.slots.set_params(slot, params);
+    return error.ok() ? error : at_slot(model_, map_, slot, error);
+  }
+
+  const QuantRule* rule_of(int32_t node) const {
+    const OpDef* const def = node < 0 ? nullptr : find_op(float_ops(), model_, model_.node(node));
+    return def == nullptr ? nullptr : &def->quant;
+  }
+
+  // ---- sharing after the ranges are known
+
+  Error share_with_inputs(int32_t n) {
+    const QuantRule* const rule = rule_of(n);
+    if (rule == nullptr || map_.slots.config(model_.node(n).outputs[0]).state != QuantState::kActivated)
+      return kNoError;
+    if (rule->inputs_as_output && memory_.options.compat == Compat::kNone) return share_concat(n);
+    if (rule->sums && memory_.options.compat == Compat::kPpq) return align_operands(n);
+    return kNoError;
+  }
+
+  // A Concat's inputs take its scale where that costs them less than 1 dB; the others are requantized when
+  // baked.
+  Error share_concat(int32_t n) {
+    constexpr float kOneDecibel = 1.122f;
+    const NodeInfo node = model_.node(n);
+    const QuantConfig whole = map_.slots.config(node.outputs[0]);
+    for (const int32_t input : node.inputs) {
+      if (input < 0 || model_.tensor(input).is_constant()) continue;
+      if (known_at(input) != nullptr || known_at(node.outputs[0]) != nullptr) continue;
+      const QuantConfig own = map_.slots.config(input);
+      const bool fits =
+          own.bits == whole.bits && own.scale <= whole.scale && whole.scale < own.scale * kOneDecibel;
+      if (fits && covers(whole, own) && is_free(map_.slots.root(input)))
+        ITG_TRY(map_.slots.dominate(input, node.outputs[0]));
+    }
+    return kNoError;
+  }
+
+  static Range range_of(const QuantConfig& config) {
+    const auto end = [&config](int32_t code) {
+      return static_cast<double>(config.scale) * (static_cast<double>(code) - config.offset);
+    };
+    return {end(config.lo), end(config.hi)};
+  }
+
+  // Whether every value that `inner` has a code for lies within `outer`, up to one step.
+  static bool covers(const QuantConfig& outer, const QuantConfig& inner) {
+    const Range o = range_of(outer), i = range_of(inner);
+    return o.lo <= i.lo + static_cast<double>(outer.scale) && o.hi >= i.hi - static_cast<double>(outer.scale);
+  }
+
+  // Observed: neither fixed by its operator nor by its pixels.
+  bool is_free(int32_t root) const {
+    const QuantRule* const rule =
+        rule_of(writers_[static_cast<size_t>(map_.tensor_of[static_cast<size_t>(root)])]);
+    return rule != nullptr && rule->output == OutputRule::kObserved;
+  }
+
+  // All operands over the union of their ranges.
+  Error align_operands(int32_t n) {
+    const NodeInfo node = model_.node(n);
+    const int32_t first = map_.slots.root(map_.input_slot(n, 0));
+    for (size_t i = 0; i < node.inputs.size; ++i)
+      if (known_at(map_.input_slot(n, i)) != nullptr) return kNoError;
+    Range all = range_of(map_.slots.own(first));
+    for (size_t i = 1; i < node.inputs.size; ++i) {
+      const int32_t slot = map_.input_slot(n, i);
+      const Range range = range_of(map_.slots.config(slot));
+      all = {range.lo < all.lo ? range.lo : all.lo, range.hi > all.hi ? range.hi : all.hi};
+      ITG_TRY(map_.slots.dominate(slot, first));
+    }
+    return write(first, params_of(all, map_.slots.own(first), all.lo >= 0.0));
+  }
+
+  // ---- the head: vectors behind which there is nothing but vectors
+
+  void find_head() {
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) {
+      const Shape shape = model_.tensor(t).shape;
+      in_head_[static_cast<size_t>(t)] = shape.rank > 0 && shape.elements() == shape.back(0);
+    }
+    for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
+      const NodeInfo node = model_.node(n);
+      bool all = true;
+      for (const int32_t output : node.outputs) all = all && in_head_[static_cast<size_t>(output)];
+      for (const int32_t input : node.inputs)
+        if (input >= 0 && !all) in_head_[static_cast<size_t>(input)] = false;
+    }
+    // A network of vectors alone is no head: its layers are like any others.
+    bool is_all = true;
+    for (const int32_t input : model_.inputs()) is_all = is_all && in_head_[static_cast<size_t>(input)];
+    for (bool& in_head : in_head_) in_head = in_head && !is_all;
+  }
+
+  // ---- one root
+
+  // Tengine's zero points are 0 throughout.
+  bool is_non_negative(size_t tensor) const {
+    return non_negative_[tensor] && memory_.options.compat != Compat::kTengine;
+  }
+
+  QuantParams params_of_root(int32_t slot) const {
+    const QuantConfig& form = map_.slots.own(slot);
+    const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
+    const bool non_negative = is_non_negative(static_cast<size_t>(tensor));
+    const TensorInfo info = model_.tensor(tensor);
+    if (const KnownParams* const known = known_at(slot))
+      return {known->scale, known->zero_point, form.lo, form.hi};
+    if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
+    if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
+    Range range;
+    if (!range_of_input(tensor, form, range)) {
+      if (!has_samples()) return QuantParams();
+      range = range_of_seen(tensor, form);
+    }
+    return params_of(range, form, non_negative && range.lo >= 0.0);
+  }
+
+  // Of an operator whose output has the same parameters always; else nullptr.
+  const QuantRule* fixing_rule(int32_t tensor) const {
+    const QuantRule* const rule = rule_of(writers_[static_cast<size_t>(tensor)]);
+    return rule != nullptr && rule->output == OutputRule::kFixed ? rule : nullptr;
+  }
+
+  Bounds bounds_of(int32_t tensor) const {
+    const auto t = static_cast<size_t>(tensor);
+    Bounds bounds{is_non_negative(t) ? 0.0 : -kInfinity, kInfinity};
+    if (rule_of(writers_[t]) != nullptr) {
+      const NodeOptions options = model_.node(writers_[t]).options;
+      const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
+      if (lo < 0.0 || memory_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
+      bounds.hi = hi;
+    }
+    return bounds;
+  }
+
+  // ---- ranges of what has been seen
+
+  const TensorObserver& observer_of(int32_t tensor) const {
+    return memory_.seen.observers[static_cast<size_t>(memory_.observer_of[static_cast<size_t>(tensor)])];
+  }
+
+  // Few samples say little of how much room one tensor needs, more of how much the tensors need on the whole:
+  // none gets less than their geometric mean, which counts for all with 4 samples and ever less with more.
+  void pool_rooms() {
+    double sum = 0.0;
+    int32_t count = 0;
+    for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
+      const double room = rooms_[static_cast<size_t>(slot)];
+      const bool bounded = room > 0.0 && bounds_of(map_.tensor_of[static_cast<size_t>(slot)]).hi < kInfinity;
+      if (!(room > 0.0) || bounded) continue;
+      sum += log_real(room);
+      ++count;
+    }
+    pooled_room_ = count == 0 ? 0.0 : sum / count;
+    const double samples = memory_.seen.sample_count;
+    pool_share_ = samples > kPooled ? kPooled / samples : 1.0;
+  }
+
+  Range range_of_seen(int32_t tensor, const QuantConfig& form) const {
+    const TensorObserver& seen = observer_of(tensor);
+    const Bounds bounds = bounds_of(tensor);
+    const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
+    const bool in_head = in_head_[static_cast<size_t>(tensor)];
+    // With more than a few samples the head's own room is enough.
+    const uint32_t probed = in_head ? kFewSamples : kProbedSamples;
+    const bool is_probed =
+        form.observer == RangeMethod::kAuto && memory_.seen.sample_count < probed && !is_input;
+    Range range;
+    if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
+      range = vector_range(seen, bounds);
+    else
+      range = observed_range(seen, bounds, form);
+    return is_probed ? with_probes(range, seen, bounds) : range;
+  }
+
+  // Of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
+  // method and the form: it is known without samples.
+  bool range_of_input(int32_t tensor, const QuantConfig& form, Range& range) const {
+    const int32_t input = input_at(tensor);
+    if (input < 0) return false;
+    const InputValues& values = memory_.seen.inputs[static_cast<size_t>(input)];
+    if (range_of_pixels(model_, input, values, range)) return true;
+    if (memory_.asked != RangeMethod::kAuto || form.bits != 8 || form.has(policy::kSymmetric) ||
+        form.has(policy::kPowerOfTwo))
+      return false;
+    const double step = code_step(values);
+    return step > 0.0 && range_of_codes(step, seen_range(observer_of(tensor)), range);
+  }
+
+  // Which of the model's inputs it is; -1: none.
+  int32_t input_at(int32_t tensor) const {
+    for (size_t i = 0; i < model_.inputs().size; ++i)
+      if (model_.inputs()[i] == tensor) return static_cast<int32_t>(i);
+    return -1;
+  }
+
+  void find_room(int32_t slot) {
+    const QuantConfig& form = map_.slots.own(slot);
+    const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
+    if (form.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
+    if (known_at(slot) != nullptr) return;
+    Range range;
+    if (fixing_rule(tensor) != nullptr || range_of_input(tensor, form, range)) return;
+    rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), form);
+  }
+
+  double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
+    if (form.observer != RangeMethod::kAuto) return 0.0;
+    const double known = rooms_[static_cast<size_t>(slot_)];
+    const double own = log_real(known > 0.0 ? known : room_of(seen, bounds, form));
+    return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
+  }
+
+  // Where RangeMethod::kAuto tries it, half as much again is left out as by default, and five times as
+  // much where there are both signs: what lies far off in sums and projections is worth less than behind a
+  // ReLU.
+  double percentile_of(const TensorObserver& seen) const {
+    if (memory_.asked != RangeMethod::kAuto) return memory_.options.percentile;
+    const double left_out = 1.0 - CalibratorOptions().percentile;
+    return 1.0 - (seen.two_sided != 0 ? 5.0 : 1.5) * left_out;
+  }
+
+  Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
+    const double percentile = percentile_of(seen), room = room_for(seen, bounds, form);
+    if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
+    TensorObserver& part = memory_.spare[static_cast<size_t>(lane_)];
+    part = seen;
+    const int32_t other = 1 - half_;
+    part.min[other] = part.max[other] = 0.0f;
+    part.samples[other] = 0;
+    memset(&part.halves[other], 0, sizeof part.halves[other]);
+    return choose_range(part, bounds, form, percentile, room);
+  }
+
+  static Range range_of_constant(const TensorInfo& info) {
+    const auto* values = reinterpret_cast<const float*>(info.constant.data);
+    Range range;
+    for (size_t i = 0; i < info.constant.size / sizeof(float); ++i) {
+      const auto v = static_cast<double>(values[i]);
+      range.lo = v < range.lo ? v : range.lo;
+      range.hi = v > range.hi ? v : range.hi;
+    }
+    return range;
+  }
+
+  // What the operator fixes for 8 bits, over the same range for any number of them.
+  QuantParams fixed_params(const QuantRule& rule, const QuantConfig& form) const {
+    const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, form.lo, form.hi};
+    if (memory_.options.compat == Compat::kTengine || form.has(policy::kExponential)) {
+      const auto hi = static_cast<double>(fixed.scale) * (128 - fixed.zero_point);
+      return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, form);
+    }
+    if (form.bits == 8) return fixed;
+    const double step =
+        static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(form.hi) - form.lo + 1.0);
+    return {static_cast<float>(step), fixed.zero_point == -128 ? form.lo : 0, form.lo, form.hi};
+  }
+
+  const CalibratorMemory& memory_;
+  int32_t half_;
+  double pooled_room_ = 0.0, pool_share_ = 0.0;  // a logarithm; its weight
+  const Model& model_;
+  SlotMap& map_;
+  int32_t lane_ = 0, slot_ = 0;  // at work
+  Span<double> rooms_;           // of each slot: room_of() where RangeMethod::kAuto chooses; else 0
+  Span<QuantParams> chosen_;     // of each slot
+  Span<int32_t> writers_;        // node of each tensor, or -1
+  Span<int32_t> known_;          // see find_known()
+  Span<bool> in_head_;           // of each tensor
+  Span<const bool> non_negative_;
+};
+
+}  // namespace
+
+Error choose_params(CalibratorMemory& memory, int32_t half) {
+  Arena arena = memory.slot_memory;
+  const Result<SlotMap> map = make_slots(memory.model, memory.options, arena);
+  if (!map) return map.error();
+  memory.slots = *map;
+  SlotParams params(memory, half, memory.slots, arena);
+  if (arena.exhausted()) return {Status::kOutOfMemory};
+  ITG_TRY(params.choose());
+  return widen_sums(memory);
+}
+
+}  // namespace intaglio

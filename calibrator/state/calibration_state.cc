@@ -1,0 +1,235 @@
+#include "calibrator/state/calibration_state.h"
+
+#include "runtime/crc32.h"
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+// The layout, little-endian, without gaps:
+//   "ITGS", u32 version, u32 samples, u32 observers, u32 means, u32 golden bytes
+//   digests: graph, samples, golden; the golden sample
+//   each observer: u32 samples[2], f32 min[2], f32 max[2], for each sign i64 sum, i64 squares, u32 count of
+//     its peaks, f32 probe_min, f32 probe_max, u32 counts[2][kBins]
+//   i64 mean sums; each input: u32 count, u32 off_grid, f32 values[kMostInputValues]; u32 CRC-32 of all before it
+constexpr char kIdentifier[4] = {'I', 'T', 'G', 'S'};
+constexpr uint32_t kVersion = 5;
+constexpr size_t kHeaderBytes = 4 + 5 * 4 + 3 * sizeof(Digest);
+constexpr size_t kPeakBytes = 2 * 8 + 4;
+constexpr size_t kObserverBytes = 8 * 4 + 2 * kPeakBytes + sizeof(TensorObserver::halves);
+constexpr size_t kInputBytes = 2 * 4 + sizeof(InputValues::values);
+
+class Bytes {
+ public:
+  explicit Bytes(uint8_t* at) : at_(at) {}
+  template <typename T>
+  void put(const T* values, size_t count) {
+    memcpy(at_, values, count * sizeof(T));
+    at_ += count * sizeof(T);
+  }
+
+ private:
+  uint8_t* at_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const uint8_t* at) : at_(at) {}
+  template <typename T>
+  void get(T* values, size_t count) {
+    memcpy(values, at_, count * sizeof(T));
+    at_ += count * sizeof(T);
+  }
+
+ private:
+  const uint8_t* at_;
+};
+
+bool plausible(const TensorObserver& o, uint32_t samples) {
+  for (const int half : {0, 1})
+    if (!(o.min[half] <= 0.0f && o.min[half] >= -3.4028235e38f && o.max[half] >= 0.0f &&
+          o.max[half] <= 3.4028235e38f))
+      return false;
+  if (!(o.probe_min <= 0.0f && o.probe_min >= -3.4028235e38f && o.probe_max >= 0.0f &&
+        o.probe_max <= 3.4028235e38f))
+    return false;
+  for (const PeakSums& peaks : o.peaks)
+    if (peaks.count > samples || peaks.squares < 0) return false;
+  return uint64_t{o.samples[0]} + o.samples[1] == samples;
+}
+
+bool plausible(const InputValues& input) {
+  if (input.off_grid > 1) return false;
+  if (input.count > kMostInputValues) return input.count == kMostInputValues + 1;
+  for (uint32_t i = 0; i < input.count; ++i) {
+    if (!(input.values[i] >= -3.4028235e38f && input.values[i] <= 3.4028235e38f)) return false;
+    if (i > 0 && !(input.values[i - 1] < input.values[i])) return false;
+  }
+  return true;
+}
+
+InputValues read_input(Reader& reader) {
+  InputValues input;
+  reader.get(&input.count, 1);
+  reader.get(&input.off_grid, 1);
+  reader.get(input.values, kMostInputValues);
+  return input;
+}
+
+// Without its bins' width, which follows from values that are plausible.
+void read_observer(Reader& reader, TensorObserver& o) {
+  reset(o);
+  reader.get(o.samples, 2);
+  reader.get(o.min, 2);
+  reader.get(o.max, 2);
+  for (PeakSums& peaks : o.peaks) {
+    reader.get(&peaks.sum, 1);
+    reader.get(&peaks.squares, 1);
+    reader.get(&peaks.count, 1);
+  }
+  reader.get(&o.probe_min, 1);
+  reader.get(&o.probe_max, 1);
+  reader.get(&o.halves[0], 2);
+}
+
+}  // namespace
+
+size_t state_bytes(const CalibrationState& state) {
+  return kHeaderBytes + state.golden_sample.size + state.observers.size * kObserverBytes +
+         state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
+}
+
+void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
+  Bytes out(bytes.data);
+  const uint32_t header[5] = {kVersion, state.sample_count, static_cast<uint32_t>(state.observers.size),
+                              static_cast<uint32_t>(state.mean_sums.size),
+                              static_cast<uint32_t>(state.golden_sample.size)};
+  out.put(kIdentifier, sizeof kIdentifier);
+  out.put(header, 5);
+  out.put(&state.graph, 1);
+  out.put(&state.samples, 1);
+  out.put(&state.golden, 1);
+  out.put(state.golden_sample.data, state.golden_sample.size);
+  for (const TensorObserver& o : state.observers) {
+    out.put(o.samples, 2);
+    out.put(o.min, 2);
+    out.put(o.max, 2);
+    for (const PeakSums& peaks : o.peaks) {
+      out.put(&peaks.sum, 1);
+      out.put(&peaks.squares, 1);
+      out.put(&peaks.count, 1);
+    }
+    // Of many samples the first may have been probed, and which were first is chance.
+    const bool is_probed = state.sample_count < kProbedSamples;
+    const float probes[2] = {is_probed ? o.probe_min : 0.0f, is_probed ? o.probe_max : 0.0f};
+    out.put(probes, 2);
+    out.put(&o.halves[0], 2);
+  }
+  out.put(state.mean_sums.data, state.mean_sums.size);
+  for (const InputValues& input : state.inputs) {
+    out.put(&input.count, 1);
+    out.put(&input.off_grid, 1);
+    out.put(input.values, kMostInputValues);
+  }
+  const uint32_t crc = crc32(0, bytes.data, bytes.size - sizeof(uint32_t));
+  out.put(&crc, 1);
+}
+
+Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare) {
+  const auto damaged = [](size_t offset) {
+    return Error{Status::kBadCalibrationState, -1, -1, static_cast<int64_t>(offset)};
+  };
+  if (bytes.size < kHeaderBytes + sizeof(uint32_t) ||
+      memcmp(bytes.data, kIdentifier, sizeof kIdentifier) != 0)
+    return damaged(0);
+  uint32_t crc;
+  memcpy(&crc, bytes.data + bytes.size - sizeof crc, sizeof crc);
+  if (crc != crc32(0, bytes.data, bytes.size - sizeof crc)) return damaged(bytes.size - sizeof crc);
+  Reader in(bytes.data + sizeof kIdentifier);
+  uint32_t header[5];
+  in.get(header, 5);
+  Digest graph, samples, golden;
+  in.get(&graph, 1);
+  in.get(&samples, 1);
+  in.get(&golden, 1);
+  if (header[0] != kVersion) return damaged(sizeof kIdentifier);
+  if (!(graph == state.graph)) return {Status::kOtherGraph};
+  if (bytes.size != state_bytes(state) || header[2] != state.observers.size ||
+      header[3] != state.mean_sums.size || header[4] != state.golden_sample.size)
+    return damaged(sizeof kIdentifier);
+  if (header[1] > kMaxSamples - state.sample_count)
+    return {Status::kTooManyItems, -1, -1, header[1], kMaxSamples - state.sample_count};
+  const uint8_t* const golden_sample = bytes.data + kHeaderBytes;
+  const uint8_t* const observers = golden_sample + state.golden_sample.size;
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    Reader reader(observers + i * kObserverBytes);
+    read_observer(reader, spare);
+    const Error error = damaged(static_cast<size_t>(observers - bytes.data) + i * kObserverBytes);
+    if (!plausible(spare, header[1])) return error;
+    fit_bins(spare);
+    if (!counts_within_ends(spare)) return error;
+  }
+  const uint8_t* const inputs =
+      observers + state.observers.size * kObserverBytes + state.mean_sums.size * sizeof(int64_t);
+  Reader input_reader(inputs);
+  for (size_t i = 0; i < state.inputs.size; ++i)
+    if (!plausible(read_input(input_reader)))
+      return damaged(static_cast<size_t>(inputs - bytes.data) + i * kInputBytes);
+
+  // Nothing below can be refused.
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    Reader reader(observers + i * kObserverBytes);
+    read_observer(reader, spare);
+    fit_bins(spare);
+    merge(state.observers[i], spare);
+  }
+  Reader sums(observers + state.observers.size * kObserverBytes);
+  for (int64_t& sum : state.mean_sums) {
+    int64_t other;
+    sums.get(&other, 1);
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other));
+  }
+  for (InputValues& input : state.inputs) merge(input, read_input(sums));
+  if (header[1] > 0 && (state.sample_count == 0 || golden < state.golden)) {
+    state.golden = golden;
+    memcpy(state.golden_sample.data, golden_sample, state.golden_sample.size);
+  }
+  add_to_set(state.samples, samples);
+  state.sample_count += header[1];
+  return kNoError;
+}
+
+void reset_state(CalibrationState& state) {
+  state.samples = state.golden = Digest();
+  state.sample_count = 0;
+  for (TensorObserver& observer : state.observers) reset(observer);
+  for (int64_t& sum : state.mean_sums) sum = 0;
+  for (InputValues& input : state.inputs) input = InputValues();
+}
+
+void add_state(CalibrationState& state, const CalibrationState& other) {
+  for (size_t i = 0; i < state.observers.size; ++i) {
+    const TensorObserver& observer = other.observers[i];
+    if (observer.samples[0] + observer.samples[1] > 0) merge(state.observers[i], observer);
+  }
+  for (size_t i = 0; i < state.mean_sums.size; ++i) state.mean_sums[i] += other.mean_sums[i];
+  for (size_t i = 0; i < state.inputs.size; ++i) merge(state.inputs[i], other.inputs[i]);
+  if (other.sample_count > 0 && (state.sample_count == 0 || other.golden < state.golden)) {
+    state.golden = other.golden;
+    memcpy(state.golden_sample.data, other.golden_sample.data, state.golden_sample.size);
+  }
+  add_to_set(state.samples, other.samples);
+  state.sample_count += other.sample_count;
+}
+
+void add_means(int64_t* sums, Span<const double> means) {
+  for (size_t i = 0; i < means.size; ++i) {
+    const double mean = means[i];
+    const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
+    sums[i] += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+  }
+}
+
+double mean_of(int64_t sum, uint32_t samples) { return static_cast<double>(sum) * kMeanUnit / samples; }
+
+}  // namespace intaglio

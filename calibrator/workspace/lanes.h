@@ -1,0 +1,53 @@
+// Samples side by side, each on a lane: a session of the same model on activations of its own, for one
+// thread.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/session.h"
+
+namespace intaglio {
+
+// The most samples that are worked on at once; an executor of more threads splits layers where it can.
+inline constexpr int32_t kMaxLanes = 8;
+
+inline int32_t lane_count(const Executor& executor) {
+  if (executor.parallel_for == nullptr) return 1;
+  return executor.width < kMaxLanes ? executor.width : kMaxLanes;
+}
+
+class Lanes {
+ public:
+  Lanes() = default;
+  // The first lane works in the session's own memory, which Session::split() has cut; `others`: bytes().
+  Lanes(const SessionMemory& own, Span<uint8_t> others) : own_(own), others_(others) {}
+
+  // Of the lanes but the first.
+  static uint64_t bytes(const SessionNeeds& needs, int32_t lanes) {
+    return static_cast<uint64_t>(lanes - 1) *
+           (aligned(needs.activation_bytes) + aligned(needs.scratch_bytes));
+  }
+
+  // `session` as it stands on lane `i`. With the serial executor all lanes may run at once.
+  Session of(const Session& session, int32_t i, const Executor& executor = {}) const {
+    if (i == 0) return *session.beside(own_.activations, own_.scratch, executor);
+    const Span<uint8_t> scratch = scratch_of(i);
+    uint8_t* const activations = scratch.data - aligned(own_.activations.size);
+    return *session.beside({activations, own_.activations.size}, scratch, executor);
+  }
+  Span<uint8_t> scratch_of(int32_t i) const {
+    if (i == 0) return own_.scratch;
+    const size_t activations = aligned(own_.activations.size), scratch = aligned(own_.scratch.size);
+    return {others_.data + static_cast<size_t>(i - 1) * (activations + scratch) + activations,
+            own_.scratch.size};
+  }
+
+ private:
+  static size_t aligned(size_t bytes) {
+    return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+  }
+
+  SessionMemory own_;
+  Span<uint8_t> others_;
+};
+
+}  // namespace intaglio

@@ -1,0 +1,42 @@
+#include "calibrator/workspace/thread_region.h"
+
+namespace intaglio {
+
+Executor ThreadRegion::executor() {
+  Executor executor = caller_;
+  if (caller_.parallel_for == nullptr || caller_.region == nullptr || caller_.width == 1) return executor;
+  executor.context = this;
+  executor.parallel_for = [](void* context, int32_t count, void (*task)(void* argument, int32_t i),
+                             void* argument) {
+    const auto& self = *static_cast<const ThreadRegion*>(context);
+    const Executor& threads = self.ready_ != nullptr ? *self.ready_ : self.caller_;
+    threads.parallel_for(threads.context, count, task, argument);
+  };
+  executor.region = [](void* context, void (*body)(void* argument, const Executor& ready), void* argument) {
+    const auto& self = *static_cast<const ThreadRegion*>(context);
+    if (self.ready_ != nullptr) return body(argument, *self.ready_);
+    self.caller_.region(self.caller_.context, body, argument);
+  };
+  return executor;
+}
+
+void ThreadRegion::run(void (*body)(void* argument), void* argument) {
+  if (caller_.parallel_for == nullptr || caller_.region == nullptr || caller_.width == 1 || ready_ != nullptr)
+    return body(argument);
+  struct Held {
+    ThreadRegion* self;
+    void (*body)(void* argument);
+    void* argument;
+  } held = {this, body, argument};
+  caller_.region(
+      caller_.context,
+      [](void* context, const Executor& ready) {
+        const Held& h = *static_cast<const Held*>(context);
+        h.self->ready_ = &ready;
+        h.body(h.argument);
+        h.self->ready_ = nullptr;
+      },
+      &held);
+}
+
+}  // namespace intaglio
