@@ -4,7 +4,7 @@
   instructions_per_mac.py --plugin P --program counted_run --machine aarch64 --emulator "qemu-aarch64;-L;..."
                           [--model FILE]... [--functions KERNEL]
 
-Fails where a kernel takes more than LIMITS says. Not a measure of time: see benchmarks/arm.md.
+Fails where a kernel takes more than LIMITS says. Not a measure of time: see benchmarks/results/arm_instructions.md.
 """
 import argparse
 import re
