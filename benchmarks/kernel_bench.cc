@@ -12,10 +12,10 @@
 #include "benchmarks/peak.h"
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/dwconv_3x3_s8.h"
-#include "kernels/gemm_f32.h"
-#include "kernels/gemm_s8.h"
-#include "kernels/gemv_s8_f32.h"
+#include "kernels/dwconv/dwconv_3x3_s8.h"
+#include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_s8.h"
+#include "kernels/gemm/gemv_s8_f32.h"
 
 using namespace intaglio;
 

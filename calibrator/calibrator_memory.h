@@ -9,7 +9,7 @@
 #include "calibrator/workspace/lanes.h"
 #include "calibrator/workspace/thread_region.h"
 #include "intaglio/calibrator.h"
-#include "kernels/patch_sums.h"
+#include "kernels/observe/patch_sums.h"
 
 namespace intaglio {
 

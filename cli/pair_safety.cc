@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/gemm_s8_pairs.h"
+#include "kernels/gemm/gemm_s8_pairs.h"
 #include "runtime/ops/conv_geometry.h"
 
 namespace intaglio::cli {

@@ -1,4 +1,4 @@
-// How much of a layer's weights AVX2 multiplies at full speed: kernels/gemm_s8_pairs.h.
+// How much of a layer's weights AVX2 multiplies at full speed: kernels/gemm/gemm_s8_pairs.h.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 // machine makes the same ones.
 #pragma once
 
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 
 namespace intaglio {
 

@@ -1,7 +1,7 @@
 #include "runtime/crc32.h"
 
 #include "intaglio/platform.h"
-#include "kernels/crc32_fold.h"
+#include "kernels/digest/crc32_fold.h"
 
 namespace intaglio {
 namespace {

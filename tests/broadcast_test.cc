@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 #include "runtime/add_params.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/one_node.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/arithmetic/requant.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/requant.h"
 #include "runtime/add_params.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"

@@ -5,10 +5,10 @@
 #include <cstdio>
 
 #include "kernels/compiled_isa.h"
-#include "kernels/dwconv_f32.h"
-#include "kernels/dwconv_s8.h"
-#include "kernels/gemm_f32.h"
-#include "kernels/gemm_s8.h"
+#include "kernels/dwconv/dwconv_f32.h"
+#include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_s8.h"
 #include "tests/support/small_models.h"
 
 using namespace intaglio;

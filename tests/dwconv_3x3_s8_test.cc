@@ -1,5 +1,5 @@
 // Every 3 x 3 depthwise kernel that this CPU can run against a plain loop, tolerance 0.
-#include "kernels/dwconv_3x3_s8.h"
+#include "kernels/dwconv/dwconv_3x3_s8.h"
 
 #include <doctest/doctest.h>
 

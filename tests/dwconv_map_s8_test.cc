@@ -1,6 +1,6 @@
 // Every 3 x 3 depthwise kernel of whole maps that this CPU can run against a plain loop, tolerance 0. They are
 // Cortex-M's: the preset armv7-dsp runs them beside guard pages, kernel_check on a board.
-#include "kernels/dwconv_map_s8.h"
+#include "kernels/dwconv/dwconv_map_s8.h"
 
 #include <doctest/doctest.h>
 

@@ -8,8 +8,8 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/dwconv_f32.h"
-#include "kernels/dwconv_s8.h"
+#include "kernels/dwconv/dwconv_f32.h"
+#include "kernels/dwconv/dwconv_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "intaglio/platform.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/eltwise_f32.h"
-#include "kernels/eltwise_s8.h"
-#include "kernels/output_f32.h"
+#include "kernels/eltwise/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

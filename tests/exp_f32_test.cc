@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/exp_f32.h"
+#include "kernels/arithmetic/exp_f32.h"
 #include "tests/support/float_bits.h"
 
 namespace intaglio {

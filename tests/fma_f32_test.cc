@@ -1,13 +1,13 @@
 // The soft multiply-add against the machine's own (libm's fmaf: the instruction, or an exact one), to the
 // bit.
-#include "kernels/fma_f32.h"
+#include "kernels/arithmetic/fma_f32.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "kernels/output_f32.h"
+#include "kernels/arithmetic/output_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

@@ -1,5 +1,5 @@
 // Every FP32 gemm kernel that this CPU can run against a plain chain of libm's fmaf, to the bit.
-#include "kernels/gemm_f32.h"
+#include "kernels/gemm/gemm_f32.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Every int8 gemm kernel that this CPU can run against a plain loop, tolerance 0.
-#include "kernels/gemm_s8.h"
+#include "kernels/gemm/gemm_s8.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/gemm_s8_pairs.h"
+#include "kernels/gemm/gemm_s8_pairs.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;

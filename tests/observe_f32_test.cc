@@ -1,5 +1,5 @@
 // Extremes and bins of real values: every kernel against the definition.
-#include "kernels/observe_f32.h"
+#include "kernels/observe/observe_f32.h"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/exp_f32.h"
-#include "kernels/requant.h"
+#include "kernels/arithmetic/exp_f32.h"
+#include "kernels/arithmetic/requant.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"

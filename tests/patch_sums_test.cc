@@ -1,5 +1,5 @@
 // Sums of a row by the taps of a window: every kernel against plain loops, and all of them to the bit.
-#include "kernels/patch_sums.h"
+#include "kernels/observe/patch_sums.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/quantize_s8.h"
+#include "kernels/quantize/quantize_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

@@ -1,5 +1,5 @@
 // The int32 to int8 step, and integer addition, against the contract written with libm and 64-bit integers.
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/resize_rows.h"
+#include "kernels/resize/resize_rows.h"
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 

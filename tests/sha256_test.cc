@@ -1,5 +1,5 @@
 // Blocks of SHA-256: every kernel against the standard's vectors and the scalar one.
-#include "kernels/sha256.h"
+#include "kernels/digest/sha256.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels/strided_copy.h"
+#include "kernels/copy/strided_copy.h"
 #include "tests/support/random.h"
 #include "tests/support/run_widths.h"
 

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "intaglio/platform.h"
-#include "kernels/canonical_f32.h"
+#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/exp_f32.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/exp_f32.h"
-#include "kernels/softmax_f32.h"
-#include "kernels/softmax_s8.h"
+#include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
 

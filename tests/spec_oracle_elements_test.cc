@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "calibrator/bake/lookup_tables.h"
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 #include "runtime/add_params.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"

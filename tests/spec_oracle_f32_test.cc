@@ -1,9 +1,9 @@
 // Results in FP32 against the arithmetic's own program (tests/spec/arithmetic.py), bit for bit: convolutions as chains of
 // fused multiply-adds, and products and means that leave an int8 model. INTAGLIO_VECTORS names the folder of
 // make_vectors.py's cases.
-#include "kernels/gemm_f32.h"
-#include "kernels/gemv_s8_f32.h"
-#include "kernels/mean_s8_f32.h"
+#include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/pool/mean_s8_f32.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 

@@ -1,8 +1,8 @@
 // Whole models of one node against the arithmetic's own program (tests/spec/arithmetic.py), on every instruction set of
 // this machine: sums of products and means. INTAGLIO_VECTORS names the folder of make_vectors.py's cases.
-#include "kernels/dwconv_s8.h"
-#include "kernels/gemm_s8.h"
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
+#include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/gemm/gemm_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/spec_cases.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/permute.h"
+#include "kernels/copy/permute.h"
 #include "tests/support/random.h"
 
 namespace intaglio {

@@ -1,5 +1,5 @@
 // FP32 functions of one variable: near the exact ones, the same bits from every kernel and on every machine.
-#include "kernels/unary_f32.h"
+#include "kernels/eltwise/unary_f32.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Sums of weights against a plain loop: every short length, and extremes long enough to overflow narrow sums.
-#include "kernels/weight_sums.h"
+#include "kernels/arithmetic/weight_sums.h"
 
 #include <doctest/doctest.h>
 

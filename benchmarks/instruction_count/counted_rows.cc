@@ -6,18 +6,18 @@
 #include <string>
 
 #include "benchmarks/instruction_count/counted_values.h"
-#include "kernels/eltwise_f32.h"
-#include "kernels/eltwise_s8.h"
-#include "kernels/mean_s8_f32.h"
-#include "kernels/observe_f32.h"
-#include "kernels/patch_sums.h"
-#include "kernels/pool_f32.h"
-#include "kernels/pool_s8.h"
-#include "kernels/quantize_s8.h"
-#include "kernels/resize_rows.h"
-#include "kernels/softmax_f32.h"
-#include "kernels/softmax_s8.h"
-#include "kernels/unary_f32.h"
+#include "kernels/eltwise/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_s8.h"
+#include "kernels/eltwise/unary_f32.h"
+#include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s8.h"
+#include "kernels/observe/observe_f32.h"
+#include "kernels/observe/patch_sums.h"
+#include "kernels/pool/mean_s8_f32.h"
+#include "kernels/pool/pool_f32.h"
+#include "kernels/pool/pool_s8.h"
+#include "kernels/quantize/quantize_s8.h"
+#include "kernels/resize/resize_rows.h"
 
 using namespace intaglio;
 

@@ -12,13 +12,13 @@
 
 #include "benchmarks/instruction_count/counted_values.h"
 #include "intaglio/session.h"
-#include "kernels/dwconv_3x3_s8.h"
-#include "kernels/dwconv_f32.h"
-#include "kernels/dwconv_lines_f32.h"
-#include "kernels/dwconv_s8.h"
-#include "kernels/gemm_f32.h"
-#include "kernels/gemm_s8.h"
-#include "kernels/gemv_s8_f32.h"
+#include "kernels/dwconv/dwconv_3x3_s8.h"
+#include "kernels/dwconv/dwconv_f32.h"
+#include "kernels/dwconv/dwconv_lines_f32.h"
+#include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_s8.h"
+#include "kernels/gemm/gemv_s8_f32.h"
 
 using namespace intaglio;
 

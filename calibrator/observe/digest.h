@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/sha256.h"
+#include "kernels/digest/sha256.h"
 
 namespace intaglio {
 

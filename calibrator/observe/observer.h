@@ -2,7 +2,7 @@
 #pragma once
 
 #include "calibrator/workspace/arena.h"
-#include "kernels/observe_f32.h"
+#include "kernels/observe/observe_f32.h"
 
 namespace intaglio {
 

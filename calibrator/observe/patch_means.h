@@ -4,7 +4,7 @@
 
 #include "calibrator/observe/observer.h"
 #include "intaglio/session.h"
-#include "kernels/patch_sums.h"
+#include "kernels/observe/patch_sums.h"
 #include "runtime/op.h"
 
 namespace intaglio {

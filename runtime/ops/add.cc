@@ -1,6 +1,6 @@
 // Addition and subtraction of two tensors, each repeated where it is smaller.
-#include "kernels/eltwise_f32.h"
-#include "kernels/eltwise_s8.h"
+#include "kernels/eltwise/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/broadcast.h"
 

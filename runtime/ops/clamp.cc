@@ -1,5 +1,5 @@
 // ReLU, ReLU6 and the like where nothing before them could take them in. In int8 it is a Lookup.
-#include "kernels/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -1,5 +1,5 @@
 // Tensors side by side along one axis.
-#include "kernels/strided_copy.h"
+#include "kernels/copy/strided_copy.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -2,7 +2,7 @@
 // has checked it and knows its geometry.
 #pragma once
 
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 #include "runtime/ops/conv_lines.h"
 
 namespace intaglio {

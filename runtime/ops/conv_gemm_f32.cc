@@ -1,4 +1,4 @@
-#include "kernels/gemm_f32.h"
+#include "kernels/gemm/gemm_f32.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
 

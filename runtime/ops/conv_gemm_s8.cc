@@ -1,4 +1,4 @@
-#include "kernels/gemm_s8.h"
+#include "kernels/gemm/gemm_s8.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
 

@@ -1,5 +1,5 @@
 // int8 to FP32: an int8 region's exit.
-#include "kernels/quantize_s8.h"
+#include "kernels/quantize/quantize_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

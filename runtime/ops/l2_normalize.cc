@@ -1,7 +1,7 @@
 // Rows of the last axis divided by their Euclidean norm, which alpha bounds from below.
 #include <cfloat>
 
-#include "kernels/unit_rows.h"
+#include "kernels/normalize/unit_rows.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

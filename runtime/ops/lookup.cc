@@ -1,6 +1,6 @@
 // Any unary function of an int8 tensor, as a table of 256 codes baked into the model: one for all elements,
 // or one for each index of the last axis.
-#include "kernels/eltwise_s8.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -1,7 +1,7 @@
 // The larger, and the smaller, of two tensors' elements, each tensor repeated where it is smaller. In int8
 // all three tensors have one scale and zero point, so that codes compare as their values do.
-#include "kernels/eltwise_f32.h"
-#include "kernels/eltwise_s8.h"
+#include "kernels/eltwise/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
 
 namespace intaglio {

@@ -1,8 +1,8 @@
 // Mean over any axes. The output may keep the reduced axes as ones or drop them. Codes to codes, reals to
 // reals, or codes to reals.
-#include "kernels/mean_s8_f32.h"
-#include "kernels/pool_f32.h"
-#include "kernels/pool_s8.h"
+#include "kernels/pool/mean_s8_f32.h"
+#include "kernels/pool/pool_f32.h"
+#include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

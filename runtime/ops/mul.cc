@@ -1,6 +1,6 @@
 // Multiplication of two tensors, each repeated where it is smaller.
-#include "kernels/eltwise_f32.h"
-#include "kernels/eltwise_s8.h"
+#include "kernels/eltwise/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
 
 namespace intaglio {

@@ -2,7 +2,7 @@
 // for.
 #include <cfloat>
 
-#include "kernels/requant.h"
+#include "kernels/arithmetic/requant.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/strided_copy_run.h"
 

@@ -1,6 +1,6 @@
 // Average and maximum over windows of an NHWC tensor.
-#include "kernels/pool_f32.h"
-#include "kernels/pool_s8.h"
+#include "kernels/pool/pool_f32.h"
+#include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/window.h"
 

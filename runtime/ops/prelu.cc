@@ -1,6 +1,6 @@
 // x where it is positive, else x times the last axis's own slope. In int8 it is a Lookup with a table a
 // channel.
-#include "kernels/eltwise_f32.h"
+#include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

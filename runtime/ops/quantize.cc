@@ -1,5 +1,5 @@
 // FP32 to int8: an int8 region's entrance.
-#include "kernels/quantize_s8.h"
+#include "kernels/quantize/quantize_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

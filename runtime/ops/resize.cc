@@ -1,5 +1,5 @@
 // Pictures at another size: nearest neighbours or bilinear, NHWC.
-#include "kernels/resize_rows.h"
+#include "kernels/resize/resize_rows.h"
 
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"

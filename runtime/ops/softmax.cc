@@ -1,6 +1,6 @@
 // Softmax over the last axis.
-#include "kernels/softmax_f32.h"
-#include "kernels/softmax_s8.h"
+#include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

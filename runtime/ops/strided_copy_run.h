@@ -1,7 +1,7 @@
 // Runs a strided copy of a tensor's elements, of 1 or 4 bytes, in pieces.
 #pragma once
 
-#include "kernels/strided_copy.h"
+#include "kernels/copy/strided_copy.h"
 #include "runtime/op.h"
 #include "runtime/ops/split.h"
 

@@ -1,5 +1,5 @@
 // Output axis i is input axis options.axes[i].
-#include "kernels/permute.h"
+#include "kernels/copy/permute.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 

@@ -2,7 +2,7 @@
 // tables the calibrator bakes from the double functions here.
 #include <cfloat>
 
-#include "kernels/unary_f32.h"
+#include "kernels/eltwise/unary_f32.h"
 #include "runtime/op.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"

@@ -2,10 +2,10 @@
 // and one checksum of all results, which is the same on every machine. Ends with 0 where both hold.
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
-#include "kernels/dwconv_map_s8.h"
-#include "kernels/dwconv_s8.h"
-#include "kernels/eltwise_s8.h"
-#include "kernels/gemm_s8.h"
+#include "kernels/dwconv/dwconv_map_s8.h"
+#include "kernels/dwconv/dwconv_s8.h"
+#include "kernels/eltwise/eltwise_s8.h"
+#include "kernels/gemm/gemm_s8.h"
 #include "runtime/crc32.h"
 #include "tests/firmware/board_print.h"
 

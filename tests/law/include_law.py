@@ -15,25 +15,30 @@ import tempfile
 FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializer_list", "limits", "new",
                 "type_traits", "utility"]
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
-CALIBRATOR_KERNELS = ["kernels/patch_sums.h", "kernels/observe_f32.h", "kernels/sha256.h"]
+CALIBRATOR_KERNELS = ["kernels/observe/patch_sums.h", "kernels/observe/observe_f32.h", "kernels/digest/sha256.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
                    "runtime/liveness.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 ANY = ["*"]
 
 
 class Rule:
-    """Files that match `files`, first rule first; what they may include in quotes and in angle brackets."""
+    """Files that match `files`, first rule first; what they may include in quotes ({folder} is the file's own) and in
+    angle brackets."""
 
     def __init__(self, files, quoted, angled, never=()):
         self.files, self.quoted, self.angled, self.never = files, quoted, angled, never
 
-    def allows(self, kind, name):
-        matches = lambda patterns: any(fnmatch.fnmatchcase(name, p) for p in patterns)
+    def allows(self, file, kind, name):
+        folder = file.rpartition("/")[0]
+        matches = lambda patterns: any(fnmatch.fnmatchcase(name, p.format(folder=folder)) for p in patterns)
         return matches(self.quoted if kind == '"' else self.angled) and not matches(self.never)
 
 
 RULES = [
-    Rule(["kernels/*"], ["kernels/*", "intaglio/isa.h"], ["cstdint", "cstddef", "cstring"] + INTRINSICS),
+    Rule(["kernels/compiled_isa.h"], ["intaglio/isa.h"], []),
+    # A family of kernels includes no other one.
+    Rule(["kernels/*"], ["{folder}/*", "kernels/arithmetic/*", "kernels/compiled_isa.h", "intaglio/isa.h"],
+         ["cstdint", "cstddef", "cstring"] + INTRINSICS),
     Rule(["platforms/*"], ["platforms/*", "intaglio/isa.h", "intaglio/platform.h"], FREESTANDING + ["*.h"],
          never=["flatbuffers/*"]),
     Rule(["runtime/include/*"], ["intaglio/*"], FREESTANDING, never=["intaglio/calibrator.h"]),
@@ -49,14 +54,14 @@ RULES = [
     Rule(["calibrator/host/*"], ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
     # In front of FlatBuffers' own headers, of which it takes two's place.
     Rule(["calibrator/bake/heapless_flatbuffers.h"], ["schema/*"], FREESTANDING + ["flatbuffers/*", "set"]),
-    Rule(["calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm_f32.h"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
+    Rule(["calibrator/recover/*"], ["intaglio/*", "calibrator/*", "schema/*", "kernels/gemm/gemm_f32.h"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["calibrator/*"], ["intaglio/*", "calibrator/*", "schema/*"] + CALIBRATOR_KERNELS + PRIVATE_RUNTIME,
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
     Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
-    Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
+    Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
@@ -125,7 +130,7 @@ def violations(root):
             kind, included = match.groups()
             line = text.count("\n", 0, match.start(1)) + 1
             shown = f'"{included}"' if kind == '"' else f"<{included}>"
-            if not rule.allows(kind, included):
+            if not rule.allows(name, kind, included):
                 found.append((name, line, f"may not include {shown}"))
             elif kind == '"' and (wrong := against_order(name, included)):
                 found.append((name, line, wrong))
@@ -136,16 +141,20 @@ def violations(root):
 
 # (file, include, whether it must be refused)
 PLANTED = [
-    ("kernels/gemm.cc", '"kernels/requant.h"', False),
-    ("kernels/gemm.cc", "<immintrin.h>", False),
-    ("kernels/gemm.cc", '"platforms/parallel.h"', True),
-    ("kernels/gemm.cc", '"intaglio/tensor.h"', True),
-    ("kernels/gemm.cc", "<algorithm>", True),
-    ("kernels/gemm.cc", "<cmath>", True),
+    ("kernels/gemm/gemm.cc", '"kernels/arithmetic/requant.h"', False),
+    ("kernels/gemm/gemm.cc", '"kernels/gemm/gemm.h"', False),
+    ("kernels/gemm/gemm.cc", '"kernels/pool/pool.h"', True),
+    ("kernels/gemm/gemm.cc", "<immintrin.h>", False),
+    ("kernels/gemm/gemm.cc", '"platforms/parallel.h"', True),
+    ("kernels/gemm/gemm.cc", '"intaglio/tensor.h"', True),
+    ("kernels/gemm/gemm.cc", "<algorithm>", True),
+    ("kernels/gemm/gemm.cc", "<cmath>", True),
+    ("kernels/arithmetic/requant.h", '"kernels/arithmetic/fma.h"', False),
+    ("kernels/arithmetic/requant.h", '"kernels/gemm/gemm.h"', True),
     ("platforms/parallel.cc", "<cpuid.h>", False),
     ("platforms/parallel.cc", "<thread>", True),
     ("platforms/parallel.cc", '"intaglio/session.h"', True),
-    ("platforms/parallel.cc", '"kernels/requant.h"', True),
+    ("platforms/parallel.cc", '"kernels/arithmetic/requant.h"', True),
     ("runtime/include/intaglio/session.h", '"intaglio/tensor.h"', False),
     ("runtime/include/intaglio/session.h", '"runtime/op.h"', True),
     ("runtime/include/intaglio/session.h", '"schema/model_generated.h"', True),
@@ -166,7 +175,7 @@ PLANTED = [
     ("calibrator/bake/bake.cc", '"schema/model_generated.h"', False),
     ("calibrator/bake/bake.cc", '"runtime/op.h"', False),
     ("calibrator/bake/bake.cc", '"runtime/model_check.h"', True),
-    ("calibrator/bake/bake.cc", '"kernels/requant.h"', True),
+    ("calibrator/bake/bake.cc", '"kernels/arithmetic/requant.h"', True),
     ("calibrator/bake/bake.cc", '"calibrator/host/system/files.h"', True),
     ("calibrator/bake/bake.cc", "<map>", True),
     ("calibrator/bake/bake.cc", "<mutex>", True),
@@ -186,12 +195,12 @@ PLANTED = [
     ("importers/onnx.cc", '"calibrator/bake/graph.h"', False),
     ("importers/onnx.cc", '"cli/command.h"', True),
     ("cli/command.cc", '"importers/import.h"', False),
-    ("cli/command.cc", '"kernels/requant.h"', True),
+    ("cli/command.cc", '"kernels/arithmetic/requant.h"', True),
     ("cli/command.cc", '"importers/absent.h"', True),
-    ("tests/any_test.cc", '"kernels/requant.h"', False),
+    ("tests/any_test.cc", '"kernels/arithmetic/requant.h"', False),
     ("tests/any_test.cc", '"requant.h"', True),
 ]
-HEADERS = ["kernels/requant.h", "kernels/include/intaglio/isa.h", "platforms/parallel.h", "runtime/op.h",
+HEADERS = ["kernels/arithmetic/requant.h", "kernels/arithmetic/fma.h", "kernels/gemm/gemm.h", "kernels/pool/pool.h", "kernels/include/intaglio/isa.h", "platforms/parallel.h", "runtime/op.h",
            "runtime/model_check.h", "runtime/include/intaglio/session.h", "runtime/include/intaglio/model.h",
            "runtime/include/intaglio/tensor.h", "calibrator/include/intaglio/calibrator.h", "calibrator/bake/graph.h",
            "calibrator/workspace/arena.h", "calibrator/recover/recovery.h", "calibrator/calibrator_memory.h",

@@ -21,7 +21,7 @@ import tempfile
 
 
 def tree(build, isas, flags, output):
-    own = re.compile(rf"/kernels/\w+_({'|'.join(isas.split(','))})\.cc$")
+    own = re.compile(rf"/kernels/\w+/\w+_({'|'.join(isas.split(','))})\.cc$")
     for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
         if own.search(entry["file"]):
             command = shlex.split(entry["command"])

@@ -1,0 +1,42 @@
+// requant.h with the conversion that rounds and saturates in one instruction, for Cortex-M. Rounding and
+// clamp commute, since the limits are integers. Sessions run with rounding to nearest even.
+#pragma once
+
+#include <arm_acle.h>
+
+#include "kernels/arithmetic/requant.h"
+
+namespace intaglio {
+
+// OutputS8 in codes, made once a call.
+struct OutputDsp {
+  int32_t zero_point, lo, hi;
+  bool narrow;  // not all 256 codes are allowed
+};
+
+static inline OutputDsp make_output_dsp(const OutputS8& output) {
+  const int32_t lo = static_cast<int32_t>(output.lo_minus_zero_point) + output.zero_point;
+  const int32_t hi = static_cast<int32_t>(output.hi_minus_zero_point) + output.zero_point;
+  return {output.zero_point, lo, hi, lo > -128 || hi < 127};
+}
+
+__attribute__((always_inline)) static inline int32_t requantize_dsp(int32_t acc, float multiplier,
+                                                                    const OutputDsp& output) {
+  const float v = static_cast<float>(acc) * multiplier;
+#if defined(__ARM_FP)
+  float rounded;
+  __asm__("vcvtr.s32.f32 %0, %1" : "=t"(rounded) : "t"(v));
+  int32_t q;
+  memcpy(&q, &rounded, sizeof q);
+  q = __ssat(__qadd(q, output.zero_point), 8);
+  if (output.narrow) {
+    q = q > output.lo ? q : output.lo;
+    q = q < output.hi ? q : output.hi;
+  }
+  return q;
+#else
+  return clamp_and_round_s8(v, make_output_s8(output.zero_point, output.lo, output.hi));
+#endif
+}
+
+}  // namespace intaglio

@@ -1,0 +1,74 @@
+#include "kernels/copy/strided_copy.h"
+
+#include <cstring>
+
+namespace intaglio {
+namespace {
+
+template <typename T>
+void copy_row(const T* x, T* y, int32_t n, ptrdiff_t x_step, ptrdiff_t y_step) {
+  if (x_step == 1 && y_step == 1) {
+    memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
+    return;
+  }
+  for (int32_t i = 0; i < n; ++i) y[i * y_step] = x[i * x_step];
+}
+
+template <typename T>
+void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
+  if (first >= last) return;
+  if (c.rank == 1) {
+    const ptrdiff_t x_step = c.x_steps[0], y_step = c.y_steps[0];
+    return copy_row(x + first * x_step, y + first * y_step, last - first, x_step, y_step);
+  }
+  const int32_t inner = c.rank - 1;
+  int32_t at[6] = {first, 0, 0, 0, 0, 0};
+  for (;;) {
+    ptrdiff_t x_offset = 0, y_offset = 0;
+    for (int32_t i = 0; i < inner; ++i) {
+      x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_steps[i];
+      y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_steps[i];
+    }
+    copy_row(x + x_offset, y + y_offset, c.dims[inner], c.x_steps[inner], c.y_steps[inner]);
+    int32_t i = inner - 1;
+    for (; i > 0; --i) {
+      if (++at[i] < c.dims[i]) break;
+      at[i] = 0;
+    }
+    if (i == 0 && ++at[0] >= last) return;
+  }
+}
+
+}  // namespace
+
+StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_steps, const int32_t* y_steps,
+                              int32_t rank) {
+  StridedCopy c = {};
+  for (int32_t i = 0; i < rank; ++i) {
+    if (dims[i] == 1) continue;
+    const int32_t last = c.rank - 1;
+    if (c.rank > 0 && c.x_steps[last] == int64_t{dims[i]} * x_steps[i] &&
+        c.y_steps[last] == int64_t{dims[i]} * y_steps[i]) {
+      c.dims[last] *= dims[i];
+      c.x_steps[last] = x_steps[i];
+      c.y_steps[last] = y_steps[i];
+    } else {
+      c.dims[c.rank] = dims[i];
+      c.x_steps[c.rank] = x_steps[i];
+      c.y_steps[c.rank] = y_steps[i];
+      ++c.rank;
+    }
+  }
+  if (c.rank == 0) c = {1, {1}, {1}, {1}};
+  return c;
+}
+
+void strided_copy_8(const StridedCopy& copy, const uint8_t* x, uint8_t* y, int32_t first, int32_t last) {
+  copy_slices(copy, x, y, first, last);
+}
+
+void strided_copy_32(const StridedCopy& copy, const uint32_t* x, uint32_t* y, int32_t first, int32_t last) {
+  copy_slices(copy, x, y, first, last);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,40 @@
+#include "kernels/dwconv/dwconv_f32.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier) \
+  void dwconv_f32_##suffix(const DwconvF32Args& args);
+#include "kernels/dwconv/dwconv_f32_kernels.inc"
+#undef ITG_DWCONV_F32
+
+namespace {
+
+#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier)                         \
+  ITG_LISTED_##isa({"dwconv_f32_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, \
+                    ITG_COMPILED_##isa(dwconv_f32_##suffix)}, )
+const DwconvF32Kernel kKernels[] = {
+#include "kernels/dwconv/dwconv_f32_kernels.inc"
+};
+#undef ITG_DWCONV_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+bool fits(const DwconvF32Kernel& kernel, IsaMask isa, int32_t depth_multiplier) {
+  return (kernel.isa & ~isa) == 0 &&
+         (kernel.max_depth_multiplier == 0 || depth_multiplier <= kernel.max_depth_multiplier);
+}
+
+}  // namespace
+
+int32_t dwconv_f32_count() { return kCount; }
+const DwconvF32Kernel& dwconv_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t dwconv_f32_select(IsaMask isa, int32_t depth_multiplier) {
+  int32_t i = 0;
+  while (i < kCount - 1 && !fits(kKernels[i], isa, depth_multiplier)) ++i;
+  return i;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,59 @@
+// Eight channels of up to four pixels at a time: four chains in flight, one load of the weights for all.
+#include <immintrin.h>
+
+#include "kernels/arithmetic/output_f32_avx2.h"
+#include "kernels/dwconv/dwconv_f32.h"
+
+namespace intaglio {
+namespace {
+
+inline __m256 load(const float* p, bool full, __m256i mask) {
+  return full ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, mask);
+}
+
+template <int32_t Pixels>
+void block(const DwconvF32Args& args, int32_t pixel, int32_t first, bool full) {
+  const __m256i mask = first_lanes(args.channels - first);
+  const float* const* const rows = args.rows + static_cast<ptrdiff_t>(pixel) * args.taps;
+  __m256 acc[Pixels];
+  acc[0] = args.bias != nullptr ? load(args.bias + first, full, mask) : _mm256_setzero_ps();
+#pragma GCC unroll 4
+  for (int32_t p = 1; p < Pixels; ++p) acc[p] = acc[0];
+  const float* w = args.weights + first;
+  for (int32_t t = 0; t < args.taps; ++t) {
+    const __m256 weights = load(w, full, mask);
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < Pixels; ++p)
+      acc[p] = _mm256_fmadd_ps(load(rows[p * args.taps + t] + first, full, mask), weights, acc[p]);
+    w += args.channels;
+  }
+#pragma GCC unroll 4
+  for (int32_t p = 0; p < Pixels; ++p) {
+    float* const y = args.output + static_cast<size_t>(pixel + p) * args.output_stride + first;
+    const __m256 v = FinishF32(args.clamp)(acc[p]);
+    if (full) {
+      _mm256_storeu_ps(y, v);
+    } else {
+      _mm256_maskstore_ps(y, mask, v);
+    }
+  }
+}
+
+template <int32_t Pixels>
+void all_channels(const DwconvF32Args& args, int32_t pixel) {
+  int32_t first = 0;
+  for (; first + 8 <= args.channels; first += 8) block<Pixels>(args, pixel, first, true);
+  if (first < args.channels) block<Pixels>(args, pixel, first, false);
+}
+
+}  // namespace
+
+void dwconv_f32_avx2(const DwconvF32Args& args);
+
+void dwconv_f32_avx2(const DwconvF32Args& args) {
+  int32_t p = 0;
+  for (; p + 4 <= args.pixels; p += 4) all_channels<4>(args, p);
+  for (; p < args.pixels; ++p) all_channels<1>(args, p);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,44 @@
+#include "kernels/dwconv/dwconv_s8.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes) \
+  void dwconv_s8_##suffix(const DwconvS8Args& args);
+#include "kernels/dwconv/dwconv_s8_kernels.inc"
+#undef ITG_DWCONV_S8
+
+namespace {
+
+#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes)                         \
+  ITG_LISTED_##isa({"dwconv_s8_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, tap_bytes, \
+                    ITG_COMPILED_##isa(dwconv_s8_##suffix)}, )
+const DwconvS8Kernel kKernels[] = {
+#include "kernels/dwconv/dwconv_s8_kernels.inc"
+};
+#undef ITG_DWCONV_S8
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+bool fits(const DwconvS8Kernel& kernel, IsaMask isa, int32_t depth_multiplier) {
+  return (kernel.isa & ~isa) == 0 &&
+         (kernel.max_depth_multiplier == 0 || depth_multiplier <= kernel.max_depth_multiplier);
+}
+
+}  // namespace
+
+int32_t dwconv_s8_count() { return kCount; }
+const DwconvS8Kernel& dwconv_s8_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t dwconv_s8_select(IsaMask isa, int32_t depth_multiplier) {
+  int32_t i = 0;
+  while (i < kCount - 1 && !fits(kKernels[i], isa, depth_multiplier)) ++i;
+  return i;
+}
+
+int64_t dwconv_s8_scratch_bytes(const DwconvS8Kernel& kernel, int32_t taps) {
+  return (int64_t{taps} * kernel.tap_bytes + 63) / 64 * 64;
+}
+
+}  // namespace intaglio

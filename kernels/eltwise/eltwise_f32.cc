@@ -1,0 +1,134 @@
+#include "kernels/eltwise/eltwise_f32.h"
+
+#include <cstring>
+
+#include "kernels/arithmetic/output_f32.h"
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_ELTWISE_F32(suffix, isa)                                                            \
+  void add_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                             const ClampF32& clamp);                                            \
+  void mul_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                             const ClampF32& clamp);
+#include "kernels/eltwise/eltwise_f32_kernels.inc"
+#undef ITG_ELTWISE_F32
+
+namespace {
+
+#define ITG_ELTWISE_F32(suffix, isa)                                                                    \
+  ITG_LISTED_##isa({"eltwise_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_f32_##suffix), \
+                    ITG_COMPILED_##isa(mul_rows_f32_##suffix)}, )
+const EltwiseF32Kernel kKernels[] = {
+#include "kernels/eltwise/eltwise_f32_kernels.inc"
+};
+#undef ITG_ELTWISE_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+// As in eltwise_s8.cc: a block that cannot be one of the operands.
+constexpr int32_t kBlock = 64;
+
+// y[r, i] = function(a[r, i], b[i])
+template <typename Function>
+inline void for_rows(const float* a, const float* b, float* y, int32_t rows, int32_t n, Function function) {
+  for (int32_t r = 0; r < rows; ++r) {
+    int32_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      float block[kBlock];
+      for (int32_t j = 0; j < kBlock; ++j) block[j] = function(a[i + j], b[i + j]);
+      memcpy(y + i, block, sizeof block);
+    }
+    for (; i < n; ++i) y[i] = function(a[i], b[i]);
+    a += n;
+    y += n;
+  }
+}
+
+// Of operators that are rare: short code before speed.
+template <typename Function>
+inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                          Function function) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = function(a[i], b[i]);
+}
+
+}  // namespace
+
+int32_t eltwise_f32_count() { return kCount; }
+const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t eltwise_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p + q, c); });
+}
+
+void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] + b, c);
+}
+
+void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p - q, c); });
+}
+
+void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(q - p, c); });
+}
+
+void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(b - a[i], c);
+}
+
+void mul_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for_rows(a, b, y, rows, n, [c](float p, float q) { return finish_f32(p * q, c); });
+}
+
+void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(a[i] * b, c);
+}
+
+void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  for_rare_rows(a, b, y, rows, n, [&](float p, float q) { return finish_f32(p / q, clamp); });
+}
+
+void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp) {
+  for_rare_rows(a, b, y, rows, n, [&](float p, float q) { return finish_f32(q / p, clamp); });
+}
+
+void max_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  for_rare_rows(a, b, y, rows, n,
+                [&](float p, float q) { return finish_f32(p > q || p != p ? p : q, clamp); });
+}
+
+void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp) {
+  for_rare_rows(a, b, y, rows, n,
+                [&](float p, float q) { return finish_f32(p < q || p != p ? p : q, clamp); });
+}
+
+void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n) {
+  for_rows(x, slope, y, rows, n, [](float v, float s) { return canonical_f32(v > 0.0f ? v : s * v); });
+}
+
+void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp) {
+  const ClampF32 c = clamp;
+  for (int32_t i = 0; i < n; ++i) y[i] = finish_f32(x[i], c);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,55 @@
+// Element by element, FP32. Each operation is one plain float operation; finish() clamps and leaves NaN, as
+// output_f32.h says.
+//
+//   add       y[r, i] = finish(a[r, i] + b[i])
+//   sub       y[r, i] = finish(a[r, i] - b[i]);  sub_from: finish(b[i] - a[r, i])
+//   mul       y[r, i] = finish(a[r, i] * b[i])
+//   prelu     y[r, i] = x > 0 ? x : slope[i] * x, canonical
+//   clamp     y[i] = finish(x[i])
+//
+// y may stand exactly where a (clamp, prelu: x) stands; no other overlap is allowed.
+#pragma once
+
+#include "intaglio/isa.h"
+#include "kernels/arithmetic/canonical_f32.h"
+
+namespace intaglio {
+
+// a and y are [rows, n]; one row of b serves every row.
+using RowsF32 = void (*)(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                         const ClampF32& clamp);
+
+// The two that networks are full of.
+struct EltwiseF32Kernel {
+  const char* name;
+  IsaMask isa;
+  RowsF32 add_rows, mul_rows;  // nullptr where this build has not compiled them
+};
+
+// Best first. The scalar kernel is the last one.
+int32_t eltwise_f32_count();
+const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t eltwise_f32_select(IsaMask isa);
+
+// The others, alike.
+void sub_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void sub_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp);
+void div_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void div_from_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                       const ClampF32& clamp);
+// The larger or smaller of two; NaN where one of them is.
+void max_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+void min_rows_f32(const float* a, const float* b, float* y, int32_t rows, int32_t n, const ClampF32& clamp);
+// The same number b for every element; a - b is add_value_f32 with -b.
+void add_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+void sub_from_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+void mul_value_f32(const float* a, float b, float* y, int32_t n, const ClampF32& clamp);
+
+// One slope a column of x [rows, n].
+void prelu_rows_f32(const float* x, const float* slope, float* y, int32_t rows, int32_t n);
+
+void clamp_row_f32(const float* x, float* y, int32_t n, const ClampF32& clamp);
+
+}  // namespace intaglio

@@ -1,0 +1,77 @@
+#include "kernels/eltwise/eltwise_s8.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_ELTWISE_S8(suffix, isa)                                                                \
+  void add_rows_s8_##suffix(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                            const AddS8& params);                                                  \
+  void add_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params); \
+  void mul_rows_s8_##suffix(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,  \
+                            const MulS8& params);                                                  \
+  void mul_code_s8_##suffix(const int8_t* a, int8_t b, int8_t* y, int32_t n, const MulS8& params); \
+  void lookup_s8_##suffix(const int8_t* x, const int8_t* table, int8_t* y, int32_t n);
+#include "kernels/eltwise/eltwise_s8_kernels.inc"
+#undef ITG_ELTWISE_S8
+
+namespace {
+
+#define ITG_ELTWISE_S8(suffix, isa)                                                                     \
+  ITG_LISTED_##isa({"eltwise_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_s8_##suffix),   \
+                    ITG_COMPILED_##isa(add_code_s8_##suffix), ITG_COMPILED_##isa(mul_rows_s8_##suffix), \
+                    ITG_COMPILED_##isa(mul_code_s8_##suffix), ITG_COMPILED_##isa(lookup_s8_##suffix)}, )
+const EltwiseS8Kernel kKernels[] = {
+#include "kernels/eltwise/eltwise_s8_kernels.inc"
+};
+#undef ITG_ELTWISE_S8
+
+int8_t clamp_code(int8_t code, int8_t lo, int8_t hi) {
+  const int8_t least = code > lo ? code : lo;
+  return least < hi ? least : hi;
+}
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t eltwise_s8_count() { return kCount; }
+const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t eltwise_s8_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+void div_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const DivS8& params) {
+  const DivS8 p = params;
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = div_s8(a[i], b[i], p);
+}
+
+void div_from_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
+                      const DivS8& params) {
+  const DivS8 p = params;
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = div_s8(b[i], a[i], p);
+}
+
+void max_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = clamp_code(a[i] > b[i] ? a[i] : b[i], lo, hi);
+}
+
+void min_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, int8_t lo, int8_t hi) {
+  for (int32_t r = 0; r < rows; ++r, a += n, y += n)
+    for (int32_t i = 0; i < n; ++i) y[i] = clamp_code(a[i] < b[i] ? a[i] : b[i], lo, hi);
+}
+
+void lookup_rows_s8(const int8_t* x, const int8_t* tables, int8_t* y, int32_t rows, int32_t n) {
+  for (int32_t r = 0; r < rows; ++r, x += n, y += n) {
+    const int8_t* middle = tables + 128;
+    for (int32_t i = 0; i < n; ++i, middle += 256) y[i] = middle[x[i]];
+  }
+}
+
+}  // namespace intaglio

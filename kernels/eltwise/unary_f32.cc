@@ -1,0 +1,33 @@
+#include "kernels/eltwise/unary_f32.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_UNARY_F32(suffix, isa) void unary_f32_##suffix(const UnaryF32Args& args);
+#include "kernels/eltwise/unary_f32_kernels.inc"
+#undef ITG_UNARY_F32
+
+namespace {
+
+#define ITG_UNARY_F32(suffix, isa) \
+  ITG_LISTED_##isa({"unary_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(unary_f32_##suffix)}, )
+const UnaryF32Kernel kKernels[] = {
+#include "kernels/eltwise/unary_f32_kernels.inc"
+};
+#undef ITG_UNARY_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t unary_f32_count() { return kCount; }
+const UnaryF32Kernel& unary_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t unary_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+}  // namespace intaglio

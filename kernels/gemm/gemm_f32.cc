@@ -1,0 +1,58 @@
+#include "kernels/gemm/gemm_f32.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) void gemm_f32_##suffix(const GemmF32Args& args);
+#include "kernels/gemm/gemm_f32_kernels.inc"
+#undef ITG_GEMM_F32
+
+namespace {
+
+#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) \
+  ITG_LISTED_##isa(                              \
+      {"gemm_f32_" #suffix, ITG_NEEDS_##isa, mr, nr, packs, ITG_COMPILED_##isa(gemm_f32_##suffix)}, )
+const GemmF32Kernel kKernels[] = {
+#include "kernels/gemm/gemm_f32_kernels.inc"
+};
+#undef ITG_GEMM_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t gemm_f32_count() { return kCount; }
+const GemmF32Kernel& gemm_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t gemm_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
+  if (!kernel.packs) return 0;
+  const int64_t panels = (int64_t{n} + kernel.nr - 1) / kernel.nr;
+  return panels * kernel.nr * taps * k * 4;
+}
+
+void gemm_f32_pack(const GemmF32Kernel& kernel, const float* weights, int32_t n, int32_t taps, int32_t k,
+                   float* packed) {
+  if (!kernel.packs) return;
+  // Transposed in squares: a column of weights and a row of the panel are far apart in memory.
+  constexpr ptrdiff_t kSquare = 16;
+  const ptrdiff_t depth = static_cast<ptrdiff_t>(taps) * k, nr = kernel.nr;
+  for (ptrdiff_t first = 0; first < n; first += nr, packed += depth * nr) {
+    const ptrdiff_t columns = n - first < nr ? n - first : nr;
+    for (ptrdiff_t from = 0; from < depth; from += kSquare) {
+      const ptrdiff_t to = from + kSquare < depth ? from + kSquare : depth;
+      for (ptrdiff_t c = 0; c < columns; ++c)
+        for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = weights[(first + c) * depth + i];
+      for (ptrdiff_t c = columns; c < nr; ++c)
+        for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = 0.0f;
+    }
+  }
+}
+
+}  // namespace intaglio

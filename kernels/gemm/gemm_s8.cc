@@ -1,0 +1,153 @@
+#include "kernels/gemm/gemm_s8.h"
+
+#include "kernels/arithmetic/weight_sums.h"
+#include "kernels/compiled_isa.h"
+#include "kernels/gemm/gemm_s8_pairs.h"
+
+namespace intaglio {
+
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...) \
+  void gemm_s8_##suffix(const GemmS8Args& args);
+#include "kernels/gemm/gemm_s8_kernels.inc"
+#undef ITG_GEMM_S8
+
+namespace {
+
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...)                    \
+  ITG_LISTED_##isa({"gemm_s8_" #suffix, ITG_NEEDS_##isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, \
+                    ITG_COMPILED_##isa(gemm_s8_##suffix), __VA_ARGS__}, )
+const GemmS8Kernel kKernels[] = {
+#include "kernels/gemm/gemm_s8_kernels.inc"
+};
+#undef ITG_GEMM_S8
+
+// Whether any of them packs.
+#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, ...) ITG_LISTED_##isa(|| packs)
+constexpr bool kPacks = false
+#include "kernels/gemm/gemm_s8_kernels.inc"
+    ;
+#undef ITG_GEMM_S8
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+int32_t round_up(int32_t v, int32_t multiple) { return (v + multiple - 1) / multiple * multiple; }
+
+// Whether the kernel's sums of two products fit int16 all over this column, [taps][k].
+bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, int32_t k) {
+  for (int32_t t = 0; t < taps; ++t, column += k)
+    for (int32_t i = 0; i + kernel.pair_gap < k; ++i)
+      if (i % kernel.kr < kernel.pair_gap && column[i] == -128 && column[i + kernel.pair_gap] == -128)
+        return false;
+  return true;
+}
+
+// Columns of the panel whose first is n - left.
+int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
+  const int32_t quarter = kernel.nr / 4;
+  if (!kernel.narrows || left > 3 * quarter) return kernel.nr;
+  return left > quarter ? 2 * quarter : quarter;
+}
+
+// One column's depths of one tap, kr at a time, `step` apart. nullptr: zeros.
+void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_t step) {
+  int32_t i = 0;
+  if (from != nullptr && kr == 4)
+    for (; i + 4 <= k; i += 4, to += step) memcpy(to, from + i, 4);
+  for (; i < k; i += kr, to += step)
+    for (int32_t j = 0; j < kr; ++j) to[j] = from != nullptr && i + j < k ? from[i + j] : int8_t{0};
+}
+
+}  // namespace
+
+int32_t gemm_s8_count() { return kCount; }
+const GemmS8Kernel& gemm_s8_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t gemm_s8_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
+  if (kernel.lanes == 0 || width < kernel.nr) return p;
+  const int32_t vector = p / kernel.lanes, lane = p % kernel.lanes;
+  return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
+}
+
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k) {
+  // Kernels that pack complete a tile's rows.
+  if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
+  int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
+  if (kPacks && kernel.matches_pairs) {
+    const PairsLayout layout = pairs_layout(taps, k);
+    bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;
+  }
+  return (bytes + 63) & ~int64_t{63};
+}
+
+int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
+  if (!kPacks || !kernel.packs) return 0;
+  if (kernel.matches_pairs) return (int64_t{n} + kernel.nr - 1) / kernel.nr * pairs_layout(taps, k).bytes;
+  int64_t columns = n / kernel.nr * kernel.nr;
+  for (int32_t left = n % kernel.nr; left > 0; left -= panel_columns(kernel, left))
+    columns += panel_columns(kernel, left);
+  const int32_t head = (kernel.lhs_offset != 0 ? 8 : 0) + (kernel.pair_gap != 0 ? 4 : 0);
+  return columns * (head + int64_t{taps} * round_up(k, kernel.kr));
+}
+
+void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
+                  const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed) {
+  if (!kPacks || !kernel.packs) return;
+  constexpr int32_t kDepths = 64;  // a multiple of any kr
+  const int32_t kr = kernel.kr;
+  auto* out = static_cast<int8_t*>(packed);
+  const ptrdiff_t column_stride = static_cast<ptrdiff_t>(taps) * k;
+  for (int32_t first = 0, width; first < n; first += width) {
+    width = panel_columns(kernel, n - first);
+    const int32_t end = first + width;
+    if (kernel.lhs_offset != 0) {
+      for (int32_t p = 0; p < width; ++p) {
+        const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
+        const int64_t sum = c < n ? sum_weights(weights + c * column_stride, column_stride).sum : 0;
+        const uint32_t bias = (c < n ? static_cast<uint32_t>(folded_bias[c]) : 0u) -
+                              static_cast<uint32_t>(kernel.lhs_offset) * static_cast<uint32_t>(sum);
+        memcpy(out, &bias, sizeof bias);
+        out += sizeof bias;
+      }
+      for (int32_t p = 0; p < width; ++p) {
+        const int32_t c = first + gemm_s8_panel_column(kernel, width, p);
+        const float factor = c < n ? multiplier[c] : 0.0f;
+        memcpy(out, &factor, sizeof factor);
+        out += sizeof factor;
+      }
+    }
+    if (kernel.pair_gap != 0) {
+      for (int32_t c = first; c < end; ++c) {
+        const int32_t fits = c >= n || pairs_fit(kernel, weights + c * column_stride, taps, k) ? 1 : 0;
+        memcpy(out, &fits, sizeof fits);
+        out += sizeof fits;
+      }
+    }
+    if (kernel.matches_pairs) {
+      auto* const panel = static_cast<uint8_t*>(packed) + first / kernel.nr * pairs_layout(taps, k).bytes;
+      pack_pairs(kernel, weights, first, n, taps, k, panel);
+      out = reinterpret_cast<int8_t*>(panel + pairs_layout(taps, k).bytes);
+      continue;
+    }
+    for (int32_t t = 0; t < taps; ++t) {
+      const int8_t* const tap = weights + first * column_stride + static_cast<ptrdiff_t>(t) * k;
+      for (int32_t i = 0; i < k; i += kDepths) {  // so few that what is written stays in the cache
+        const int32_t depths = k - i < kDepths ? k - i : kDepths;
+        for (int32_t p = 0; p < width; ++p) {
+          const int32_t c = gemm_s8_panel_column(kernel, width, p);
+          pack_column(first + c < n ? tap + c * column_stride + i : nullptr, depths, kr,
+                      out + static_cast<ptrdiff_t>(i) * width + static_cast<ptrdiff_t>(p) * kr,
+                      static_cast<ptrdiff_t>(width) * kr);
+        }
+      }
+      out += static_cast<ptrdiff_t>(width) * round_up(k, kr);
+    }
+  }
+}
+
+}  // namespace intaglio

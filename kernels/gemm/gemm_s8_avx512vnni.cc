@@ -1,0 +1,229 @@
+#include "kernels/gemm/gemm_s8_avx512_strip.h"
+
+namespace intaglio {
+namespace {
+
+// What is left of each row after `depth` bytes, as a row of four.
+__attribute__((noinline)) void last_quads(const int8_t** rows, int32_t count, ptrdiff_t depth, int32_t rest,
+                                          int32_t* last) {
+  const auto bytes = static_cast<__mmask16>((1 << rest) - 1);
+  for (int32_t r = 0; r < count; ++r) {
+    last[r] = _mm_cvtsi128_si32(_mm_maskz_loadu_epi8(bytes, rows[r] + depth));
+    rows[r] = reinterpret_cast<const int8_t*>(last + r);
+  }
+}
+
+// M rows of 16 V columns. `Steep`: products may pass what int32 holds.
+template <int32_t M, int32_t V, bool Steep>
+void tile(const Tile& t, const Output& out) {
+  __m512i acc[M][V];
+#pragma GCC unroll 4
+  for (int32_t v = 0; v < V; ++v) acc[0][v] = _mm512_loadu_si512(t.panel + 64 * v);
+#pragma GCC unroll 14
+  for (int32_t r = 1; r < M; ++r)
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < V; ++v) acc[r][v] = acc[0][v];
+
+  const int8_t* w = t.panel + 2 * 64 * V;
+  const int8_t* const* rows = t.rows;
+  const ptrdiff_t* step = t.steps;
+  int32_t last[M];
+  const int32_t rest = t.k & 3;
+  for (int32_t taps = t.taps; taps > 0; --taps) {
+    const int8_t* few[M];  // more are read one by one
+    if (M <= 7) {
+#pragma GCC unroll 14
+      for (int32_t r = 0; r < M; ++r) few[r] = address(rows + r);
+    }
+    const int8_t* const* x = M <= 7 ? few : rows;
+    ptrdiff_t i = *step, depth = i + t.k - rest;
+    for (bool more = rest != 0;; more = false) {
+      for (; i < depth; i += 4) {
+        constexpr int32_t kHeld = held_columns(M, V);
+        __m512i columns[V];
+#pragma GCC unroll 4
+        for (int32_t v = 0; v < kHeld; ++v) columns[v] = _mm512_loadu_si512(w + 64 * v);
+#pragma GCC unroll 14
+        for (int32_t r = 0; r < M; ++r)
+          dot_row<V, kHeld>(acc[r], spread((M > 7 ? address(x + r) : x[r]) + i), columns, w);
+        w += 64 * V;
+      }
+      if (!more) break;
+      for (int32_t r = 0; r < M; ++r) few[r] = x[r];
+      last_quads(few, M, depth, rest, last);
+      x = few;
+      i = 0;
+      depth = 4;
+    }
+    rows += t.next_rows;
+    step += t.next_step;
+  }
+
+  constexpr int32_t kShare = 4 / V;  // rows that leave in one vector
+  const int8_t* const multiplier = t.panel + 64 * V;
+  int8_t* y = t.output;
+#pragma GCC unroll 14
+  for (int32_t r = 0; r < M; r += kShare) {
+    const __m512i codes = leave<M, V, Steep>(acc, r, multiplier, out);
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < kShare; ++i) {
+      if (r + i >= M) break;
+      store<V>(y, i, codes);
+      y += t.output_stride;
+    }
+  }
+}
+
+// For 64, 32 and 16 columns: many rows, and one. Another count takes the larger tile and leaves by way of the
+// stack: few tiles are odd, and each is text. 64 columns have strips for many rows, and need no more than
+// these: one row keeps the multipliers nearly as busy. Steep columns go row by row.
+using TileFunction = void (*)(const Tile& t, const Output& out);
+constexpr int32_t kStrip = 7, kMany = 14;
+constexpr TileFunction kMost[3] = {nullptr, tile<kMany, 2, false>, tile<kMany, 1, false>};
+constexpr TileFunction kOne[3] = {tile<1, 4, true>, tile<1, 2, true>, tile<1, 1, true>};
+
+// output = add_s8(codes, residual), rows of codes kNr apart. A row that does not end with a whole vector
+// leaves by a masked store, for which the next row's residual would wait if it stood in the output.
+__attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* residual, size_t residual_stride,
+                                        int8_t* output, size_t output_stride, int32_t rows, int32_t columns,
+                                        const AddS8& p) {
+  // vpdpwssd takes 16 bits: longer multipliers are cut in two.
+  const bool cut = ((p.a_multiplier | p.b_multiplier) >> 15) != 0;
+  const int32_t low_bits = cut ? 255 : 32767;
+  const __m512i low_factors =
+      _mm512_set1_epi32((p.b_multiplier & low_bits) * 65536 + (p.a_multiplier & low_bits));
+  const __m512i high_factors = _mm512_set1_epi32((p.b_multiplier >> 8) * 65536 + (p.a_multiplier >> 8));
+  // Of codes + 128.
+  const __m512i offset =
+      _mm512_set1_epi32((int32_t{1} << (p.right_shift - 1)) - (p.a_zero_point + 128) * p.a_multiplier -
+                        (p.b_zero_point + 128) * p.b_multiplier);
+  const __m128i shift = _mm_cvtsi32_si128(p.right_shift);
+  const __m512i zero = _mm512_setzero_si512(), flip = _mm512_set1_epi8(-128);
+  const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(p.zero_point));
+  const __m512i lo = _mm512_set1_epi8(static_cast<int8_t>(p.lo));
+  const __m512i hi = _mm512_set1_epi8(static_cast<int8_t>(p.hi));
+  for (int32_t r = 0; r < rows; ++r) {
+    for (int32_t c = 0; c < columns; c += kNr) {
+      const int32_t count = columns - c;
+      const __mmask64 mask = first_bytes(count < kNr ? count : kNr);
+      const __m512i a = _mm512_xor_si512(_mm512_loadu_si512(codes + kNr * r + c), flip);
+      const __m512i b = _mm512_xor_si512(
+          count < kNr ? _mm512_maskz_loadu_epi8(mask, residual + c) : _mm512_loadu_si512(residual + c), flip);
+      const __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
+      const __m512i pairs[4] = {_mm512_unpacklo_epi8(low, zero), _mm512_unpackhi_epi8(low, zero),
+                                _mm512_unpacklo_epi8(high, zero), _mm512_unpackhi_epi8(high, zero)};
+      __m512i sums[4];
+#pragma GCC unroll 4
+      for (int32_t i = 0; i < 4; ++i) sums[i] = _mm512_dpwssd_epi32(offset, pairs[i], low_factors);
+      if (cut)
+#pragma GCC unroll 4
+        for (int32_t i = 0; i < 4; ++i)
+          sums[i] =
+              _mm512_add_epi32(sums[i], _mm512_slli_epi32(_mm512_madd_epi16(pairs[i], high_factors), 8));
+#pragma GCC unroll 4
+      for (__m512i& sum : sums) sum = _mm512_sra_epi32(sum, shift);
+      __m512i q = _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), zero_point),
+                                     _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), zero_point));
+      q = _mm512_min_epi8(_mm512_max_epi8(q, lo), hi);
+      if (count < kNr) {
+        _mm512_mask_storeu_epi8(output + c, mask, q);
+      } else {
+        _mm512_storeu_si512(output + c, q);
+      }
+    }
+    residual += residual_stride;
+    output += output_stride;
+  }
+}
+
+__attribute__((noinline)) void copy_rows(const int8_t* codes, int8_t* output, size_t output_stride,
+                                         int32_t rows, int32_t columns) {
+  const __mmask64 mask = first_bytes(columns);
+  for (int32_t r = 0; r < rows; ++r, codes += kNr, output += output_stride)
+    _mm512_mask_storeu_epi8(output, mask, _mm512_loadu_si512(codes));
+}
+
+// Below 1 each, no product leaves int32.
+inline bool is_steep(const int8_t* multiplier, int32_t vectors) {
+  __m512 most = _mm512_loadu_ps(multiplier);
+  for (int32_t v = 1; v < vectors; ++v) most = _mm512_max_ps(most, _mm512_loadu_ps(multiplier + 64 * v));
+  return _mm512_cmp_ps_mask(most, _mm512_set1_ps(1.0f), _CMP_GE_OQ) != 0;
+}
+
+}  // namespace
+
+void gemm_s8_avx512vnni(const GemmS8Args& args);
+
+void gemm_s8_avx512vnni(const GemmS8Args& args) {
+  const Output out = make_output(args.requant);
+  Tile t;
+  t.taps = args.taps;
+  constexpr ptrdiff_t kNoStep = 0;
+  const bool table = args.tap_steps == nullptr;
+  t.steps = table ? &kNoStep : args.tap_steps;
+  t.next_rows = table ? kMr : 0;
+  t.next_step = table ? 0 : 1;
+  t.k = args.rows_padded ? (args.k + 3) & ~3 : args.k;
+  t.silent = args.silent;
+  const auto* panel = static_cast<const int8_t*>(args.weights);
+  const ptrdiff_t column_bytes = 8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3);
+  const bool adds = args.residual != nullptr;
+  alignas(64) int8_t codes[kMr * kNr];
+  for (int32_t first = 0, width; first < args.n; first += width) {
+    const int32_t ahead = args.n - first, shape = ahead > 48 ? 0 : ahead > 16 ? 1 : 2;
+    width = kNr >> shape;
+    const int32_t columns = ahead < width ? ahead : width, vectors = width / kLanes;
+    t.panel = panel;
+    panel += column_bytes * width;
+    const bool steep = is_steep(t.panel + 64 * vectors, vectors);
+    int8_t* const y = args.output + first;
+    const bool aligned = !adds && columns == width;
+    // Rows that follow one another everywhere leave as one: each row's last bytes are where the next one
+    // begins.
+    const auto dense = static_cast<size_t>(columns);
+    const bool flat = !aligned && args.output_stride == dense && (!adds || args.residual_stride == dense);
+    const int32_t stride = flat ? columns : kNr;
+    int32_t direct = 0;  // rows that need no more
+    const bool strips = shape == 0 && !steep && args.m >= kStrip && (t.k & 3) == 0;
+    // A last strip of 4 rows and more begins with some of the one before.
+    const int32_t in_strips = !strips ? 0 : args.m % kStrip > 3 ? args.m : args.m / kStrip * kStrip;
+    if (strips) {
+      t.rows = args.rows;
+      t.output = aligned ? y : codes;
+      t.output_stride = aligned ? args.output_stride : static_cast<size_t>(stride);
+      strip<kStrip, 4>(t, in_strips, out);
+      direct = aligned ? in_strips : 0;
+    }
+    for (int32_t r = in_strips, rows; r < args.m; r += rows) {
+      const int32_t left = args.m - r;
+      const bool one = steep || shape == 0 || left < 5;
+      rows = one ? 1 : left < kMany ? left : kMany;
+      t.rows = args.rows + r;
+      if (aligned && (one || rows == kMany)) {
+        t.output = y + static_cast<size_t>(r) * args.output_stride;
+        t.output_stride = args.output_stride;
+        direct = r + rows;
+      } else {
+        t.output = codes + r * stride;
+        t.output_stride = static_cast<size_t>(stride);
+      }
+      (one ? kOne : kMost)[shape](t, out);
+    }
+    if (adds) {
+      // Whole vectors need no trip through the stack.
+      const bool whole = flat || columns == kNr;
+      add_rows(codes, args.residual + first, args.residual_stride, whole ? y : codes,
+               whole ? args.output_stride : kNr, flat ? 1 : args.m, flat ? args.m * columns : columns,
+               *args.add);
+      if (whole) continue;
+    }
+    if (flat) {
+      memcpy(y, codes, static_cast<size_t>(args.m) * dense);
+    } else if (direct < args.m) {
+      copy_rows(codes + direct * kNr, y + static_cast<size_t>(direct) * args.output_stride,
+                args.output_stride, args.m - direct, columns);
+    }
+  }
+}
+
+}  // namespace intaglio

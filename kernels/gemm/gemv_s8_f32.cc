@@ -1,0 +1,33 @@
+#include "kernels/gemm/gemv_s8_f32.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_GEMV_S8_F32(suffix, isa) GemvS8F32 gemv_s8_f32_##suffix;
+#include "kernels/gemm/gemv_s8_f32_kernels.inc"
+#undef ITG_GEMV_S8_F32
+
+namespace {
+
+#define ITG_GEMV_S8_F32(suffix, isa) \
+  ITG_LISTED_##isa({"gemv_s8_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(gemv_s8_f32_##suffix)}, )
+const GemvS8F32Kernel kKernels[] = {
+#include "kernels/gemm/gemv_s8_f32_kernels.inc"
+};
+#undef ITG_GEMV_S8_F32
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t gemv_s8_f32_count() { return kCount; }
+const GemvS8F32Kernel& gemv_s8_f32_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t gemv_s8_f32_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+}  // namespace intaglio

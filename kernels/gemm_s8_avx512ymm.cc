@@ -1,3 +1,0 @@
-#define ITG_DOT "vpdpbusd"
-#define ITG_KERNEL gemm_s8_avx512ymm
-#include "kernels/gemm_s8_ymm_vnni.h"

@@ -1,3 +1,0 @@
-#define ITG_DOT "%{vex%} vpdpbusd"
-#define ITG_KERNEL gemm_s8_avxvnni
-#include "kernels/gemm_s8_ymm_vnni.h"

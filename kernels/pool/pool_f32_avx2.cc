@@ -1,0 +1,77 @@
+#include "kernels/arithmetic/output_f32_avx2.h"
+#include "kernels/pool/pool_f32.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kLanes = 8;
+
+struct Sum {
+  static __m256 start(__m256) { return _mm256_setzero_ps(); }
+  static __m256 next(__m256 sum, __m256 tap) { return _mm256_add_ps(sum, tap); }
+};
+
+// maxps gives its second operand where one is a NaN. Meeting the first tap again changes nothing.
+struct Largest {
+  static __m256 start(__m256 first) { return first; }
+  static __m256 next(__m256 best, __m256 tap) { return _mm256_max_ps(best, tap); }
+};
+
+// 8 * Vectors channels, or the first `count` of eight.
+template <typename Fold, int32_t Vectors, typename End>
+void block(const float* x, const Taps& taps, float* y, int32_t count, End end) {
+  const __m256i mask = first_lanes(count);
+  const bool full = count >= kLanes;
+  const auto load = [&](const float* from) {
+    return full ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+  };
+  __m256 folded[Vectors];
+#pragma GCC unroll 4
+  for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::start(load(x + kLanes * v));
+  for_each_tap(taps, [&](ptrdiff_t offset) {
+#pragma GCC unroll 4
+    for (int32_t v = 0; v < Vectors; ++v) folded[v] = Fold::next(folded[v], load(x + offset + kLanes * v));
+  });
+#pragma GCC unroll 4
+  for (int32_t v = 0; v < Vectors; ++v) {
+    if (full) {
+      _mm256_storeu_ps(y + kLanes * v, end(folded[v]));
+    } else {
+      _mm256_maskstore_ps(y, mask, end(folded[v]));
+    }
+  }
+}
+
+template <typename Fold, typename End>
+void all_channels(const float* x, const Taps& taps, float* y, int32_t channels, End end) {
+  int32_t c = 0;
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) block<Fold, 4>(x + c, taps, y + c, 4 * kLanes, end);
+  for (; c < channels; c += kLanes) block<Fold, 1>(x + c, taps, y + c, channels - c, end);
+}
+
+}  // namespace
+
+AverageF32 average_f32_avx2;
+MaxF32 max_f32_avx2;
+
+void average_f32_avx2(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
+                      int32_t channels) {
+  const FinishF32 finish(clamp);
+  if (taps_count(taps) == 0) {
+    for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(0.0f, clamp);
+    return;
+  }
+  const __m256 divisor = _mm256_set1_ps(static_cast<float>(n));
+  all_channels<Sum>(x, taps, y, channels, [&](__m256 sum) { return finish(_mm256_div_ps(sum, divisor)); });
+}
+
+void max_f32_avx2(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
+  const FinishF32 finish(clamp);
+  if (taps_count(taps) == 0) {
+    for (int32_t c = 0; c < channels; ++c) y[c] = finish_f32(0.0f, clamp);
+    return;
+  }
+  all_channels<Largest>(x, taps, y, channels, finish);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,72 @@
+// Channels in vectors; the last vector of enough channels overlaps the one before.
+#include "kernels/arithmetic/requant_avx2.h"
+#include "kernels/pool/pool_s8.h"
+
+namespace intaglio {
+namespace {
+
+inline __m256i load_32(const int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+
+// Sixteen channels, or the first `count` of them.
+void average_16(const int8_t* x, const Taps& taps, int32_t folded, __m256 multiplier, const OutputS8& output,
+                int8_t* y, int32_t count) {
+  __m256i low = _mm256_set1_epi32(folded), high = low;
+  for_each_tap(taps, [&](ptrdiff_t offset) {
+    const __m128i codes = avx2_load_some(x + offset, count);
+    low = _mm256_add_epi32(low, _mm256_cvtepi8_epi32(codes));
+    high = _mm256_add_epi32(high, _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(codes, codes)));
+  });
+  const __m256i words =
+      _mm256_packs_epi32(avx2_requantize(low, multiplier, output), avx2_requantize(high, multiplier, output));
+  const __m256i q = _mm256_permute4x64_epi64(words, 0xd8);
+  avx2_store_some(y, _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1)), count);
+}
+
+void max_16(const int8_t* x, const Taps& taps, __m128i lo, __m128i hi, int8_t* y, int32_t count) {
+  __m128i best = lo;
+  for_each_tap(taps, [&](ptrdiff_t offset) { best = _mm_max_epi8(best, avx2_load_some(x + offset, count)); });
+  avx2_store_some(y, _mm_min_epi8(best, hi), count);
+}
+
+void max_32(const int8_t* x, const Taps& taps, __m256i lo, __m256i hi, int8_t* y) {
+  __m256i best = lo;
+  for_each_tap(taps, [&](ptrdiff_t offset) { best = _mm256_max_epi8(best, load_32(x + offset)); });
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm256_min_epi8(best, hi));
+}
+
+}  // namespace
+
+AverageS8 average_s8_avx2;
+MaxS8 max_s8_avx2;
+
+void average_s8_avx2(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
+                     const OutputS8& output, int8_t* y, int32_t channels) {
+  const int32_t folded = -taps_count(taps) * x_zero_point;
+  const __m256 factor = _mm256_set1_ps(multiplier);
+  if (channels < 16) return average_16(x, taps, folded, factor, output, y, channels);
+  for (int32_t c = 0; c < channels; c += 16) {
+    const int32_t from = c + 16 <= channels ? c : channels - 16;
+    average_16(x + from, taps, folded, factor, output, y + from, 16);
+  }
+}
+
+void max_s8_avx2(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, int32_t hi, int8_t* y,
+                 int32_t channels) {
+  if (taps_count(taps) == 0) {
+    const int32_t q = zero_point < lo ? lo : zero_point;
+    memset(y, q > hi ? hi : q, static_cast<size_t>(channels));
+    return;
+  }
+  const __m256i least = _mm256_set1_epi8(static_cast<int8_t>(lo));
+  const __m256i most = _mm256_set1_epi8(static_cast<int8_t>(hi));
+  const __m128i least_16 = _mm256_castsi256_si128(least), most_16 = _mm256_castsi256_si128(most);
+  if (channels < 16) return max_16(x, taps, least_16, most_16, y, channels);
+  int32_t c = 0;
+  for (; c + 32 <= channels; c += 32) max_32(x + c, taps, least, most, y + c);
+  for (; c < channels; c += 16) {
+    const int32_t from = c + 16 <= channels ? c : channels - 16;
+    max_16(x + from, taps, least_16, most_16, y + from, 16);
+  }
+}
+
+}  // namespace intaglio

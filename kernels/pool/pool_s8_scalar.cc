@@ -1,0 +1,65 @@
+#include "kernels/pool/pool_s8.h"
+
+namespace intaglio {
+namespace {
+
+// Channels of one pass over the taps: their sums stay in registers or close by.
+constexpr int32_t kBlock = 32;
+
+// `Channels` is kBlock where the loops are to be unrolled, 0 where `some` says how many there are.
+template <int32_t Channels>
+inline void average_block(const int8_t* x, const Taps& taps, int32_t folded, float multiplier,
+                          const OutputS8& output, int8_t* y, int32_t some) {
+  const int32_t channels = Channels > 0 ? Channels : some;
+  int32_t acc[kBlock];
+  for (int32_t c = 0; c < channels; ++c) acc[c] = folded;
+  for_each_tap(taps, [&](ptrdiff_t offset) {
+    const int8_t* const tap = x + offset;
+    for (int32_t c = 0; c < channels; ++c) acc[c] += tap[c];
+  });
+  for (int32_t c = 0; c < channels; ++c) y[c] = requantize_s8(acc[c], multiplier, output);
+}
+
+template <int32_t Channels>
+inline void max_block(const int8_t* x, const Taps& taps, int32_t lo, int32_t hi, int8_t* y, int32_t some) {
+  const int32_t channels = Channels > 0 ? Channels : some;
+  int8_t best[kBlock];
+  for (int32_t c = 0; c < channels; ++c) best[c] = -128;
+  for_each_tap(taps, [&](ptrdiff_t offset) {
+    const int8_t* const tap = x + offset;
+    for (int32_t c = 0; c < channels; ++c) best[c] = best[c] > tap[c] ? best[c] : tap[c];
+  });
+  for (int32_t c = 0; c < channels; ++c) {
+    const int32_t q = best[c] < lo ? lo : best[c];
+    y[c] = static_cast<int8_t>(q > hi ? hi : q);
+  }
+}
+
+}  // namespace
+
+AverageS8 average_s8_scalar;
+MaxS8 max_s8_scalar;
+
+void average_s8_scalar(const int8_t* x, const Taps& taps, int32_t x_zero_point, float multiplier,
+                       const OutputS8& output, int8_t* y, int32_t channels) {
+  // The zero point of every tap, ahead of them: each partial sum lies within taps * 255 on both sides.
+  const int32_t folded = -taps_count(taps) * x_zero_point;
+  int32_t c = 0;
+  for (; c + kBlock <= channels; c += kBlock)
+    average_block<kBlock>(x + c, taps, folded, multiplier, output, y + c, 0);
+  if (c < channels) average_block<0>(x + c, taps, folded, multiplier, output, y + c, channels - c);
+}
+
+void max_s8_scalar(const int8_t* x, const Taps& taps, int32_t zero_point, int32_t lo, int32_t hi, int8_t* y,
+                   int32_t channels) {
+  if (taps_count(taps) == 0) {
+    const int32_t q = zero_point < lo ? lo : zero_point;
+    memset(y, q > hi ? hi : q, static_cast<size_t>(channels));
+    return;
+  }
+  int32_t c = 0;
+  for (; c + kBlock <= channels; c += kBlock) max_block<kBlock>(x + c, taps, lo, hi, y + c, 0);
+  if (c < channels) max_block<0>(x + c, taps, lo, hi, y + c, channels - c);
+}
+
+}  // namespace intaglio

@@ -1,0 +1,36 @@
+#include "kernels/quantize/quantize_s8.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_QUANTIZE_S8(suffix, isa)                                                                    \
+  void quantize_s8_##suffix(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n); \
+  void dequantize_s8_##suffix(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n);
+#include "kernels/quantize/quantize_s8_kernels.inc"
+#undef ITG_QUANTIZE_S8
+
+namespace {
+
+#define ITG_QUANTIZE_S8(suffix, isa)                                                                   \
+  ITG_LISTED_##isa({"quantize_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(quantize_s8_##suffix), \
+                    ITG_COMPILED_##isa(dequantize_s8_##suffix)}, )
+const QuantizeS8Kernel kKernels[] = {
+#include "kernels/quantize/quantize_s8_kernels.inc"
+};
+#undef ITG_QUANTIZE_S8
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t quantize_s8_count() { return kCount; }
+const QuantizeS8Kernel& quantize_s8_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t quantize_s8_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,36 @@
+#include "kernels/resize/resize_rows.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_RESIZE_ROWS(suffix, isa)                                  \
+  void resize_row_s8_##suffix(const ResizeRow<int8_t, int32_t>& row); \
+  void resize_row_f32_##suffix(const ResizeRow<float, float>& row);
+#include "kernels/resize/resize_rows_kernels.inc"
+#undef ITG_RESIZE_ROWS
+
+namespace {
+
+#define ITG_RESIZE_ROWS(suffix, isa)                                                                     \
+  ITG_LISTED_##isa({"resize_rows_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(resize_row_s8_##suffix), \
+                    ITG_COMPILED_##isa(resize_row_f32_##suffix)}, )
+const ResizeRowsKernel kKernels[] = {
+#include "kernels/resize/resize_rows_kernels.inc"
+};
+#undef ITG_RESIZE_ROWS
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t resize_rows_count() { return kCount; }
+const ResizeRowsKernel& resize_rows_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t resize_rows_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,43 @@
+// The bilinear loops of resize_rows.h, for the file of each instruction set: compilers vectorise them.
+#pragma once
+
+#include "kernels/arithmetic/canonical_f32.h"
+#include "kernels/arithmetic/fma_f32.h"
+#include "kernels/resize/resize_rows.h"
+
+namespace intaglio {
+
+static inline void resize_row_s8(const ResizeRow<int8_t, int32_t>& row) {
+  constexpr int32_t kShift = 22;
+  const int32_t wy = row.row_weight, vy = kResizeOne - wy;
+  int8_t* y = row.y;
+  for (int32_t o = 0; o < row.ow; ++o, y += row.channels) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(row.taps[o].first) * row.channels;
+    const ptrdiff_t second = static_cast<ptrdiff_t>(row.taps[o].second) * row.channels;
+    const int8_t *const x00 = row.top + first, *const x01 = row.top + second;
+    const int8_t *const x10 = row.bottom + first, *const x11 = row.bottom + second;
+    const int32_t wx = row.taps[o].weight, vx = kResizeOne - wx;
+    for (int32_t c = 0; c < row.channels; ++c) {
+      const int32_t t = x00[c] * vx + x01[c] * wx, b = x10[c] * vx + x11[c] * wx;
+      y[c] = static_cast<int8_t>((t * vy + b * wy + (1 << (kShift - 1))) >> kShift);
+    }
+  }
+}
+
+static inline void resize_row_f32(const ResizeRow<float, float>& row) {
+  const float wy = row.row_weight;
+  float* y = row.y;
+  for (int32_t o = 0; o < row.ow; ++o, y += row.channels) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(row.taps[o].first) * row.channels;
+    const ptrdiff_t second = static_cast<ptrdiff_t>(row.taps[o].second) * row.channels;
+    const float *const x00 = row.top + first, *const x01 = row.top + second;
+    const float *const x10 = row.bottom + first, *const x11 = row.bottom + second;
+    const float wx = row.taps[o].weight;
+    for (int32_t c = 0; c < row.channels; ++c) {
+      const float t = fma_f32(wx, x01[c] - x00[c], x00[c]), b = fma_f32(wx, x11[c] - x10[c], x10[c]);
+      y[c] = canonical_f32(fma_f32(wy, b - t, t));
+    }
+  }
+}
+
+}  // namespace intaglio
