@@ -7,7 +7,7 @@
 #include <new>
 
 #include "calibrator/bake/lookup_tables.h"
-#include "importers/import_error.h"
+#include "importers/draft/import_error.h"
 
 namespace intaglio::importers {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "calibrator/bake/graph.h"
-#include "importers/draft.h"
+#include "importers/draft/draft.h"
 #include "importers/import.h"
 
 namespace intaglio::importers {

@@ -4,10 +4,11 @@
 #include <new>
 
 #include "calibrator/bake/fuse_residual.h"
-#include "importers/draft_to_graph.h"
-#include "importers/formats.h"
+#include "importers/draft/draft_to_graph.h"
 #include "importers/image_recipe.h"
+#include "importers/onnx/onnx_reader.h"
 #include "importers/passes/passes.h"
+#include "importers/tflite/tflite_reader.h"
 
 namespace intaglio {
 namespace {

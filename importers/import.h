@@ -8,6 +8,7 @@
 #include "calibrator/bake/graph.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
+#include "importers/draft/read_options.h"
 
 namespace intaglio {
 
@@ -35,19 +36,8 @@ struct ImagePreprocessing {
 std::vector<std::string> pixel_recipes();
 std::string pixel_choices();  // "0..255|0..1|..."
 
-// Dimensions of an input, in the file's own layout.
-struct InputShape {
-  std::string input;
-  std::vector<int32_t> dims;
-};
-
-struct ImportOptions {
-  int32_t batch = 1;  // of inputs whose first dimension is open, and of those where it is 1
-  std::vector<InputShape> shapes;
+struct ImportOptions : ReadOptions {
   std::optional<ImagePreprocessing> image;
-  // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
-  // refused.
-  std::string external_data_folder;
 };
 
 struct ImportReport {

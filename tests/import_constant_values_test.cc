@@ -1,9 +1,9 @@
 // Arithmetic on a file's constants: every operation by hand, shapes that are repeated, and what is refused.
-#include "importers/constant_values.h"
+#include "importers/draft/constant_values.h"
 
 #include <cmath>
 
-#include "importers/geometry.h"
+#include "importers/draft/geometry.h"
 #include "tests/support/random.h"
 #include "tests/support/thrown.h"
 

@@ -1,5 +1,5 @@
 // Windows, axes and permutations of foreign files, beside their definition, and how problems are told.
-#include "importers/geometry.h"
+#include "importers/draft/geometry.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // One node of an ONNX file as its handler sees it: each access by itself, with what it refuses.
-#include "importers/onnx_op.h"
+#include "importers/onnx/onnx_op.h"
 
 #include "tests/support/thrown.h"
 

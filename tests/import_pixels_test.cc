@@ -1,6 +1,6 @@
 // How pictures become inputs: by a recipe, by numbers, by the file's metadata, by the codes of a quantized
 // input, and by nothing else.
-#include "importers/tflite_metadata_generated.h"
+#include "importers/tflite/tflite_metadata_generated.h"
 #include "tests/support/imported.h"
 #include "tests/support/small_onnx_network.h"
 #include "tests/support/tflite_builder.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "importers/amct_record.pb.h"
+#include "importers/params/amct_record.pb.h"
 #include "importers/params/params_table.h"
 
 namespace intaglio {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/quantized_tables.h"
+#include "importers/draft/quantized_tables.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio::importers {

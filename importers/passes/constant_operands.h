@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "importers/draft.h"
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 

@@ -1,7 +1,7 @@
 // What the passes that change weights share.
 #pragma once
 
-#include "importers/draft.h"
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 

@@ -1,7 +1,7 @@
 // Looks for small operators that spell one out.
 #pragma once
 
-#include "importers/draft.h"
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 

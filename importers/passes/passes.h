@@ -1,7 +1,7 @@
 // What is done to every imported model. Each pass stands in a file of its own; pass_list.cc has their order.
 #pragma once
 
-#include "importers/draft.h"
+#include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 

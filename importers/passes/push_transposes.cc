@@ -3,8 +3,8 @@
 // gets its input transposed in full. So transposes sink, and inverse pairs meet and vanish.
 #include <algorithm>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/passes/passes.h"
-#include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/passes/constant_operands.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
-#include "importers/quantized_tables.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio::importers {

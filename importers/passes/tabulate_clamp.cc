@@ -1,7 +1,7 @@
 // An int8 function of one value that could not be fused is a table: Relu and Relu6, Sigmoid, HardSwish,
 // PRelu, ...
+#include "importers/draft/quantized_tables.h"
 #include "importers/passes/passes.h"
-#include "importers/quantized_tables.h"
 
 namespace intaglio::importers {
 namespace {

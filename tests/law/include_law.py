@@ -18,6 +18,7 @@ INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
 CALIBRATOR_KERNELS = ["kernels/observe/patch_sums.h", "kernels/observe/observe_f32.h", "kernels/digest/sha256.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
                    "runtime/liveness.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
+BELOW_IMPORTERS = ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME
 ANY = ["*"]
 
 
@@ -60,7 +61,11 @@ RULES = [
          FREESTANDING + ["flatbuffers/*"], never=["calibrator/host/*"]),
     Rule(["c_api/include/*"], ["intaglio/c_*.h", "intaglio/status.h", "intaglio/version.h"], ["stdbool.h", "stddef.h", "stdint.h"]),
     Rule(["c_api/*"], ["intaglio/*", "c_api/*"], FREESTANDING),
-    Rule(["importers/*"], ["intaglio/*", "calibrator/*", "importers/*", "schema/*"] + PRIVATE_RUNTIME, ANY),
+    # Each of these folders knows the draft and itself; the interface above them knows all.
+    *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY)
+      for folder in ("draft", "onnx", "tflite", "passes")],
+    Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
+    Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
     Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
@@ -86,7 +91,7 @@ KNOTS = {
     ("calibrator/judge/replay.h", "calibrator/calibrator_memory.h"),
 }
 # Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/*_generated.h", "*.pb.h"]
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/tflite/*_generated.h", "*.pb.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 
@@ -192,8 +197,21 @@ PLANTED = [
     ("c_api/c_session.cc", '"runtime/op.h"', True),
     ("c_api/include/intaglio/c_api.h", '"intaglio/session.h"', True),
     ("c_api/include/intaglio/c_api.h", "<stdint.h>", False),
-    ("importers/onnx.cc", '"calibrator/bake/graph.h"', False),
-    ("importers/onnx.cc", '"cli/command.h"', True),
+    ("importers/import.cc", '"calibrator/bake/graph.h"', False),
+    ("importers/import.cc", '"importers/onnx/onnx_op.h"', False),
+    ("importers/import.cc", '"cli/command.h"', True),
+    ("importers/onnx/onnx_conv.cc", '"calibrator/bake/graph.h"', False),
+    ("importers/onnx/onnx_conv.cc", '"importers/draft/draft.h"', False),
+    ("importers/onnx/onnx_conv.cc", '"importers/onnx/onnx_op.h"', False),
+    ("importers/onnx/onnx_conv.cc", '"importers/import.h"', True),
+    ("importers/onnx/onnx_conv.cc", '"importers/tflite/tflite_op.h"', True),
+    ("importers/onnx/onnx_conv.cc", '"importers/passes/passes.h"', True),
+    ("importers/passes/fold_pad.cc", '"importers/draft/draft.h"', False),
+    ("importers/passes/fold_pad.cc", '"importers/onnx/onnx_op.h"', True),
+    ("importers/draft/draft.cc", '"importers/draft/draft.h"', False),
+    ("importers/draft/draft.cc", '"importers/passes/passes.h"', True),
+    ("importers/params/params_ppq.cc", '"importers/params/params_table.h"', False),
+    ("importers/params/params_ppq.cc", '"importers/draft/draft.h"', True),
     ("cli/command.cc", '"importers/import.h"', False),
     ("cli/command.cc", '"kernels/arithmetic/requant.h"', True),
     ("cli/command.cc", '"importers/absent.h"', True),
@@ -204,7 +222,8 @@ HEADERS = ["kernels/arithmetic/requant.h", "kernels/arithmetic/fma.h", "kernels/
            "runtime/model_check.h", "runtime/include/intaglio/session.h", "runtime/include/intaglio/model.h",
            "runtime/include/intaglio/tensor.h", "calibrator/include/intaglio/calibrator.h", "calibrator/bake/graph.h",
            "calibrator/workspace/arena.h", "calibrator/recover/recovery.h", "calibrator/calibrator_memory.h",
-           "calibrator/host/system/files.h", "importers/import.h", "cli/command.h"]
+           "calibrator/host/system/files.h", "importers/import.h", "importers/draft/draft.h", "importers/onnx/onnx_op.h",
+           "importers/tflite/tflite_op.h", "importers/passes/passes.h", "importers/params/params_table.h", "cli/command.h"]
 
 
 def self_test():

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "importers/tflite_op.h"
+#include "importers/tflite/tflite_op.h"
 #include "tests/support/tflite_builder.h"
 
 namespace intaglio::test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/intaglio_onnx.pb.h"
+#include "importers/onnx/intaglio_onnx.pb.h"
 
 namespace intaglio::test {
 

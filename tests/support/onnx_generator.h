@@ -10,7 +10,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
-#include "importers/onnx_handlers.h"
+#include "importers/onnx/onnx_handlers.h"
 #include "tests/support/choices.h"
 #include "tests/support/onnx_builder.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "importers/tflite_generated.h"
+#include "importers/tflite/tflite_generated.h"
 
 namespace intaglio::test {
 

@@ -9,7 +9,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
-#include "importers/tflite_handlers.h"
+#include "importers/tflite/tflite_handlers.h"
 #include "tests/support/choices.h"
 #include "tests/support/tflite_builder.h"
 #include "tests/support/tflite_patterns.h"

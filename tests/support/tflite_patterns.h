@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "importers/tflite_generated.h"
+#include "importers/tflite/tflite_generated.h"
 
 namespace intaglio::test {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "importers/import_error.h"
+#include "importers/draft/import_error.h"
 
 namespace intaglio::test {
 

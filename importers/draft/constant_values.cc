@@ -1,0 +1,380 @@
+#include "importers/draft/constant_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "importers/draft/geometry.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int64_t kMaxFolded = int64_t{1} << 24;  // elements of a result
+constexpr int64_t kMaxNumber = int64_t{1} << 31;  // of arithmetic on integers: no product overflows
+
+size_t count_of(const Shape& shape) { return static_cast<size_t>(elements(shape)); }
+
+// Calls body(coordinates) for each element of the shape, in order.
+template <typename Body>
+void for_each(const Shape& shape, Body body) {
+  const int64_t count = elements(shape);
+  Shape at(shape.size(), 0);
+  for (int64_t n = 0; n < count; ++n) {
+    body(at);
+    for (size_t i = shape.size(); i-- > 0;) {
+      if (++at[i] < shape[i]) break;
+      at[i] = 0;
+    }
+  }
+}
+
+// The elements `from` of x, as another shape.
+Values taken(const Values& x, const Shape& shape, const std::vector<size_t>& from) {
+  Values y;
+  y.shape = shape;
+  y.is_real = x.is_real;
+  for (const size_t i : from) x.is_real ? y.reals.push_back(x.reals[i]) : y.integers.push_back(x.integers[i]);
+  return y;
+}
+
+Shape with_rank(const Shape& shape, size_t rank) {
+  Shape aligned = shape;
+  aligned.insert(aligned.begin(), rank - shape.size(), 1);
+  return aligned;
+}
+
+Shape broadcast_shape(const Shape& a, const Shape& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Shape p = with_rank(a, rank);
+  const Shape q = with_rank(b, rank);
+  for (size_t i = 0; i < rank; ++i) {
+    if (p[i] != q[i] && p[i] != 1 && q[i] != 1)
+      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
+           ", which do not fit each other");
+    if (p[i] == 1) p[i] = q[i];
+  }
+  check_folded_size(p);
+  return p;
+}
+
+template <typename T>
+int64_t compared(Arithmetic operation, T a, T b) {
+  switch (operation) {
+    case Arithmetic::kEqual:
+      return a == b;
+    case Arithmetic::kLess:
+      return a < b;
+    case Arithmetic::kLessEqual:
+      return a <= b;
+    case Arithmetic::kGreater:
+      return a > b;
+    case Arithmetic::kGreaterEqual:
+      return a >= b;
+    case Arithmetic::kAnd:
+      return a != T{} && b != T{};
+    default:
+      return a != T{} || b != T{};
+  }
+}
+
+int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+int64_t of_integers(Arithmetic operation, int64_t a, int64_t b) {
+  if (operation == Arithmetic::kMax) return std::max(a, b);
+  if (operation == Arithmetic::kMin) return std::min(a, b);
+  if (operation >= Arithmetic::kEqual) return compared(operation, a, b);
+  if (std::max(a, b) > kMaxNumber || std::min(a, b) < -kMaxNumber)
+    fail("its numbers ", a, " and ", b, " are too large");
+  switch (operation) {
+    case Arithmetic::kAdd:
+      return a + b;
+    case Arithmetic::kSub:
+      return a - b;
+    case Arithmetic::kMul:
+      return a * b;
+    case Arithmetic::kPow: {
+      const double power = std::pow(static_cast<double>(a), static_cast<double>(b));
+      if (!(std::fabs(power) <= static_cast<double>(kMaxNumber)))
+        fail("its power ", a, " to ", b, " is too large");
+      return static_cast<int64_t>(power);
+    }
+    default:
+      break;
+  }
+  if (b == 0) fail("it divides by 0");
+  if (operation == Arithmetic::kDiv) return a / b;
+  const int64_t quotient = floor_divided(a, b);
+  return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
+}
+
+float of_reals(Arithmetic operation, float a, float b) {
+  switch (operation) {
+    case Arithmetic::kAdd:
+      return a + b;
+    case Arithmetic::kSub:
+      return a - b;
+    case Arithmetic::kMul:
+      return a * b;
+    case Arithmetic::kMax:
+      return std::max(a, b);
+    case Arithmetic::kMin:
+      return std::min(a, b);
+    case Arithmetic::kPow:
+      return std::pow(a, b);
+    default:
+      break;
+  }
+  if (b == 0.0f) fail("it divides by 0");
+  if (operation == Arithmetic::kDiv) return a / b;
+  const float quotient = std::floor(a / b);
+  return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
+}
+
+float mapped_real(Mapping mapping, float v) {
+  switch (mapping) {
+    case Mapping::kNegate:
+      return -v;
+    case Mapping::kAbs:
+      return std::fabs(v);
+    case Mapping::kSqrt:
+      return std::sqrt(v);
+    case Mapping::kReciprocal:
+      return 1.0f / v;
+    case Mapping::kFloor:
+      return std::floor(v);
+    case Mapping::kCeil:
+      return std::ceil(v);
+    case Mapping::kExp:
+      return std::exp(v);
+    case Mapping::kLog:
+      return std::log(v);
+    case Mapping::kNot:
+      return v == 0.0f ? 1.0f : 0.0f;
+  }
+  return v;
+}
+
+}  // namespace
+
+void check_folded_size(const Shape& shape) {
+  int64_t count = 1;  // without dimensions of 0: what is made of the shape may lack them
+  for (const int32_t dim : shape) {
+    if (dim < 0 || (dim > 0 && count > kMaxFolded / dim)) fail("its constant result is too large");
+    count *= std::max(dim, 1);
+  }
+}
+
+std::vector<size_t> row_major_steps(const Shape& shape) {
+  std::vector<size_t> steps(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) steps[i - 1] = steps[i] * static_cast<size_t>(shape[i]);
+  return steps;
+}
+
+Values expanded(const Values& x, const Shape& shape) {
+  const Shape to = broadcast_shape(x.shape, shape), from = with_rank(x.shape, to.size());
+  const auto steps = row_major_steps(from);
+  std::vector<size_t> sources;
+  for_each(to, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      if (from[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
+    sources.push_back(i);
+  });
+  return taken(x, to, sources);
+}
+
+Values combined(Arithmetic operation, const Values& a, const Values& b) {
+  if (a.is_real != b.is_real) fail("its inputs have different element types");
+  const Shape shape = broadcast_shape(a.shape, b.shape);
+  const Values p = expanded(a, shape), q = expanded(b, shape);
+  const bool compares = operation >= Arithmetic::kEqual;
+  Values y{shape, a.is_real && !compares, {}, {}};
+  for (size_t i = 0; i < count_of(shape); ++i) {
+    if (!a.is_real)
+      y.integers.push_back(of_integers(operation, p.integers[i], q.integers[i]));
+    else if (compares)
+      y.integers.push_back(compared(operation, p.reals[i], q.reals[i]));
+    else
+      y.reals.push_back(of_reals(operation, p.reals[i], q.reals[i]));
+  }
+  return y;
+}
+
+Values mapped(Mapping mapping, Values x) {
+  for (float& v : x.reals) v = mapped_real(mapping, v);
+  for (int64_t& v : x.integers) {
+    if (v < -kMaxNumber || v > kMaxNumber) fail("its number ", v, " is too large");
+    const bool rounds = mapping == Mapping::kFloor || mapping == Mapping::kCeil;
+    if (mapping == Mapping::kNegate || (mapping == Mapping::kAbs && v < 0))
+      v = -v;
+    else if (mapping == Mapping::kNot)
+      v = v == 0 ? 1 : 0;
+    else if (mapping != Mapping::kAbs && !rounds)
+      fail("it takes integers, which is not supported");
+  }
+  return x;
+}
+
+Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>& axes, bool keep) {
+  const auto is_reduced = [&](size_t d) {
+    return axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
+  };
+  Shape kept = x.shape, out;
+  for (size_t d = 0; d < kept.size(); ++d) {
+    if (is_reduced(d)) kept[d] = 1;
+    if (!is_reduced(d) || keep) out.push_back(kept[d]);
+  }
+  const size_t results = count_of(kept), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
+  if (elements_each == 0) fail("it reduces an empty constant");
+  const auto steps = row_major_steps(kept);
+  Values y{out, x.is_real, {}, {}};
+  std::vector<bool> started(results, false);
+  y.integers.resize(x.is_real ? 0 : results);
+  y.reals.resize(x.is_real ? results : 0);
+  const Arithmetic operations[] = {Arithmetic::kAdd, Arithmetic::kAdd, Arithmetic::kMul, Arithmetic::kMax,
+                                   Arithmetic::kMin};
+  const Arithmetic operation = operations[static_cast<size_t>(reduction)];
+  size_t n = 0;
+  for_each(x.shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      if (kept[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
+    if (x.is_real)
+      y.reals[i] = started[i] ? of_reals(operation, y.reals[i], x.reals[n]) : x.reals[n];
+    else
+      y.integers[i] = started[i] ? of_integers(operation, y.integers[i], x.integers[n]) : x.integers[n];
+    started[i] = true;
+    ++n;
+  });
+  if (reduction != Reduction::kMean) return y;
+  for (float& v : y.reals) v /= static_cast<float>(elements_each);
+  for (int64_t& v : y.integers) v /= static_cast<int64_t>(elements_each);
+  return y;
+}
+
+Values gathered(const Values& x, size_t axis, const Values& indices) {
+  const auto cut = static_cast<std::ptrdiff_t>(axis);
+  Shape shape(x.shape.begin(), x.shape.begin() + cut);
+  const size_t outer = count_of(shape);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  const Shape rest(x.shape.begin() + cut + 1, x.shape.end());
+  shape.insert(shape.end(), rest.begin(), rest.end());
+  check_folded_size(shape);
+  const size_t piece = count_of(rest);
+  const int32_t dim = x.shape[axis];
+  std::vector<size_t> from;
+  for (size_t o = 0; o < outer; ++o) {
+    for (const int64_t index : indices.integers) {
+      if (index < -dim || index >= dim) fail("its index ", index, " does not exist in an axis of ", dim);
+      const auto row = o * static_cast<size_t>(dim) + static_cast<size_t>(index < 0 ? index + dim : index);
+      for (size_t i = 0; i < piece; ++i) from.push_back(row * piece + i);
+    }
+  }
+  return taken(x, shape, from);
+}
+
+Values sliced(const Values& x, const std::vector<int32_t>& begin, const std::vector<int32_t>& strides,
+              const Shape& shape) {
+  const auto steps = row_major_steps(x.shape);
+  std::vector<size_t> from;
+  for_each(shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(begin[d] + at[d] * strides[d]) * steps[d];
+    from.push_back(i);
+  });
+  return taken(x, shape, from);
+}
+
+Values concatenated(const std::vector<Values>& parts, size_t axis) {
+  const Values& first = parts[0];
+  const Shape front(first.shape.begin(), first.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  const size_t outer = count_of(front);
+  Values y{first.shape, first.is_real, {}, {}};
+  y.shape[axis] = 0;
+  for (const Values& part : parts) {
+    Shape other = part.shape;
+    if (other.size() != y.shape.size() || part.is_real != y.is_real) fail("its inputs do not fit");
+    y.shape[axis] = narrow(int64_t{y.shape[axis]} + other[axis], "dimension");
+    other[axis] = y.shape[axis];
+    if (other != y.shape) fail("its inputs do not fit along axis ", axis);
+  }
+  check_folded_size(y.shape);
+  if (outer == 0) return y;
+  const auto append = [&](auto& to, const auto& part, size_t o) {
+    const auto piece = static_cast<std::ptrdiff_t>(part.size() / outer);
+    const auto begin = part.begin() + static_cast<std::ptrdiff_t>(o) * piece;
+    to.insert(to.end(), begin, begin + piece);
+  };
+  for (size_t o = 0; o < outer; ++o)
+    for (const Values& part : parts)
+      y.is_real ? append(y.reals, part.reals, o) : append(y.integers, part.integers, o);
+  return y;
+}
+
+Values transposed(const Values& x, const Permutation& permutation) {
+  check_permutation(permutation, x.shape.size());
+  const Shape shape = permuted(x.shape, permutation);
+  const auto steps = row_major_steps(x.shape);
+  std::vector<size_t> from;
+  for_each(shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      i += static_cast<size_t>(at[d]) * steps[static_cast<size_t>(permutation[d])];
+    from.push_back(i);
+  });
+  return taken(x, shape, from);
+}
+
+Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
+  if (repeats.size() != x.shape.size()) fail("it has ", repeats.size(), " repeats for rank ", x.shape.size());
+  Shape shape;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    if (repeats[d] < 0 || repeats[d] > kMaxFolded) fail("it repeats an axis ", repeats[d], " times");
+    shape.push_back(narrow(x.shape[d] * repeats[d], "dimension"));
+  }
+  check_folded_size(shape);
+  const auto steps = row_major_steps(x.shape);
+  std::vector<size_t> from;
+  for_each(shape, [&](const Shape& at) {
+    size_t i = 0;
+    for (size_t d = 0; d < at.size(); ++d) i += static_cast<size_t>(at[d] % x.shape[d]) * steps[d];
+    from.push_back(i);
+  });
+  return taken(x, shape, from);
+}
+
+Values chosen(const Values& condition, const Values& yes, const Values& no) {
+  if (yes.is_real != no.is_real) fail("its inputs have different element types");
+  const Shape shape = broadcast_shape(broadcast_shape(condition.shape, yes.shape), no.shape);
+  const Values c = as_integers(expanded(condition, shape));
+  Values y = expanded(yes, shape);
+  const Values other = expanded(no, shape);
+  for (size_t i = 0; i < c.integers.size(); ++i) {
+    if (c.integers[i] != 0) continue;
+    if (y.is_real)
+      y.reals[i] = other.reals[i];
+    else
+      y.integers[i] = other.integers[i];
+  }
+  return y;
+}
+
+Values as_real(Values x) {
+  if (x.is_real) return x;
+  x.reals.assign(x.integers.begin(), x.integers.end());
+  x.integers.clear();
+  x.is_real = true;
+  return x;
+}
+
+Values as_integers(Values x) {
+  if (!x.is_real) return x;
+  for (const float v : x.reals) {
+    if (!(std::fabs(v) <= 9.0e18f)) fail("it casts ", v, " to an integer");
+    x.integers.push_back(static_cast<int64_t>(v));
+  }
+  x.reals.clear();
+  x.is_real = false;
+  return x;
+}
+
+}  // namespace intaglio::importers

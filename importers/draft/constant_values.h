@@ -1,0 +1,61 @@
+// Arithmetic on constants: what exporters write around shapes, and weights that a file reshapes. The readers
+// of both formats compute with it what leaves no node. What does not fit is thrown.
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+// Of integers or of reals.
+struct Values {
+  Shape shape;  // empty: one value
+  bool is_real = false;
+  std::vector<int64_t> integers;
+  std::vector<float> reals;
+};
+
+// Throws where a result would have more elements than any shape arithmetic needs.
+void check_folded_size(const Shape& shape);
+std::vector<size_t> row_major_steps(const Shape& shape);
+
+enum class Arithmetic {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,  // integers: towards 0
+  kFloorDiv,
+  kMod,  // the divisor's sign
+  kMax,
+  kMin,
+  kPow,
+  kEqual,  // comparisons give integers 0 and 1
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAnd,
+  kOr,
+};
+// Each operand is repeated where it is smaller; both are integers or both reals.
+Values combined(Arithmetic operation, const Values& a, const Values& b);
+
+enum class Mapping { kNegate, kAbs, kSqrt, kReciprocal, kFloor, kCeil, kExp, kLog, kNot };
+Values mapped(Mapping mapping, Values x);
+
+enum class Reduction { kSum, kMean, kProduct, kMax, kMin };
+// `axes` ascending; none: all.
+Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>& axes, bool keep);
+
+Values gathered(const Values& x, size_t axis, const Values& indices);
+// `begin` on and each step from it, as many as `shape` has.
+Values sliced(const Values& x, const std::vector<int32_t>& begin, const std::vector<int32_t>& strides,
+              const Shape& shape);
+Values concatenated(const std::vector<Values>& parts, size_t axis);
+Values transposed(const Values& x, const Permutation& permutation);
+Values expanded(const Values& x, const Shape& shape);                // as ONNX's Expand
+Values tiled(const Values& x, const std::vector<int64_t>& repeats);  // one an axis
+Values chosen(const Values& condition, const Values& yes, const Values& no);
+Values as_real(Values x);
+Values as_integers(Values x);  // towards 0
+
+}  // namespace intaglio::importers

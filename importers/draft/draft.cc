@@ -1,0 +1,214 @@
+#include "importers/draft/draft.h"
+
+#include <algorithm>
+
+namespace intaglio::importers {
+
+int64_t elements(const Shape& shape) {
+  int64_t product = 1;
+  for (const int32_t dim : shape) product *= dim;
+  return product;
+}
+
+void check_shape(const Shape& shape, DType dtype) {
+  if (shape.empty() || shape.size() > static_cast<size_t>(kMaxRank))
+    fail("shape ", shape_text(shape), " has rank ", shape.size(), "; 1 to ", kMaxRank, " are supported");
+  int64_t bytes = static_cast<int64_t>(std::max<size_t>(element_bytes(dtype), 1));
+  for (const int32_t dim : shape) {
+    if (dim < 1) fail("shape ", shape_text(shape), " has the dimension ", dim, "; each must be at least 1");
+    if (dim > kMaxTensorBytes / bytes)
+      fail("a tensor of shape ", shape_text(shape), " is larger than the limit of ", kMaxTensorBytes,
+           " bytes");
+    bytes *= dim;
+  }
+}
+
+Shape permuted(const Shape& shape, const Permutation& permutation) {
+  Shape result;
+  for (const int32_t axis : permutation) result.push_back(shape[static_cast<size_t>(axis)]);
+  return result;
+}
+
+Permutation inverse(const Permutation& permutation) {
+  Permutation result(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i)
+    result[static_cast<size_t>(permutation[i])] = static_cast<int32_t>(i);
+  return result;
+}
+
+bool is_identity(const Permutation& permutation) {
+  for (size_t i = 0; i < permutation.size(); ++i)
+    if (permutation[i] != static_cast<int32_t>(i)) return false;
+  return true;
+}
+
+bool moves_no_data(const Shape& shape, const Permutation& permutation) {
+  int32_t last = -1;
+  for (const int32_t axis : permutation) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const Shape& shape) {
+  check_shape(shape, dtype);
+  DraftTensor tensor;
+  tensor.name = name;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  draft.tensors.push_back(std::move(tensor));
+  return static_cast<int32_t>(draft.tensors.size()) - 1;
+}
+
+int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like, const Shape& shape) {
+  const int32_t index = add_activation(draft, name, draft.tensor(like).dtype, shape);
+  const DraftTensor& model = draft.tensor(like);
+  DraftTensor& tensor = draft.tensor(index);
+  tensor.scales = model.scales;
+  tensor.zero_point = model.zero_point;
+  return index;
+}
+
+int32_t add_constant_bytes(Draft& draft, const std::string& name, DType dtype, const Shape& shape,
+                           std::vector<uint8_t> data) {
+  const int32_t index = add_activation(draft, name, dtype, shape);
+  DraftTensor& tensor = draft.tensor(index);
+  tensor.constant = true;
+  tensor.data = std::move(data);
+  return index;
+}
+
+std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t element_bytes, const Shape& shape,
+                                   const Permutation& permutation) {
+  const size_t rank = shape.size();
+  std::vector<size_t> strides(rank, element_bytes);
+  for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * static_cast<size_t>(shape[i]);
+  std::vector<uint8_t> result(data.size());
+  Shape at(rank, 0);
+  size_t from = 0;
+  for (size_t to = 0; to < result.size(); to += element_bytes) {
+    std::memcpy(&result[to], &data[from], element_bytes);
+    for (size_t i = rank; i-- > 0;) {  // the next element of the result
+      const auto axis = static_cast<size_t>(permutation[i]);
+      from += strides[axis];
+      if (++at[i] < shape[axis]) break;
+      from -= strides[axis] * static_cast<size_t>(shape[axis]);
+      at[i] = 0;
+    }
+  }
+  return result;
+}
+
+DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
+                    std::vector<int32_t> inputs, int32_t output) {
+  DraftNode node;
+  node.op = op;
+  node.name = name;
+  node.source = source;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  draft.nodes.push_back(std::move(node));
+  return draft.nodes.back();
+}
+
+int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    const Shape& shape) {
+  if (draft.tensor(input).shape == shape) return input;
+  if (elements(draft.tensor(input).shape) != elements(shape))
+    fail(shape_text(draft.tensor(input).shape), " cannot be reshaped to ", shape_text(shape),
+         ": the numbers of elements differ");
+  const int32_t output = add_activation_like(draft, name, input, shape);
+  add_node(draft, Op::kReshape, name, source, {input}, output);
+  return output;
+}
+
+int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                      const Permutation& permutation) {
+  if (is_identity(permutation)) return input;
+  const int32_t output =
+      add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
+  add_node(draft, Op::kTranspose, name, source, {input}, output).axes = permutation;
+  return output;
+}
+
+int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation) {
+  if (is_identity(permutation)) return constant;
+  const DraftTensor source = draft.tensor(constant);
+  const int32_t made =
+      add_constant_bytes(draft, source.name, source.dtype, permuted(source.shape, permutation),
+                         permuted_data(source.data, element_bytes(source.dtype), source.shape, permutation));
+  DraftTensor& tensor = draft.tensor(made);
+  tensor.scales = source.scales;
+  tensor.zero_point = source.zero_point;
+  if (source.axis >= 0) tensor.axis = inverse(permutation)[static_cast<size_t>(source.axis)];
+  return made;
+}
+
+int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape) {
+  const int32_t output = add_activation_like(draft, name, x, shape);
+  DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
+  node.begin = std::move(begin);
+  node.strides = std::move(strides);
+  return output;
+}
+
+Links::Links(const Draft& draft)
+    : producer(draft.tensors.size(), -1),
+      consumers(draft.tensors.size()),
+      is_output(draft.tensors.size(), false) {
+  for (size_t n = 0; n < draft.nodes.size(); ++n) {
+    for (const int32_t input : draft.nodes[n].inputs)
+      if (input >= 0) consumers[static_cast<size_t>(input)].push_back(static_cast<int32_t>(n));
+    for (const int32_t output : draft.nodes[n].outputs)
+      producer[static_cast<size_t>(output)] = static_cast<int32_t>(n);
+  }
+  for (const int32_t output : draft.outputs) is_output[static_cast<size_t>(output)] = true;
+}
+
+bool is_model_input(const Draft& draft, int32_t tensor) {
+  return std::find(draft.inputs.begin(), draft.inputs.end(), tensor) != draft.inputs.end();
+}
+
+bool is_model_output(const Draft& draft, int32_t tensor) {
+  return std::find(draft.outputs.begin(), draft.outputs.end(), tensor) != draft.outputs.end();
+}
+
+bool replace_tensor(Draft& draft, int32_t from, int32_t to) {
+  if (is_model_output(draft, from)) {
+    if (is_model_output(draft, to) || is_model_input(draft, to) || draft.tensor(to).constant) return false;
+    draft.tensor(to).name = draft.tensor(from).name;
+    std::replace(draft.outputs.begin(), draft.outputs.end(), from, to);
+  }
+  for (DraftNode& node : draft.nodes) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
+  return true;
+}
+
+void remove_dead_nodes(Draft& draft) {
+  std::vector<bool> needed(draft.tensors.size(), false);
+  for (const int32_t output : draft.outputs) needed[static_cast<size_t>(output)] = true;
+  std::vector<bool> keep(draft.nodes.size(), false);
+  for (size_t n = draft.nodes.size(); n-- > 0;) {
+    const DraftNode& node = draft.nodes[n];
+    keep[n] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                          [&](int32_t output) { return needed[static_cast<size_t>(output)]; });
+    if (!keep[n]) continue;
+    for (const int32_t input : node.inputs)
+      if (input >= 0) needed[static_cast<size_t>(input)] = true;
+  }
+  size_t kept = 0;
+  for (size_t n = 0; n < draft.nodes.size(); ++n) {
+    if (!keep[n]) continue;
+    if (kept != n) draft.nodes[kept] = std::move(draft.nodes[n]);
+    ++kept;
+  }
+  draft.nodes.resize(kept);
+}
+
+std::string label(const DraftNode& node) {
+  return text("node ", quoted(node.name), " (", shown(node.source), ")");
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,202 @@
+// A model between a foreign file and a Graph: owned, easy to change, with operators that passes fold away.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "importers/draft/import_error.h"
+#include "intaglio/model.h"
+
+namespace intaglio::importers {
+
+using Shape = std::vector<int32_t>;
+using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Transpose has it
+
+// Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
+inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
+inline constexpr Op kPad{0x8001};  // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
+
+// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: `strides` are the block's sides,
+// `pads_before` and `pads_after` what is padded first, or cropped last.
+inline constexpr Op kSpaceToBatch{0x8002};
+inline constexpr Op kBatchToSpace{0x8003};
+
+struct DraftTensor {
+  std::string name;  // as the file has it; made unique at the end
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::vector<float> scales;  // empty: not quantized. Of an FP32 constant: the grid that its values lie on
+  int32_t zero_point = 0;
+  int32_t axis = -1;  // of the scales; -1: one for all
+  bool constant = false;
+  std::vector<uint8_t> data;  // of a constant
+
+  bool same_quantization(const DraftTensor& other) const {
+    return scales == other.scales && zero_point == other.zero_point && axis == other.axis;
+  }
+};
+
+struct DraftNode {
+  Op op = Op::kNone;
+  std::string name;
+  std::string source;           // the file's own operator, for messages
+  std::vector<int32_t> inputs;  // tensor indices; -1: absent
+  std::vector<int32_t> outputs;
+  Window2d window;
+  int32_t groups = 1;
+  int32_t add_bits = 15;
+  float clamp_min = -std::numeric_limits<float>::infinity();
+  float clamp_max = std::numeric_limits<float>::infinity();
+  int32_t clamp_lo = -128, clamp_hi = 127;
+  std::vector<int32_t> axes;                     // Mean, Transpose
+  std::vector<int32_t> pads_before, pads_after;  // kPad: one an axis
+  float pad_value = 0.0f;
+  int32_t axis = 0;                     // Concat; Gather, whose indices are a list here
+  std::vector<int32_t> begin, strides;  // StridedSlice: one an axis
+  Resample resample;                    // Resize
+  float alpha = 0.0f, beta = 0.0f;      // LeakyRelu, HardSigmoid
+  float epsilon = 0.0f;                 // kBatchNorm
+
+  int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
+  int32_t output() const { return outputs[0]; }
+};
+
+struct DraftNormStatistics {
+  int32_t tensor = -1;
+  std::vector<float> mean, deviation;
+};
+
+// What a file says of an input that takes pictures: value = (pixel - mean) / deviation.
+struct FilePicture {
+  int32_t input = 0;                   // index into the model's inputs
+  std::vector<float> mean, deviation;  // one number, or one a channel; empty: the file does not say
+  bool is_named = false;               // the file calls it a picture
+};
+
+struct Draft {
+  // References to tensors and nodes outlive the adding of others.
+  std::deque<DraftTensor> tensors;
+  std::deque<DraftNode> nodes;  // every tensor is written before it is read
+  std::vector<int32_t> inputs, outputs;
+  std::vector<DraftNormStatistics> norm_statistics;
+  std::vector<FilePicture> pictures;
+  std::vector<std::string> notes;
+
+  // Checked: an index that does not exist ends the import with an "internal error".
+  DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
+  const DraftTensor& tensor(int32_t i) const { return tensors.at(static_cast<size_t>(i)); }
+};
+
+// --- shapes -----------------------------------------------------------------------------------------
+
+int64_t elements(const Shape& shape);
+// Throws unless the model format can hold a tensor of this shape.
+void check_shape(const Shape& shape, DType dtype);
+Shape permuted(const Shape& shape, const Permutation& permutation);
+Permutation inverse(const Permutation& permutation);
+bool is_identity(const Permutation& permutation);
+// Whether a transpose leaves every element at its place: only axes of size 1 move.
+bool moves_no_data(const Shape& shape, const Permutation& permutation);
+inline const Permutation kToNhwc{0, 2, 3, 1};  // NCHW to NHWC
+inline const Permutation kToNchw{0, 3, 1, 2};
+
+// --- building ---------------------------------------------------------------------------------------
+
+int32_t add_activation(Draft& draft, const std::string& name, DType dtype, const Shape& shape);
+// An activation with the type and quantization of another.
+int32_t add_activation_like(Draft& draft, const std::string& name, int32_t like, const Shape& shape);
+int32_t add_constant_bytes(Draft& draft, const std::string& name, DType dtype, const Shape& shape,
+                           std::vector<uint8_t> data);
+template <typename T>
+int32_t add_constant(Draft& draft, const std::string& name, DType dtype, const Shape& shape,
+                     const std::vector<T>& values) {
+  std::vector<uint8_t> data(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(data.data(), values.data(), data.size());
+  return add_constant_bytes(draft, name, dtype, shape, std::move(data));
+}
+// A constant's elements; T is its element type.
+template <typename T>
+std::vector<T> values_of(const DraftTensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
+  return values;
+}
+template <typename T>
+void set_values(DraftTensor& tensor, const std::vector<T>& values) {
+  tensor.data.resize(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+}
+// The elements of a constant in the order of the permuted shape.
+std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t element_bytes, const Shape& shape,
+                                   const Permutation& permutation);
+
+// The new node stands at the end.
+DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
+                    std::vector<int32_t> inputs, int32_t output);
+// Node and output tensor at once; `input` may already have the wanted shape or order, then it is returned.
+int32_t add_reshape(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    const Shape& shape);
+int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                      const Permutation& permutation);
+
+// The constant, or a new one, with the axes in the order of the permutation.
+int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);
+// What `begin` on and each step from it, as many as `shape` has, gives of x.
+int32_t add_slice(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape);
+
+// Elements of one axis by their indices: a Gather with a constant.
+int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
+                   const std::vector<int32_t>& indices);
+// Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated)
+// or edge (nothing else is repeated).
+enum class Mirror { kReflect, kSymmetric, kEdge };
+int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                       const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror);
+// The maximum over axes that lie side by side (those of size 1 aside): a MaxPool. `shape` is the result's.
+int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                         const std::vector<int32_t>& axes, const Shape& shape);
+// Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,
+// column, channel), or (channel, row, column) with `channel_first`.
+int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block, bool channel_first);
+int32_t add_space_to_depth(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block);
+
+// --- changing ---------------------------------------------------------------------------------------
+
+// Who writes and who reads each tensor; made anew after nodes were added or removed.
+struct Links {
+  explicit Links(const Draft& draft);
+
+  std::vector<int32_t> producer;                // of a tensor: node, or -1
+  std::vector<std::vector<int32_t>> consumers;  // of a tensor: nodes, one entry for each use
+  std::vector<bool> is_output;                  // of the model
+
+  int32_t producer_of(int32_t tensor) const {
+    return tensor < 0 ? -1 : producer[static_cast<size_t>(tensor)];
+  }
+  const std::vector<int32_t>& consumers_of(int32_t tensor) const {
+    return consumers[static_cast<size_t>(tensor)];
+  }
+  // Read exactly once, and by a node rather than by the model's caller.
+  bool single_use(int32_t tensor) const {
+    return consumers_of(tensor).size() == 1 && !is_output[static_cast<size_t>(tensor)];
+  }
+};
+
+// Lets everyone who reads `from` read `to`. As a model output `to` takes the name over; false, and nothing
+// changed, where `to` cannot be one.
+bool replace_tensor(Draft& draft, int32_t from, int32_t to);
+// Removes nodes that nothing needs.
+void remove_dead_nodes(Draft& draft);
+bool is_model_input(const Draft& draft, int32_t tensor);
+bool is_model_output(const Draft& draft, int32_t tensor);
+
+// "node 'x' (Conv)"
+std::string label(const DraftNode& node);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,110 @@
+// What has no operator of its own and is built of others.
+#include <algorithm>
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int32_t kMaxPoolWindow = 4096;  // the runtime's
+
+// Index into an axis of `dim` of the element at `i`, below 0 or beyond the end.
+int32_t mirrored(int32_t i, int32_t dim, Mirror mirror) {
+  if (mirror == Mirror::kEdge) return std::clamp(i, 0, dim - 1);
+  const int32_t border = mirror == Mirror::kSymmetric ? 1 : 0;
+  if (i < 0) return -i - border;
+  return i < dim ? i : 2 * dim - 2 - i + border;
+}
+
+void check_picture(const Draft& draft, int32_t x) {
+  const Shape& shape = draft.tensor(x).shape;
+  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; only pictures are supported");
+}
+
+}  // namespace
+
+int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
+                   const std::vector<int32_t>& indices) {
+  const auto count = static_cast<int32_t>(indices.size());
+  Shape shape = draft.tensor(x).shape;
+  shape[static_cast<size_t>(axis)] = count;
+  const int32_t list = add_constant(draft, name + "/indices", DType::kS32, {count}, indices);
+  const int32_t y = add_activation_like(draft, name, x, shape);
+  add_node(draft, Op::kGather, name, source, {x, list}, y).axis = axis;
+  return y;
+}
+
+int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                       const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror) {
+  for (size_t d = 0; d < before.size(); ++d) {
+    const int32_t dim = draft.tensor(x).shape[d];
+    if (before[d] == 0 && after[d] == 0) continue;
+    const int32_t most = mirror == Mirror::kEdge ? INT32_MAX : mirror == Mirror::kSymmetric ? dim : dim - 1;
+    if (before[d] > most || after[d] > most)
+      fail("padding ", std::max(before[d], after[d]), " mirrors more than an axis of ", dim, " has");
+    Shape shape = draft.tensor(x).shape;
+    shape[d] += before[d] + after[d];
+    check_shape(shape, draft.tensor(x).dtype);
+    std::vector<int32_t> indices;
+    for (int32_t i = -before[d]; i < dim + after[d]; ++i) indices.push_back(mirrored(i, dim, mirror));
+    x = add_gather(draft, name, source, x, static_cast<int32_t>(d), indices);
+  }
+  return x;
+}
+
+int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                         const std::vector<int32_t>& axes, const Shape& shape) {
+  const Shape from = draft.tensor(x).shape;
+  Shape window{1, 1, 1, 1};  // what lies before, the first reduced axis, the others, what lies behind
+  size_t place = 0;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] == 1) continue;
+    const bool is_reduced = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
+    if (is_reduced && place == 3)
+      fail("the axes that it reduces of ", shape_text(from), " do not lie side by side");
+    if (is_reduced) place = place == 0 ? 1 : 2;
+    if (!is_reduced && place > 0) place = 3;
+    window[place] *= from[d];
+  }
+  if (window[1] > kMaxPoolWindow || window[2] > kMaxPoolWindow)
+    fail("it reduces ", window[1], " x ", window[2], " elements; at most ", kMaxPoolWindow,
+         " each way are supported");
+  const int32_t picture = add_reshape(draft, name + "/picture", source, x, window);
+  const int32_t most = add_activation_like(draft, name, x, {window[0], 1, 1, window[3]});
+  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).window;
+  pool.kernel_h = window[1];
+  pool.kernel_w = window[2];
+  return add_reshape(draft, name, source, most, shape);
+}
+
+int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block, bool channel_first) {
+  check_picture(draft, x);
+  const Shape from = draft.tensor(x).shape;
+  if (from[3] % (block * block) != 0)
+    fail("its ", from[3], " channels do not divide into blocks of ", block, " x ", block);
+  const int32_t channels = from[3] / (block * block);
+  const Shape apart = channel_first ? Shape{from[0], from[1], from[2], channels, block, block}
+                                    : Shape{from[0], from[1], from[2], block, block, channels};
+  const Permutation order = channel_first ? Permutation{0, 1, 4, 2, 5, 3} : Permutation{0, 1, 3, 2, 4, 5};
+  const int32_t blocks = add_reshape(draft, name + "/blocks", source, x, apart);
+  const int32_t moved = add_transpose(draft, name + "/moved", source, blocks, order);
+  const Shape to{from[0], from[1] * block, from[2] * block, channels};
+  check_shape(to, draft.tensor(x).dtype);
+  return add_reshape(draft, name, source, moved, to);
+}
+
+int32_t add_space_to_depth(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t block) {
+  check_picture(draft, x);
+  const Shape from = draft.tensor(x).shape;
+  if (from[1] % block != 0 || from[2] % block != 0)
+    fail("its input ", shape_text(from), " does not divide into blocks of ", block, " x ", block);
+  const int32_t h = from[1] / block, w = from[2] / block;
+  const int32_t blocks =
+      add_reshape(draft, name + "/blocks", source, x, {from[0], h, block, w, block, from[3]});
+  const int32_t moved = add_transpose(draft, name + "/moved", source, blocks, {0, 1, 3, 2, 4, 5});
+  return add_reshape(draft, name, source, moved, {from[0], h, w, from[3] * block * block});
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,165 @@
+#include "importers/draft/draft_to_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "importers/draft/names.h"
+
+namespace intaglio::importers {
+namespace {
+
+template <typename T>
+Span<const T> span(const std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+
+void check_operators(const Draft& draft, Problems& problems) {
+  for (const DraftNode& node : draft.nodes) {
+    if (node.op == kBatchNorm) {
+      problems.add(label(node) +
+                   ": does not follow a convolution or fully connected node that could take it, and " +
+                   shape_text(draft.tensor(node.input()).shape) + " is no picture");
+    }
+  }
+}
+
+// Which channel of a constant an element belongs to, for a message.
+int64_t channel_of(const Draft& draft, const DraftNode& node, size_t input, size_t element) {
+  const Shape& shape = draft.tensor(node.inputs[input]).shape;
+  const bool channels_last = input != 1 || node.op == Op::kDepthwiseConv2d || shape.size() < 2;
+  const auto i = static_cast<int64_t>(element);
+  return channels_last ? i % shape.back() : i / (elements(shape) / shape[0]);
+}
+
+void check_constants(const Draft& draft, Problems& problems) {
+  std::vector<bool> seen(draft.tensors.size(), false);
+  for (const DraftNode& node : draft.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int32_t index = node.inputs[i];
+      if (index < 0 || seen[static_cast<size_t>(index)]) continue;
+      seen[static_cast<size_t>(index)] = true;
+      const DraftTensor& tensor = draft.tensor(index);
+      if (!tensor.constant || tensor.dtype != DType::kF32) continue;
+      const auto values = values_of<float>(tensor);
+      for (size_t e = 0; e < values.size(); ++e) {
+        if (std::isfinite(values[e])) continue;
+        problems.add(text(label(node), ": constant ", quoted(tensor.name), " holds ", values[e],
+                          " in channel ", channel_of(draft, node, i, e),
+                          "; every value must be finite: export the model again"));
+        break;
+      }
+    }
+  }
+}
+
+// A constant operand comes second: a node that stands in place of its input takes the first.
+void put_constants_second(Draft& draft) {
+  for (DraftNode& node : draft.nodes)
+    if ((node.op == Op::kAdd || node.op == Op::kMul || node.op == Op::kMaximum || node.op == Op::kMinimum) &&
+        draft.tensor(node.inputs[0]).constant)
+      std::swap(node.inputs[0], node.inputs[1]);
+}
+
+void check_counts(const Draft& draft, size_t tensors, Problems& problems) {
+  if (draft.nodes.empty()) problems.add("no operator is left to run: the outputs are the inputs");
+  if (draft.nodes.size() > static_cast<size_t>(kMaxNodes))
+    problems.add(text(draft.nodes.size(), " nodes are too many (at most ", kMaxNodes, ")"));
+  if (tensors > static_cast<size_t>(kMaxTensors))
+    problems.add(text(tensors, " tensors are too many (at most ", kMaxTensors, ")"));
+  for (const int32_t output : draft.outputs)
+    if (is_model_input(draft, output) || draft.tensor(output).constant)
+      problems.add(
+          text("output ", quoted(draft.tensor(output).name), " is an input or a constant, not a result"));
+}
+
+class Builder {
+ public:
+  Builder(const Draft& draft, Arena& arena)
+      : draft_(draft), arena_(arena), numbers_(draft.tensors.size(), -1) {}
+
+  Graph build() {
+    // The model's own ends keep their names whatever stands between them.
+    name_ends(draft_.inputs);
+    name_ends(draft_.outputs);
+    for (const int32_t input : draft_.inputs) graph_.inputs.push(arena_, number(input));
+    for (const DraftNode& node : draft_.nodes) add(node);
+    for (const int32_t output : draft_.outputs) graph_.outputs.push(arena_, number(output));
+    for (const DraftNormStatistics& entry : draft_.norm_statistics) {
+      const int32_t tensor = numbers_[static_cast<size_t>(entry.tensor)];
+      if (tensor < 0) continue;
+      graph_.norm_statistics.push(
+          arena_, {tensor, arena_.copy(span(entry.mean)), arena_.copy(span(entry.deviation))});
+    }
+    return graph_;
+  }
+  size_t tensor_count() const { return graph_.tensors.size(); }
+
+ private:
+  void name_ends(const std::vector<int32_t>& tensors) {
+    for (const int32_t tensor : tensors) number(tensor);
+  }
+
+  int32_t number(int32_t index) {
+    if (index < 0) return -1;
+    int32_t& number = numbers_[static_cast<size_t>(index)];
+    if (number >= 0) return number;
+    const DraftTensor& tensor = draft_.tensor(index);
+    const std::string name = tensor_names_.take(tensor.name);
+    number = tensor.constant ? add_constant(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape),
+                                            span(tensor.data))
+                             : add_tensor(graph_, arena_, name.c_str(), tensor.dtype, span(tensor.shape));
+    if (tensor.dtype == DType::kF32) return number;
+    Quantization& quantization = graph_.tensors[static_cast<size_t>(number)].quantization;
+    quantization.scales = arena_.copy(span(tensor.scales));
+    quantization.zero_point = tensor.zero_point;
+    quantization.axis = tensor.axis;
+    return number;
+  }
+
+  void add(const DraftNode& node) {
+    std::vector<int32_t> inputs, outputs;
+    for (const int32_t input : node.inputs) inputs.push_back(number(input));
+    for (const int32_t output : node.outputs) outputs.push_back(number(output));
+    while (!inputs.empty() && inputs.back() < 0) inputs.pop_back();
+    const std::string name = node_names_.take(node.name);
+    GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(),
+                               span(inputs), span(outputs));
+    made.options.window = node.window;
+    made.options.groups = node.groups;
+    made.options.add_bits = node.add_bits;
+    made.options.clamp_min = node.clamp_min;
+    made.options.clamp_max = node.clamp_max;
+    made.options.clamp_lo = node.clamp_lo;
+    made.options.clamp_hi = node.clamp_hi;
+    made.options.axes = arena_.copy(span(node.axes));
+    made.options.axis = node.axis;
+    made.options.begin = arena_.copy(span(node.op == kPad ? node.pads_before : node.begin));
+    made.options.strides = arena_.copy(span(node.strides));
+    made.options.resample = node.resample;
+    made.options.alpha = node.alpha;
+    made.options.beta = node.beta;
+    made.options.pad_value = node.pad_value;
+  }
+
+  const Draft& draft_;
+  Arena& arena_;
+  Graph graph_;
+  std::vector<int32_t> numbers_;  // in the graph, of each tensor of the draft
+  UniqueNames tensor_names_, node_names_;
+};
+
+}  // namespace
+
+Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems) {
+  check_operators(draft, problems);
+  check_constants(draft, problems);
+  put_constants_second(draft);
+  if (!problems.empty()) return {};
+  Builder builder(draft, arena);
+  Graph graph = builder.build();
+  check_counts(draft, builder.tensor_count(), problems);
+  if (arena.exhausted()) problems.add("out of memory");
+  return graph;
+}
+
+}  // namespace intaglio::importers

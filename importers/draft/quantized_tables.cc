@@ -1,0 +1,105 @@
+#include "importers/draft/quantized_tables.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrator/bake/lookup_tables.h"
+#include "intaglio/ops.h"
+#include "runtime/op_search.h"
+
+namespace intaglio::importers {
+namespace {
+
+QuantParams params(const DraftTensor& tensor) { return {tensor.scales[0], tensor.zero_point}; }
+
+// Of the FP32 operator; one that only a draft has rules nothing.
+QuantRule quant_rule(Op op) {
+  const int32_t index = find_op_index(all_ops(), {op, DType::kF32, DType::kF32});
+  return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
+}
+
+}  // namespace
+
+int32_t quantize(float x, const DraftTensor& tensor) { return quantize_value(x, params(tensor)); }
+
+std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
+                                     int32_t hi) {
+  std::vector<int8_t> table(256);
+  const auto same_real = [](const NodeOptions&, double x) { return x; };
+  make_unary_table(same_real, {}, params(input), params(output), {table.data(), table.size()});
+  for (int8_t& code : table) code = static_cast<int8_t>(std::clamp<int32_t>(code, lo, hi));
+  return table;
+}
+
+int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
+                         std::vector<int32_t>& bias) {
+  size_t behind = 1;
+  for (size_t d = weights.shape.size(); d-- > static_cast<size_t>(axis) + 1;)
+    behind *= static_cast<size_t>(weights.shape[d]);
+  const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
+  const auto channel = [&](size_t i) { return i / behind % channels; };
+  std::vector<int32_t> low(channels, 0), high(channels, 0);
+  for (size_t i = 0; i < codes.size(); ++i) {
+    low[channel(i)] = std::min(low[channel(i)], codes[i]);
+    high[channel(i)] = std::max(high[channel(i)], codes[i]);
+  }
+  int32_t moved = 0;
+  std::vector<double> factor(channels, 1.0);  // codes to codes
+  std::vector<float> scales;
+  for (size_t c = 0; c < channels; ++c) {
+    const float scale = weights.scales[weights.scales.size() == 1 ? 0 : c];
+    scales.push_back(scale);
+    if (low[c] >= -128 && high[c] <= 127) continue;
+    factor[c] = 127.0 / std::max(-low[c], high[c]);
+    scales[c] = static_cast<float>(scale / factor[c]);
+    bias[c] =
+        static_cast<int32_t>(std::nearbyint(std::clamp(bias[c] * factor[c], -2147483647.0, 2147483647.0)));
+    ++moved;
+  }
+  std::vector<int8_t> bytes;
+  for (size_t i = 0; i < codes.size(); ++i)
+    bytes.push_back(static_cast<int8_t>(std::nearbyint(codes[i] * factor[channel(i)])));
+  weights.dtype = DType::kS8;
+  set_values(weights, bytes);
+  if (moved > 0) {
+    weights.scales = scales;
+    weights.axis = channels > 1 ? axis : -1;
+  }
+  return moved;
+}
+
+bool is_unary_function(Op op) { return quant_rule(op).table == TableRule::kUnary; }
+
+std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
+  const QuantRule rule = quant_rule(node.op);
+  const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));
+  NodeOptions options;
+  options.alpha = node.alpha;
+  options.beta = node.beta;
+  if (rule.table == TableRule::kUnary) {
+    std::vector<int8_t> table(256);
+    make_unary_table(rule.unary, options, in, out, {table.data(), table.size()});
+    return table;
+  }
+  if (rule.table != TableRule::kUnaryPerChannel) return {};
+  const auto slopes = values_of<float>(draft.tensor(node.inputs[1]));
+  std::vector<int8_t> tables(256 * slopes.size());
+  make_channel_tables(rule.unary_per_channel, options, {slopes.data(), slopes.size()}, in, out,
+                      {tables.data(), tables.size()});
+  return tables;
+}
+
+std::vector<int32_t> softmax_table(float scale, int32_t count) {
+  std::vector<int32_t> table(256);
+  make_softmax_table(scale, count, {table.data(), table.size()});
+  return table;
+}
+
+void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    int32_t output) {
+  const auto table = requantize_table(draft.tensor(input), draft.tensor(output), -128, 127);
+  const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
+  add_node(draft, Op::kLookup, name, source, {input, constant}, output);
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,27 @@
+// Constant tables that int8 operators take as an input (docs/arithmetic.md).
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+// A real number as a code of an int8 tensor.
+int32_t quantize(float x, const DraftTensor& tensor);
+// s8[256], index code + 128: from one scale to another, clamped to codes lo to hi of the output.
+std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
+                                     int32_t hi);
+// The codes as int8 weights. Channels (indices of `axis`) with a code beyond int8 get a coarser scale of
+// their own, and their bias with them; the number of these.
+int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
+                         std::vector<int32_t>& bias);
+// A function of one variable, whose int8 form is one table for all elements.
+bool is_unary_function(Op op);
+// A unary node's table, s8[256]; a PRelu's has one for each channel. Empty where the operator has none.
+std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node);
+// s32[256]: T[d] = round(exp(-d * scale) * 2^k), for sums of `count`.
+std::vector<int32_t> softmax_table(float scale, int32_t count);
+// A Lookup from `input` to `output`, both int8 with scales.
+void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    int32_t output);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,38 @@
+// What a reader is told about a file, and what it may take from it before anything is looked at.
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio {
+
+// Dimensions of an input, in the file's own layout.
+struct InputShape {
+  std::string input;
+  std::vector<int32_t> dims;
+};
+
+struct ReadOptions {
+  int32_t batch = 1;  // of inputs whose first dimension is open, and of those where it is 1
+  std::vector<InputShape> shapes;
+  // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
+  // refused.
+  std::string external_data_folder;
+};
+
+}  // namespace intaglio
+
+namespace intaglio::importers {
+
+inline constexpr size_t kMaxFileNodes = 16384;
+inline constexpr size_t kMaxFileEnds = 256;  // inputs, or outputs; the model format's own limit
+
+// The shape of a model input: the user's, or the file's with what is open (below 1) filled in from the
+// options. `open_names` are the file's names for open dimensions, where it has any.
+Shape input_shape(const std::string& name, const Shape& in_file, const std::vector<std::string>& open_names,
+                  const ReadOptions& options);
+// Throws where a file has none of something or more than `limit`; `what` is plural.
+void check_count(size_t count, const char* what, size_t limit);
+// Throws where the user gave a shape for an input that the file does not have.
+void check_shape_names(const std::vector<std::string>& inputs, const ReadOptions& options);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,162 @@
+// ONNX operators of two tensors and more, each repeated where it is smaller.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+Shape with_rank(Shape shape, size_t rank) {
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return shape;
+}
+
+struct Operand {
+  OnnxConstant<float> constant;
+  int32_t tensor = -1;  // -1: the constant
+  Shape shape;
+  std::string name;
+  int input = -1;  // of a constant that stands there as it is
+};
+
+Operand tensor_operand(OnnxOp& op, int32_t tensor) {
+  return {{}, tensor, op.draft().tensor(tensor).shape, op.draft().tensor(tensor).name, -1};
+}
+
+Operand read_operand(OnnxOp& op, int input) {
+  if (!op.is_constant(input)) return tensor_operand(op, op.activation(input));
+  Operand operand;
+  operand.constant = op.floats(input);
+  operand.shape = operand.constant.shape;
+  operand.name = op.input_name(input);
+  operand.input = input;
+  return operand;
+}
+
+// The operand with as many axes as the result.
+int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
+  const Shape shape = with_rank(operand.shape, rank);
+  if (operand.tensor < 0) {
+    const int32_t made = add_constant(op.draft(), operand.name, DType::kF32, shape, operand.constant.values);
+    constexpr int32_t kNoAxis = -1;  // a grid of several scales is of no use here
+    if (operand.input >= 0) op.take_grid(operand.input, kNoAxis, made, kNoAxis);
+    return made;
+  }
+  return add_reshape(op.draft(), operand.name, op.source(), operand.tensor, shape);
+}
+
+int32_t add_binary(OnnxOp& op, Op kind, const Operand& a, const Operand& b) {
+  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
+  Shape out = with_rank(a.shape, rank);
+  const Shape other = with_rank(b.shape, rank);
+  for (size_t i = 0; i < rank; ++i) {
+    if (out[i] != other[i] && out[i] != 1 && other[i] != 1)
+      fail("its inputs have the shapes ", shape_text(a.shape), " and ", shape_text(b.shape),
+           ", which do not fit each other");
+    if (out[i] == 1) out[i] = other[i];
+  }
+  const int32_t first = aligned(op, a, rank), second = aligned(op, b, rank);
+  const int32_t y = op.new_tensor(out);
+  op.add(kind, {first, second}, y);
+  return y;
+}
+
+void import_binary(OnnxOp& op, Op kind) {
+  op.check_inputs(2, 2);
+  op.set_output(add_binary(op, kind, read_operand(op, 0), read_operand(op, 1)));
+}
+
+// A bound that is one number for all elements makes a Clamp.
+int32_t add_bound(OnnxOp& op, int32_t x, const Operand& bound, bool is_max) {
+  const float value = bound.constant.values[0];
+  if (std::isnan(value)) fail("its bound is not a number");
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  DraftNode& node = op.add(Op::kClamp, {x}, y);
+  (is_max ? node.clamp_min : node.clamp_max) = value;
+  return y;
+}
+
+// Of any number of inputs, two at a time. Activations come first, so that bounds become Clamps.
+void import_many(OnnxOp& op, Op kind) {
+  op.check_inputs(1, 64);
+  const bool chooses = kind == Op::kMaximum || kind == Op::kMinimum;
+  std::vector<Operand> operands;
+  operands.reserve(static_cast<size_t>(op.input_count()));
+  for (int i = 0; i < op.input_count(); ++i) operands.push_back(read_operand(op, i));
+  std::stable_partition(operands.begin(), operands.end(), [](const Operand& o) { return o.tensor >= 0; });
+  if (operands[0].tensor < 0) fail("its inputs are all constants");
+  int32_t y = operands[0].tensor;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const Operand& next = operands[i];
+    const bool is_bound = chooses && next.tensor < 0 && next.constant.values.size() == 1 &&
+                          next.shape.size() <= op.draft().tensor(y).shape.size();
+    y = is_bound ? add_bound(op, y, next, kind == Op::kMaximum)
+                 : add_binary(op, kind, tensor_operand(op, y), next);
+  }
+  op.set_output(y);
+}
+
+}  // namespace
+
+void import_onnx_add(OnnxOp& op) { import_binary(op, Op::kAdd); }
+void import_onnx_sub(OnnxOp& op) { import_binary(op, Op::kSub); }
+void import_onnx_mul(OnnxOp& op) { import_binary(op, Op::kMul); }
+void import_onnx_max(OnnxOp& op) { import_many(op, Op::kMaximum); }
+void import_onnx_min(OnnxOp& op) { import_many(op, Op::kMinimum); }
+void import_onnx_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
+
+void import_onnx_div(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  if (!op.is_constant(1)) return import_binary(op, Op::kDiv);
+  Operand divisor = read_operand(op, 1);
+  divisor.input = -1;
+  for (float& value : divisor.constant.values) {
+    if (value == 0.0f) fail("it divides by 0");
+    value = 1.0f / value;
+  }
+  op.set_output(add_binary(op, Op::kMul, read_operand(op, 0), divisor));
+}
+
+void import_onnx_neg(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  op.set_output(add_scaled(op, x, -1.0f));
+}
+
+int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
+  return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
+}
+
+int32_t add_square(OnnxOp& op, int32_t x) {
+  return add_binary(op, Op::kMul, tensor_operand(op, x), tensor_operand(op, x));
+}
+
+void import_onnx_pow(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  if (!op.is_constant(1)) fail("its exponent must be a constant");
+  std::vector<float> exponent;
+  if (op.is_constant_of_reals(1))
+    exponent = op.floats(1).values;
+  else
+    for (const int64_t value : op.integers(1).values) exponent.push_back(static_cast<float>(value));
+  if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
+  const auto unary = [&](Op kind) {
+    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+    op.add(kind, {x}, y);
+    op.set_output(y);
+  };
+  if (exponent[0] == 1.0f) return op.set_output(x);
+  if (exponent[0] == 0.5f) return unary(Op::kSqrt);
+  if (exponent[0] == -0.5f) return unary(Op::kRsqrt);
+  if (exponent[0] == -1.0f) return unary(Op::kReciprocal);
+  if (exponent[0] != 2.0f && exponent[0] != 3.0f)
+    fail("the exponent ", exponent[0], " is not supported; -1, -0.5, 0.5, 1, 2 and 3 are");
+  const int32_t square = add_square(op, x);
+  op.set_output(exponent[0] == 2.0f
+                    ? square
+                    : add_binary(op, Op::kMul, tensor_operand(op, square), tensor_operand(op, x)));
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,166 @@
+// ONNX operators from element to element, and softmax.
+#include <cmath>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+void add_clamp(OnnxOp& op, float low, float high) {
+  if (!(low <= high)) fail("it clips to ", low, " and ", high, "; the first must not be above the second");
+  const int32_t x = op.activation(0);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  DraftNode& node = op.add(Op::kClamp, {x}, y);
+  node.clamp_min = low;
+  node.clamp_max = high;
+  op.set_output(y);
+}
+
+float scalar(OnnxOp& op, int input, float otherwise) {
+  if (!op.has_input(input)) return otherwise;
+  const OnnxConstant<float> constant = op.floats(input);
+  if (constant.values.size() != 1)
+    fail("input ", input, " must be one value, it has ", constant.values.size());
+  return constant.values[0];
+}
+
+// A node of one input and one output of its shape.
+DraftNode& add_unary(OnnxOp& op, Op kind) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.set_output(y);
+  return op.add(kind, {x}, y);
+}
+
+}  // namespace
+
+void import_onnx_relu(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  add_clamp(op, 0.0f, INFINITY);
+}
+
+void import_onnx_clip(OnnxOp& op) {
+  op.check_inputs(1, 3);
+  const bool by_inputs = op.opset() >= 11;
+  const float low = by_inputs ? scalar(op, 1, -INFINITY) : op.real("min", -INFINITY);
+  const float high = by_inputs ? scalar(op, 2, INFINITY) : op.real("max", INFINITY);
+  add_clamp(op, low, high);
+}
+
+void import_onnx_unary(OnnxOp& op) {
+  constexpr struct {
+    const char* source;
+    Op op;
+  } kFunctions[] = {{"Abs", Op::kAbs},
+                    {"Erf", Op::kErf},
+                    {"Exp", Op::kExp},
+                    {"HardSwish", Op::kHardSwish},
+                    {"Log", Op::kLog},
+                    {"Mish", Op::kMish},
+                    {"Reciprocal", Op::kReciprocal},
+                    {"Sigmoid", Op::kSigmoid},
+                    {"Softplus", Op::kSoftplus},
+                    {"Sqrt", Op::kSqrt},
+                    {"Tanh", Op::kTanh}};
+  for (const auto& function : kFunctions)
+    if (op.source() == function.source) add_unary(op, function.op);
+}
+
+void import_onnx_hard_sigmoid(OnnxOp& op) {
+  const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
+  DraftNode& node = add_unary(op, Op::kHardSigmoid);
+  node.alpha = alpha;
+  node.beta = beta;
+}
+
+void import_onnx_elu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 1.0f);
+  add_unary(op, Op::kElu).alpha = alpha;
+}
+
+// Of opset 20, and onnxruntime's own: Gelu by the error function, FastGelu by tanh.
+void import_onnx_gelu(OnnxOp& op) {
+  if (op.has_input(1)) fail("a bias is not supported");
+  const std::string kind = op.string("approximate", "none");
+  if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
+  const bool by_tanh = kind == "tanh" || op.source() == "FastGelu";
+  const int32_t x = op.activation(0);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(by_tanh ? Op::kGeluTanh : Op::kGelu, {x}, y);
+  op.set_output(y);
+}
+
+// Between reals only: results are float throughout.
+void import_onnx_cast(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int64_t to = op.integer("to", 0);
+  op.ignore("saturate");
+  if (!is_onnx_real(to)) fail("it casts an activation to element type ", to, "; only float (1) is supported");
+  op.set_output(op.activation(0));
+}
+
+void import_onnx_leaky_relu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 0.01f);
+  add_unary(op, Op::kLeakyRelu).alpha = alpha;
+}
+
+void import_onnx_prelu(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t input = op.activation(0);
+  const OnnxConstant<float> slope = op.floats(1);
+  if (slope.values.size() == 1) {
+    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
+    op.add(Op::kLeakyRelu, {input}, y).alpha = slope.values[0];
+    return op.set_output(y);
+  }
+  const size_t rank = op.draft().tensor(input).shape.size();
+  if (rank != 2 && rank != 4) fail("its input has rank ", rank, "; 2 or 4 is expected");
+  const int32_t x = rank == 4 ? op.nhwc(input) : input;
+  const Shape shape = op.draft().tensor(x).shape;
+  const auto count = static_cast<int32_t>(slope.values.size());
+  const size_t behind = rank - 2;  // axes behind the channels' in the file
+  if (count != shape.back() || slope.shape.size() <= behind ||
+      slope.shape[slope.shape.size() - 1 - behind] != count)
+    fail("its slopes have the shape ", shape_text(slope.shape), "; one for each of ", shape.back(),
+         " channels is expected");
+  const int32_t slopes = add_constant(op.draft(), op.input_name(1), DType::kF32, {count}, slope.values);
+  const int32_t y = op.new_tensor(shape);
+  op.add(Op::kPRelu, {x, slopes}, y);
+  rank == 4 ? op.set_nhwc_output(y) : op.set_output(y);
+}
+
+void import_onnx_identity(OnnxOp& op) {
+  op.check_inputs(1, 3);
+  op.ignore("ratio");
+  op.ignore("seed");
+  op.ignore("is_test");
+  if (op.is_constant(0)) fail("it copies a constant");
+  if (op.has_input(2) && op.integers(2).values != std::vector<int64_t>{0})
+    fail("it is in training mode; export the model for inference");
+  op.set_output(op.activation_or_codes(0));
+}
+
+void import_onnx_softmax(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const bool flattens = op.opset() < 13;  // over all axes from `axis` on, as one
+  const int32_t axis = normal_axis(op.integer("axis", flattens ? 1 : -1), shape.size());
+  const auto softmax = [&](int32_t input) {
+    const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
+    op.add(Op::kSoftmax, {input}, y);
+    return y;
+  };
+  if (flattens) {
+    Shape flat{1, 1};
+    for (size_t i = 0; i < shape.size(); ++i) flat[static_cast<int32_t>(i) < axis ? 0 : 1] *= shape[i];
+    // Where nothing is joined the shape stays, so that no Reshape is needed.
+    const bool same = flat[1] == shape.back();
+    const int32_t input = same ? x : add_reshape(op.draft(), op.name() + "/flat", op.source(), x, flat);
+    return op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), softmax(input), shape));
+  }
+  op.set_output(op.along_last_axis(x, axis, softmax));
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,115 @@
+// Weights that an ONNX file keeps in files beside itself. Its paths are not trusted: a name leads to a plain
+// file within the model's own folder, by way of no link that leaves it, or nothing is read.
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx_file::TensorProto;
+
+uint64_t number_of(const std::string& text, const char* what) {
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size())
+    fail("its external ", what, " is ", quoted(text), ", which is no number");
+  return value;
+}
+
+struct Place {
+  std::string location;
+  uint64_t offset = 0, length = 0;
+  bool has_length = false;
+};
+
+Place read_place(const TensorProto& tensor) {
+  Place place;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "offset") place.offset = number_of(entry.value(), "offset");
+    if (entry.key() == "length") place.length = number_of(entry.value(), "length");
+    place.has_length |= entry.key() == "length";
+  }
+  return place;
+}
+
+// The file that a location names, all links followed.
+fs::path resolve(const fs::path& folder, const std::string& location) {
+  const fs::path path = location;
+  const auto outside = [&](const char* why) {
+    fail("its external data is to stand in ", quoted(location), ", ", why,
+         ": only files within the model's folder are read");
+  };
+  if (location.empty() || location.find('\0') != std::string::npos) outside("which is no name of a file");
+  if (path.is_absolute() || location[0] == '\\') outside("an absolute path");
+  for (const fs::path& part : path)
+    if (part == "..") outside("which leads out of a folder");
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  if (error) fail("the model's folder ", quoted(folder.string()), " cannot be opened: ", error.message());
+  fs::path file = fs::canonical(root / path, error);
+  if (error) fail("its external data ", quoted(location), " cannot be opened: ", error.message());
+  const fs::path within = file.lexically_relative(root);
+  if (within.empty() || *within.begin() == ".." || within.is_absolute())
+    outside("a link that leads out of the model's folder");
+  if (!fs::is_regular_file(file, error)) outside("which is no plain file");
+  return file;
+}
+
+class Loader {
+ public:
+  explicit Loader(const std::string& folder) : folder_(folder) {}
+
+  void load(TensorProto& tensor) {
+    if (tensor.data_location() != TensorProto::EXTERNAL) return;
+    try {
+      read(tensor);
+    } catch (const ImportError& error) {
+      fail("constant ", quoted(tensor.name()), ": ", error.what());
+    }
+  }
+
+ private:
+  void read(TensorProto& tensor) {
+    const Place place = read_place(tensor);
+    const fs::path path = resolve(folder_, place.location);
+    std::error_code error;
+    const uint64_t size = fs::file_size(path, error);
+    if (error) fail("its external data ", quoted(place.location), " cannot be opened: ", error.message());
+    if (place.offset > size || place.length > size - place.offset)
+      fail("its external data is to lie at ", place.offset, " and hold ", place.length, " bytes; ",
+           quoted(place.location), " has ", size);
+    const uint64_t length = place.has_length ? place.length : size - place.offset;
+    total_ += length;
+    if (length > kMaxModelBytes || total_ > kMaxModelBytes)
+      fail("the external data is larger than the limit of ", kMaxModelBytes, " bytes together");
+    std::string bytes(static_cast<size_t>(length), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(place.offset));
+    file.read(bytes.data(), static_cast<std::streamsize>(length));
+    if (!file || static_cast<uint64_t>(file.gcount()) != length)
+      fail("its external data ", quoted(place.location), " cannot be read");
+    tensor.set_raw_data(std::move(bytes));
+    tensor.clear_external_data();
+    tensor.clear_data_location();
+  }
+
+  fs::path folder_;
+  uint64_t total_ = 0;
+};
+
+}  // namespace
+
+void load_external_data(onnx_file::GraphProto& graph, const std::string& folder) {
+  Loader loader(folder);
+  for (TensorProto& tensor : *graph.mutable_initializer()) loader.load(tensor);
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_t()) loader.load(*attribute.mutable_t());
+}
+
+}  // namespace intaglio::importers

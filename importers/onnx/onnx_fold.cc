@@ -1,0 +1,339 @@
+// Operators of constants alone: what exporters write around shapes, and weights that a file reshapes. They
+// are computed here and leave no node.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/draft/constant_values.h"
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int64_t kMaxFlat = int64_t{1} << 24;  // elements of what is reshaped
+
+Values read(OnnxOp& op, int input) {
+  Values values;
+  values.is_real = op.is_constant_of_reals(input);
+  if (values.is_real) {
+    auto constant = op.floats(input);
+    values.shape = std::move(constant.shape);
+    values.reals = std::move(constant.values);
+  } else {
+    auto constant = op.integers(input);
+    values.shape = std::move(constant.shape);
+    values.integers = std::move(constant.values);
+  }
+  return values;
+}
+
+void set(OnnxOp& op, const Values& values, int output = 0) {
+  if (values.is_real) return op.set_floats({values.shape, values.reals}, output);
+  op.set_integers({values.shape, values.integers}, output);
+}
+
+void fold_gather(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const Values x = read(op, 0), indices = read(op, 1);
+  if (indices.is_real) fail("its indices are no integers");
+  set(op, gathered(x, static_cast<size_t>(normal_axis(op.integer("axis", 0), x.shape.size())), indices));
+}
+
+void fold_slice(OnnxOp& op) {
+  const Values x = read(op, 0);
+  const OnnxSlice slice = read_onnx_slice(op, x.shape);
+  set(op, sliced(x, slice.begin, slice.strides, slice.shape));
+}
+
+void fold_split(OnnxOp& op) {
+  const Values x = read(op, 0);
+  const OnnxParts parts = read_onnx_parts(op, x.shape);
+  std::vector<int32_t> begin(x.shape.size(), 0);
+  const std::vector<int32_t> ones(x.shape.size(), 1);
+  for (int i = 0; i < op.output_count(); ++i) {
+    Shape shape = x.shape;
+    shape[parts.axis] = parts.sizes[static_cast<size_t>(i)];
+    if (!op.output_name(i).empty()) set(op, sliced(x, begin, ones, shape), i);
+    begin[parts.axis] += shape[parts.axis];
+  }
+}
+
+void fold_concat(OnnxOp& op) {
+  std::vector<Values> parts;
+  for (int i = 0; i < op.input_count(); ++i) parts.push_back(read(op, i));
+  set(op,
+      concatenated(parts, static_cast<size_t>(normal_axis(op.integer("axis", 1), parts[0].shape.size()))));
+}
+
+void fold_transpose(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const Values x = read(op, 0);
+  Permutation permutation;
+  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
+  if (permutation.empty())
+    for (size_t i = x.shape.size(); i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  set(op, transposed(x, permutation));
+}
+
+// Max, Min and Sum take any number of inputs.
+void fold_arithmetic(OnnxOp& op, Arithmetic operation) {
+  const bool many = operation == Arithmetic::kMax || operation == Arithmetic::kMin || op.source() == "Sum";
+  op.check_inputs(many ? 1 : 2, many ? 64 : 2);
+  if (op.integer("fmod", 0) != 0) fail("fmod is not supported");
+  Values y = read(op, 0);
+  for (int i = 1; i < op.input_count(); ++i) {
+    Values next = read(op, i);
+    if (operation == Arithmetic::kPow && y.is_real) next = as_real(std::move(next));
+    y = combined(operation, y, next);
+  }
+  set(op, y);
+}
+
+void fold_mapping(OnnxOp& op, Mapping mapping) {
+  op.check_inputs(1, 1);
+  set(op, mapped(mapping, read(op, 0)));
+}
+
+void fold_reduction(OnnxOp& op, Reduction reduction) {
+  op.check_inputs(1, 2);
+  const Values x = read(op, 0);
+  const auto given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
+  const bool nothing = given.empty() && op.integer("noop_with_empty_axes", 0) != 0;
+  const bool keep = op.integer("keepdims", 1) != 0;
+  set(op, nothing ? x : reduced(reduction, x, normal_axes(given, x.shape.size()), keep));
+}
+
+void fold_cast(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const Values x = read(op, 0);
+  const int64_t to = op.integer("to", 0);
+  op.ignore("saturate");
+  using Type = onnx_file::TensorProto;
+  if (is_onnx_real(to)) return set(op, as_real(x));
+  if (to == Type::BOOL) return set(op, mapped(Mapping::kNot, mapped(Mapping::kNot, as_integers(x))));
+  if (to != Type::INT64 && to != Type::INT32) fail("it casts a constant to element type ", to);
+  set(op, as_integers(x));
+}
+
+// Dimensions that an input gives.
+Shape shape_input(OnnxOp& op, int input) {
+  Shape shape;
+  for (const int64_t dim : op.integers(input).values) {
+    if (dim < 0 || dim > kMaxFlat) fail("its shape has the dimension ", dim);
+    shape.push_back(static_cast<int32_t>(dim));
+  }
+  if (shape.size() > 16) fail("its shape has ", shape.size(), " dimensions");
+  check_folded_size(shape);
+  return shape;
+}
+
+void fold_expand(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  set(op, expanded(read(op, 0), shape_input(op, 1)));
+}
+
+void fold_tile(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  set(op, tiled(read(op, 0), op.integers(1).values));
+}
+
+void fold_where(OnnxOp& op) {
+  op.check_inputs(3, 3);
+  set(op, chosen(read(op, 0), read(op, 1), read(op, 2)));
+}
+
+void fold_range(OnnxOp& op) {
+  op.check_inputs(3, 3);
+  const Values start = read(op, 0), limit = read(op, 1), step = read(op, 2);
+  double ends[3] = {};
+  for (const Values* end : {&start, &limit, &step}) {
+    if (elements(end->shape) != 1 || end->is_real != start.is_real)
+      fail("its ends are no single numbers of one type");
+    ends[end == &start   ? 0
+         : end == &limit ? 1
+                         : 2] = end->is_real ? double{end->reals[0]} : static_cast<double>(end->integers[0]);
+  }
+  const double count = std::max(std::ceil((ends[1] - ends[0]) / ends[2]), 0.0);
+  const double last = ends[0] + (count - 1) * ends[2];
+  if (!(count <= static_cast<double>(kMaxFlat)) || !(std::fabs(last) <= 9e15))
+    fail("its range has too many numbers");
+  Values y{{static_cast<int32_t>(count)}, true, {}, {}};
+  for (int32_t i = 0; i < y.shape[0]; ++i) y.reals.push_back(static_cast<float>(ends[0] + i * ends[2]));
+  if (start.is_real) return set(op, y);
+  y.is_real = false;
+  y.reals.clear();
+  for (int32_t i = 0; i < y.shape[0]; ++i) y.integers.push_back(static_cast<int64_t>(ends[0] + i * ends[2]));
+  set(op, y);
+}
+
+Values filled(const Shape& shape, const Values& value) {
+  const auto count = static_cast<size_t>(elements(shape));
+  Values y{shape, value.is_real, {}, {}};
+  if (value.is_real) y.reals.assign(count, value.reals.at(0));
+  if (!value.is_real) y.integers.assign(count, value.integers.at(0));
+  return y;
+}
+
+void fold_constant_of_shape(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const Shape shape = shape_input(op, 0);
+  const auto* value = op.tensor("value");
+  if (value == nullptr) return set(op, filled(shape, {{}, true, {}, {0.0f}}));
+  const Values one = op.is_real(*value) ? Values{{}, true, {}, op.floats_of(*value).values}
+                                        : Values{{}, false, op.integers_of(*value).values, {}};
+  if (one.reals.size() + one.integers.size() != 1) fail("its value is no single number");
+  set(op, filled(shape, one));
+}
+
+// Another shape of the same elements: Reshape, Squeeze, Unsqueeze, Flatten and Identity.
+void fold_reshape(OnnxOp& op) {
+  op.check_inputs(1, 2);
+  Values x = read(op, 0);
+  const Shape from = x.shape;
+  const std::string& source = op.source();
+  std::vector<int64_t> list = op.has_input(1) ? op.integers(1).values : op.integers("axes");
+  if (source == "Reshape") {
+    const bool zero_copies = op.integer("allowzero", 0) == 0;
+    x.shape.clear();
+    const int64_t count = elements(from);
+    int64_t known = 1;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == 0 && zero_copies && i >= from.size()) fail("it copies a dimension that is not there");
+      if (list[i] == 0 && zero_copies) list[i] = from[i];
+      if (list[i] > kMaxFlat) fail("its target shape has the dimension ", list[i]);
+      if (list[i] > 0) known *= list[i];
+      if (list[i] < -1 || known > kMaxFlat) fail("its target shape has the dimension ", list[i]);
+    }
+    for (const int64_t dim : list)
+      x.shape.push_back(static_cast<int32_t>(dim >= 0 ? dim : count / std::max<int64_t>(known, 1)));
+    check_folded_size(x.shape);
+    if (elements(x.shape) != count) fail("its target shape does not fit ", shape_text(from));
+  } else if (source == "Unsqueeze") {
+    const size_t rank = from.size() + list.size();
+    if (rank > 16) fail("it has ", list.size(), " axes");
+    const auto axes = normal_axes(list, rank);
+    if (axes.size() != list.size()) fail("it names an axis twice");
+    for (const int32_t axis : axes) x.shape.insert(x.shape.begin() + axis, 1);
+  } else if (source == "Squeeze") {
+    const auto axes = normal_axes(list, from.size());
+    x.shape.clear();
+    for (size_t i = 0; i < from.size(); ++i) {
+      const bool named = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i));
+      if (named && from[i] != 1) fail("it squeezes an axis of ", from[i]);
+      if (!named && !(list.empty() && from[i] == 1)) x.shape.push_back(from[i]);
+    }
+  } else if (source == "Flatten") {
+    const int64_t axis = op.integer("axis", 1), rank = static_cast<int64_t>(from.size());
+    if (axis < -rank || axis > rank) fail("axis ", axis, " does not exist in a tensor of rank ", rank);
+    const auto cut = from.begin() + (axis < 0 ? axis + rank : axis);
+    x.shape = {static_cast<int32_t>(elements({from.begin(), cut})),
+               static_cast<int32_t>(elements({cut, from.end()}))};
+  }
+  set(op, x);
+}
+
+struct Entry {
+  const char* source;
+  void (*fold)(OnnxOp& op);
+};
+
+constexpr Entry kFolds[] = {
+    {"Cast", fold_cast},         {"Concat", fold_concat},
+    {"Expand", fold_expand},     {"ConstantOfShape", fold_constant_of_shape},
+    {"Flatten", fold_reshape},   {"Gather", fold_gather},
+    {"Identity", fold_reshape},  {"Range", fold_range},
+    {"Reshape", fold_reshape},   {"Slice", fold_slice},
+    {"Split", fold_split},       {"Squeeze", fold_reshape},
+    {"Tile", fold_tile},         {"Transpose", fold_transpose},
+    {"Unsqueeze", fold_reshape}, {"Where", fold_where},
+};
+
+template <typename Kind>
+struct Named {
+  const char* source;
+  Kind kind;
+};
+
+constexpr Named<Arithmetic> kArithmetic[] = {
+    {"Add", Arithmetic::kAdd},         {"And", Arithmetic::kAnd},
+    {"Div", Arithmetic::kDiv},         {"Equal", Arithmetic::kEqual},
+    {"Greater", Arithmetic::kGreater}, {"GreaterOrEqual", Arithmetic::kGreaterEqual},
+    {"Less", Arithmetic::kLess},       {"LessOrEqual", Arithmetic::kLessEqual},
+    {"Max", Arithmetic::kMax},         {"Min", Arithmetic::kMin},
+    {"Mod", Arithmetic::kMod},         {"Mul", Arithmetic::kMul},
+    {"Or", Arithmetic::kOr},           {"Pow", Arithmetic::kPow},
+    {"Sub", Arithmetic::kSub},         {"Sum", Arithmetic::kAdd},
+};
+
+constexpr Named<Mapping> kMappings[] = {
+    {"Abs", Mapping::kAbs},     {"Ceil", Mapping::kCeil}, {"Exp", Mapping::kExp},
+    {"Floor", Mapping::kFloor}, {"Log", Mapping::kLog},   {"Neg", Mapping::kNegate},
+    {"Not", Mapping::kNot},     {"Sqrt", Mapping::kSqrt}, {"Reciprocal", Mapping::kReciprocal},
+};
+
+constexpr Named<Reduction> kReductions[] = {
+    {"ReduceMax", Reduction::kMax},      {"ReduceMean", Reduction::kMean}, {"ReduceMin", Reduction::kMin},
+    {"ReduceProd", Reduction::kProduct}, {"ReduceSum", Reduction::kSum},
+};
+
+bool is_folded(const std::string& source) {
+  const auto named = [&](const auto& entry) { return source == entry.source; };
+  return std::any_of(std::begin(kFolds), std::end(kFolds), named) ||
+         std::any_of(std::begin(kArithmetic), std::end(kArithmetic), named) ||
+         std::any_of(std::begin(kMappings), std::end(kMappings), named) ||
+         std::any_of(std::begin(kReductions), std::end(kReductions), named);
+}
+
+void fold(OnnxOp& op) {
+  const std::string& source = op.source();
+  for (const Entry& entry : kFolds)
+    if (source == entry.source) return entry.fold(op);
+  for (const auto& entry : kArithmetic)
+    if (source == entry.source) return fold_arithmetic(op, entry.kind);
+  for (const auto& entry : kMappings)
+    if (source == entry.source) return fold_mapping(op, entry.kind);
+  for (const auto& entry : kReductions)
+    if (source == entry.source) return fold_reduction(op, entry.kind);
+}
+
+Shape shape_of(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  return op.is_constant(0) ? read(op, 0).shape : op.draft().tensor(op.activation_or_codes(0)).shape;
+}
+
+}  // namespace
+
+bool fold_onnx_constants(OnnxOp& op) {
+  if (!is_folded(op.source()) || op.input_count() == 0 || !op.has_input(0) || !op.all_constant())
+    return false;
+  fold(op);
+  op.check_all_read();
+  return true;
+}
+
+void add_folded_operators(std::vector<OnnxOperator>& list) {
+  const auto add = [&](const auto& entries) {
+    for (const auto& entry : entries) list.push_back({"", entry.source});
+  };
+  add(kFolds);
+  add(kArithmetic);
+  add(kMappings);
+  add(kReductions);
+}
+
+void import_onnx_shape(OnnxOp& op) {
+  const Shape shape = shape_of(op);
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto place = [&](const char* name, int64_t otherwise) {
+    const int64_t at = op.integer(name, otherwise);
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  OnnxConstant<int64_t> dims;
+  for (int64_t i = place("start", 0); i < place("end", rank); ++i)
+    dims.values.push_back(shape[static_cast<size_t>(i)]);
+  dims.shape = {static_cast<int32_t>(dims.values.size())};
+  op.set_integers(dims);
+}
+
+void import_onnx_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); }
+
+}  // namespace intaglio::importers

@@ -1,0 +1,324 @@
+#include "importers/onnx/onnx_op.h"
+
+#include <algorithm>
+
+#include "importers/draft/half.h"
+
+namespace intaglio::importers {
+namespace {
+
+using onnx_file::AttributeProto;
+using onnx_file::TensorProto;
+
+// Its dimensions, with the number of elements checked against overflow and the limit of a tensor.
+Shape dims_of(const TensorProto& tensor) {
+  Shape shape;
+  int64_t count = 1;  // without dimensions of 0, which other shapes may lack
+  for (const int64_t dim : tensor.dims()) {
+    if (dim < 0 || dim > kMaxTensorBytes || (dim > 0 && count > kMaxTensorBytes / 4 / dim))
+      fail("dimension ", dim, " is not allowed: a tensor holds at most ", kMaxTensorBytes, " bytes");
+    count *= std::max<int64_t>(dim, 1);
+    shape.push_back(static_cast<int32_t>(dim));
+  }
+  return shape;
+}
+
+void check_stored(const TensorProto& tensor) {
+  if (tensor.data_location() == TensorProto::EXTERNAL || tensor.external_data_size() > 0)
+    fail(
+        "its data stands in another file (external data); read it with --external-data, or save the model as "
+        "one file");
+  if (tensor.has_segment()) fail("segmented tensors are not supported");
+}
+
+// From raw bytes or from the typed field, whichever the file uses; either must hold exactly what dims say.
+template <typename T, typename Field>
+std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint64_t count) {
+  std::vector<T> values;
+  if (tensor.has_raw_data()) {
+    if (tensor.raw_data().size() != count * sizeof(T))
+      fail("it holds ", tensor.raw_data().size(), " bytes, its dimensions need ", count * sizeof(T));
+    values.resize(static_cast<size_t>(count));
+    if (count > 0) std::memcpy(values.data(), tensor.raw_data().data(), tensor.raw_data().size());
+    return values;
+  }
+  if (static_cast<uint64_t>(field.size()) != count)
+    fail("it holds ", field.size(), " values, its dimensions need ", count);
+  for (const auto value : field) values.push_back(static_cast<T>(value));
+  return values;
+}
+
+// Constants are decoded where they are used: a file may use one often, or make many from little.
+void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
+  file.constant_bytes += bytes;
+  if (file.constant_bytes > kMaxModelBytes)
+    fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
+}
+
+std::string type_name(int32_t type) {
+  const char* const names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+                               "int32",     "int64",  "string",    "bool",       "float16", "double",
+                               "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
+  return type >= 0 && static_cast<size_t>(type) < std::size(names) ? names[type] : text("type ", type);
+}
+
+}  // namespace
+
+bool is_onnx_real(int64_t type) {
+  return type == TensorProto::FLOAT || type == TensorProto::DOUBLE || type == TensorProto::FLOAT16 ||
+         type == TensorProto::BFLOAT16;
+}
+
+bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
+
+OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
+  if (node.output_size() == 0 || node.output(0).empty()) fail("it has no output");
+  name_ = node.name().empty() ? node.output(0) : node.name();
+}
+
+void OnnxOp::check_inputs(int least, int most) const {
+  if (node_.input_size() < least || node_.input_size() > most)
+    fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
+}
+
+const OnnxValue& OnnxOp::value(int i) const {
+  if (!has_input(i)) fail("input ", i, " is missing");
+  const auto found = file_.values.find(node_.input(i));
+  if (found == file_.values.end())
+    fail("input ", i, " (", quoted(node_.input(i)), ") is read before anything writes it");
+  if (found->second.failed) throw ReadsFailed{};
+  return found->second;
+}
+
+bool OnnxOp::is_constant(int i) const { return value(i).constant != nullptr; }
+
+bool OnnxOp::is_constant_of(int i, TensorProto::DataType type) const {
+  const TensorProto* tensor = value(i).constant;
+  return tensor != nullptr && tensor->data_type() == type;
+}
+
+bool OnnxOp::all_constant() const {
+  for (int i = 0; i < node_.input_size(); ++i)
+    if (has_input(i) && !is_constant(i)) return false;
+  return true;
+}
+
+int32_t OnnxOp::activation(int i) {
+  const int32_t tensor = activation_or_codes(i);
+  if (file_.draft->tensor(tensor).dtype != DType::kF32)
+    fail("input ", i, " (", quoted(node_.input(i)),
+         ") holds int8 codes; a DequantizeLinear must stand between");
+  return tensor;
+}
+
+int32_t OnnxOp::activation_or_codes(int i) {
+  if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
+  return value(i).tensor;
+}
+
+template <typename Read>
+static auto read_constant(OnnxFile& file, const std::string& name, const TensorProto* tensor, Read&& read) {
+  if (tensor == nullptr) fail("input ", quoted(name), " must be a constant");
+  try {
+    check_stored(*tensor);
+    const Shape shape = dims_of(*tensor);
+    const auto count = static_cast<uint64_t>(elements(shape));
+    count_constant_bytes(file, count * 4);
+    return read(shape, count);
+  } catch (const ImportError& error) {
+    fail("constant ", quoted(name), ": ", error.what());
+  }
+}
+
+static OnnxConstant<float> read_floats(const TensorProto& tensor, const Shape& shape, uint64_t count) {
+  OnnxConstant<float> constant{shape, {}};
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+      constant.values = stored_values<float>(tensor, tensor.float_data(), count);
+      break;
+    case TensorProto::DOUBLE:
+      for (const double v : stored_values<double>(tensor, tensor.double_data(), count))
+        constant.values.push_back(static_cast<float>(v));
+      break;
+    case TensorProto::FLOAT16:
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+        constant.values.push_back(real_of_half(v));
+      break;
+    case TensorProto::BFLOAT16:
+      for (const uint16_t v : stored_values<uint16_t>(tensor, tensor.int32_data(), count))
+        constant.values.push_back(real_of_bfloat(v));
+      break;
+    default:
+      fail("it holds ", type_name(tensor.data_type()), "; float is expected");
+  }
+  return constant;
+}
+
+static OnnxConstant<int64_t> read_integers(const TensorProto& tensor, const Shape& shape, uint64_t count) {
+  OnnxConstant<int64_t> constant{shape, {}};
+  const auto widen = [&](const auto& values) { constant.values.assign(values.begin(), values.end()); };
+  switch (tensor.data_type()) {
+    case TensorProto::INT64:
+      constant.values = stored_values<int64_t>(tensor, tensor.int64_data(), count);
+      break;
+    case TensorProto::INT32:
+      widen(stored_values<int32_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::INT8:
+      widen(stored_values<int8_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::BOOL:
+    case TensorProto::UINT8:
+      widen(stored_values<uint8_t>(tensor, tensor.int32_data(), count));
+      break;
+    default:
+      fail("it holds ", type_name(tensor.data_type()), "; int64 is expected");
+  }
+  return constant;
+}
+
+OnnxConstant<float> OnnxOp::floats(int i) {
+  const TensorProto* tensor = value(i).constant;
+  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+    return read_floats(*tensor, shape, count);
+  });
+}
+
+OnnxConstant<int64_t> OnnxOp::integers(int i) {
+  const TensorProto* tensor = value(i).constant;
+  return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
+    return read_integers(*tensor, shape, count);
+  });
+}
+
+OnnxConstant<float> OnnxOp::floats_of(const TensorProto& tensor) {
+  return read_constant(file_, output_name(), &tensor,
+                       [&](const Shape& shape, uint64_t count) { return read_floats(tensor, shape, count); });
+}
+
+OnnxConstant<int64_t> OnnxOp::integers_of(const TensorProto& tensor) {
+  return read_constant(file_, output_name(), &tensor, [&](const Shape& shape, uint64_t count) {
+    return read_integers(tensor, shape, count);
+  });
+}
+
+void OnnxOp::take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis) {
+  const auto found = file_.grids.find(node_.input(i));
+  if (found == file_.grids.end()) return;
+  const OnnxGrid& grid = found->second;
+  if (grid.scales.size() > 1 && grid.axis != axis) return;
+  draft().tensor(constant).scales = grid.scales;
+  draft().tensor(constant).axis = grid.scales.size() > 1 ? draft_axis : -1;
+}
+
+const AttributeProto* OnnxOp::find(const char* name) const {
+  read_.insert(name);
+  for (const AttributeProto& attribute : node_.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+const AttributeProto* OnnxOp::find(const char* name, AttributeProto::AttributeType type) const {
+  const AttributeProto* attribute = find(name);
+  // Old files leave the type out.
+  if (attribute != nullptr && attribute->type() != type && attribute->type() != AttributeProto::UNDEFINED)
+    fail("attribute ", quoted(name), " has another type than the operator asks for");
+  return attribute;
+}
+
+int64_t OnnxOp::integer(const char* name, int64_t otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::INT);
+  return attribute == nullptr ? otherwise : attribute->i();
+}
+
+float OnnxOp::real(const char* name, float otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::FLOAT);
+  return attribute == nullptr ? otherwise : attribute->f();
+}
+
+std::string OnnxOp::string(const char* name, const char* otherwise) const {
+  const AttributeProto* attribute = find(name, AttributeProto::STRING);
+  return attribute == nullptr ? otherwise : attribute->s();
+}
+
+std::vector<int64_t> OnnxOp::integers(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::INTS);
+  if (attribute == nullptr) return {};
+  return {attribute->ints().begin(), attribute->ints().end()};
+}
+
+std::vector<float> OnnxOp::reals(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::FLOATS);
+  if (attribute == nullptr) return {};
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+
+const TensorProto* OnnxOp::tensor(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::TENSOR);
+  return attribute == nullptr ? nullptr : &attribute->t();
+}
+
+void OnnxOp::check_all_read() const {
+  for (const AttributeProto& attribute : node_.attribute())
+    if (read_.count(attribute.name()) == 0) fail("attribute ", quoted(attribute.name()), " is not supported");
+}
+
+int32_t OnnxOp::nhwc(int32_t tensor) {
+  const Shape& shape = draft().tensor(tensor).shape;
+  if (shape.size() != 4)
+    fail("its input has the shape ", shape_text(shape),
+         "; only pictures [batch, channels, height, width] are supported");
+  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
+}
+
+void OnnxOp::set_value(OnnxValue value, int i) {
+  if (!file_.values.emplace(node_.output(i), value).second)
+    fail("its output ", quoted(node_.output(i)), " is written twice");
+}
+
+void OnnxOp::set_output(int32_t tensor, int i) { set_value({tensor, nullptr, false}, i); }
+
+void OnnxOp::set_nhwc_output(int32_t tensor) {
+  set_output(add_transpose(draft(), output_name(), source(), tensor, kToNchw));
+}
+
+void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false}, i); }
+
+void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant, int i) {
+  set_constant(constant.get(), i);
+  file_.own_constants.push_back(std::move(constant));
+}
+
+template <typename T>
+static std::unique_ptr<TensorProto> made_constant(const OnnxConstant<T>& constant,
+                                                  TensorProto::DataType type) {
+  auto made = std::make_unique<TensorProto>();
+  made->set_data_type(type);
+  for (const int32_t dim : constant.shape) made->add_dims(dim);
+  made->set_raw_data(constant.values.data(), constant.values.size() * sizeof(T));
+  return made;
+}
+
+void OnnxOp::set_floats(const OnnxConstant<float>& constant, int i) {
+  count_constant_bytes(file_, constant.values.size() * sizeof(float));
+  set_own_constant(made_constant(constant, TensorProto::FLOAT), i);
+}
+
+void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant, int i) {
+  count_constant_bytes(file_, constant.values.size() * sizeof(int64_t));
+  set_own_constant(made_constant(constant, TensorProto::INT64), i);
+}
+
+DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
+  return add_node(draft(), op, name_, source(), std::move(inputs), output);
+}
+
+int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
+  return add_activation(draft(), output_name(i), DType::kF32, shape);
+}
+
+int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {
+  return add_activation_like(draft(), output_name(), x, shape);
+}
+
+}  // namespace intaglio::importers

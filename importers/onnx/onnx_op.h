@@ -1,0 +1,126 @@
+// One node of an ONNX file, as its handler sees it. Every access is checked; what is wrong is thrown.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "importers/draft/draft.h"
+#include "importers/draft/geometry.h"
+#include "importers/onnx/intaglio_onnx.pb.h"
+
+namespace intaglio::importers {
+
+// What a name stands for: a tensor of the draft, or a constant of the file, decoded where it is used.
+struct OnnxValue {
+  int32_t tensor = -1;
+  const onnx_file::TensorProto* constant = nullptr;
+  bool failed = false;  // its node had a problem, which has been reported
+};
+
+// The values that a dequantized constant can have: multiples of the scale.
+struct OnnxGrid {
+  std::vector<float> scales;
+  int32_t axis = -1;  // of the scales; -1: one for all
+};
+
+struct OnnxFile {
+  int64_t opset = 0;
+  Draft* draft = nullptr;
+  std::unordered_map<std::string, OnnxValue> values;
+  std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
+  std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
+  bool shapes_changed = false;  // an input has another shape than in the file
+  uint64_t constant_bytes = 0;  // decoded so far
+};
+
+template <typename T>
+struct OnnxConstant {
+  Shape shape;  // empty: one value
+  std::vector<T> values;
+};
+
+// Whether an element type of ONNX is one of reals.
+bool is_onnx_real(int64_t type);
+
+class OnnxOp {
+ public:
+  OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node);
+
+  Draft& draft() { return *file_.draft; }
+  int64_t opset() const { return file_.opset; }
+  const std::string& name() const { return name_; }  // the node's, or its first output's
+  const std::string& source() const { return node_.op_type(); }
+  int output_count() const { return node_.output_size(); }
+  const std::string& output_name(int i = 0) const { return node_.output(i); }
+  bool shapes_changed() const { return file_.shapes_changed; }
+
+  void check_inputs(int least, int most) const;
+  bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
+  bool is_constant(int i) const;
+  bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
+  bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
+  bool all_constant() const;  // each input that is there
+  int input_count() const { return node_.input_size(); }
+  int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
+  int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
+  OnnxConstant<float> floats(int i);
+  OnnxConstant<int64_t> integers(int i);
+  OnnxConstant<float> floats_of(const onnx_file::TensorProto& tensor);  // of an attribute
+  OnnxConstant<int64_t> integers_of(const onnx_file::TensorProto& tensor);
+  static bool is_real(const onnx_file::TensorProto& tensor);
+  // Notes on the draft's constant the grid of input i, whose channels' axis is `axis` there and `draft_axis`
+  // here.
+  void take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis);
+  const std::string& input_name(int i) const { return node_.input(i); }
+
+  // Attributes. Those that a handler never asks for are an error: they would be ignored.
+  bool has(const char* name) const { return find(name) != nullptr; }
+  int64_t integer(const char* name, int64_t otherwise) const;
+  float real(const char* name, float otherwise) const;
+  std::string string(const char* name, const char* otherwise) const;
+  std::vector<int64_t> integers(const char* name) const;  // empty where it is absent
+  std::vector<float> reals(const char* name) const;
+  const onnx_file::TensorProto* tensor(const char* name) const;
+  void ignore(const char* name) const { find(name); }
+  void check_all_read() const;
+
+  // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
+  // result through set_nhwc_output().
+  int32_t nhwc(int32_t tensor);
+  void set_output(int32_t tensor, int i = 0);
+  void set_nhwc_output(int32_t tensor);
+  void set_constant(const onnx_file::TensorProto* constant, int i = 0);
+  void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant, int i = 0);
+  void set_floats(const OnnxConstant<float>& constant, int i = 0);
+  void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
+  void set_integers(const OnnxConstant<int64_t>& constant, int i = 0);
+  DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
+  int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name
+  int32_t new_tensor_like(int32_t x, const Shape& shape);
+  // Calls make(rows), which gives a tensor of the rows' shape, with `axis` behind all others.
+  template <typename Make>
+  int32_t along_last_axis(int32_t x, int64_t axis, Make make) {
+    const Shape shape = draft().tensor(x).shape;
+    const int32_t last = normal_axis(axis, shape.size());
+    Permutation to_last;
+    for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
+      if (i != last) to_last.push_back(i);
+    to_last.push_back(last);
+    const int32_t rows = add_transpose(draft(), name() + "/last", source(), x, to_last);
+    return add_transpose(draft(), output_name(), source(), make(rows), inverse(to_last));
+  }
+
+ private:
+  const OnnxValue& value(int i) const;
+  const onnx_file::AttributeProto* find(const char* name) const;
+  const onnx_file::AttributeProto* find(const char* name,
+                                        onnx_file::AttributeProto::AttributeType type) const;
+  void set_value(OnnxValue value, int i = 0);
+
+  OnnxFile& file_;
+  const onnx_file::NodeProto& node_;
+  std::string name_;
+  mutable std::unordered_set<std::string> read_;
+};
+
+}  // namespace intaglio::importers

@@ -1,0 +1,180 @@
+// ONNX operators that take tensors apart and put them together.
+#include <algorithm>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+// How many elements lie from `first` on, before `end`, with this step; all within `dim`.
+void add_range(OnnxSlice& slice, size_t axis, int64_t first, int64_t end, int64_t step, int64_t dim) {
+  if (step == 0) fail("its step of axis ", axis, " is 0");
+  if (dim == 0) return;  // of a constant: nothing is taken of nothing
+  if (first < 0) first += dim;
+  if (end < 0) end += dim;
+  const bool back = step < 0;
+  first = std::clamp<int64_t>(first, 0, back ? dim - 1 : dim);
+  end = std::clamp<int64_t>(end, back ? -1 : 0, back ? dim - 1 : dim);
+  const int64_t stride = std::clamp<int64_t>(step, -dim, dim);  // a longer one leaves the axis as well
+  const int64_t distance = back ? first - end : end - first, length = back ? -stride : stride;
+  slice.begin[axis] = static_cast<int32_t>(first);
+  slice.strides[axis] = static_cast<int32_t>(stride);
+  slice.shape[axis] = static_cast<int32_t>(distance <= 0 ? 0 : (distance + length - 1) / length);
+}
+
+OnnxSlice whole(const Shape& shape) {
+  return {std::vector<int32_t>(shape.size(), 0), std::vector<int32_t>(shape.size(), 1), shape};
+}
+
+// One piece of an axis, with the name of the output that it is.
+int32_t piece(OnnxOp& op, int32_t x, size_t axis, int32_t first, int32_t count, int32_t step, int output) {
+  OnnxSlice slice = whole(op.draft().tensor(x).shape);
+  slice.begin[axis] = first;
+  slice.strides[axis] = step;
+  slice.shape[axis] = count;
+  return add_slice(op.draft(), op.output_name(output), op.source(), x, slice.begin, slice.strides,
+                   slice.shape);
+}
+
+// Whether the indices are first, first + step, ...
+bool is_progression(const std::vector<int32_t>& indices) {
+  const int32_t step = indices.size() > 1 ? indices[1] - indices[0] : 1;
+  for (size_t i = 1; i < indices.size(); ++i)
+    if (step == 0 || indices[i] - indices[i - 1] != step) return false;
+  return true;
+}
+
+}  // namespace
+
+OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from) {
+  const bool by_inputs = op.opset() >= 10;
+  op.check_inputs(by_inputs ? 3 : 1, by_inputs ? 5 : 1);
+  const auto list = [&](int input, const char* attribute) {
+    if (!by_inputs) return op.integers(attribute);
+    return op.has_input(input) ? op.integers(input).values : std::vector<int64_t>();
+  };
+  const auto first = list(1, "starts"), end = list(2, "ends");
+  auto axes = list(3, "axes");
+  const auto steps = by_inputs ? list(4, "") : std::vector<int64_t>();
+  if (axes.empty())
+    for (size_t i = 0; i < first.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  if (end.size() != first.size() || axes.size() != first.size() ||
+      (!steps.empty() && steps.size() != first.size()))
+    fail("its starts, ends, axes and steps have different lengths");
+  OnnxSlice slice = whole(from);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const auto axis = static_cast<size_t>(normal_axis(axes[i], from.size()));
+    add_range(slice, axis, first[i], end[i], steps.empty() ? 1 : steps[i], from[axis]);
+  }
+  return slice;
+}
+
+void import_onnx_slice(OnnxOp& op) {
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const OnnxSlice slice = read_onnx_slice(op, from);
+  if (std::count(slice.shape.begin(), slice.shape.end(), 0) != 0)
+    fail("it takes nothing of its input ", shape_text(from));
+  if (slice.shape == from && slice.strides == whole(from).strides) return op.set_output(x);
+  op.set_output(
+      add_slice(op.draft(), op.output_name(), op.source(), x, slice.begin, slice.strides, slice.shape));
+}
+
+OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from) {
+  op.check_inputs(1, op.opset() >= 13 ? 2 : 1);
+  OnnxParts parts;
+  parts.axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
+  const int64_t dim = from[parts.axis], outputs = op.output_count();
+  std::vector<int64_t> sizes = op.has_input(1) ? op.integers(1).values : op.integers("split");
+  if (op.integer("num_outputs", outputs) != outputs) fail("its num_outputs is not ", outputs);
+  const int64_t equal = (dim + outputs - 1) / outputs;
+  if (sizes.empty())
+    for (int64_t i = 0; i < outputs; ++i) sizes.push_back(std::min(equal, dim - i * equal));
+  if (static_cast<int64_t>(sizes.size()) != outputs)
+    fail("it has ", sizes.size(), " sizes for ", outputs, " outputs");
+  int64_t rest = dim;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > rest) fail("its parts do not add up to ", dim);
+    parts.sizes.push_back(static_cast<int32_t>(size));
+    rest -= size;
+  }
+  if (rest != 0) fail("its parts do not add up to ", dim);
+  return parts;
+}
+
+void import_onnx_split(OnnxOp& op) {
+  const int32_t x = op.activation_or_codes(0);
+  const OnnxParts parts = read_onnx_parts(op, op.draft().tensor(x).shape);
+  int32_t first = 0;
+  for (int i = 0; i < op.output_count(); ++i) {
+    const int32_t count = parts.sizes[static_cast<size_t>(i)];
+    if (!op.output_name(i).empty()) op.set_output(piece(op, x, parts.axis, first, count, 1, i), i);
+    first += count;
+  }
+}
+
+void import_onnx_concat(OnnxOp& op) {
+  op.check_inputs(1, 64);
+  std::vector<int32_t> inputs;
+  for (int i = 0; i < op.input_count(); ++i) {
+    if (op.is_constant(i)) {
+      const OnnxConstant<float> constant = op.floats(i);
+      inputs.push_back(
+          add_constant(op.draft(), op.input_name(i), DType::kF32, constant.shape, constant.values));
+    } else {
+      inputs.push_back(op.activation_or_codes(i));
+    }
+  }
+  Shape shape = op.draft().tensor(inputs[0]).shape;
+  const int32_t axis = normal_axis(op.integer("axis", 1), shape.size());
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    Shape other = op.draft().tensor(inputs[i]).shape;
+    const auto at = static_cast<size_t>(axis);
+    bool fits = other.size() == shape.size();
+    const int64_t sum = fits ? int64_t{shape[at]} + other[at] : 0;
+    if (fits) other[at] = shape[at];
+    if (!fits || other != shape)
+      fail("its inputs have the shapes ", shape_text(shape), " and ",
+           shape_text(op.draft().tensor(inputs[i]).shape), ", which do not fit along axis ", axis);
+    shape[at] = narrow(sum, "dimension");
+    const DraftTensor& first = op.draft().tensor(inputs[0]);
+    const DraftTensor& next = op.draft().tensor(inputs[i]);
+    if (next.dtype != first.dtype || (first.dtype == DType::kS8 && !next.same_quantization(first)))
+      fail("its inputs are not all float, or codes of one scale");
+  }
+  if (inputs.size() == 1) return op.set_output(inputs[0]);
+  const int32_t y = op.new_tensor_like(inputs[0], shape);
+  op.add(Op::kConcat, inputs, y).axis = axis;
+  op.set_output(y);
+}
+
+void import_onnx_gather(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
+  if (!op.is_constant(1)) fail("its indices must be constant");
+  const OnnxConstant<int64_t> given = op.integers(1);
+  std::vector<int32_t> indices;
+  for (const int64_t index : given.values) {
+    if (index < -from[axis] || index >= from[axis])
+      fail("its index ", index, " does not exist in axis ", axis, " of ", shape_text(from));
+    indices.push_back(static_cast<int32_t>(index < 0 ? index + from[axis] : index));
+  }
+  if (indices.empty()) fail("it takes nothing of its input");
+  const auto count = static_cast<int32_t>(indices.size());
+  int32_t y = -1;
+  if (is_progression(indices)) {
+    y = piece(op, x, axis, indices[0], count, count > 1 ? indices[1] - indices[0] : 1, 0);
+  } else {
+    y = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(axis), indices);
+  }
+  Shape out(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis));
+  out.insert(out.end(), given.shape.begin(), given.shape.end());
+  out.insert(out.end(), from.begin() + static_cast<std::ptrdiff_t>(axis) + 1, from.end());
+  if (out.empty()) out.push_back(1);
+  check_shape(out, DType::kF32);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,213 @@
+// ONNX operators of quantized models. Activations become Quantize and Dequantize nodes, which a pass then
+// takes into the nodes between them; constants become FP32 that remembers its grid.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+using Type = onnx_file::TensorProto;
+
+// `least` exponent: weights of dead channels may have a scale far below that of any tensor.
+constexpr int kLeastScale = -40, kLeastWeightScale = -120;
+
+void check_scale(float scale, int least = kLeastScale) {
+  if (scale > 0.0f && scale < std::ldexp(1.0f, kLeastScale) && scale >= std::ldexp(1.0f, least)) return;
+  if (!(scale >= std::ldexp(1.0f, -40) && scale <= std::ldexp(1.0f, 40)))
+    fail("the scale ", scale, " is not within 2^-40 to 2^40");
+}
+
+// Scales and zero points of inputs 1 and 2; zero points as the file has them.
+struct Parameters {
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;  // as many
+  bool is_unsigned = false;
+  int32_t axis = -1;  // -1: one for all
+};
+
+Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLeastScale) {
+  op.check_inputs(2, 3);
+  Parameters p;
+  p.scales = op.floats(1).values;
+  if (p.scales.empty()) fail("it has no scale");
+  for (const float scale : p.scales) check_scale(scale, least_scale);
+  if (op.integer("block_size", 0) != 0) fail("blocked quantization is not supported");
+  const int64_t given_axis = op.integer("axis", 1);
+  op.ignore("saturate");
+  if (p.scales.size() > 1) {
+    p.axis = normal_axis(given_axis, shape.size());
+    if (shape[static_cast<size_t>(p.axis)] != static_cast<int32_t>(p.scales.size()))
+      fail(p.scales.size(), " scales do not fit axis ", p.axis, " of ", shape_text(shape));
+  }
+  p.is_unsigned = !op.has_input(2) || op.is_constant_of(2, Type::UINT8);
+  p.zero_points.assign(p.scales.size(), 0);
+  if (!op.has_input(2)) return p;
+  const auto zero_points = op.integers(2).values;
+  if (zero_points.size() != p.scales.size())
+    fail("it has ", zero_points.size(), " zero points for ", p.scales.size(), " scales");
+  for (const int64_t zero_point : zero_points)
+    if (zero_point < -128 || zero_point > 255) fail("the zero point ", zero_point, " is not allowed");
+  p.zero_points = zero_points;
+  return p;
+}
+
+size_t elements_behind(const Shape& shape, int32_t axis) {
+  size_t behind = 1;
+  for (size_t d = shape.size(); axis >= 0 && d-- > static_cast<size_t>(axis) + 1;)
+    behind *= static_cast<size_t>(shape[d]);
+  return behind;
+}
+
+// An int8 tensor in place of x, quantized so.
+int32_t quantized(OnnxOp& op, const std::string& name, const Shape& shape, float scale, int64_t zero_point) {
+  if (zero_point < -128 || zero_point > 127) fail("its zero point lies outside the codes");
+  const int32_t y = add_activation(op.draft(), name, DType::kS8, shape);
+  op.draft().tensor(y).scales = {scale};
+  op.draft().tensor(y).zero_point = static_cast<int32_t>(zero_point);
+  return y;
+}
+
+// A constant FakeQuantize's range, with one value or one for each index of an axis.
+struct Range {
+  std::vector<float> values;
+  int32_t axis = -1;
+};
+
+Range read_range(OnnxOp& op, int input, const Shape& shape) {
+  const OnnxConstant<float> constant = op.floats(input);
+  Range range{constant.values, -1};
+  if (range.values.size() == 1) return range;
+  if (constant.shape.size() > shape.size()) fail("its ranges do not fit ", shape_text(shape));
+  const size_t missing = shape.size() - constant.shape.size();
+  for (size_t d = 0; d < constant.shape.size(); ++d) {
+    if (constant.shape[d] == 1) continue;
+    if (range.axis >= 0 || constant.shape[d] != shape[missing + d])
+      fail("its ranges do not fit ", shape_text(shape));
+    range.axis = static_cast<int32_t>(missing + d);
+  }
+  if (range.axis < 0) fail("its ranges are empty");
+  return range;
+}
+
+void fake_quantize_constant(OnnxOp& op, int64_t levels) {
+  OnnxConstant<float> x = op.floats(0);
+  const Range ranges[4] = {read_range(op, 1, x.shape), read_range(op, 2, x.shape), read_range(op, 3, x.shape),
+                           read_range(op, 4, x.shape)};
+  OnnxGrid grid;
+  grid.axis = ranges[3].axis;
+  const auto of = [&](int i, size_t element) {
+    const Range& range = ranges[i];
+    const size_t channel = element / elements_behind(x.shape, range.axis) % range.values.size();
+    return range.values[channel];
+  };
+  const auto steps = static_cast<float>(levels - 1);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const float low = of(0, i), high = of(1, i), to_low = of(2, i), to_high = of(3, i);
+    if (!(high > low)) fail("its range ", low, " to ", high, " is empty");
+    const float step = std::nearbyint((std::clamp(x.values[i], low, high) - low) / (high - low) * steps);
+    x.values[i] = step / steps * (to_high - to_low) + to_low;
+  }
+  // Whether 0 is one of its values.
+  bool on_grid = ranges[2].axis == ranges[3].axis;
+  for (size_t c = 0; on_grid && c < ranges[3].values.size(); ++c) {
+    const float low = ranges[2].values[c], high = ranges[3].values[c];
+    const float scale = (high - low) / steps;
+    check_scale(scale);
+    grid.scales.push_back(scale);
+    on_grid = on_grid && std::fabs(low / scale - std::nearbyint(low / scale)) < 0.02f;
+  }
+  op.set_floats(x);
+  if (on_grid) op.set_grid(grid);
+}
+
+}  // namespace
+
+void import_onnx_quantize_linear(OnnxOp& op) {
+  if (op.is_constant(0)) {
+    const OnnxConstant<float> x = op.floats(0);
+    const Parameters p = read_parameters(op, x.shape);
+    OnnxConstant<int64_t> codes{x.shape, {}};
+    for (size_t i = 0; i < x.values.size(); ++i) {
+      const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
+      if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);
+      const double code =
+          std::nearbyint(double{x.values[i]} / p.scales[c]) + static_cast<double>(p.zero_points[c]);
+      codes.values.push_back(static_cast<int64_t>(
+          std::clamp(code, p.is_unsigned ? 0.0 : -128.0, p.is_unsigned ? 255.0 : 127.0)));
+    }
+    op.integer("output_dtype", 0);
+    return op.set_integers(codes);
+  }
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const Parameters p = read_parameters(op, shape);
+  const int64_t type = op.integer("output_dtype", 0);
+  if (type != 0 && type != Type::UINT8 && type != Type::INT8) fail("output type ", type, " is not supported");
+  const bool is_unsigned = type == 0 || op.has_input(2) ? p.is_unsigned : type == Type::UINT8;
+  if (p.axis >= 0) fail("activations with a scale for each channel are not supported");
+  const int32_t y =
+      quantized(op, op.output_name(), shape, p.scales[0], p.zero_points[0] - (is_unsigned ? 128 : 0));
+  op.add(Op::kQuantize, {x}, y);
+  op.set_output(y);
+}
+
+void import_onnx_dequantize_linear(OnnxOp& op) {
+  if (!op.is_constant(0)) {
+    const int32_t x = op.activation_or_codes(0);
+    const Shape shape = op.draft().tensor(x).shape;
+    const Parameters p = read_parameters(op, shape);
+    const DraftTensor info = op.draft().tensor(x);
+    if (info.dtype != DType::kS8 || p.axis >= 0)
+      fail("it must take one scale and what a QuantizeLinear gives");
+    const int64_t zero_point = p.zero_points[0] - (p.is_unsigned ? 128 : 0);
+    int32_t codes = x;
+    if (info.scales[0] != p.scales[0] || info.zero_point != zero_point) {  // read otherwise than written
+      codes = quantized(op, op.output_name() + "/codes", shape, p.scales[0], zero_point);
+      std::vector<int8_t> same(256);
+      for (int32_t i = 0; i < 256; ++i) same[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
+      op.add(Op::kLookup, {x, add_constant(op.draft(), op.output_name() + "/table", DType::kS8, {256}, same)},
+             codes);
+    }
+    const int32_t y = op.new_tensor(shape);
+    op.add(Op::kDequantize, {codes}, y);
+    return op.set_output(y);
+  }
+  const OnnxConstant<int64_t> x = op.integers(0);
+  const Parameters p = read_parameters(op, x.shape, kLeastWeightScale);
+  OnnxConstant<float> y{x.shape, {}};
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
+    y.values.push_back((static_cast<float>(x.values[i]) - static_cast<float>(p.zero_points[c])) *
+                       p.scales[c]);
+  }
+  op.set_floats(y);
+  op.set_grid({p.scales, p.axis});
+}
+
+void import_onnx_fake_quantize(OnnxOp& op) {
+  op.check_inputs(5, 5);
+  const int64_t levels = op.integer("levels", 0);
+  op.ignore("auto_broadcast");
+  if (levels != 255 && levels != 256) fail(levels, " levels are not supported; 255 and 256 are");
+  if (op.is_constant(0)) return fake_quantize_constant(op, levels);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const Range low = read_range(op, 1, shape), high = read_range(op, 2, shape);
+  if (low.axis >= 0 || high.axis >= 0) fail("activations with a range for each channel are not supported");
+  if (read_range(op, 3, shape).values != low.values || read_range(op, 4, shape).values != high.values)
+    fail("its output range is not its input range");
+  const float scale = (high.values[0] - low.values[0]) / static_cast<float>(levels - 1);
+  check_scale(scale);
+  const double zero = std::nearbyint(-double{low.values[0]} / scale);
+  if (!(zero >= 0 && zero <= 255)) fail("its range does not hold 0");
+  const int64_t zero_point = static_cast<int64_t>(zero) - (levels == 256 ? 128 : 127);
+  const int32_t codes = quantized(op, op.output_name() + "/codes", shape, scale, zero_point);
+  op.add(Op::kQuantize, {x}, codes);
+  const int32_t y = op.new_tensor(shape);
+  op.add(Op::kDequantize, {codes}, y);
+  op.set_output(y);
+}
+
+}  // namespace intaglio::importers

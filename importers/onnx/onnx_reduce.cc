@@ -1,0 +1,128 @@
+// ONNX operators that reduce axes: means, sums, norms, maxima.
+#include <algorithm>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+struct Axes {
+  std::vector<int32_t> axes;  // ascending; empty: nothing is reduced
+  bool keep = true;
+};
+
+// Axes from the attribute, or from input 1 since opset `by_input`.
+Axes read_axes(OnnxOp& op, int64_t by_input) {
+  op.check_inputs(1, op.opset() >= by_input ? 2 : 1);
+  const size_t rank = op.draft().tensor(op.activation(0)).shape.size();
+  Axes read;
+  read.keep = op.integer("keepdims", 1) != 0;
+  std::vector<int64_t> given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
+  if (given.empty() && op.integer("noop_with_empty_axes", 0) != 0) return read;
+  op.ignore("noop_with_empty_axes");
+  if (given.empty())
+    for (size_t i = 0; i < rank; ++i) given.push_back(static_cast<int64_t>(i));
+  read.axes = normal_axes(given, rank);
+  return read;
+}
+
+Shape reduced_shape(const Shape& shape, const Axes& reduced) {
+  Shape out;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_reduced =
+        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
+    if (!is_reduced) out.push_back(shape[i]);
+    if (is_reduced && reduced.keep) out.push_back(1);
+  }
+  if (out.empty()) out.push_back(1);
+  return out;
+}
+
+int32_t add_mean(OnnxOp& op, int32_t x, const Axes& reduced) {
+  const int32_t y = op.new_tensor(reduced_shape(op.draft().tensor(x).shape, reduced));
+  op.add(Op::kMean, {x}, y).axes = reduced.axes;
+  return y;
+}
+
+int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
+  int64_t count = 1;
+  for (const int32_t axis : reduced.axes) count *= op.draft().tensor(x).shape[static_cast<size_t>(axis)];
+  return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
+}
+
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(kind, {x}, y);
+  return y;
+}
+
+}  // namespace
+
+void import_onnx_reduce_mean(OnnxOp& op) {
+  const Axes reduced = read_axes(op, 18);
+  const int32_t x = op.activation(0);
+  op.set_output(reduced.axes.empty() ? x : add_mean(op, x, reduced));
+}
+
+void import_onnx_reduce_sum(OnnxOp& op) {
+  const Axes reduced = read_axes(op, 13);
+  const int32_t x = op.activation(0);
+  op.set_output(reduced.axes.empty() ? x : add_sum(op, x, reduced));
+}
+
+void import_onnx_reduce_norm(OnnxOp& op) {
+  const Axes reduced = read_axes(op, 18);
+  if (reduced.axes.empty()) fail("it reduces no axis");
+  const int32_t x = op.activation(0);
+  if (op.source() == "ReduceL1") return op.set_output(add_sum(op, add_unary(op, Op::kAbs, x), reduced));
+  const int32_t sum = add_sum(op, add_square(op, x), reduced);
+  op.set_output(op.source() == "ReduceL2" ? add_unary(op, Op::kSqrt, sum) : sum);
+}
+
+void import_onnx_reduce_max(OnnxOp& op) {
+  const Axes reduced = read_axes(op, 18);
+  const int32_t x = op.activation(0);
+  if (reduced.axes.empty()) return op.set_output(x);
+  const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
+  const bool picture = shape.size() == 4;  // whose channels lie last here
+  Axes here{{}, true};
+  for (const int32_t axis : reduced.axes)
+    here.axes.push_back(picture ? inverse(kToNhwc)[static_cast<size_t>(axis)] : axis);
+  std::sort(here.axes.begin(), here.axes.end());
+  const int32_t rows = picture ? op.nhwc(x) : x;
+  const int32_t most = add_maximum_over(op.draft(), op.output_name(), op.source(), rows, here.axes,
+                                        reduced_shape(op.draft().tensor(rows).shape, here));
+  const int32_t back =
+      picture ? add_transpose(op.draft(), op.output_name(), op.source(), most, kToNchw) : most;
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, out));
+}
+
+void import_onnx_global_average_pool(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const Shape& shape = op.draft().tensor(x).shape;
+  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  op.set_output(add_mean(op, x, {{2, 3}, true}));
+}
+
+void import_onnx_global_max_pool(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.nhwc(op.activation(0));
+  const Shape shape = op.draft().tensor(x).shape;
+  const int32_t y = op.new_tensor({shape[0], 1, 1, shape[3]});
+  Window2d& window = op.add(Op::kMaxPool2d, {x}, y).window;
+  window.kernel_h = shape[1];
+  window.kernel_w = shape[2];
+  op.set_nhwc_output(y);
+}
+
+void import_onnx_lp_normalization(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  if (op.integer("p", 2) != 2) fail("p ", op.integer("p", 2), " is not supported; 2 is");
+  const int32_t x = op.activation(0);
+  const int64_t axis = op.integer("axis", -1);
+  op.set_output(
+      op.along_last_axis(x, axis, [&](int32_t rows) { return add_unary(op, Op::kL2Normalize, rows); }));
+}
+
+}  // namespace intaglio::importers

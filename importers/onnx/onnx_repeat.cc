@@ -1,0 +1,82 @@
+// ONNX operators that repeat elements or move them between channels and pixels.
+#include <algorithm>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+// `of_axis[d]`: how often axis d of x stands in the result.
+int32_t add_repeats(OnnxOp& op, int32_t x, const std::vector<int64_t>& of_axis) {
+  for (size_t d = 0; d < of_axis.size(); ++d) {
+    const int32_t dim = op.draft().tensor(x).shape[d];
+    if (of_axis[d] == 1) continue;
+    if (of_axis[d] < 1 || of_axis[d] > kMaxTensorBytes / dim)
+      fail("it repeats axis ", d, " ", of_axis[d], " times");
+    std::vector<int32_t> indices;
+    Shape shape = op.draft().tensor(x).shape;
+    shape[d] = static_cast<int32_t>(dim * of_axis[d]);
+    check_shape(shape, DType::kF32);
+    indices.resize(static_cast<size_t>(shape[d]));
+    for (int32_t i = 0; i < shape[d]; ++i) indices[static_cast<size_t>(i)] = i % dim;
+    x = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(d), indices);
+  }
+  return x;
+}
+
+int32_t read_block(OnnxOp& op) {
+  const int64_t block = op.integer("blocksize", 0);
+  if (block < 1 || block > 4096) fail("its blocksize ", block, " is not allowed (1 to 4096)");
+  return static_cast<int32_t>(block);
+}
+
+}  // namespace
+
+void import_onnx_tile(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_codes(0);
+  const std::vector<int64_t> repeats = op.integers(1).values;
+  const Shape& shape = op.draft().tensor(x).shape;
+  if (repeats.size() != shape.size())
+    fail("it has ", repeats.size(), " repeats for an input of rank ", shape.size());
+  op.set_output(add_repeats(op, x, repeats));
+}
+
+void import_onnx_expand(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t input = op.activation_or_codes(0);
+  const std::vector<int64_t> to = op.integers(1).values;
+  Shape from = op.draft().tensor(input).shape;
+  if (from.size() > to.size() + static_cast<size_t>(kMaxRank) || to.size() > static_cast<size_t>(kMaxRank))
+    fail("its shape has ", to.size(), " dimensions");
+  if (from.size() < to.size()) from.insert(from.begin(), to.size() - from.size(), 1);
+  std::vector<int64_t> repeats(from.size(), 1);
+  for (size_t i = 0; i < to.size(); ++i) {
+    const size_t d = from.size() - to.size() + i;
+    if (to[i] != 1 && from[d] != 1 && to[i] != from[d])
+      fail("it expands ", shape_text(from), " to a dimension of ", to[i]);
+    if (from[d] == 1) repeats[d] = to[i];
+  }
+  const int32_t x = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, from);
+  op.set_output(add_repeats(op, x, repeats));
+}
+
+void import_onnx_depth_to_space(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const std::string mode = op.string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") fail("mode ", quoted(mode), " is not known");
+  const int32_t block = read_block(op);
+  const int32_t x = op.nhwc(op.activation_or_codes(0));
+  const int32_t y = add_depth_to_space(op.draft(), op.output_name(), op.source(), x, block, mode == "CRD");
+  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
+}
+
+void import_onnx_space_to_depth(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t block = read_block(op);
+  const int32_t x = op.nhwc(op.activation_or_codes(0));
+  const int32_t y = add_space_to_depth(op.draft(), op.output_name(), op.source(), x, block);
+  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,200 @@
+// ONNX operators that move data or change its shape, and constants.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/onnx/onnx_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
+  check_shape(shape, DType::kF32);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, shape));
+}
+
+// Axes from the attribute, or from input 1 since opset 13.
+std::vector<int64_t> read_axes(OnnxOp& op) {
+  op.check_inputs(1, 2);
+  if (op.opset() < 13) return op.integers("axes");
+  return op.has_input(1) ? op.integers(1).values : std::vector<int64_t>();
+}
+
+// Opset 2 to 10 has attributes, later ones inputs; both give all begins, then all ends.
+std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
+  float& value = *pad_value;
+  std::vector<int64_t> pads;
+  if (op.opset() < 11) {
+    pads = op.integers("pads");
+    value = op.real("value", 0.0f);
+  } else {
+    pads = op.integers(1).values;
+    if (op.has_input(2)) {
+      const OnnxConstant<float> constant = op.floats(2);
+      if (constant.values.size() != 1) fail("its padding value must be one number");
+      value = constant.values[0];
+    }
+  }
+  if (!std::isfinite(value)) fail("it pads with ", value, ", which is not a number");
+  if (!op.has_input(3)) {
+    if (pads.size() != 2 * rank) fail("it has ", pads.size(), " pads for rank ", rank);
+    return pads;
+  }
+  const std::vector<int64_t> axes = op.integers(3).values;
+  if (pads.size() != 2 * axes.size()) fail("it has ", pads.size(), " pads for ", axes.size(), " axes");
+  std::vector<int64_t> all(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(normal_axis(axes[i], rank));
+    all[axis] = pads[i];
+    all[rank + axis] = pads[axes.size() + i];
+  }
+  return all;
+}
+
+}  // namespace
+
+void import_onnx_flatten(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation_or_codes(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const int64_t axis = op.integer("axis", 1);
+  const bool all = axis == static_cast<int64_t>(shape.size());
+  const int32_t split = all ? static_cast<int32_t>(shape.size()) : normal_axis(axis, shape.size());
+  Shape flat{1, 1};
+  for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
+    flat[i < split ? 0 : 1] *= shape[static_cast<size_t>(i)];
+  reshape_to(op, x, flat);
+}
+
+void import_onnx_reshape(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const bool zero_copies = op.integer("allowzero", 0) == 0;
+  Shape shape;
+  int64_t known = 1;
+  int open = -1;
+  for (const int64_t dim : op.integers(1).values) {
+    const size_t i = shape.size();
+    if (i >= static_cast<size_t>(kMaxRank)) fail("its target shape has more than ", kMaxRank, " dimensions");
+    if (dim == 0 && zero_copies && i >= from.size())
+      fail("its target shape copies dimension ", i, ", which its input does not have");
+    const int64_t size = dim == 0 && zero_copies ? from[i] : dim;
+    if (size == -1 && open < 0) {
+      open = static_cast<int>(i);
+      shape.push_back(1);
+      continue;
+    }
+    if (size < 1 || size > kMaxTensorBytes / known) fail("its target shape has the dimension ", dim);
+    known *= size;
+    shape.push_back(static_cast<int32_t>(size));
+  }
+  const int64_t count = elements(from);
+  if (open >= 0) {
+    if (count % known != 0) fail("its input ", shape_text(from), " does not divide into the target shape");
+    shape[static_cast<size_t>(open)] = static_cast<int32_t>(count / known);
+  } else if (op.shapes_changed() && !shape.empty() && known != count && count % (known / shape[0]) == 0) {
+    shape[0] = static_cast<int32_t>(count / (known / shape[0]));  // another batch than in the file
+  }
+  reshape_to(op, x, shape);
+}
+
+void import_onnx_squeeze(OnnxOp& op) {
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const std::vector<int64_t> given = read_axes(op);
+  const std::vector<int32_t> axes = normal_axes(given, from.size());
+  Shape shape;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const bool named = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i));
+    if (named && from[i] != 1) fail("it squeezes axis ", i, " of ", shape_text(from), ", which is not 1");
+    if (!named && !(given.empty() && from[i] == 1)) shape.push_back(from[i]);
+  }
+  reshape_to(op, x, shape);
+}
+
+void import_onnx_unsqueeze(OnnxOp& op) {
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const std::vector<int64_t> given = read_axes(op);
+  if (given.size() > static_cast<size_t>(kMaxRank)) fail("it has ", given.size(), " axes");
+  const size_t rank = from.size() + given.size();
+  const std::vector<int32_t> axes = normal_axes(given, rank);
+  if (axes.size() != given.size()) fail("it names an axis twice");
+  Shape shape;
+  size_t next = 0;
+  for (size_t i = 0; i < rank; ++i)
+    shape.push_back(std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(i)) ? 1 : from[next++]);
+  reshape_to(op, x, shape);
+}
+
+void import_onnx_transpose(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation_or_codes(0);
+  const size_t rank = op.draft().tensor(x).shape.size();
+  Permutation permutation;
+  for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
+  if (permutation.empty())
+    for (size_t i = rank; i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
+  check_permutation(permutation, rank);
+  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), x, permutation));
+}
+
+void import_onnx_pad(OnnxOp& op) {
+  op.check_inputs(op.opset() < 11 ? 1 : 2, op.opset() < 11 ? 1 : 4);
+  const std::string mode = op.string("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    fail("mode ", quoted(mode), " is not supported; constant, reflect and edge are");
+  const int32_t x = op.activation(0);
+  Shape shape = op.draft().tensor(x).shape;
+  const size_t rank = shape.size();
+  float value = 0.0f;
+  const std::vector<int64_t> pads = read_pads(op, rank, &value);
+  DraftNode pad;
+  for (size_t i = 0; i < rank; ++i) {
+    constexpr int64_t kMost = 1 << 20;
+    for (const int64_t pad_of_axis : {pads[i], pads[rank + i]})
+      if (pad_of_axis < 0 || pad_of_axis > kMost)
+        fail("padding ", pad_of_axis, " is not allowed (0 to ", kMost, ")");
+    pad.pads_before.push_back(static_cast<int32_t>(pads[i]));
+    pad.pads_after.push_back(static_cast<int32_t>(pads[rank + i]));
+    shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
+  }
+  if (shape == op.draft().tensor(x).shape) return op.set_output(x);
+  if (mode != "constant")
+    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, pad.pads_before,
+                                        pad.pads_after,
+                                        mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
+  const int32_t y = op.new_tensor(shape);
+  DraftNode& node = op.add(kPad, {x}, y);
+  node.pads_before = pad.pads_before;
+  node.pads_after = pad.pads_after;
+  node.pad_value = value;
+  op.set_output(y);
+}
+
+void import_onnx_constant(OnnxOp& op) {
+  op.check_inputs(0, 0);
+  if (const auto* tensor = op.tensor("value")) return op.set_constant(tensor);
+  auto made = std::make_unique<onnx_file::TensorProto>();
+  const bool is_integer = op.has("value_int") || op.has("value_ints");
+  const bool is_vector = op.has("value_ints") || op.has("value_floats");
+  if (!is_integer && !is_vector && !op.has("value_float"))
+    fail("its value is neither a tensor nor numbers, which is not supported");
+  if (is_integer) {
+    made->set_data_type(onnx_file::TensorProto::INT64);
+    if (is_vector)
+      for (const int64_t value : op.integers("value_ints")) made->add_int64_data(value);
+    else
+      made->add_int64_data(op.integer("value_int", 0));
+  } else {
+    made->set_data_type(onnx_file::TensorProto::FLOAT);
+    if (is_vector)
+      for (const float value : op.reals("value_floats")) made->add_float_data(value);
+    else
+      made->add_float_data(op.real("value_float", 0.0f));
+  }
+  if (is_vector) made->add_dims(is_integer ? made->int64_data_size() : made->float_data_size());
+  op.set_own_constant(std::move(made));
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,139 @@
+// TFLite operators of two tensors, each repeated where it is smaller.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+// An operand with as many axes as the result.
+int32_t aligned(TfliteOp& op, int32_t input, size_t rank) {
+  Shape shape = op.draft().tensor(input).shape;
+  if (shape.size() == rank) return input;
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  if (!op.draft().tensor(input).constant)
+    return add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, shape);
+  op.draft().tensor(input).shape = shape;
+  return input;
+}
+
+template <typename Options>
+tflite::Activation activation_of(const Options* options) {
+  return options == nullptr ? tflite::Activation::None : options->activation();
+}
+
+// The int8 operand with the scale and zero point of y.
+int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y) {
+  const DraftTensor info = op.draft().tensor(input);
+  if (info.dtype == DType::kF32 || info.same_quantization(op.draft().tensor(y))) return input;
+  if (info.constant) fail("its constant input has another scale than its output");
+  const int32_t same = add_activation_like(op.draft(), info.name + "/requantized", y, info.shape);
+  add_requantize(op.draft(), op.name() + "/requantize", op.source(), input, same);
+  return same;
+}
+
+void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Activation activation) {
+  int32_t inputs[2] = {first, second};
+  const Shape a = op.draft().tensor(inputs[0]).shape, b = op.draft().tensor(inputs[1]).shape;
+  const size_t rank = std::max({a.size(), b.size(), size_t{1}});
+  for (int32_t& input : inputs) input = aligned(op, input, rank);
+  Shape shape = op.draft().tensor(inputs[0]).shape;
+  const Shape other = op.draft().tensor(inputs[1]).shape;
+  for (size_t d = 0; d < rank; ++d) {
+    if (shape[d] != other[d] && shape[d] != 1 && other[d] != 1)
+      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
+           ", which do not fit each other");
+    if (shape[d] == 1) shape[d] = other[d];
+  }
+  const int32_t y = op.output(shape);
+  for (const int32_t input : inputs) {
+    const DraftTensor& tensor = op.draft().tensor(input);
+    if (tensor.dtype != op.draft().tensor(y).dtype)
+      fail("its inputs and output have different element types");
+    if (tensor.dtype == DType::kS8 && tensor.scales.size() != 1) fail("its int8 input has no single scale");
+  }
+  if (kind == Op::kMaximum || kind == Op::kMinimum)
+    for (int32_t& input : inputs) input = with_scale_of(op, input, y);
+  DraftNode& node = op.add(kind, {inputs[0], inputs[1]}, y);
+  if (kind == Op::kAdd || kind == Op::kSub)
+    node.add_bits = 20;  // TFLite's own precision: its files were made for it
+  set_activation(node, activation, op.draft().tensor(y));
+}
+
+template <typename Options>
+void import_binary(TfliteOp& op, Op kind) {
+  op.check_inputs(2, 2);
+  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
+  add_binary(op, kind, op.activation_or_constant(0), op.activation_or_constant(1),
+             activation_of(op.options_or_null<Options>()));
+}
+void import_plain(TfliteOp& op, Op kind) {
+  op.check_inputs(2, 2);
+  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
+  add_binary(op, kind, op.activation_or_constant(0), op.activation_or_constant(1), tflite::Activation::None);
+}
+
+}  // namespace
+
+void import_tflite_add(TfliteOp& op) { import_binary<tflite::AddOptions>(op, Op::kAdd); }
+void import_tflite_sub(TfliteOp& op) { import_binary<tflite::SubOptions>(op, Op::kSub); }
+void import_tflite_mul(TfliteOp& op) { import_binary<tflite::MulOptions>(op, Op::kMul); }
+void import_tflite_div(TfliteOp& op) { import_binary<tflite::DivOptions>(op, Op::kDiv); }
+void import_tflite_maximum(TfliteOp& op) { import_plain(op, Op::kMaximum); }
+void import_tflite_minimum(TfliteOp& op) { import_plain(op, Op::kMinimum); }
+
+void import_tflite_square(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  add_binary(op, Op::kMul, x, x, tflite::Activation::None);
+}
+
+void import_tflite_neg(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  add_binary(op, Op::kMul, x, add_number(op, x, -1.0f), tflite::Activation::None);
+}
+
+void import_tflite_squared_difference(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t a = op.activation(0), b = op.activation_or_constant(1);
+  const Shape shape = op.draft().tensor(a).shape;
+  if (op.draft().tensor(a).dtype != DType::kF32 || op.draft().tensor(b).dtype != DType::kF32)
+    fail("it is supported in float32 only");
+  const int32_t difference =
+      add_activation_like(op.draft(), op.name() + "/difference", a, op.output_shape_in_file());
+  if (op.draft().tensor(b).shape != shape || op.draft().tensor(difference).shape != shape)
+    fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.draft().tensor(b).shape),
+         "; equal ones are supported");
+  op.add(Op::kSub, {a, b}, difference);
+  add_binary(op, Op::kMul, difference, difference, tflite::Activation::None);
+}
+
+void import_tflite_pow(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  if (!op.is_constant(1)) fail("its exponent must be a constant");
+  const std::vector<float> exponent = values_of<float>(dequantized(op.constant(1)));
+  if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
+  if (op.draft().tensor(x).dtype != DType::kF32) fail("it is supported in float32 only");
+  if (exponent[0] == 2.0f) return add_binary(op, Op::kMul, x, x, tflite::Activation::None);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (exponent[0] != 0.5f && exponent[0] != -0.5f && exponent[0] != -1.0f)
+    fail("the exponent ", exponent[0], " is not supported; -1, -0.5, 0.5 and 2 are");
+  op.add(exponent[0] == 0.5f ? Op::kSqrt : exponent[0] == -0.5f ? Op::kRsqrt : Op::kReciprocal, {x}, y);
+}
+
+int32_t add_number(TfliteOp& op, int32_t like, float value) {
+  const Shape shape(op.draft().tensor(like).shape.size(), 1);
+  const std::string name = op.name() + "/factor";
+  if (op.draft().tensor(like).dtype == DType::kF32)
+    return add_constant(op.draft(), name, DType::kF32, shape, std::vector<float>{value});
+  const int32_t made = add_constant(op.draft(), name, DType::kS8, shape,
+                                    std::vector<int8_t>{static_cast<int8_t>(value < 0 ? -1 : 1)});
+  op.draft().tensor(made).scales = {std::fabs(value)};
+  return made;
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,200 @@
+// TFLite operators with weights.
+#include <cmath>
+
+#include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+// Weights and bias as they are after checking, in the draft.
+struct Weighted {
+  int32_t weights = -1, bias = -1;
+};
+
+// Whether the file's bias scale is the product that the arithmetic needs; converters round it a little.
+bool about_equal(float a, float b) { return std::fabs(a - b) <= 0.01f * std::fabs(b); }
+
+DraftTensor read_weights(TfliteOp& op, const DraftTensor& x, size_t rank) {
+  if (!op.is_constant(1)) fail("its weights must be a constant");
+  DraftTensor weights = op.constant(1);
+  if (x.dtype == DType::kF32) weights = dequantized(std::move(weights));  // a hybrid model
+  if (weights.dtype != x.dtype) fail("its weights must be int8 or uint8, as its input is");
+  if (weights.shape.size() != rank) fail("its weights have the shape ", shape_text(weights.shape));
+  if (x.dtype == DType::kS8 && weights.scales.empty()) fail("its int8 weights have no scale");
+  return weights;
+}
+
+DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& weights, int32_t channels) {
+  DraftTensor bias;
+  const bool is_float = x.dtype == DType::kF32;
+  if (op.has_input(2)) {
+    bias = op.constant(2);
+    if (bias.dtype != (is_float ? DType::kF32 : DType::kS32))
+      fail("its bias must be ", is_float ? "float32" : "int32");
+    if (elements(bias.shape) != channels)
+      fail("its bias has ", elements(bias.shape), " values for ", channels, " output channels");
+  } else {
+    bias.name = op.name() + "/bias";
+    bias.constant = true;
+    bias.dtype = is_float ? DType::kF32 : DType::kS32;
+    bias.data.assign(static_cast<size_t>(channels) * 4, 0);
+  }
+  bias.shape = {channels};
+  if (is_float) return bias;
+  std::vector<float> scales;
+  for (const float s : weights.scales) scales.push_back(x.scales[0] * s);
+  for (size_t c = 0; c < bias.scales.size(); ++c) {
+    const float expected = scales[scales.size() == 1 ? 0 : std::min(c, scales.size() - 1)];
+    if (!about_equal(bias.scales[c], expected))
+      fail("its bias has the scale ", bias.scales[c], " in channel ", c, "; input and weights give ",
+           expected);
+  }
+  bias.scales.clear();  // the product, always
+  bias.axis = -1;
+  bias.zero_point = 0;
+  return bias;
+}
+
+// Weights whose zero point is not 0 are brought to 0; bias and scales follow.
+void center(TfliteOp& op, DraftTensor& weights, DraftTensor& bias, int32_t axis) {
+  if (weights.dtype != DType::kS8 || weights.zero_point == 0) return;
+  std::vector<int32_t> codes;
+  for (const int8_t code : values_of<int8_t>(weights)) codes.push_back(code - weights.zero_point);
+  weights.zero_point = 0;
+  auto values = values_of<int32_t>(bias);
+  const int32_t moved = set_weight_codes(weights, codes, axis, values);
+  if (moved == 0) return;
+  set_values(bias, values);
+  op.draft().notes.push_back(
+      text("node ", quoted(op.name()), ": ", moved, " of ", weights.shape[static_cast<size_t>(axis)],
+           " channels hold weights beyond int8 once their zero point is taken off; they got a "
+           "coarser scale of their own"));
+}
+
+int32_t put(TfliteOp& op, DraftTensor tensor) {
+  op.draft().tensors.push_back(std::move(tensor));
+  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+}
+
+void require_axis(const DraftTensor& weights, int32_t axis) {
+  if (weights.axis >= 0 && weights.axis != axis)
+    fail("its weights have their scales along axis ", weights.axis, "; axis ", axis, " is expected");
+}
+
+struct Windowed {
+  Window2d window;
+  int32_t out_h = 0, out_w = 0;
+};
+
+template <typename Options>
+Windowed window_of(const Options& options, const Shape& x, int32_t kernel_h, int32_t kernel_w) {
+  WindowAxis h{kernel_h, options.stride_h(), options.dilation_h()};
+  WindowAxis w{kernel_w, options.stride_w(), options.dilation_w()};
+  if (options.padding() == tflite::Padding::Same) {
+    pad_same(h, x[1], false);
+    pad_same(w, x[2], false);
+  } else if (options.padding() != tflite::Padding::Valid) {
+    fail("padding mode ", static_cast<int>(options.padding()), " is not known");
+  }
+  Windowed result;
+  result.out_h = window_output(h, x[1]);
+  result.out_w = window_output(w, x[2]);
+  result.window = {h.kernel, w.kernel, h.stride, w.stride, h.dilation, w.dilation,
+                   h.before, w.before, h.after,  w.after,  false};
+  return result;
+}
+
+void finish(TfliteOp& op, Op kind, int32_t x, Weighted weighted, const Windowed& windowed, int32_t groups,
+            int32_t channels, tflite::Activation activation) {
+  const int32_t y = op.output({op.draft().tensor(x).shape[0], windowed.out_h, windowed.out_w, channels});
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  DraftNode& node = op.add(kind, {x, weighted.weights, weighted.bias}, y);
+  node.window = windowed.window;
+  node.groups = groups;
+  set_activation(node, activation, op.draft().tensor(y));
+}
+
+}  // namespace
+
+void import_tflite_conv_2d(TfliteOp& op) {
+  op.check_inputs(2, 3);
+  const int32_t x = op.activation(0);
+  const auto& options = op.options<tflite::Conv2DOptions>();
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic / groups], as ours
+  require_axis(weights, 0);
+  const int32_t channels = weights.shape[0], inputs = info.shape[3], group_inputs = weights.shape[3];
+  const int32_t groups = inputs / group_inputs;
+  if (inputs % group_inputs != 0 || channels % groups != 0)
+    fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
+  const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 0);
+  const int32_t bias = put(op, std::move(b));
+  finish(op, Op::kConv2d, x, {put(op, std::move(weights)), bias}, windowed, groups, channels,
+         options.activation());
+}
+
+void import_tflite_depthwise_conv_2d(TfliteOp& op) {
+  op.check_inputs(2, 3);
+  const int32_t x = op.activation(0);
+  const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  DraftTensor weights = read_weights(op, info, 4);  // [1, kh, kw, c * multiplier]
+  require_axis(weights, 3);
+  const int32_t channels = weights.shape[3], inputs = info.shape[3];
+  if (weights.shape[0] != 1 || channels % inputs != 0)
+    fail("weights ", shape_text(weights.shape), " do not fit an input of ", inputs, " channels");
+  if (options.depth_multiplier() != 0 && options.depth_multiplier() != channels / inputs)
+    fail("depth multiplier ", options.depth_multiplier(), " does not fit ", channels, " channels from ",
+         inputs);
+  const Windowed windowed = window_of(options, info.shape, weights.shape[1], weights.shape[2]);
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 3);
+  const int32_t bias = put(op, std::move(b));
+  weights.shape.erase(weights.shape.begin());
+  if (weights.axis >= 0) weights.axis = 2;
+  finish(op, Op::kDepthwiseConv2d, x, {put(op, std::move(weights)), bias}, windowed, 1, channels,
+         options.activation());
+}
+
+void import_tflite_fully_connected(TfliteOp& op) {
+  op.check_inputs(2, 3);
+  const int32_t x = op.activation(0);
+  const auto& options = op.options<tflite::FullyConnectedOptions>();
+  const DraftTensor info = op.draft().tensor(x);
+  DraftTensor weights = read_weights(op, info, 2);  // [oc, k]
+  require_axis(weights, 0);
+  if (options.weights_format() != 0) fail("shuffled weights are not supported");
+  const int32_t channels = weights.shape[0], k = weights.shape[1];
+  const int64_t count = elements(info.shape);
+  if (count % k != 0) fail("an input of ", count, " elements does not fit weights of ", k, " columns");
+  const auto rows = static_cast<int32_t>(count / k);
+  Shape wanted{rows, channels};
+  if (options.keep_num_dims()) {
+    if (info.shape.back() != k)
+      fail("the input's last dimension is ", info.shape.back(), " where ", k, " is expected");
+    wanted = info.shape;
+    wanted.back() = channels;
+  }
+  DraftTensor b = read_bias(op, info, weights, channels);
+  center(op, weights, b, 0);
+  const int32_t bias = put(op, std::move(b));
+  const int32_t w = put(op, std::move(weights));
+  const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {rows, k});
+  const int32_t y = op.output(wanted);
+  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  const bool reshaped = wanted.size() != 2;
+  const int32_t result = reshaped ? add_activation_like(op.draft(), op.name(), y, {rows, channels}) : y;
+  set_activation(op.add(Op::kFullyConnected, {flat, w, bias}, result), options.activation(),
+                 op.draft().tensor(y));
+  if (reshaped) op.add(Op::kReshape, {result}, y);
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,142 @@
+// TFLite operators from element to element, and softmax.
+#include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+void import_clamp(TfliteOp& op, tflite::Activation activation) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  set_activation(op.add(Op::kClamp, {x}, y), activation, op.draft().tensor(y));
+}
+
+// One function of each value; in int8 a pass makes a table of it.
+DraftNode& add_unary(TfliteOp& op, Op kind) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  return op.add(kind, {x}, y);
+}
+
+}  // namespace
+
+void import_tflite_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
+void import_tflite_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
+void import_tflite_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
+void import_tflite_exp(TfliteOp& op) { add_unary(op, Op::kExp); }
+void import_tflite_log(TfliteOp& op) { add_unary(op, Op::kLog); }
+void import_tflite_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
+void import_tflite_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
+void import_tflite_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
+void import_tflite_elu(TfliteOp& op) { add_unary(op, Op::kElu).alpha = 1.0f; }
+void import_tflite_gelu(TfliteOp& op) {
+  const auto* options = op.options_or_null<tflite::GeluOptions>();
+  add_unary(op, options != nullptr && options->approximate() ? Op::kGeluTanh : Op::kGelu);
+}
+
+void import_tflite_l2_normalization(TfliteOp& op) {
+  const auto* options = op.options_or_null<tflite::L2NormOptions>();
+  if (options != nullptr && options->activation() != tflite::Activation::None)
+    fail("a fused activation is not supported here");
+  add_unary(op, Op::kL2Normalize).alpha = 1e-6f;  // TFLite's own least norm
+}
+
+// Between reals only: what the file casts from or to integers is arithmetic on constants.
+void import_tflite_cast(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(x).dtype != DType::kF32 || op.draft().tensor(y).dtype != DType::kF32)
+    fail("it casts an activation from or to integers; only float32 is supported");
+  op.add(Op::kReshape, {x}, y);
+}
+
+void import_tflite_relu_0_to_1(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  const DraftTensor info = op.draft().tensor(y);
+  if (info.dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
+  DraftNode& node = op.add(Op::kClamp, {x}, y);
+  if (info.dtype == DType::kF32) {
+    node.clamp_min = 0.0f;
+    node.clamp_max = 1.0f;
+  } else {
+    node.clamp_lo = quantize(0.0f, info);
+    node.clamp_hi = quantize(1.0f, info);
+  }
+}
+
+void import_tflite_leaky_relu(TfliteOp& op) {
+  const float alpha = op.options<tflite::LeakyReluOptions>().alpha();
+  add_unary(op, Op::kLeakyRelu).alpha = alpha;
+}
+
+void import_tflite_prelu(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  DraftTensor slopes = dequantized(op.constant(1));
+  const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
+  if (count != shape.back() || slopes.shape.back() != count)
+    fail("its slopes have the shape ", shape_text(slopes.shape), "; one for each of ", shape.back(),
+         " channels is expected");
+  slopes.shape = {count};
+  const int32_t y = op.output(shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  op.draft().tensors.push_back(std::move(slopes));
+  op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
+}
+
+void import_tflite_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
+void import_tflite_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
+void import_tflite_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
+
+void import_tflite_softmax(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const float beta = op.options<tflite::SoftmaxOptions>().beta();
+  if (beta != 1.0f) fail("its beta is ", beta, "; only 1 is supported");
+  const DraftTensor info = op.draft().tensor(x);
+  const int32_t y = op.output(info.shape);
+  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  std::vector<int32_t> inputs{x};
+  if (info.dtype == DType::kS8) {
+    const auto table = softmax_table(info.scales[0], info.shape.back());
+    inputs.push_back(add_constant(op.draft(), op.name() + "/table", DType::kS32, {256}, table));
+  }
+  op.add(Op::kSoftmax, inputs, y);
+}
+
+void import_tflite_quantize(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const DType from = op.draft().tensor(x).dtype;
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(y).dtype != DType::kS8) fail("it must give int8");
+  if (op.draft().tensor(x).same_quantization(op.draft().tensor(y))) {  // between uint8 and int8
+    op.add(Op::kReshape, {x}, y);
+    return;
+  }
+  if (from == DType::kS8) return add_requantize(op.draft(), op.name(), op.source(), x, y);
+  op.add(Op::kQuantize, {x}, y);
+}
+
+void import_tflite_dequantize(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
+  const int32_t x = op.activation(0);
+  if (op.draft().tensor(x).dtype != DType::kS8) fail("its input must be int8");
+  const int32_t y = op.output(op.draft().tensor(x).shape);
+  if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
+  op.add(Op::kDequantize, {x}, y);
+}
+
+}  // namespace intaglio::importers

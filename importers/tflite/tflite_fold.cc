@@ -1,0 +1,149 @@
+// Operators of constants alone, as converters leave them around shapes that were open. They are computed here
+// and leave no node.
+#include <algorithm>
+
+#include "importers/draft/constant_values.h"
+#include "importers/tflite/tflite_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+void fold_concatenation(TfliteOp& op) {
+  std::vector<Values> parts;
+  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
+  if (parts.empty()) fail("it has no inputs");
+  const int32_t axis = op.options<tflite::ConcatenationOptions>().axis();
+  op.set_values(concatenated(parts, static_cast<size_t>(normal_axis(axis, parts[0].shape.size()))));
+}
+
+void fold_pack(TfliteOp& op) {
+  std::vector<Values> parts;
+  for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.values(i));
+  if (parts.empty()) fail("it has no inputs");
+  const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), parts[0].shape.size() + 1);
+  for (Values& part : parts) {
+    if (part.shape.size() < static_cast<size_t>(axis)) fail("its inputs do not fit");
+    part.shape.insert(part.shape.begin() + axis, 1);
+  }
+  op.set_values(concatenated(parts, static_cast<size_t>(axis)));
+}
+
+void fold_gather(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const auto& options = op.options<tflite::GatherOptions>();
+  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  const Values x = op.values(0), indices = op.values(1);
+  if (indices.is_real) fail("its indices are no integers");
+  op.set_values(gathered(x, static_cast<size_t>(normal_axis(options.axis(), x.shape.size())), indices));
+}
+
+void fold_strided_slice(TfliteOp& op) {
+  op.check_inputs(4, 4);
+  const Values x = op.values(0);
+  const TfliteSlice slice = read_tflite_strided_slice(op, x.shape);
+  Values y = sliced(x, slice.begin, slice.strides, slice.shape);
+  y.shape = slice.kept;
+  op.set_values(y);
+}
+
+void fold_slice(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const Values x = op.values(0);
+  const TfliteSlice slice = read_tflite_slice(op, x.shape);
+  op.set_values(sliced(x, slice.begin, slice.strides, slice.shape));
+}
+
+// RESHAPE, SQUEEZE, EXPAND_DIMS: the file has the shape.
+void fold_reshape(TfliteOp& op) {
+  Values x = op.values(0);
+  const Shape shape = op.output_shape_in_file();
+  check_folded_size(shape);
+  if (elements(shape) != elements(x.shape))
+    fail(shape_text(x.shape), " cannot be reshaped to ", shape_text(shape),
+         ": the numbers of elements differ");
+  x.shape = shape;
+  op.set_values(x);
+}
+
+void fold_cast(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const Values x = op.values(0);
+  op.set_values(op.output_is_real() ? as_real(x) : as_integers(x));
+}
+
+void fold_transpose(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  Permutation permutation;
+  for (const int64_t axis : op.integers(1)) permutation.push_back(narrow(axis, "axis"));
+  op.set_values(transposed(op.values(0), permutation));
+}
+
+void fold_reduction(TfliteOp& op, Reduction reduction) {
+  op.check_inputs(2, 2);
+  const Values x = op.values(0);
+  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
+  op.set_values(reduced(reduction, x, normal_axes(op.integers(1), x.shape.size()), keep));
+}
+
+struct Entry {
+  int32_t builtin_code;
+  void (*fold)(TfliteOp& op);
+};
+
+constexpr Entry kFolds[] = {
+    {2, fold_concatenation},
+    {22, fold_reshape},
+    {36, fold_gather},
+    {39, fold_transpose},
+    {43, fold_reshape},  // SQUEEZE
+    {45, fold_strided_slice},
+    {53, fold_cast},
+    {65, fold_slice},
+    {70, fold_reshape},  // EXPAND_DIMS
+    {74, [](TfliteOp& op) { fold_reduction(op, Reduction::kSum); }},
+    {81, [](TfliteOp& op) { fold_reduction(op, Reduction::kProduct); }},
+    {82, [](TfliteOp& op) { fold_reduction(op, Reduction::kMax); }},
+    {83, fold_pack},
+    {89, [](TfliteOp& op) { fold_reduction(op, Reduction::kMin); }},
+};
+
+constexpr struct {
+  int32_t builtin_code;
+  Arithmetic operation;
+} kArithmetic[] = {
+    {0, Arithmetic::kAdd},  {18, Arithmetic::kMul}, {41, Arithmetic::kSub},      {42, Arithmetic::kDiv},
+    {55, Arithmetic::kMax}, {57, Arithmetic::kMin}, {90, Arithmetic::kFloorDiv}, {95, Arithmetic::kMod},
+};
+
+}  // namespace
+
+std::vector<int32_t> folded_tflite_operators() {
+  std::vector<int32_t> list;
+  for (const Entry& entry : kFolds) list.push_back(entry.builtin_code);
+  for (const auto& entry : kArithmetic) list.push_back(entry.builtin_code);
+  return list;
+}
+
+bool folds_tflite_constants(int32_t builtin_code) {
+  const std::vector<int32_t> list = folded_tflite_operators();
+  return std::find(list.begin(), list.end(), builtin_code) != list.end();
+}
+
+bool fold_tflite_constants(TfliteOp& op, int32_t builtin_code) {
+  if (op.input_count() == 0 || !folds_tflite_constants(builtin_code) || !op.holds_numbers()) return false;
+  for (const Entry& entry : kFolds)
+    if (entry.builtin_code == builtin_code) return entry.fold(op), true;
+  op.check_inputs(2, 2);
+  for (const auto& entry : kArithmetic)
+    if (entry.builtin_code == builtin_code)
+      op.set_values(combined(entry.operation, op.values(0), op.values(1)));
+  return true;
+}
+
+void import_tflite_shape(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const Shape shape = op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.activation(0)).shape;
+  op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
+}
+
+}  // namespace intaglio::importers

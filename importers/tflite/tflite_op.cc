@@ -1,0 +1,393 @@
+#include "importers/tflite/tflite_op.h"
+
+#include <cmath>
+
+#include "importers/draft/half.h"
+#include "importers/draft/quantized_tables.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int8_t kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4;
+constexpr size_t kMaxIntegers = size_t{1} << 20;  // of one constant
+
+DType dtype_of(int8_t type) {
+  switch (type) {
+    case 0:
+      return DType::kF32;
+    case 2:
+      return DType::kS32;
+    case 9:
+    case 3:  // its codes are shifted by -128
+      return DType::kS8;
+    case 1:
+      fail("float16 is supported for constants alone; convert the model with float32 or int8 activations");
+    case 4:
+      fail("int64 is not supported here");
+    case 7:
+      fail("int16 is not supported; convert the model with int8 activations");
+    default:
+      fail("element type ", int{type}, " is not supported");
+  }
+}
+
+Shape shape_of(const tflite::Tensor& tensor) {
+  Shape shape;
+  if (tensor.shape() != nullptr) shape.assign(tensor.shape()->begin(), tensor.shape()->end());
+  return shape;
+}
+
+// The verifier does not ask that vectors of 64-bit numbers are aligned.
+int64_t long_at(const flatbuffers::Vector<int64_t>& values, uint32_t i) {
+  int64_t value = 0;
+  std::memcpy(&value, values.Data() + size_t{i} * sizeof value, sizeof value);
+  return value;
+}
+
+void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
+  const tflite::Quantization* quantization = tensor.quantization();
+  if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
+  const auto* scale = quantization->scale();
+  if (scale->size() == 0) return;
+  // A bias has the product of two scales, which may be smaller.
+  const float least = std::ldexp(1.0f, made.dtype == DType::kS32 ? -80 : -40);
+  for (const float s : *scale)
+    if (!(s >= least && s <= std::ldexp(1.0f, 40))) fail("the scale ", s, " is not within 2^-40 to 2^40");
+  made.scales.assign(scale->begin(), scale->end());
+  if (scale->size() > 1) {
+    made.axis = normal_axis(quantization->axis(), made.shape.size());
+    if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
+      fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
+  }
+  const int64_t shift = tensor.type() == kUint8 ? 128 : 0;
+  made.zero_point = static_cast<int32_t>(-shift);
+  if (quantization->zero_point() == nullptr) return;
+  const auto* zero_points = quantization->zero_point();
+  for (uint32_t i = 0; i < zero_points->size(); ++i) {
+    const int64_t zero_point = long_at(*zero_points, i);
+    const bool varies = zero_point != long_at(*zero_points, 0);
+    if (zero_point < shift - 128 || zero_point > shift + 127 || (made.axis >= 0 && zero_point != shift) ||
+        varies)
+      fail("the zero point ", zero_point, " is not allowed",
+           made.axis >= 0 ? " with a scale for each channel" : "");
+    made.zero_point = static_cast<int32_t>(zero_point - shift);
+  }
+}
+
+// The file's tensor with index and name in front of what is wrong with it.
+template <typename Body>
+auto with_name(const TfliteFile& file, int32_t index, Body&& body) {
+  try {
+    return body();
+  } catch (const ImportError& error) {
+    fail("tensor ", quoted(tflite_tensor_name(file, index)), ": ", error.what());
+  }
+}
+
+const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& tensor) {
+  const auto* buffers = file.model->buffers();
+  if (tensor.buffer() == 0) return nullptr;  // the empty one, by the format's rule
+  if (buffers == nullptr || tensor.buffer() >= buffers->size())
+    fail("its buffer ", tensor.buffer(), " does not exist; the file has ",
+         buffers == nullptr ? 0 : buffers->size());
+  return buffers->Get(tensor.buffer());
+}
+
+bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
+  const tflite::Buffer* buffer = buffer_of(file, tensor);
+  if (buffer != nullptr && (buffer->offset() > 1 || buffer->size() > 1))
+    fail("its data stands behind the model's tables (files of more than 2 GB); this is not supported");
+  return buffer != nullptr && buffer->data() != nullptr && buffer->data()->size() > 0;
+}
+
+}  // namespace
+
+std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
+  const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
+  return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
+}
+
+DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
+  const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
+  return with_name(file, index, [&] {
+    if (tensor.sparsity() != nullptr)
+      fail("sparse tensors are not supported; convert the model without sparsity");
+    if (tensor.is_variable()) fail("variable tensors are not supported");
+    DraftTensor made;
+    made.name = tflite_tensor_name(file, index);
+    const bool half_constant = tensor.type() == kFloat16 && has_data(file, tensor);
+    made.dtype = half_constant ? DType::kF32 : dtype_of(tensor.type());
+    made.shape = shape_of(tensor);
+    read_quantization(tensor, made);
+    return made;
+  });
+}
+
+TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name)
+    : file_(file), op_(op), source_(std::move(source)), name_(std::move(name)) {
+  const auto count = static_cast<int32_t>(file.graph->tensors()->size());
+  const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
+                        std::vector<int32_t>& indices) {
+    if (list == nullptr) return;
+    for (const int32_t index : *list) {
+      if (index < least || index >= count)
+        fail("tensor index ", index, " does not exist; the file has ", count, " tensors");
+      indices.push_back(index);
+    }
+  };
+  take(op.inputs(), -1, inputs_);
+  take(op.outputs(), 0, outputs_);
+  if (outputs_.empty()) fail("it has no output");
+}
+
+void TfliteOp::check_inputs(size_t least, size_t most) const {
+  if (inputs_.size() < least || inputs_.size() > most)
+    fail("it has ", inputs_.size(), " inputs where ", least, " to ", most, " are expected");
+}
+
+const tflite::Tensor& TfliteOp::tensor(size_t input) const {
+  if (!has_input(input)) fail("input ", input, " is missing");
+  return *file_.graph->tensors()->Get(static_cast<uint32_t>(inputs_[input]));
+}
+
+bool TfliteOp::is_constant(size_t i) const {
+  if (has_data(file_, tensor(i))) return true;
+  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  return made >= 0 && file_.draft->tensor(made).constant;
+}
+
+int32_t TfliteOp::activation(size_t i) {
+  if (is_constant(i))
+    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
+  const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
+  if (made == TfliteFile::kFailed) throw ReadsFailed{};
+  if (made == TfliteFile::kNotMade)
+    fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])),
+         tensor(i).is_variable() ? ") is a variable tensor, which is not supported"
+                                 : ") is read before anything writes it");
+  return made;
+}
+
+int32_t TfliteOp::activation_or_constant(size_t i) {
+  if (!is_constant(i)) return activation(i);
+  draft().tensors.push_back(constant(i));
+  return static_cast<int32_t>(draft().tensors.size()) - 1;
+}
+
+DraftTensor TfliteOp::constant(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  if (known >= 0 && file_.draft->tensor(known).constant) {
+    DraftTensor folded = file_.draft->tensor(known);
+    if (folded.shape.empty()) folded.shape = {1};
+    check_shape(folded.shape, folded.dtype);
+    return folded;
+  }
+  DraftTensor made = tflite_tensor(file_, inputs_[i]);
+  with_name(file_, inputs_[i], [&] {
+    if (!has_data(file_, source)) fail("input ", i, " must be a constant");
+    if (made.shape.empty()) made.shape = {1};
+    check_shape(made.shape, made.dtype);
+    const auto* data = buffer_of(file_, source)->data();
+    const bool half = source.type() == kFloat16;
+    const auto needed = static_cast<uint64_t>(elements(made.shape)) * (half ? 2 : element_bytes(made.dtype));
+    if (data->size() != needed)
+      fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
+    file_.constant_bytes += needed;
+    if (file_.constant_bytes > kMaxModelBytes)
+      fail("the constants that operators use are larger than the limit of ", kMaxModelBytes,
+           " bytes together");
+    made.constant = true;
+    made.data.assign(data->begin(), data->end());
+    if (source.type() == kUint8)
+      for (uint8_t& code : made.data) code = static_cast<uint8_t>(code ^ 0x80);
+    if (half) {
+      std::vector<float> reals;
+      for (const uint16_t bits : values_of<uint16_t>(made)) reals.push_back(real_of_half(bits));
+      importers::set_values(made, reals);
+    }
+  });
+  return made;
+}
+
+std::vector<int64_t> TfliteOp::integers(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  const size_t size = source.type() == kInt64 ? 8 : 4;
+  std::vector<int64_t> values;
+  with_name(file_, inputs_[i], [&] {
+    if (source.type() != kInt32 && source.type() != kInt64) fail("it must hold int32 or int64");
+    if (known >= 0 && file_.draft->tensor(known).constant) {
+      for (const int32_t value : values_of<int32_t>(file_.draft->tensor(known))) values.push_back(value);
+      return;
+    }
+    if (!has_data(file_, source)) fail("it must be a constant");
+    const auto* data = buffer_of(file_, source)->data();
+    if (data->size() % size != 0 || data->size() / size > kMaxIntegers)
+      fail("it holds ", data->size(), " bytes");
+    for (size_t at = 0; at < data->size(); at += size) {
+      int64_t wide = 0;
+      int32_t small = 0;
+      std::memcpy(size == 8 ? static_cast<void*>(&wide) : &small, data->data() + at, size);
+      values.push_back(size == 8 ? wide : small);
+    }
+  });
+  return values;
+}
+
+int32_t TfliteOp::integer(size_t i) const {
+  const std::vector<int64_t> values = integers(i);
+  if (values.size() != 1) fail("input ", i, " must be one number, it has ", values.size());
+  return narrow(values[0], "input");
+}
+
+bool TfliteOp::holds_numbers() const {
+  const auto is_number = [](int8_t type) {
+    return type == kFloat32 || type == kFloat16 || type == kInt32 || type == kInt64;
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (has_input(i) && (!is_number(tensor(i).type()) || !is_constant(i))) return false;
+  return is_number(file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type());
+}
+
+bool TfliteOp::output_is_real() const {
+  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type() == kFloat32;
+}
+
+Shape TfliteOp::shape_in_file(size_t i) const { return shape_of(tensor(i)); }
+
+Values TfliteOp::values(size_t i) const {
+  const tflite::Tensor& source = tensor(i);
+  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
+  Values values;
+  values.shape = known >= 0 ? file_.draft->tensor(known).shape : shape_of(source);
+  values.is_real = source.type() == kFloat32 || source.type() == kFloat16;
+  if (values.is_real)
+    values.reals = values_of<float>(constant(i));
+  else
+    values.integers = integers(i);
+  with_name(file_, inputs_[i], [&] {
+    check_folded_size(values.shape);
+    const auto count = static_cast<size_t>(elements(values.shape));
+    if (count != values.reals.size() + values.integers.size())
+      fail("its shape ", shape_text(values.shape), " does not fit what it holds");
+  });
+  return values;
+}
+
+void TfliteOp::set_values(const Values& values) {
+  DraftTensor constant;
+  constant.name = name_;
+  constant.constant = true;
+  constant.shape = values.shape;
+  constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
+  std::vector<int32_t> narrowed;
+  for (const int64_t value : values.integers) narrowed.push_back(narrow(value, "number"));
+  file_.constant_bytes += 4 * (values.reals.size() + values.integers.size());
+  if (file_.constant_bytes > kMaxModelBytes)
+    fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
+         " bytes together");
+  values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
+  set_constant(std::move(constant));
+}
+
+Shape TfliteOp::output_shape_in_file() const {
+  return shape_of(*file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0])));
+}
+
+int32_t TfliteOp::output(const Shape& shape, size_t i) {
+  if (outputs_.size() != 1 && !many_outputs_)
+    fail("it has ", outputs_.size(), " outputs where 1 is expected");
+  DraftTensor made = tflite_tensor(file_, outputs_[i]);
+  if (made.dtype == DType::kS32) fail("int32 activations are not supported");
+  if (made.dtype == DType::kS8 && made.scales.size() != 1)
+    fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
+  check_shape(shape, made.dtype);
+  if (made.shape != shape && !file_.shapes_changed)
+    fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
+  made.shape = shape;
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
+  if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
+  if (has_data(file_, *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]))))
+    fail("tensor ", quoted(made.name), " is a constant and must not be written");
+  draft().tensors.push_back(std::move(made));
+  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+  return index;
+}
+
+int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
+  const int32_t made = output(shape, i);
+  const DraftTensor& to = draft().tensor(made);
+  if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
+  same_to_ = -1;
+  if (to.same_quantization(draft().tensor(x))) return made;
+  same_to_ = made;
+  same_from_ = add_activation_like(draft(), name_, x, shape);
+  return same_from_;
+}
+
+void TfliteOp::finish_same() {
+  if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
+}
+
+void TfliteOp::set_constant(DraftTensor constant) {
+  if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
+  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
+  draft().tensors.push_back(std::move(constant));
+  index = static_cast<int32_t>(draft().tensors.size()) - 1;
+}
+
+DraftTensor dequantized(DraftTensor constant) {
+  if (constant.dtype == DType::kF32) return constant;
+  if (constant.dtype != DType::kS8 || constant.scales.empty())
+    fail("constant ", quoted(constant.name), " has no scale");
+  size_t behind = 1;  // elements of one index of the scales' axis
+  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
+    behind *= static_cast<size_t>(constant.shape[d]);
+  std::vector<float> reals;
+  for (const int8_t code : values_of<int8_t>(constant)) {
+    const size_t channel = reals.size() / behind % constant.scales.size();
+    reals.push_back(constant.scales[channel] * static_cast<float>(code - constant.zero_point));
+  }
+  constant.dtype = DType::kF32;
+  constant.scales.clear();
+  constant.axis = -1;
+  constant.zero_point = 0;
+  set_values(constant, reals);
+  return constant;
+}
+
+DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
+  return add_node(draft(), op, name_, source_, std::move(inputs), output);
+}
+
+void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output) {
+  float low = -INFINITY, high = INFINITY;
+  switch (activation) {
+    case tflite::Activation::None:
+      return;
+    case tflite::Activation::Relu:
+      low = 0.0f;
+      break;
+    case tflite::Activation::ReluN1To1:
+      low = -1.0f;
+      high = 1.0f;
+      break;
+    case tflite::Activation::Relu6:
+      low = 0.0f;
+      high = 6.0f;
+      break;
+    default:
+      fail("fused activation ", static_cast<int>(activation), " is not supported");
+  }
+  if (output.dtype == DType::kF32) {
+    node.clamp_min = low;
+    node.clamp_max = high;
+    return;
+  }
+  node.clamp_lo = quantize(low, output);
+  node.clamp_hi = quantize(high, output);
+}
+
+}  // namespace intaglio::importers

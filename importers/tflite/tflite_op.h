@@ -1,0 +1,93 @@
+// One operator of a TFLite file, as its handler sees it. Every access is checked; what is wrong is thrown.
+#pragma once
+
+#include "importers/draft/constant_values.h"
+#include "importers/draft/draft.h"
+#include "importers/draft/geometry.h"
+#include "importers/tflite/tflite_generated.h"
+
+namespace intaglio::importers {
+
+// The file and what has been made of it so far.
+struct TfliteFile {
+  const tflite::Model* model = nullptr;
+  const tflite::SubGraph* graph = nullptr;
+  Draft* draft = nullptr;
+  std::vector<int32_t> made;    // draft tensor of each of the file's activations
+  bool shapes_changed = false;  // an input has another shape than in the file
+  uint64_t constant_bytes = 0;  // read so far
+
+  static constexpr int32_t kNotMade = -1;
+  static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported
+};
+
+std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor);
+
+class TfliteOp {
+ public:
+  TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name);
+
+  Draft& draft() { return *file_.draft; }
+  const std::string& name() const { return name_; }      // its first output's
+  const std::string& source() const { return source_; }  // "CONV_2D"
+
+  size_t input_count() const { return inputs_.size(); }
+  void check_inputs(size_t least, size_t most) const;
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] >= 0; }
+  bool is_constant(size_t i) const;
+  int32_t activation(size_t i);  // draft tensor, F32 or quantized S8
+  int32_t activation_or_constant(size_t i);
+  DraftTensor constant(size_t i) const;           // bytes checked against type and shape
+  std::vector<int64_t> integers(size_t i) const;  // of a constant
+  int32_t integer(size_t i) const;                // of a constant that is one
+  bool holds_numbers() const;  // inputs are constants, and all are FP32, float16, int32 or int64
+  bool output_is_real() const;
+  Values values(size_t i) const;          // of such a constant
+  void set_values(const Values& values);  // the output is such a constant
+  Shape shape_in_file(size_t i) const;
+
+  // An output, the only one where no more were allowed, of the file's type and quantization; `shape` must be
+  // the file's, unless input shapes were changed.
+  int32_t output(const Shape& shape, size_t i = 0);
+  size_t output_count() const { return outputs_.size(); }
+  void allow_outputs() { many_outputs_ = true; }  // more than one
+  Shape output_shape_in_file() const;
+  // For operators whose int8 output has the input's scale: where the file has another, the returned tensor
+  // has the input's, and a requantization to the output is added by finish_same().
+  int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
+  void finish_same();
+  void set_constant(DraftTensor constant);  // the output is one
+
+  DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
+  // The table of the options; throws where it is missing or another.
+  template <typename T>
+  const T& options() const {
+    const T* table = op_.options_as<T>();
+    if (table == nullptr) fail("its options are missing");
+    return *table;
+  }
+  template <typename T>
+  const T* options_or_null() const {
+    return op_.options_as<T>();
+  }
+  bool shapes_changed() const { return file_.shapes_changed; }
+
+ private:
+  const tflite::Tensor& tensor(size_t input) const;
+
+  TfliteFile& file_;
+  const tflite::Operator& op_;
+  std::string source_, name_;
+  std::vector<int32_t> inputs_, outputs_;
+  int32_t same_from_ = -1, same_to_ = -1;
+  bool many_outputs_ = false;
+};
+
+// A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.
+DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
+// A constant as FP32: of quantized codes, or FP32 already. Throws for others.
+DraftTensor dequantized(DraftTensor constant);
+// Fused activation: reals in FP32 nodes, codes in int8 ones.
+void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
+
+}  // namespace intaglio::importers

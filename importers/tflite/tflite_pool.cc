@@ -1,0 +1,93 @@
+// TFLite operators that reduce height and width.
+#include <algorithm>
+
+#include "importers/tflite/tflite_handlers.h"
+
+namespace intaglio::importers {
+namespace {
+
+void import_pool(TfliteOp& op, Op kind) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation(0);
+  const auto& options = op.options<tflite::Pool2DOptions>();
+  const Shape shape = op.draft().tensor(x).shape;
+  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
+  WindowAxis h{options.kernel_h(), options.stride_h()}, w{options.kernel_w(), options.stride_w()};
+  if (options.padding() == tflite::Padding::Same) {
+    pad_same(h, shape[1], false);
+    pad_same(w, shape[2], false);
+  }
+  const Shape out{shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]};
+  const int32_t y = kind == Op::kMaxPool2d ? op.output_same(x, out) : op.output(out);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  DraftNode& node = op.add(kind, {x}, y);
+  node.window = {h.kernel, w.kernel, h.stride, w.stride, 1, 1, h.before, w.before, h.after, w.after, false};
+  set_activation(node, options.activation(), op.draft().tensor(y));
+  op.finish_same();
+}
+
+struct Reduced {
+  std::vector<int32_t> axes;  // ascending
+  Shape shape;                // of the result
+};
+
+Reduced read_reduced(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const Shape shape = op.draft().tensor(op.activation(0)).shape;
+  Reduced reduced{normal_axes(op.integers(1), shape.size()), {}};
+  if (reduced.axes.empty()) fail("it reduces no axis");
+  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_reduced =
+        std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int32_t>(i));
+    if (!is_reduced) reduced.shape.push_back(shape[i]);
+    if (is_reduced && keep) reduced.shape.push_back(1);
+  }
+  if (reduced.shape.empty()) reduced.shape.push_back(1);
+  return reduced;
+}
+
+}  // namespace
+
+void import_tflite_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
+void import_tflite_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
+
+void import_tflite_mean(TfliteOp& op) {
+  const Reduced reduced = read_reduced(op);
+  const int32_t x = op.activation(0), y = op.output(reduced.shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  op.add(Op::kMean, {x}, y).axes = reduced.axes;
+}
+
+// The mean times the number of elements. In int8 that number goes into the scale: the codes are the same.
+void import_tflite_sum(TfliteOp& op) {
+  const Reduced reduced = read_reduced(op);
+  const int32_t x = op.activation(0), y = op.output(reduced.shape);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  const auto count = static_cast<float>(elements(op.draft().tensor(x).shape) / elements(reduced.shape));
+  const int32_t mean = add_activation_like(op.draft(), op.name() + "/mean", y, reduced.shape);
+  op.add(Op::kMean, {x}, mean).axes = reduced.axes;
+  if (op.draft().tensor(x).dtype == DType::kF32) {
+    op.add(Op::kMul, {mean, add_number(op, mean, count)}, y);
+    return;
+  }
+  op.draft().tensor(mean).scales[0] /= count;
+  std::vector<int8_t> same(256);
+  for (int i = 0; i < 256; ++i) same[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
+  op.add(Op::kLookup, {mean, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, same)}, y);
+}
+
+void import_tflite_reduce_max(TfliteOp& op) {
+  const Reduced reduced = read_reduced(op);
+  const int32_t x = op.activation(0);
+  const int32_t most =
+      add_maximum_over(op.draft(), op.name() + "/most", op.source(), x, reduced.axes, reduced.shape);
+  const int32_t y = op.output_same(x, reduced.shape);
+  op.add(Op::kReshape, {most}, y);
+  op.finish_same();
+}
+
+}  // namespace intaglio::importers
