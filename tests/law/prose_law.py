@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Laws of documents (CONTRIBUTING, "Rules"): sentences are short, and what a page points at is there.
+"""Laws of documents (CONTRIBUTING, "Rules"): sentences and first pages are short, and what a page points at is there.
 
   prose_law.py ROOT         every *.md of the tree
   prose_law.py --self-test
 
-Sentences of at most MAX_WORDS words, outside tables, headings and code. Relative links lead to a file or folder of the tree,
-and to a heading where they name one. So do paths in backquotes that begin with a folder of the root: `tests/law/prose_law.py`,
-`tests/law` and `tests/law/prose_law` stand for files, `tests/<unit>_test.cc` and `tests/*_test.cc` for at least one.
+Sentences have at most MAX_WORDS words, outside tables, headings and code. Pages have at most MAX_LINES lines. Relative
+links lead to a file or folder of the tree, and to a heading where they name one. Paths in backquotes that begin with a
+folder of the root exist: `tests/law/prose_law.py`, `tests/law` and `tests/law/prose_law` stand for files,
+`tests/<unit>_test.cc` and `tests/*_test.cc` for at least one.
 """
 import collections
 import pathlib
@@ -17,6 +18,7 @@ import tempfile
 from file_law import SKIPPED_FOLDERS, files
 
 MAX_WORDS = 35
+MAX_LINES = {"README.md": 130, "DESIGN.md": 350}  # of the root
 FENCE = re.compile(r"^ *```.*?^ *```[^\n]*$", re.DOTALL | re.MULTILINE)
 ITEM = re.compile(r"([-*]|\d+\.) +")
 SPAN = re.compile(r"`([^`]*)`")
@@ -104,6 +106,9 @@ def violations(root):
             continue
         count += 1
         text = page.read_text(encoding="utf-8")
+        lines = text.count("\n")
+        if lines > MAX_LINES.get(page.relative_to(root).as_posix(), lines):
+            found.append(f"{page.name}: {lines} lines, at most {MAX_LINES[page.name]}")
         for number, what in sorted([*long_sentences(text), *broken_links(root, page, text), *missing_paths(root, page, text)]):
             found.append(f"{page.relative_to(root).as_posix()}:{number}: {what}")
     return found, count
@@ -112,6 +117,7 @@ def violations(root):
 def self_test():
     longest, fence = "word " * (MAX_WORDS - 1) + "word.", "```"
     planted = {
+        "README.md": "\n" * (MAX_LINES["README.md"] + 1), "docs/README.md": "\n" * 1000, "DESIGN.md": "\n" * MAX_LINES["DESIGN.md"],
         "build/page.md": f"one {longest}\n", "src/gemm_avx2.cc": "", "build/made.txt": "",
         "docs/good.md": f"# One `name`, twice\n\n{longest} {longest.capitalize()}\n\n| one {longest} |\n\n    code one {longest}\n\n{fence}\none {longest}\n"
                         f"[a](gone.md)\n{fence}\n- [a](good.md#one-name-twice), [b](#two), [c](../src), [d](https://example.org/x)\n"
@@ -121,7 +127,7 @@ def self_test():
         "docs/links.md": "[a](good.md) [b\nc](gone.md)\n\n[d](good.md#three)\n[e](../build/made.txt)\n[f](../../outside.md)\n",
         "docs/paths.md": "`src/gemm_avx2.cc`\n`src/gemm_neon.cc`\n`src/<family>_neon.cc`\n",
     }
-    expected = ["docs/items.md:2: a sentence of 36", "docs/links.md:1: no such file", "docs/links.md:4: no such heading",
+    expected = ["README.md: 131 lines", "docs/items.md:2: a sentence of 36", "docs/links.md:1: no such file", "docs/links.md:4: no such heading",
                 "docs/links.md:5: no such file", "docs/links.md:6: no such file", "docs/paths.md:2: no such path",
                 "docs/paths.md:3: no such path", "docs/words.md:3: a sentence of 36"]
     with tempfile.TemporaryDirectory() as folder:
