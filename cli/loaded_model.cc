@@ -11,13 +11,6 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr int kFirstNeonBit = 8, kFirstCortexBit = 16;
-
-// 0 for x86, 1 for ARM's application processors, 2 for Cortex-M.
-int family_of(IsaMask bit) {
-  return bit >= (1u << kFirstCortexBit) ? 2 : bit >= (1u << kFirstNeonBit) ? 1 : 0;
-}
-
 const char* remedy(Status status) {
   switch (status) {
     case Status::kNotAModel:
@@ -64,7 +57,7 @@ Outcome<IsaMask> isa_up_to(const std::string& name) {
     if (name != wanted.name) continue;
     IsaMask mask = isa::kScalar;
     for (const IsaName& other : kIsaNames) {
-      if (other.bit <= wanted.bit && family_of(other.bit) == family_of(wanted.bit)) mask |= other.bit;
+      if (other.bit <= wanted.bit && std::string(other.family) == wanted.family) mask |= other.bit;
     }
     return mask;
   }

@@ -1,25 +1,42 @@
 #include "cli/target.h"
 
+#include <sstream>
+
 #include "cli/loaded_model.h"
 
 namespace intaglio::cli {
+namespace {
+
+// The cores whose builds compile the kernels of an instruction set, with | between them.
+struct Cores {
+  IsaMask isa;
+  std::string family;
+  const char* names;
+};
+
+const Cores kCores[] = {
+    {isa::kScalar, "cortex-m", "cortex-m0plus|cortex-m3"},
+#define ITG_ISA(name, constant, bit, family, processors, ...) {isa::constant, family, processors},
+#define ITG_DIGEST_ISA(...)
+#include "intaglio/isa_list.inc"
+#undef ITG_DIGEST_ISA
+#undef ITG_ISA
+};
+
+}  // namespace
 
 std::vector<Target> targets() {
   std::vector<Target> list;
   for (const IsaName& isa : kIsaNames) {
-    const std::string name = isa.name;
-    const std::string family = isa.bit == isa::kScalar      ? ""
-                               : name.rfind("avx", 0) == 0  ? "x86-"
-                               : name.rfind("neon", 0) == 0 ? "arm-"
-                                                            : "cortex-m-";
+    const std::string name = isa.name, family = isa.family;
     const auto mask = isa_up_to(name);
-    if (mask) list.push_back({family + name, *mask, family == "cortex-m-"});
+    if (mask) list.push_back({family.empty() ? name : family + "-" + name, *mask, family == "cortex-m"});
   }
-  // By core: the kernels that ItgIsa.cmake compiles for it.
-  for (const char* const core : {"cortex-m0plus", "cortex-m3"}) list.push_back({core, isa::kScalar, true});
-  for (const char* const core : {"cortex-m4", "cortex-m7", "cortex-m33"})
-    list.push_back({core, isa::kDsp, true});
-  for (const char* const core : {"cortex-m55", "cortex-m85"}) list.push_back({core, isa::kHelium, true});
+  for (const Cores& cores : kCores) {
+    if (cores.family != "cortex-m") continue;
+    std::istringstream names(cores.names);
+    for (std::string core; std::getline(names, core, '|');) list.push_back({core, cores.isa, true});
+  }
   return list;
 }
 

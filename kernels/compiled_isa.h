@@ -1,111 +1,56 @@
-// Which instruction sets this build compiled kernels for. CMake defines ITG_HAVE_<ISA> for each.
+// Which instruction sets this build has kernels for, and how lists of kernels are written. CMake defines ITG_HAVE_<isa> as 1
+// for each of them (intaglio/isa_list.inc).
 #pragma once
 
 #include "intaglio/isa.h"
 
-// For the lists of kernels: the mask of an ISA by its name; a function that is there only where its file was
-// compiled; and a whole descriptor, which stays without its function, so that a host can size any target.
-#define ITG_NEEDS_scalar ::intaglio::isa::kScalar
-#define ITG_NEEDS_avx2 ::intaglio::isa::kAvx2
-#define ITG_NEEDS_avxvnni ::intaglio::isa::kAvxVnni
-#define ITG_NEEDS_avx512ymm ::intaglio::isa::kAvx512Ymm
-#define ITG_NEEDS_avx512vnni ::intaglio::isa::kAvx512Vnni
-#define ITG_NEEDS_shani ::intaglio::isa::kShaNi
-#define ITG_NEEDS_neon ::intaglio::isa::kNeon
-#define ITG_NEEDS_neondot ::intaglio::isa::kNeonDot
-#define ITG_NEEDS_neoni8mm ::intaglio::isa::kNeonI8mm
-#define ITG_NEEDS_neonsha2 ::intaglio::isa::kNeonSha2
-#define ITG_NEEDS_dsp ::intaglio::isa::kDsp
-#define ITG_NEEDS_helium ::intaglio::isa::kHelium
+// ITG_HAVE(avx2): 1 where its kernels are compiled, else 0. Only a value of 1 puts the comma before the 1 below.
+#define ITG_HAVE(isa_name) ITG_IS_ONE(ITG_HAVE_##isa_name)
+#define ITG_IS_ONE(value) ITG_IS_ONE_(value)
+#define ITG_IS_ONE_(value) ITG_SECOND(ITG_COMMA_IF_##value 1, 0, 0)
+#define ITG_COMMA_IF_1 ,
+#define ITG_SECOND(...) ITG_SECOND_(__VA_ARGS__)
+#define ITG_SECOND_(first, second, ...) second
+#define ITG_HAVE_scalar 1
 
-// Where no kernel of an ISA was compiled. A Cortex-M lists its own kernels alone: flash is short.
+// Its text only where the kernels of the instruction set are compiled.
+#define ITG_COMPILED(isa_name, ...) ITG_IF(ITG_HAVE(isa_name), __VA_ARGS__)
+#define ITG_IF(condition, ...) ITG_IF_(condition, __VA_ARGS__)
+#define ITG_IF_(condition, ...) ITG_IF_##condition(__VA_ARGS__)
+#define ITG_IF_1(...) __VA_ARGS__
+#define ITG_IF_0(...)
+
+// What a list of kernels holds. A host lists every kernel, those without a function too, so that it can size any
+// target. A Cortex-M lists its own alone: flash is short.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-#define ITG_ABSENT(...)
+#define ITG_LISTED(isa_name, ...) ITG_COMPILED(isa_name, __VA_ARGS__)
 #else
-#define ITG_ABSENT(...) __VA_ARGS__
+#define ITG_LISTED(isa_name, ...) __VA_ARGS__
 #endif
 
-#define ITG_COMPILED_scalar(function) function
-#define ITG_LISTED_scalar(...) __VA_ARGS__
-#ifdef ITG_HAVE_AVX2
-#define ITG_COMPILED_avx2(function) function
-#define ITG_LISTED_avx2(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_avx2(function) nullptr
-#define ITG_LISTED_avx2(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_AVXVNNI
-#define ITG_COMPILED_avxvnni(function) function
-#define ITG_LISTED_avxvnni(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_avxvnni(function) nullptr
-#define ITG_LISTED_avxvnni(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_AVX512YMM
-#define ITG_COMPILED_avx512ymm(function) function
-#define ITG_LISTED_avx512ymm(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_avx512ymm(function) nullptr
-#define ITG_LISTED_avx512ymm(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_AVX512VNNI
-#define ITG_COMPILED_avx512vnni(function) function
-#define ITG_LISTED_avx512vnni(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_avx512vnni(function) nullptr
-#define ITG_LISTED_avx512vnni(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_SHANI
-#define ITG_COMPILED_shani(function) function
-#define ITG_LISTED_shani(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_shani(function) nullptr
-#define ITG_LISTED_shani(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_NEON
-#define ITG_COMPILED_neon(function) function
-#define ITG_LISTED_neon(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_neon(function) nullptr
-#define ITG_LISTED_neon(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_NEONDOT
-#define ITG_COMPILED_neondot(function) function
-#define ITG_LISTED_neondot(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_neondot(function) nullptr
-#define ITG_LISTED_neondot(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_NEONI8MM
-#define ITG_COMPILED_neoni8mm(function) function
-#define ITG_LISTED_neoni8mm(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_neoni8mm(function) nullptr
-#define ITG_LISTED_neoni8mm(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_NEONSHA2
-#define ITG_COMPILED_neonsha2(function) function
-#define ITG_LISTED_neonsha2(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_neonsha2(function) nullptr
-#define ITG_LISTED_neonsha2(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_DSP
-#define ITG_COMPILED_dsp(function) function
-#define ITG_LISTED_dsp(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_dsp(function) nullptr
-#define ITG_LISTED_dsp(...) ITG_ABSENT(__VA_ARGS__)
-#endif
-#ifdef ITG_HAVE_HELIUM
-#define ITG_COMPILED_helium(function) function
-#define ITG_LISTED_helium(...) __VA_ARGS__
-#else
-#define ITG_COMPILED_helium(function) nullptr
-#define ITG_LISTED_helium(...) ITG_ABSENT(__VA_ARGS__)
-#endif
+// An entry of a list: a constant of type Kernel with the name <family>_<isa>. What follows are statements that set
+// its other fields: `k.mr = 56; k.nr = 16`.
+#define ITG_KERNEL(Kernel, kernel_family, isa_name, ...) \
+  ITG_LISTED(                                            \
+      isa_name, [] {                                     \
+        Kernel k{};                                      \
+        k.name = #kernel_family "_" #isa_name;           \
+        k.isa = ::intaglio::isa_by_name::isa_name;       \
+        __VA_ARGS__;                                     \
+        return k;                                        \
+      }(), )
 
 namespace intaglio {
+
+// isa_by_name::avx2 is isa::kAvx2.
+namespace isa_by_name {
+inline constexpr IsaMask scalar = isa::kScalar;
+#define ITG_ISA(name, constant, ...) inline constexpr IsaMask name = isa::constant;
+#define ITG_DIGEST_ISA ITG_ISA
+#include "intaglio/isa_list.inc"
+#undef ITG_DIGEST_ISA
+#undef ITG_ISA
+}  // namespace isa_by_name
 
 // Whether any kernel of this build reads weights otherwise than they stand in a model. Those of a Cortex-M do
 // not.
@@ -116,41 +61,13 @@ inline constexpr bool kPacksWeights = true;
 #endif
 
 // What a session on this machine may choose from: cpu_isa() & kCompiledIsa.
+#define ITG_ISA(name, constant, ...) | (ITG_HAVE(name) != 0 ? isa::constant : 0)
+#define ITG_DIGEST_ISA ITG_ISA
 inline constexpr IsaMask kCompiledIsa = isa::kScalar
-#ifdef ITG_HAVE_AVX2
-                                        | isa::kAvx2
-#endif
-#ifdef ITG_HAVE_AVXVNNI
-                                        | isa::kAvxVnni
-#endif
-#ifdef ITG_HAVE_AVX512YMM
-                                        | isa::kAvx512Ymm
-#endif
-#ifdef ITG_HAVE_AVX512VNNI
-                                        | isa::kAvx512Vnni
-#endif
-#ifdef ITG_HAVE_SHANI
-                                        | isa::kShaNi
-#endif
-#ifdef ITG_HAVE_NEON
-                                        | isa::kNeon
-#endif
-#ifdef ITG_HAVE_NEONDOT
-                                        | isa::kNeonDot
-#endif
-#ifdef ITG_HAVE_NEONI8MM
-                                        | isa::kNeonI8mm
-#endif
-#ifdef ITG_HAVE_NEONSHA2
-                                        | isa::kNeonSha2
-#endif
-#ifdef ITG_HAVE_DSP
-                                        | isa::kDsp
-#endif
-#ifdef ITG_HAVE_HELIUM
-                                        | isa::kHelium
-#endif
+#include "intaglio/isa_list.inc"
     ;
+#undef ITG_DIGEST_ISA
+#undef ITG_ISA
 
 // What this build's lists hold, by which kernels are numbered.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'

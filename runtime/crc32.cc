@@ -1,6 +1,7 @@
 #include "runtime/crc32.h"
 
 #include "intaglio/platform.h"
+#include "kernels/compiled_isa.h"
 #include "kernels/digest/crc32_fold.h"
 
 namespace intaglio {
@@ -10,7 +11,7 @@ namespace {
 // is left to do. Elsewhere eight bytes a step, through a table for each.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 constexpr uint32_t kBits = 4, kSlices = 1;
-#elif defined(ITG_HAVE_AVX2)
+#elif ITG_HAVE(avx2)
 constexpr uint32_t kBits = 8, kSlices = 1;
 #else
 constexpr uint32_t kBits = 8, kSlices = 8;
@@ -61,7 +62,7 @@ uint32_t advance(uint32_t crc, const uint8_t* data, size_t size) {
 
 uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
   crc = ~crc;
-#ifdef ITG_HAVE_AVX2
+#if ITG_HAVE(avx2)
   constexpr size_t kWorthAsking = 4096;  // what the CPU has takes a virtual machine microseconds to say
   if (size >= kWorthAsking && (cpu_isa() & isa::kAvx2) != 0) {
     const size_t whole = size / kCrc32FoldBytes * kCrc32FoldBytes;

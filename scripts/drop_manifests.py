@@ -5,17 +5,23 @@ SUMMARY = "int8 neural-network inference with a built-in calibrator"
 LICENSE = "Apache-2.0"
 
 
-X86 = ("avx2", "avxvnni", "avx512ymm", "avx512vnni", "shani")
-ARM64 = ("neondot", "neoni8mm", "neonsha2")
+def isa_lines(isa):
+    """How CMake compiles the file of one instruction set."""
+    lines = []
+    if isa.flags:
+        lines.append(f"set_property(SOURCE intaglio_{isa.name}.cc APPEND PROPERTY COMPILE_OPTIONS {isa.flags.replace(' ', ';')})")
+    if isa.gcc_flags:
+        lines.append(f"set_property(SOURCE intaglio_{isa.name}.cc APPEND PROPERTY COMPILE_OPTIONS $<${{gcc_12}}:{isa.gcc_flags.replace(' ', ';')}>)")
+    if isa.flags:
+        lines.append(f"target_compile_definitions(intaglio PRIVATE ITG_HAVE_{isa.name}=1)")
+    return "".join(f"    {line}\n" for line in lines)
 
 
-def cmake(files, flags):
+def cmake(files, isas):
     listed = "\n  ".join(files)
-    kernels = "".join(f"""  if(CMAKE_SYSTEM_PROCESSOR MATCHES "{machine}")
-    set_property(SOURCE intaglio_{isa}.cc APPEND PROPERTY COMPILE_OPTIONS {";".join(flags[isa].split())})
-    target_compile_definitions(intaglio PRIVATE ITG_HAVE_{isa.upper()}=1)
-  endif()
-""" for machine, isas in (("^(x86_64|AMD64)$", X86), ("^(aarch64|arm64)$", ARM64)) for isa in isas if f"intaglio_{isa}.cc" in files)
+    kernels = "".join(f"""  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^({isa.processors})$")
+{isa_lines(isa)}  endif()
+""" for isa in isas if f"intaglio_{isa.name}.cc" in files and (isa.flags or isa.gcc_flags))
     return f"""# The source drop as an ESP-IDF component, or as a library for add_subdirectory.
 cmake_minimum_required(VERSION 3.16)
 set(sources
@@ -32,6 +38,7 @@ else()
     add_library(intaglio::${{name}} ALIAS intaglio)
   endforeach()
   # Kernels that a program chooses from when it runs.
+  set(gcc_12 $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,12>>)
 {kernels}endif()
 """
 
@@ -84,8 +91,8 @@ def pdsc(version, files, headers):
 """
 
 
-def readme(version, flags):
-    x86 = "\n".join(f"| `intaglio_{isa}.cc` | `{flags[isa]}` |" for isa in X86 + ARM64)
+def readme(version, isas):
+    rows = "\n".join(f"| `intaglio_{isa.name}.cc` | `{isa.flags}` |" for isa in isas if isa.flags)
     return f"""# intaglio {version}: the source drop
 
 {SUMMARY[0].upper()}{SUMMARY[1:]}, as sources for any compiler of C++17. Nothing else
@@ -115,11 +122,11 @@ C++ `intaglio.h` or its parts in `intaglio/`.
 - A floating-point unit is not needed. Without one the scaling of each output is computed by the compiler's library: int8
   models run slower, FP32 models much slower. The results are the same bits.
 - On x86 and AArch64 kernels may be chosen when the program runs: `CMakeLists.txt` compiles each file with its flags and all
-  files with `-DITG_HAVE_<ISA>=1`. With plain flags the kernels are those that the flags allow.
+  files with `-DITG_HAVE_<isa>=1`. With plain flags the kernels are those that the flags allow.
 
 | file | flags |
 | --- | --- |
-{x86}
+{rows}
 
 ## A model in firmware
 
@@ -149,7 +156,7 @@ The comments of the headers say the rest. Apache License 2.0, see LICENSE.
 """
 
 
-def manifests(version, files, headers, flags):
+def manifests(version, files, headers, isas):
     """{path: text}."""
     library = {
         "name": "intaglio", "version": version, "description": SUMMARY, "license": LICENSE,
@@ -164,8 +171,8 @@ def manifests(version, files, headers, flags):
         "category": "Data Processing", "url": "", "architectures": "*", "includes": "intaglio.h",
     }
     texts = {
-        "README.md": readme(version, flags),
-        "CMakeLists.txt": cmake(files, flags),
+        "README.md": readme(version, isas),
+        "CMakeLists.txt": cmake(files, isas),
         "zephyr/module.yml": "name: intaglio\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n",
         "zephyr/CMakeLists.txt": zephyr_cmake(files),
         "zephyr/Kconfig": KCONFIG,

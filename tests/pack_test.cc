@@ -83,12 +83,13 @@ std::vector<int8_t> run(const AlignedBytes& bytes, IsaMask isa) {
 // Each instruction set with those below it in its family.
 std::vector<IsaMask> masks() {
   std::vector<IsaMask> list;
-  for (const auto& [first, last] : {std::pair(0, 7), {8, 15}, {16, 31}}) {
-    IsaMask mask = isa::kScalar;
-    for (const IsaName& name : kIsaNames) {
-      if (name.bit < 1u << first || name.bit > 1u << last) continue;
-      list.push_back(mask |= name.bit);
-    }
+  IsaMask mask = isa::kScalar;
+  std::string family;
+  for (const IsaName& name : kIsaNames) {
+    if (name.bit == isa::kScalar) continue;
+    if (family != name.family) mask = isa::kScalar;
+    family = name.family;
+    list.push_back(mask |= name.bit);
   }
   return list;
 }

@@ -4,15 +4,14 @@
 
 namespace intaglio {
 
-#define ITG_SHA256(suffix, isa) void sha256_##suffix(uint32_t* state, const uint8_t* bytes, size_t count);
+#define ITG_SHA256(isa) void sha256_##isa(uint32_t* state, const uint8_t* bytes, size_t count);
 #include "kernels/digest/sha256_kernels.inc"
 #undef ITG_SHA256
 
 namespace {
 
-#define ITG_SHA256(suffix, isa) \
-  ITG_LISTED_##isa({"sha256_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(sha256_##suffix)}, )
-const Sha256Kernel kKernels[] = {
+#define ITG_SHA256(isa) ITG_KERNEL(Sha256Kernel, sha256, isa, ITG_COMPILED(isa, k.blocks = sha256_##isa;))
+constexpr Sha256Kernel kKernels[] = {
 #include "kernels/digest/sha256_kernels.inc"
 };
 #undef ITG_SHA256

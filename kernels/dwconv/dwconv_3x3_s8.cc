@@ -4,17 +4,16 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block, min_block, quad) \
-  void dwconv_3x3_s8_##suffix(const Dwconv3x3S8Args& args);
+#define ITG_DWCONV_3X3_S8(isa, ...) void dwconv_3x3_s8_##isa(const Dwconv3x3S8Args& args);
 #include "kernels/dwconv/dwconv_3x3_s8_kernels.inc"
 #undef ITG_DWCONV_3X3_S8
 
 namespace {
 
-#define ITG_DWCONV_3X3_S8(suffix, isa, lhs_offset, max_block, min_block, quad)                         \
-  ITG_LISTED_##isa({"dwconv_3x3_s8_" #suffix, ITG_NEEDS_##isa, lhs_offset, max_block, min_block, quad, \
-                    ITG_COMPILED_##isa(dwconv_3x3_s8_##suffix)}, )
-const Dwconv3x3S8Kernel kKernels[] = {
+#define ITG_DWCONV_3X3_S8(isa, ...)                 \
+  ITG_KERNEL(Dwconv3x3S8Kernel, dwconv_3x3_s8, isa, \
+             ITG_COMPILED(isa, k.function = dwconv_3x3_s8_##isa;) __VA_ARGS__)
+constexpr Dwconv3x3S8Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_3x3_s8_kernels.inc"
     {},  // there may be no other
 };

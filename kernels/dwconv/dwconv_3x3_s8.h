@@ -49,7 +49,7 @@ struct Dwconv3x3S8Kernel {
 inline constexpr int32_t kDwconv3x3MinChannels = 8;
 
 // Whether this build lists any.
-#define ITG_DWCONV_3X3_S8(suffix, isa, ...) ITG_LISTED_##isa(|| true)
+#define ITG_DWCONV_3X3_S8(isa, ...) ITG_LISTED(isa, || true)
 inline constexpr bool kListsDwconv3x3S8 = false
 #include "kernels/dwconv/dwconv_3x3_s8_kernels.inc"
     ;

@@ -4,17 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier) \
-  void dwconv_f32_##suffix(const DwconvF32Args& args);
+#define ITG_DWCONV_F32(isa, ...) void dwconv_f32_##isa(const DwconvF32Args& args);
 #include "kernels/dwconv/dwconv_f32_kernels.inc"
 #undef ITG_DWCONV_F32
 
 namespace {
 
-#define ITG_DWCONV_F32(suffix, isa, pixels, max_depth_multiplier)                         \
-  ITG_LISTED_##isa({"dwconv_f32_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, \
-                    ITG_COMPILED_##isa(dwconv_f32_##suffix)}, )
-const DwconvF32Kernel kKernels[] = {
+#define ITG_DWCONV_F32(isa, ...) \
+  ITG_KERNEL(DwconvF32Kernel, dwconv_f32, isa, ITG_COMPILED(isa, k.function = dwconv_f32_##isa;) __VA_ARGS__)
+constexpr DwconvF32Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_f32_kernels.inc"
 };
 #undef ITG_DWCONV_F32

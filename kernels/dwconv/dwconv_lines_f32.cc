@@ -2,17 +2,16 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_LINES_F32(suffix, isa, channels) \
-  void dwconv_lines_f32_##suffix(const DwconvLinesF32Args& args);
+#define ITG_DWCONV_LINES_F32(isa, ...) void dwconv_lines_f32_##isa(const DwconvLinesF32Args& args);
 #include "kernels/dwconv/dwconv_lines_f32_kernels.inc"
 #undef ITG_DWCONV_LINES_F32
 
 namespace {
 
-#define ITG_DWCONV_LINES_F32(suffix, isa, channels)                         \
-  ITG_LISTED_##isa({"dwconv_lines_f32_" #suffix, ITG_NEEDS_##isa, channels, \
-                    ITG_COMPILED_##isa(dwconv_lines_f32_##suffix)}, )
-const DwconvLinesF32Kernel kKernels[] = {
+#define ITG_DWCONV_LINES_F32(isa, ...)                    \
+  ITG_KERNEL(DwconvLinesF32Kernel, dwconv_lines_f32, isa, \
+             ITG_COMPILED(isa, k.function = dwconv_lines_f32_##isa;) __VA_ARGS__)
+constexpr DwconvLinesF32Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_lines_f32_kernels.inc"
     {},  // there may be no other
 };

@@ -44,7 +44,7 @@ struct DwconvLinesF32Kernel {
 };
 
 // Whether this build lists any.
-#define ITG_DWCONV_LINES_F32(suffix, isa, channels) ITG_LISTED_##isa(|| true)
+#define ITG_DWCONV_LINES_F32(isa, ...) ITG_LISTED(isa, || true)
 inline constexpr bool kListsDwconvLinesF32 = false
 #include "kernels/dwconv/dwconv_lines_f32_kernels.inc"
     ;

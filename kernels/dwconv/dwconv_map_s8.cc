@@ -2,17 +2,17 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_MAP_S8(suffix, isa, worse_than) void dwconv_map_s8_##suffix(const DwconvMapS8Args& args);
+#define ITG_DWCONV_MAP_S8(isa, ...) void dwconv_map_s8_##isa(const DwconvMapS8Args& args);
 #include "kernels/dwconv/dwconv_map_s8_kernels.inc"
 #undef ITG_DWCONV_MAP_S8
 
 namespace {
 
 // One more than there are: a list may be empty.
-#define ITG_DWCONV_MAP_S8(suffix, isa, worse_than)                                     \
-  ITG_LISTED_##isa({"dwconv_map_s8_" #suffix, ITG_NEEDS_##isa, ITG_NEEDS_##worse_than, \
-                    ITG_COMPILED_##isa(dwconv_map_s8_##suffix)}, )
-const DwconvMapS8Kernel kKernels[] = {
+#define ITG_DWCONV_MAP_S8(isa, ...)                 \
+  ITG_KERNEL(DwconvMapS8Kernel, dwconv_map_s8, isa, \
+             ITG_COMPILED(isa, k.function = dwconv_map_s8_##isa;) __VA_ARGS__)
+constexpr DwconvMapS8Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_map_s8_kernels.inc"
     {nullptr, 0, 0, nullptr}};
 #undef ITG_DWCONV_MAP_S8

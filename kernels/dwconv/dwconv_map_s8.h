@@ -46,12 +46,12 @@ struct DwconvMapS8Kernel {
 inline constexpr int32_t kDwconvMapChannels = 4;
 
 // Whether this build lists any, and whether it can run one.
-#define ITG_DWCONV_MAP_S8(suffix, isa, ...) ITG_LISTED_##isa(|| true)
+#define ITG_DWCONV_MAP_S8(isa, ...) ITG_LISTED(isa, || true)
 inline constexpr bool kListsDwconvMapS8 = false
 #include "kernels/dwconv/dwconv_map_s8_kernels.inc"
     ;
 #undef ITG_DWCONV_MAP_S8
-#define ITG_DWCONV_MAP_S8(suffix, isa, ...) || (kCompiledIsa & ITG_NEEDS_##isa) != 0
+#define ITG_DWCONV_MAP_S8(isa, ...) || (kCompiledIsa & isa_by_name::isa) != 0
 inline constexpr bool kRunsDwconvMapS8 = false
 #include "kernels/dwconv/dwconv_map_s8_kernels.inc"
     ;

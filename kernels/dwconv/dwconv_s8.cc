@@ -4,17 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes) \
-  void dwconv_s8_##suffix(const DwconvS8Args& args);
+#define ITG_DWCONV_S8(isa, ...) void dwconv_s8_##isa(const DwconvS8Args& args);
 #include "kernels/dwconv/dwconv_s8_kernels.inc"
 #undef ITG_DWCONV_S8
 
 namespace {
 
-#define ITG_DWCONV_S8(suffix, isa, pixels, max_depth_multiplier, tap_bytes)                         \
-  ITG_LISTED_##isa({"dwconv_s8_" #suffix, ITG_NEEDS_##isa, pixels, max_depth_multiplier, tap_bytes, \
-                    ITG_COMPILED_##isa(dwconv_s8_##suffix)}, )
-const DwconvS8Kernel kKernels[] = {
+#define ITG_DWCONV_S8(isa, ...) \
+  ITG_KERNEL(DwconvS8Kernel, dwconv_s8, isa, ITG_COMPILED(isa, k.function = dwconv_s8_##isa;) __VA_ARGS__)
+constexpr DwconvS8Kernel kKernels[] = {
 #include "kernels/dwconv/dwconv_s8_kernels.inc"
 };
 #undef ITG_DWCONV_S8

@@ -7,20 +7,20 @@
 
 namespace intaglio {
 
-#define ITG_ELTWISE_F32(suffix, isa)                                                            \
-  void add_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
-                             const ClampF32& clamp);                                            \
-  void mul_rows_f32_##suffix(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
-                             const ClampF32& clamp);
+#define ITG_ELTWISE_F32(isa)                                                                 \
+  void add_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                          const ClampF32& clamp);                                            \
+  void mul_rows_f32_##isa(const float* a, const float* b, float* y, int32_t rows, int32_t n, \
+                          const ClampF32& clamp);
 #include "kernels/eltwise/eltwise_f32_kernels.inc"
 #undef ITG_ELTWISE_F32
 
 namespace {
 
-#define ITG_ELTWISE_F32(suffix, isa)                                                                    \
-  ITG_LISTED_##isa({"eltwise_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(add_rows_f32_##suffix), \
-                    ITG_COMPILED_##isa(mul_rows_f32_##suffix)}, )
-const EltwiseF32Kernel kKernels[] = {
+#define ITG_ELTWISE_F32(isa)                     \
+  ITG_KERNEL(EltwiseF32Kernel, eltwise_f32, isa, \
+             ITG_COMPILED(isa, k.add_rows = add_rows_f32_##isa; k.mul_rows = mul_rows_f32_##isa;))
+constexpr EltwiseF32Kernel kKernels[] = {
 #include "kernels/eltwise/eltwise_f32_kernels.inc"
 };
 #undef ITG_ELTWISE_F32

@@ -4,15 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_UNARY_F32(suffix, isa) void unary_f32_##suffix(const UnaryF32Args& args);
+#define ITG_UNARY_F32(isa) void unary_f32_##isa(const UnaryF32Args& args);
 #include "kernels/eltwise/unary_f32_kernels.inc"
 #undef ITG_UNARY_F32
 
 namespace {
 
-#define ITG_UNARY_F32(suffix, isa) \
-  ITG_LISTED_##isa({"unary_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(unary_f32_##suffix)}, )
-const UnaryF32Kernel kKernels[] = {
+#define ITG_UNARY_F32(isa) \
+  ITG_KERNEL(UnaryF32Kernel, unary_f32, isa, ITG_COMPILED(isa, k.function = unary_f32_##isa;))
+constexpr UnaryF32Kernel kKernels[] = {
 #include "kernels/eltwise/unary_f32_kernels.inc"
 };
 #undef ITG_UNARY_F32

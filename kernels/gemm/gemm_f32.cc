@@ -4,16 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) void gemm_f32_##suffix(const GemmF32Args& args);
+#define ITG_GEMM_F32(isa, ...) void gemm_f32_##isa(const GemmF32Args& args);
 #include "kernels/gemm/gemm_f32_kernels.inc"
 #undef ITG_GEMM_F32
 
 namespace {
 
-#define ITG_GEMM_F32(suffix, isa, mr, nr, packs) \
-  ITG_LISTED_##isa(                              \
-      {"gemm_f32_" #suffix, ITG_NEEDS_##isa, mr, nr, packs, ITG_COMPILED_##isa(gemm_f32_##suffix)}, )
-const GemmF32Kernel kKernels[] = {
+#define ITG_GEMM_F32(isa, ...) \
+  ITG_KERNEL(GemmF32Kernel, gemm_f32, isa, ITG_COMPILED(isa, k.function = gemm_f32_##isa;) __VA_ARGS__)
+constexpr GemmF32Kernel kKernels[] = {
 #include "kernels/gemm/gemm_f32_kernels.inc"
 };
 #undef ITG_GEMM_F32

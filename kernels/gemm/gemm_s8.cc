@@ -6,27 +6,25 @@
 
 namespace intaglio {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...) \
-  void gemm_s8_##suffix(const GemmS8Args& args);
+#define ITG_GEMM_S8(isa, ...) void gemm_s8_##isa(const GemmS8Args& args);
 #include "kernels/gemm/gemm_s8_kernels.inc"
 #undef ITG_GEMM_S8
 
 namespace {
 
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, ...)                    \
-  ITG_LISTED_##isa({"gemm_s8_" #suffix, ITG_NEEDS_##isa, mr, nr, kr, lhs_offset, packs, lhs_bytes, \
-                    ITG_COMPILED_##isa(gemm_s8_##suffix), __VA_ARGS__}, )
-const GemmS8Kernel kKernels[] = {
+#define ITG_GEMM_S8(isa, ...) \
+  ITG_KERNEL(GemmS8Kernel, gemm_s8, isa, ITG_COMPILED(isa, k.function = gemm_s8_##isa;) __VA_ARGS__)
+constexpr GemmS8Kernel kKernels[] = {
 #include "kernels/gemm/gemm_s8_kernels.inc"
 };
 #undef ITG_GEMM_S8
 
-// Whether any of them packs.
-#define ITG_GEMM_S8(suffix, isa, mr, nr, kr, lhs_offset, packs, ...) ITG_LISTED_##isa(|| packs)
-constexpr bool kPacks = false
-#include "kernels/gemm/gemm_s8_kernels.inc"
-    ;
-#undef ITG_GEMM_S8
+constexpr bool any_packs() {
+  for (const GemmS8Kernel& kernel : kKernels)
+    if (kernel.packs) return true;
+  return false;
+}
+constexpr bool kPacks = any_packs();
 
 constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 

@@ -4,15 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_GEMV_S8_F32(suffix, isa) GemvS8F32 gemv_s8_f32_##suffix;
+#define ITG_GEMV_S8_F32(isa) GemvS8F32 gemv_s8_f32_##isa;
 #include "kernels/gemm/gemv_s8_f32_kernels.inc"
 #undef ITG_GEMV_S8_F32
 
 namespace {
 
-#define ITG_GEMV_S8_F32(suffix, isa) \
-  ITG_LISTED_##isa({"gemv_s8_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(gemv_s8_f32_##suffix)}, )
-const GemvS8F32Kernel kKernels[] = {
+#define ITG_GEMV_S8_F32(isa) \
+  ITG_KERNEL(GemvS8F32Kernel, gemv_s8_f32, isa, ITG_COMPILED(isa, k.function = gemv_s8_f32_##isa;))
+constexpr GemvS8F32Kernel kKernels[] = {
 #include "kernels/gemm/gemv_s8_f32_kernels.inc"
 };
 #undef ITG_GEMV_S8_F32

@@ -4,15 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_SOFTMAX_F32(suffix, isa) void softmax_f32_##suffix(const float* x, float* y, int32_t n);
+#define ITG_SOFTMAX_F32(isa) void softmax_f32_##isa(const float* x, float* y, int32_t n);
 #include "kernels/normalize/softmax_f32_kernels.inc"
 #undef ITG_SOFTMAX_F32
 
 namespace {
 
-#define ITG_SOFTMAX_F32(suffix, isa) \
-  ITG_LISTED_##isa({"softmax_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(softmax_f32_##suffix)}, )
-const SoftmaxF32Kernel kKernels[] = {
+#define ITG_SOFTMAX_F32(isa) \
+  ITG_KERNEL(SoftmaxF32Kernel, softmax_f32, isa, ITG_COMPILED(isa, k.function = softmax_f32_##isa;))
+constexpr SoftmaxF32Kernel kKernels[] = {
 #include "kernels/normalize/softmax_f32_kernels.inc"
 };
 #undef ITG_SOFTMAX_F32

@@ -15,7 +15,7 @@ namespace intaglio {
 using SoftmaxS8 = void(const int8_t* x, const int32_t* table, float reciprocal_scale, const OutputS8& output,
                        int8_t* y, int32_t n);
 
-#define ITG_SOFTMAX_S8(suffix, isa) SoftmaxS8 softmax_s8_##suffix;
+#define ITG_SOFTMAX_S8(isa) SoftmaxS8 softmax_s8_##isa;
 #include "kernels/normalize/softmax_s8_kernels.inc"
 #undef ITG_SOFTMAX_S8
 
@@ -28,8 +28,8 @@ struct SoftmaxS8Kernel {
 
 // Best first. The scalar kernel is the last one. The list is the compiler's to see: of one that has a single
 // kernel, as on a Cortex-M, nothing is left but the call.
-#define ITG_SOFTMAX_S8(suffix, isa) \
-  ITG_LISTED_##isa({"softmax_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(softmax_s8_##suffix)}, )
+#define ITG_SOFTMAX_S8(isa) \
+  ITG_KERNEL(SoftmaxS8Kernel, softmax_s8, isa, ITG_COMPILED(isa, k.function = softmax_s8_##isa;))
 constexpr SoftmaxS8Kernel kSoftmaxS8Kernels[] = {
 #include "kernels/normalize/softmax_s8_kernels.inc"
 };

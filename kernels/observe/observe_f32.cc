@@ -4,18 +4,18 @@
 
 namespace intaglio {
 
-#define ITG_OBSERVE_F32(suffix, isa)                                       \
-  void extremes_f32_##suffix(const float* x, size_t n, ExtremesF32* seen); \
-  void count_f32_##suffix(const float* x, size_t n, size_t stride, const BinsF32& bins);
+#define ITG_OBSERVE_F32(isa)                                            \
+  void extremes_f32_##isa(const float* x, size_t n, ExtremesF32* seen); \
+  void count_f32_##isa(const float* x, size_t n, size_t stride, const BinsF32& bins);
 #include "kernels/observe/observe_f32_kernels.inc"
 #undef ITG_OBSERVE_F32
 
 namespace {
 
-#define ITG_OBSERVE_F32(suffix, isa)                                                                    \
-  ITG_LISTED_##isa({"observe_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(extremes_f32_##suffix), \
-                    ITG_COMPILED_##isa(count_f32_##suffix)}, )
-const ObserveF32Kernel kKernels[] = {
+#define ITG_OBSERVE_F32(isa)                     \
+  ITG_KERNEL(ObserveF32Kernel, observe_f32, isa, \
+             ITG_COMPILED(isa, k.extremes = extremes_f32_##isa; k.count = count_f32_##isa;))
+constexpr ObserveF32Kernel kKernels[] = {
 #include "kernels/observe/observe_f32_kernels.inc"
 };
 #undef ITG_OBSERVE_F32

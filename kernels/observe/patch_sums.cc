@@ -4,18 +4,18 @@
 
 namespace intaglio {
 
-#define ITG_PATCH_SUMS(suffix, isa)                        \
-  void patch_row_s8_##suffix(const PatchRow<int8_t>& row); \
-  void patch_row_f32_##suffix(const PatchRow<float>& row);
+#define ITG_PATCH_SUMS(isa)                             \
+  void patch_row_s8_##isa(const PatchRow<int8_t>& row); \
+  void patch_row_f32_##isa(const PatchRow<float>& row);
 #include "kernels/observe/patch_sums_kernels.inc"
 #undef ITG_PATCH_SUMS
 
 namespace {
 
-#define ITG_PATCH_SUMS(suffix, isa)                                                                    \
-  ITG_LISTED_##isa({"patch_sums_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(patch_row_s8_##suffix), \
-                    ITG_COMPILED_##isa(patch_row_f32_##suffix)}, )
-const PatchSumsKernel kKernels[] = {
+#define ITG_PATCH_SUMS(isa)                    \
+  ITG_KERNEL(PatchSumsKernel, patch_sums, isa, \
+             ITG_COMPILED(isa, k.row_s8 = patch_row_s8_##isa; k.row_f32 = patch_row_f32_##isa;))
+constexpr PatchSumsKernel kKernels[] = {
 #include "kernels/observe/patch_sums_kernels.inc"
 };
 #undef ITG_PATCH_SUMS

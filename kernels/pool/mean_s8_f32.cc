@@ -4,15 +4,15 @@
 
 namespace intaglio {
 
-#define ITG_MEAN_S8_F32(suffix, isa) MeanS8F32 mean_s8_f32_##suffix;
+#define ITG_MEAN_S8_F32(isa) MeanS8F32 mean_s8_f32_##isa;
 #include "kernels/pool/mean_s8_f32_kernels.inc"
 #undef ITG_MEAN_S8_F32
 
 namespace {
 
-#define ITG_MEAN_S8_F32(suffix, isa) \
-  ITG_LISTED_##isa({"mean_s8_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(mean_s8_f32_##suffix)}, )
-const MeanS8F32Kernel kKernels[] = {
+#define ITG_MEAN_S8_F32(isa) \
+  ITG_KERNEL(MeanS8F32Kernel, mean_s8_f32, isa, ITG_COMPILED(isa, k.function = mean_s8_f32_##isa;))
+constexpr MeanS8F32Kernel kKernels[] = {
 #include "kernels/pool/mean_s8_f32_kernels.inc"
 };
 #undef ITG_MEAN_S8_F32

@@ -4,18 +4,18 @@
 
 namespace intaglio {
 
-#define ITG_POOL_F32(suffix, isa)  \
-  AverageF32 average_f32_##suffix; \
-  MaxF32 max_f32_##suffix;
+#define ITG_POOL_F32(isa)       \
+  AverageF32 average_f32_##isa; \
+  MaxF32 max_f32_##isa;
 #include "kernels/pool/pool_f32_kernels.inc"
 #undef ITG_POOL_F32
 
 namespace {
 
-#define ITG_POOL_F32(suffix, isa)                                                                   \
-  ITG_LISTED_##isa({"pool_f32_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(average_f32_##suffix), \
-                    ITG_COMPILED_##isa(max_f32_##suffix)}, )
-const PoolF32Kernel kKernels[] = {
+#define ITG_POOL_F32(isa)                  \
+  ITG_KERNEL(PoolF32Kernel, pool_f32, isa, \
+             ITG_COMPILED(isa, k.average = average_f32_##isa; k.max = max_f32_##isa;))
+constexpr PoolF32Kernel kKernels[] = {
 #include "kernels/pool/pool_f32_kernels.inc"
 };
 #undef ITG_POOL_F32

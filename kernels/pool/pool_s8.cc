@@ -4,18 +4,18 @@
 
 namespace intaglio {
 
-#define ITG_POOL_S8(suffix, isa) \
-  AverageS8 average_s8_##suffix; \
-  MaxS8 max_s8_##suffix;
+#define ITG_POOL_S8(isa)      \
+  AverageS8 average_s8_##isa; \
+  MaxS8 max_s8_##isa;
 #include "kernels/pool/pool_s8_kernels.inc"
 #undef ITG_POOL_S8
 
 namespace {
 
-#define ITG_POOL_S8(suffix, isa)                                                                  \
-  ITG_LISTED_##isa({"pool_s8_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(average_s8_##suffix), \
-                    ITG_COMPILED_##isa(max_s8_##suffix)}, )
-const PoolS8Kernel kKernels[] = {
+#define ITG_POOL_S8(isa)                 \
+  ITG_KERNEL(PoolS8Kernel, pool_s8, isa, \
+             ITG_COMPILED(isa, k.average = average_s8_##isa; k.max = max_s8_##isa;))
+constexpr PoolS8Kernel kKernels[] = {
 #include "kernels/pool/pool_s8_kernels.inc"
 };
 #undef ITG_POOL_S8

@@ -4,18 +4,18 @@
 
 namespace intaglio {
 
-#define ITG_RESIZE_ROWS(suffix, isa)                                  \
-  void resize_row_s8_##suffix(const ResizeRow<int8_t, int32_t>& row); \
-  void resize_row_f32_##suffix(const ResizeRow<float, float>& row);
+#define ITG_RESIZE_ROWS(isa)                                       \
+  void resize_row_s8_##isa(const ResizeRow<int8_t, int32_t>& row); \
+  void resize_row_f32_##isa(const ResizeRow<float, float>& row);
 #include "kernels/resize/resize_rows_kernels.inc"
 #undef ITG_RESIZE_ROWS
 
 namespace {
 
-#define ITG_RESIZE_ROWS(suffix, isa)                                                                     \
-  ITG_LISTED_##isa({"resize_rows_" #suffix, ITG_NEEDS_##isa, ITG_COMPILED_##isa(resize_row_s8_##suffix), \
-                    ITG_COMPILED_##isa(resize_row_f32_##suffix)}, )
-const ResizeRowsKernel kKernels[] = {
+#define ITG_RESIZE_ROWS(isa)                     \
+  ITG_KERNEL(ResizeRowsKernel, resize_rows, isa, \
+             ITG_COMPILED(isa, k.row_s8 = resize_row_s8_##isa; k.row_f32 = resize_row_f32_##isa;))
+constexpr ResizeRowsKernel kKernels[] = {
 #include "kernels/resize/resize_rows_kernels.inc"
 };
 #undef ITG_RESIZE_ROWS

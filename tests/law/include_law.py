@@ -36,7 +36,7 @@ class Rule:
 
 
 RULES = [
-    Rule(["kernels/compiled_isa.h"], ["intaglio/isa.h"], []),
+    Rule(["kernels/compiled_isa.h", "kernels/include/*"], ["intaglio/isa.h", "intaglio/isa_list.inc"], ["cstdint"]),
     # A family of kernels includes no other one.
     Rule(["kernels/*"], ["{folder}/*", "kernels/arithmetic/*", "kernels/compiled_isa.h", "intaglio/isa.h"],
          ["cstdint", "cstddef", "cstring"] + INTRINSICS),
