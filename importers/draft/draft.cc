@@ -129,7 +129,7 @@ int32_t add_transpose(Draft& draft, const std::string& name, const std::string& 
   if (is_identity(permutation)) return input;
   const int32_t output =
       add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
-  add_node(draft, Op::kTranspose, name, source, {input}, output).axes = permutation;
+  add_node(draft, Op::kTranspose, name, source, {input}, output).options.axes = draft.list(permutation);
   return output;
 }
 
@@ -150,8 +150,8 @@ int32_t add_slice(Draft& draft, const std::string& name, const std::string& sour
                   std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape) {
   const int32_t output = add_activation_like(draft, name, x, shape);
   DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
-  node.begin = std::move(begin);
-  node.strides = std::move(strides);
+  node.options.begin = draft.list(std::move(begin));
+  node.options.strides = draft.list(std::move(strides));
   return output;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <deque>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,10 +16,12 @@ using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Tr
 
 // Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
-inline constexpr Op kPad{0x8001};  // pad_value around x; `pads`. The runtime's Pad, where nothing takes it in
+// pad_value around x: options.begin elements before it and pads_after behind it, one each an axis. The runtime's
+// Pad, where nothing takes it in.
+inline constexpr Op kPad{0x8001};
 
-// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: `strides` are the block's sides,
-// `pads_before` and `pads_after` what is padded first, or cropped last.
+// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: options.strides are the block's
+// sides, options.begin and pads_after what is padded first, or cropped last.
 inline constexpr Op kSpaceToBatch{0x8002};
 inline constexpr Op kBatchToSpace{0x8003};
 
@@ -45,20 +46,9 @@ struct DraftNode {
   std::string source;           // the file's own operator, for messages
   std::vector<int32_t> inputs;  // tensor indices; -1: absent
   std::vector<int32_t> outputs;
-  Window2d window;
-  int32_t groups = 1;
-  int32_t add_bits = 15;
-  float clamp_min = -std::numeric_limits<float>::infinity();
-  float clamp_max = std::numeric_limits<float>::infinity();
-  int32_t clamp_lo = -128, clamp_hi = 127;
-  std::vector<int32_t> axes;                     // Mean, Transpose
-  std::vector<int32_t> pads_before, pads_after;  // kPad: one an axis
-  float pad_value = 0.0f;
-  int32_t axis = 0;                     // Concat; Gather, whose indices are a list here
-  std::vector<int32_t> begin, strides;  // StridedSlice: one an axis
-  Resample resample;                    // Resize
-  float alpha = 0.0f, beta = 0.0f;      // LeakyRelu, HardSigmoid
-  float epsilon = 0.0f;                 // kBatchNorm
+  NodeOptions options;              // the runtime's; its lists are the draft's (Draft::list)
+  std::vector<int32_t> pads_after;  // kPad, kSpaceToBatch, kBatchToSpace
+  float epsilon = 0.0f;             // kBatchNorm
 
   int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
   int32_t output() const { return outputs[0]; }
@@ -77,6 +67,10 @@ struct FilePicture {
 };
 
 struct Draft {
+  Draft() = default;
+  Draft(Draft&&) = default;  // not copied: options point into `lists`
+  Draft& operator=(Draft&&) = default;
+
   // References to tensors and nodes outlive the adding of others.
   std::deque<DraftTensor> tensors;
   std::deque<DraftNode> nodes;  // every tensor is written before it is read
@@ -84,6 +78,13 @@ struct Draft {
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<FilePicture> pictures;
   std::vector<std::string> notes;
+  std::deque<std::vector<int32_t>> lists;  // of the nodes' options; none is changed, none goes away
+
+  // A list for a node's options, which lives as long as the draft.
+  Span<const int32_t> list(std::vector<int32_t> values) {
+    lists.push_back(std::move(values));
+    return {lists.back().data(), lists.back().size()};
+  }
 
   // Checked: an index that does not exist ends the import with an "internal error".
   DraftTensor& tensor(int32_t i) { return tensors.at(static_cast<size_t>(i)); }
@@ -91,6 +92,8 @@ struct Draft {
 };
 
 // --- shapes -----------------------------------------------------------------------------------------
+
+inline std::vector<int32_t> to_vector(Span<const int32_t> list) { return {list.begin(), list.end()}; }
 
 int64_t elements(const Shape& shape);
 // Throws unless the model format can hold a tensor of this shape.

@@ -30,7 +30,7 @@ int32_t add_gather(Draft& draft, const std::string& name, const std::string& sou
   shape[static_cast<size_t>(axis)] = count;
   const int32_t list = add_constant(draft, name + "/indices", DType::kS32, {count}, indices);
   const int32_t y = add_activation_like(draft, name, x, shape);
-  add_node(draft, Op::kGather, name, source, {x, list}, y).axis = axis;
+  add_node(draft, Op::kGather, name, source, {x, list}, y).options.axis = axis;
   return y;
 }
 
@@ -71,7 +71,7 @@ int32_t add_maximum_over(Draft& draft, const std::string& name, const std::strin
          " each way are supported");
   const int32_t picture = add_reshape(draft, name + "/picture", source, x, window);
   const int32_t most = add_activation_like(draft, name, x, {window[0], 1, 1, window[3]});
-  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).window;
+  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).options.window;
   pool.kernel_h = window[1];
   pool.kernel_w = window[2];
   return add_reshape(draft, name, source, most, shape);

@@ -124,21 +124,7 @@ class Builder {
     const std::string name = node_names_.take(node.name);
     GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(),
                                span(inputs), span(outputs));
-    made.options.window = node.window;
-    made.options.groups = node.groups;
-    made.options.add_bits = node.add_bits;
-    made.options.clamp_min = node.clamp_min;
-    made.options.clamp_max = node.clamp_max;
-    made.options.clamp_lo = node.clamp_lo;
-    made.options.clamp_hi = node.clamp_hi;
-    made.options.axes = arena_.copy(span(node.axes));
-    made.options.axis = node.axis;
-    made.options.begin = arena_.copy(span(node.op == kPad ? node.pads_before : node.begin));
-    made.options.strides = arena_.copy(span(node.strides));
-    made.options.resample = node.resample;
-    made.options.alpha = node.alpha;
-    made.options.beta = node.beta;
-    made.options.pad_value = node.pad_value;
+    made.options = copy_options(node.options, arena_);
   }
 
   const Draft& draft_;

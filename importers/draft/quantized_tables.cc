@@ -73,18 +73,15 @@ bool is_unary_function(Op op) { return quant_rule(op).table == TableRule::kUnary
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));
-  NodeOptions options;
-  options.alpha = node.alpha;
-  options.beta = node.beta;
   if (rule.table == TableRule::kUnary) {
     std::vector<int8_t> table(256);
-    make_unary_table(rule.unary, options, in, out, {table.data(), table.size()});
+    make_unary_table(rule.unary, node.options, in, out, {table.data(), table.size()});
     return table;
   }
   if (rule.table != TableRule::kUnaryPerChannel) return {};
   const auto slopes = values_of<float>(draft.tensor(node.inputs[1]));
   std::vector<int8_t> tables(256 * slopes.size());
-  make_channel_tables(rule.unary_per_channel, options, {slopes.data(), slopes.size()}, in, out,
+  make_channel_tables(rule.unary_per_channel, node.options, {slopes.data(), slopes.size()}, in, out,
                       {tables.data(), tables.size()});
   return tables;
 }

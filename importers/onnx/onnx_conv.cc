@@ -53,18 +53,18 @@ void import_onnx_conv(OnnxOp& op) {
                                     DType::kF32, {channels}, b);
   const int32_t y = op.new_tensor(out);
   DraftNode& node = op.add(depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, weights, bias}, y);
-  node.groups = depthwise ? 1 : groups;
-  node.window = {kernel_h,
-                 kernel_w,
-                 window.h.stride,
-                 window.w.stride,
-                 window.h.dilation,
-                 window.w.dilation,
-                 window.h.before,
-                 window.w.before,
-                 window.h.after,
-                 window.w.after,
-                 false};
+  node.options.groups = depthwise ? 1 : groups;
+  node.options.window = {kernel_h,
+                         kernel_w,
+                         window.h.stride,
+                         window.w.stride,
+                         window.h.dilation,
+                         window.w.dilation,
+                         window.h.before,
+                         window.w.before,
+                         window.h.after,
+                         window.w.after,
+                         false};
   op.set_nhwc_output(y);
 }
 

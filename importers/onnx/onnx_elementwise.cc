@@ -11,8 +11,8 @@ void add_clamp(OnnxOp& op, float low, float high) {
   const int32_t x = op.activation(0);
   const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
   DraftNode& node = op.add(Op::kClamp, {x}, y);
-  node.clamp_min = low;
-  node.clamp_max = high;
+  node.options.clamp_min = low;
+  node.options.clamp_max = high;
   op.set_output(y);
 }
 
@@ -70,13 +70,13 @@ void import_onnx_unary(OnnxOp& op) {
 void import_onnx_hard_sigmoid(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
   DraftNode& node = add_unary(op, Op::kHardSigmoid);
-  node.alpha = alpha;
-  node.beta = beta;
+  node.options.alpha = alpha;
+  node.options.beta = beta;
 }
 
 void import_onnx_elu(OnnxOp& op) {
   const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kElu).alpha = alpha;
+  add_unary(op, Op::kElu).options.alpha = alpha;
 }
 
 // Of opset 20, and onnxruntime's own: Gelu by the error function, FastGelu by tanh.
@@ -102,7 +102,7 @@ void import_onnx_cast(OnnxOp& op) {
 
 void import_onnx_leaky_relu(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.01f);
-  add_unary(op, Op::kLeakyRelu).alpha = alpha;
+  add_unary(op, Op::kLeakyRelu).options.alpha = alpha;
 }
 
 void import_onnx_prelu(OnnxOp& op) {
@@ -111,7 +111,7 @@ void import_onnx_prelu(OnnxOp& op) {
   const OnnxConstant<float> slope = op.floats(1);
   if (slope.values.size() == 1) {
     const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
-    op.add(Op::kLeakyRelu, {input}, y).alpha = slope.values[0];
+    op.add(Op::kLeakyRelu, {input}, y).options.alpha = slope.values[0];
     return op.set_output(y);
   }
   const size_t rank = op.draft().tensor(input).shape.size();

@@ -34,9 +34,10 @@ void import_pool(OnnxOp& op, Op kind) {
   }
   const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), shape[3]};
   const int32_t y = op.new_tensor_like(x, out);
-  op.add(kind, {x}, y).window = {window.h.kernel,   window.w.kernel,   window.h.stride, window.w.stride,
-                                 window.h.dilation, window.w.dilation, window.h.before, window.w.before,
-                                 window.h.after,    window.w.after,    include};
+  op.add(kind, {x}, y).options.window = {
+      window.h.kernel,   window.w.kernel,   window.h.stride, window.w.stride,
+      window.h.dilation, window.w.dilation, window.h.before, window.w.before,
+      window.h.after,    window.w.after,    include};
   op.set_nhwc_output(y);
 }
 

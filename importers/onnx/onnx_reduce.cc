@@ -40,7 +40,7 @@ Shape reduced_shape(const Shape& shape, const Axes& reduced) {
 
 int32_t add_mean(OnnxOp& op, int32_t x, const Axes& reduced) {
   const int32_t y = op.new_tensor(reduced_shape(op.draft().tensor(x).shape, reduced));
-  op.add(Op::kMean, {x}, y).axes = reduced.axes;
+  op.add(Op::kMean, {x}, y).options.axes = op.draft().list(reduced.axes);
   return y;
 }
 
@@ -110,7 +110,7 @@ void import_onnx_global_max_pool(OnnxOp& op) {
   const int32_t x = op.nhwc(op.activation(0));
   const Shape shape = op.draft().tensor(x).shape;
   const int32_t y = op.new_tensor({shape[0], 1, 1, shape[3]});
-  Window2d& window = op.add(Op::kMaxPool2d, {x}, y).window;
+  Window2d& window = op.add(Op::kMaxPool2d, {x}, y).options.window;
   window.kernel_h = shape[1];
   window.kernel_w = shape[2];
   op.set_nhwc_output(y);

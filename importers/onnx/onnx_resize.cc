@@ -38,7 +38,7 @@ void add_resize(OnnxOp& op, const Shape& to, const Resample& resample) {
   if (to == from) return op.set_output(input);
   const int32_t x = op.nhwc(input);
   const int32_t y = op.new_tensor_like(x, permuted(to, kToNhwc));
-  op.add(Op::kResize, {x}, y).resample = resample;
+  op.add(Op::kResize, {x}, y).options.resample = resample;
   op.set_nhwc_output(y);
 }
 

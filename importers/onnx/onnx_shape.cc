@@ -149,26 +149,25 @@ void import_onnx_pad(OnnxOp& op) {
   const size_t rank = shape.size();
   float value = 0.0f;
   const std::vector<int64_t> pads = read_pads(op, rank, &value);
-  DraftNode pad;
+  std::vector<int32_t> before, after;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
     for (const int64_t pad_of_axis : {pads[i], pads[rank + i]})
       if (pad_of_axis < 0 || pad_of_axis > kMost)
         fail("padding ", pad_of_axis, " is not allowed (0 to ", kMost, ")");
-    pad.pads_before.push_back(static_cast<int32_t>(pads[i]));
-    pad.pads_after.push_back(static_cast<int32_t>(pads[rank + i]));
+    before.push_back(static_cast<int32_t>(pads[i]));
+    after.push_back(static_cast<int32_t>(pads[rank + i]));
     shape[i] = narrow(shape[i] + pads[i] + pads[rank + i], "dimension");
   }
   if (shape == op.draft().tensor(x).shape) return op.set_output(x);
   if (mode != "constant")
-    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, pad.pads_before,
-                                        pad.pads_after,
+    return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, before, after,
                                         mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
   const int32_t y = op.new_tensor(shape);
   DraftNode& node = op.add(kPad, {x}, y);
-  node.pads_before = pad.pads_before;
-  node.pads_after = pad.pads_after;
-  node.pad_value = value;
+  node.options.begin = op.draft().list(before);
+  node.pads_after = after;
+  node.options.pad_value = value;
   op.set_output(y);
 }
 

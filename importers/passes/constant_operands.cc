@@ -65,8 +65,8 @@ std::vector<int8_t> operand_tables(const Draft& draft, const DraftNode& node, si
     for (int32_t code = -128; code <= 127; ++code) {
       const float x = in.scales[0] * static_cast<float>(code - in.zero_point);
       const float y = constant == 0 ? result(node.op, value, x) : result(node.op, x, value);
-      tables.push_back(
-          static_cast<int8_t>(quantize(std::min(std::max(y, node.clamp_min), node.clamp_max), out)));
+      tables.push_back(static_cast<int8_t>(
+          quantize(std::min(std::max(y, node.options.clamp_min), node.options.clamp_max), out)));
     }
   }
   return tables;

@@ -30,10 +30,12 @@ bool can_clamp(Op op) {
 
 // clamp(clamp(x, a, b), c, d) is one clamp: to a and b, each brought into [c, d].
 void join(DraftNode& node, const DraftNode& clamp) {
-  node.clamp_min = std::clamp(node.clamp_min, clamp.clamp_min, clamp.clamp_max);
-  node.clamp_max = std::clamp(node.clamp_max, clamp.clamp_min, clamp.clamp_max);
-  node.clamp_lo = std::clamp(node.clamp_lo, clamp.clamp_lo, clamp.clamp_hi);
-  node.clamp_hi = std::clamp(node.clamp_hi, clamp.clamp_lo, clamp.clamp_hi);
+  node.options.clamp_min =
+      std::clamp(node.options.clamp_min, clamp.options.clamp_min, clamp.options.clamp_max);
+  node.options.clamp_max =
+      std::clamp(node.options.clamp_max, clamp.options.clamp_min, clamp.options.clamp_max);
+  node.options.clamp_lo = std::clamp(node.options.clamp_lo, clamp.options.clamp_lo, clamp.options.clamp_hi);
+  node.options.clamp_hi = std::clamp(node.options.clamp_hi, clamp.options.clamp_lo, clamp.options.clamp_hi);
 }
 
 }  // namespace

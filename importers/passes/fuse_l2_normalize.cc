@@ -18,8 +18,8 @@ struct Bounded {
 
 Bounded unbounded(const Matcher& matcher, int32_t tensor) {
   const DraftNode* const clamp = matcher.only(tensor, Op::kClamp);
-  if (clamp == nullptr || clamp->clamp_max != INFINITY) return {tensor, 0.0f};
-  return {clamp->input(), clamp->clamp_min};
+  if (clamp == nullptr || clamp->options.clamp_max != INFINITY) return {tensor, 0.0f};
+  return {clamp->input(), clamp->options.clamp_min};
 }
 
 class Fusion {
@@ -60,11 +60,11 @@ class Fusion {
     const Shape& shape = draft_.tensor(x).shape;
     const DraftNode* const mul = matcher_.only(sum.tensor, Op::kMul);
     const DraftNode* mean = matcher_.only(sum.tensor, Op::kMean);
-    if (mul != nullptr && mul->clamp_max == INFINITY) {
+    if (mul != nullptr && mul->options.clamp_max == INFINITY) {
       const Matcher::Product product = matcher_.product_of(*mul);
       if (product.factors.size() != 1 || !near(product.constant, shape.back())) return -1.0f;
       mean = matcher_.only(product.factors[0], Op::kMean);
-      sum.least = std::max(sum.least, std::max(mul->clamp_min, 0.0f));
+      sum.least = std::max(sum.least, std::max(mul->options.clamp_min, 0.0f));
     } else if (shape.back() != 1) {
       return -1.0f;
     }
@@ -74,7 +74,8 @@ class Fusion {
     const DraftNode* const square = matcher_.only(mean->input(), Op::kMul);
     const bool squares =
         square != nullptr && !has_clamp(*square) && square->inputs[0] == x && square->inputs[1] == x;
-    if (!squares || mean->axes != std::vector<int32_t>{static_cast<int32_t>(shape.size()) - 1} ||
+    if (!squares ||
+        to_vector(mean->options.axes) != std::vector<int32_t>{static_cast<int32_t>(shape.size()) - 1} ||
         draft_.tensor(mean->output()).shape != rows)
       return -1.0f;
     return std::sqrt(std::max(sum.least, 0.0f));
@@ -97,7 +98,7 @@ bool fuse_l2_normalize(Draft& draft) {
     if (least < 0.0f || draft.tensor(x).shape != draft.tensor(node.output()).shape) continue;
     node.op = Op::kL2Normalize;
     node.inputs = {x};
-    node.alpha = least;
+    node.options.alpha = least;
     changed = true;
   }
   return changed;

@@ -55,8 +55,8 @@ class Sweep {
     int32_t& made = whole_[static_cast<size_t>(tensor)];
     if (made < 0) {
       made = tensor;
-      add_node(draft_, Op::kTranspose, draft_.tensor(tensor).name, "Transpose", {source.base}, tensor).axes =
-          source.permutation;
+      add_node(draft_, Op::kTranspose, draft_.tensor(tensor).name, "Transpose", {source.base}, tensor)
+          .options.axes = draft_.list(source.permutation);
     }
     return made;
   }
@@ -142,8 +142,9 @@ class Sweep {
 
   void visit_transpose(const DraftNode& node) {
     const int32_t x = node.input();
+    const Permutation axes = to_vector(node.options.axes);
     view(node.output()) =
-        is_view(x) ? View{view(x).base, permuted(view(x).permutation, node.axes)} : View{x, node.axes};
+        is_view(x) ? View{view(x).base, permuted(view(x).permutation, axes)} : View{x, axes};
   }
 
   // The node on the bases; its output becomes a view of the new output.
@@ -165,11 +166,12 @@ class Sweep {
   }
 
   // What a node says of each axis, or of one, in the order of the bases' axes.
-  static void move_axes(DraftNode& node, const Permutation& back) {
-    for (std::vector<int32_t>* list : {&node.pads_before, &node.pads_after, &node.begin, &node.strides})
-      if (!list->empty()) *list = permuted(*list, back);
+  void move_axes(DraftNode& node, const Permutation& back) {
+    for (Span<const int32_t>* list : {&node.options.begin, &node.options.strides})
+      if (!list->empty()) *list = draft_.list(permuted(to_vector(*list), back));
+    if (!node.pads_after.empty()) node.pads_after = permuted(node.pads_after, back);
     if (node.op == Op::kConcat || node.op == Op::kGather)
-      node.axis = inverse(back)[static_cast<size_t>(node.axis)];
+      node.options.axis = inverse(back)[static_cast<size_t>(node.options.axis)];
   }
 
   // A node of several operands: those that are no views are transposed back where that costs nothing.
@@ -205,11 +207,13 @@ class Sweep {
     const int32_t output = node.output();
     const bool keep = draft_.tensor(output).shape.size() == source.permutation.size();
     std::vector<bool> reduced(source.permutation.size(), false);
-    for (int32_t& axis : node.axes) {
+    std::vector<int32_t> axes = to_vector(node.options.axes);
+    for (int32_t& axis : axes) {
       axis = source.permutation[static_cast<size_t>(axis)];
       reduced[static_cast<size_t>(axis)] = true;
     }
-    std::sort(node.axes.begin(), node.axes.end());
+    std::sort(axes.begin(), axes.end());
+    node.options.axes = draft_.list(axes);
     node.inputs[0] = source.base;
     if (keep) return emit_behind_view(std::move(node), output, source.permutation);
     // The axes that stay, numbered anew.

@@ -81,17 +81,17 @@ class Sweep {
       case Op::kGather:
         return true;
       case Op::kMaxPool2d:
-        return (node.clamp_min <= real_of(-128, in) || is_code(node.clamp_min, in)) &&
-               (node.clamp_max >= real_of(127, in) || is_code(node.clamp_max, in));
+        return (node.options.clamp_min <= real_of(-128, in) || is_code(node.options.clamp_min, in)) &&
+               (node.options.clamp_max >= real_of(127, in) || is_code(node.options.clamp_max, in));
       case Op::kResize:
-        return node.resample.interpolation == Interpolation::kNearest;
+        return node.options.resample.interpolation == Interpolation::kNearest;
       case Op::kConcat:
         return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
           return codes(input) >= 0 &&
                  draft_.tensor(codes(input)).same_quantization(draft_.tensor(codes(node.input())));
         });
       default:
-        return node.op == kPad && is_code(node.pad_value, in);
+        return node.op == kPad && is_code(node.options.pad_value, in);
     }
   }
 
@@ -109,10 +109,10 @@ class Sweep {
     const Shape& out = draft_.tensor(node.output()).shape;
     for (const size_t axis : {size_t{1}, size_t{2}}) {
       const int64_t from = in[axis], to = out[axis], steps = 2048;
-      const bool corners = node.resample.coordinates == Coordinates::kAlignCorners;
+      const bool corners = node.options.resample.coordinates == Coordinates::kAlignCorners;
       const int64_t divisor = corners ? std::max<int64_t>(to - 1, 1) : to;
       if (steps * (corners ? from - 1 : from) % divisor != 0) return false;
-      if (node.resample.coordinates == Coordinates::kHalfPixel && steps * (from - to) % (2 * to) != 0)
+      if (node.options.resample.coordinates == Coordinates::kHalfPixel && steps * (from - to) % (2 * to) != 0)
         return false;
     }
     return true;
@@ -137,10 +137,10 @@ class Sweep {
 
   void clamp_codes(DraftNode& node) {
     const DraftTensor& output = draft_.tensor(node.output());
-    if (node.clamp_min != -INFINITY) node.clamp_lo = quantize(node.clamp_min, output);
-    if (node.clamp_max != INFINITY) node.clamp_hi = quantize(node.clamp_max, output);
-    node.clamp_min = -INFINITY;
-    node.clamp_max = INFINITY;
+    if (node.options.clamp_min != -INFINITY) node.options.clamp_lo = quantize(node.options.clamp_min, output);
+    if (node.options.clamp_max != INFINITY) node.options.clamp_hi = quantize(node.options.clamp_max, output);
+    node.options.clamp_min = -INFINITY;
+    node.options.clamp_max = INFINITY;
   }
 
   bool become_s8(DraftNode node, int32_t target) {
@@ -155,7 +155,7 @@ class Sweep {
       case Op::kSub:
       case Op::kMul:
       case Op::kDiv:
-        if (node.op == Op::kAdd || node.op == Op::kSub) node.add_bits = kImportedAddBits;
+        if (node.op == Op::kAdd || node.op == Op::kSub) node.options.add_bits = kImportedAddBits;
         if (!take_constants(node, target)) return false;
         break;
       case Op::kMaxPool2d:
@@ -228,8 +228,8 @@ class Sweep {
       node.inputs = {x,
                      add_constant(draft_, draft_.tensor(target).name + "/table", DType::kS8, shape, tables)};
       node.op = Op::kLookup;
-      node.clamp_min = -INFINITY;
-      node.clamp_max = INFINITY;
+      node.options.clamp_min = -INFINITY;
+      node.options.clamp_max = INFINITY;
       return true;
     }
     return true;

@@ -7,9 +7,11 @@ namespace intaglio::importers {
 bool simplify_reshapes(Draft& draft) {
   bool changed = false;
   for (DraftNode& node : draft.nodes) {
-    if (node.op != Op::kTranspose || !moves_no_data(draft.tensor(node.input()).shape, node.axes)) continue;
+    if (node.op != Op::kTranspose ||
+        !moves_no_data(draft.tensor(node.input()).shape, to_vector(node.options.axes)))
+      continue;
     node.op = Op::kReshape;
-    node.axes.clear();
+    node.options.axes = {};
     changed = true;
   }
   std::vector<int32_t> source(draft.tensors.size(), -1);  // of a Reshape's output: what it reads

@@ -8,8 +8,8 @@ namespace {
 
 std::vector<int8_t> table_of(const Draft& draft, const DraftNode& node) {
   if (node.op != Op::kClamp) return unary_table(draft, node);
-  return requantize_table(draft.tensor(node.input()), draft.tensor(node.output()), node.clamp_lo,
-                          node.clamp_hi);
+  return requantize_table(draft.tensor(node.input()), draft.tensor(node.output()), node.options.clamp_lo,
+                          node.options.clamp_hi);
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ bool tabulate_clamp(Draft& draft) {
     const Shape shape = channels == 1 ? Shape{256} : Shape{channels, 256};
     node.inputs = {node.input(), add_constant(draft, name, DType::kS8, shape, table)};
     node.op = Op::kLookup;
-    node.clamp_lo = -128;
-    node.clamp_hi = 127;
+    node.options.clamp_lo = -128;
+    node.options.clamp_hi = 127;
     changed = true;
   }
   return changed;

@@ -111,8 +111,8 @@ void finish(TfliteOp& op, Op kind, int32_t x, Weighted weighted, const Windowed&
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
   DraftNode& node = op.add(kind, {x, weighted.weights, weighted.bias}, y);
-  node.window = windowed.window;
-  node.groups = groups;
+  node.options.window = windowed.window;
+  node.options.groups = groups;
   set_activation(node, activation, op.draft().tensor(y));
 }
 

@@ -382,12 +382,12 @@ void set_activation(DraftNode& node, tflite::Activation activation, const DraftT
       fail("fused activation ", static_cast<int>(activation), " is not supported");
   }
   if (output.dtype == DType::kF32) {
-    node.clamp_min = low;
-    node.clamp_max = high;
+    node.options.clamp_min = low;
+    node.options.clamp_max = high;
     return;
   }
-  node.clamp_lo = quantize(low, output);
-  node.clamp_hi = quantize(high, output);
+  node.options.clamp_lo = quantize(low, output);
+  node.options.clamp_hi = quantize(high, output);
 }
 
 }  // namespace intaglio::importers

@@ -19,7 +19,7 @@ void import_resize(TfliteOp& op, Resample resample, bool align_corners, bool hal
     resample.rounding = NearestRounding::kHalfUp;
   const Shape to{from[0], narrow(size[0], "height"), narrow(size[1], "width"), from[3]};
   const int32_t y = op.output_same(x, to);
-  op.add(Op::kResize, {x}, y).resample = resample;
+  op.add(Op::kResize, {x}, y).options.resample = resample;
   op.finish_same();
 }
 

@@ -29,7 +29,7 @@ void import_tflite_transpose(TfliteOp& op) {
   const Shape shape = op.draft().tensor(x).shape;
   check_permutation(permutation, shape.size());
   const int32_t y = op.output_same(x, permuted(shape, permutation));
-  op.add(Op::kTranspose, {x}, y).axes = permutation;
+  op.add(Op::kTranspose, {x}, y).options.axes = op.draft().list(permutation);
   op.finish_same();
 }
 
@@ -46,21 +46,21 @@ void import_tflite_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   Shape shape = op.draft().tensor(x).shape;
   if (pads.size() != 2 * shape.size())
     fail("its paddings hold ", pads.size(), " values for rank ", shape.size());
-  DraftNode pad;
+  std::vector<int32_t> pads_before, pads_after;
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t before = pads[2 * i], after = pads[2 * i + 1];
     constexpr int64_t kMost = 1 << 20;
     if (before < 0 || after < 0 || before > kMost || after > kMost)
       fail("padding ", before < 0 || before > kMost ? before : after, " is not allowed (0 to ", kMost, ")");
-    pad.pads_before.push_back(static_cast<int32_t>(before));
-    pad.pads_after.push_back(static_cast<int32_t>(after));
+    pads_before.push_back(static_cast<int32_t>(before));
+    pads_after.push_back(static_cast<int32_t>(after));
     shape[i] = narrow(shape[i] + before + after, "dimension");
   }
   const int32_t y = op.output_same(x, shape);
   DraftNode& node = op.add(kPad, {x}, y);
-  node.pads_before = pad.pads_before;
-  node.pads_after = pad.pads_after;
-  node.pad_value = value;
+  node.options.begin = op.draft().list(pads_before);
+  node.pads_after = pads_after;
+  node.options.pad_value = value;
   op.finish_same();
 }
 
