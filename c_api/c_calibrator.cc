@@ -10,8 +10,11 @@ static_assert(ITG_RECOVER_DEFAULT == recovery::kDefault &&
               ITG_RECOVER_RANGE_METHOD == recovery::kRangeMethod &&
               ITG_RECOVER_BIAS_ABSORPTION == recovery::kBiasAbsorption &&
               ITG_RECOVERY_NO_SOURCE == static_cast<int>(RecoveryVerdict::kNoSource));
-static_assert(ITG_RANGE_ACIQ == static_cast<int>(RangeMethod::kAciq) &&
-              ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
+#define ITG_RANGE_METHOD(id, c_name, ...) \
+  static_assert(ITG_RANGE_##c_name == static_cast<int>(RangeMethod::id));
+#include "calibrator/ranges/range_methods.inc"
+#undef ITG_RANGE_METHOD
+static_assert(ITG_COMPAT_PPQ == static_cast<int>(Compat::kPpq) &&
               ITG_SLOT_OUTPUT == static_cast<int>(SlotRole::kOutput));
 static_assert(ITG_ROUNDING_UP == static_cast<int>(Rounding::kUp) &&
               ITG_ROUNDING_HALF_EVEN == static_cast<int>(Rounding::kHalfEven) &&

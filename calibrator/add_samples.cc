@@ -1,22 +1,11 @@
 // Calibrator::add and add_all: samples through the FP32 model, each tensor observed.
+#include "calibrator/calibration.h"
 #include "calibrator/judge/replay.h"
-#include "calibrator/observe/probes.h"
+#include "calibrator/ranges/probes.h"
 #include "runtime/op.h"
 
 namespace intaglio {
 namespace {
-
-SampleName name_of(const Session& session, const Sha256Kernel& kernel) {
-  Sha256 sha(kernel);
-  SampleName name;
-  for (const int32_t input : session.model().inputs()) {
-    const TensorView view = session.tensor(input);
-    sha.update(view.data, view.info.bytes());
-    name.fingerprint = fingerprint(name.fingerprint, view.data, view.info.bytes());
-  }
-  name.digest = sha.finish();
-  return name;
-}
 
 Error check_room(const CalibrationState& seen, int32_t samples) {
   const int64_t all = int64_t{seen.sample_count} + samples;
@@ -25,9 +14,9 @@ Error check_room(const CalibrationState& seen, int32_t samples) {
 
 // A sample that has been observed. Returns whether it is the one with the smallest digest so far, to be
 // copied to seen.golden_sample.
-bool count_in(CalibratorMemory& memory, const LaneSample& sample) {
-  CalibrationState& seen = memory.seen;
-  memory.references.keep(sample.name, sample.outputs);
+bool count_in(Calibration& calibration, const LaneSample& sample) {
+  CalibrationState& seen = calibration.seen;
+  calibration.references.keep(sample.name, sample.outputs);
   const bool is_golden = seen.sample_count == 0 || sample.name.digest < seen.golden;
   if (is_golden) seen.golden = sample.name.digest;
   add_to_set(seen.samples, sample.name.digest);
@@ -35,10 +24,10 @@ bool count_in(CalibratorMemory& memory, const LaneSample& sample) {
   return is_golden;
 }
 
-Error load_golden(const CalibratorMemory& memory, const SampleSource& source, int32_t i) {
+Error load_golden(const Calibration& calibration, const SampleSource& source, int32_t i) {
   Span<uint8_t> inputs[kMaxModelInputs];
-  const Model& model = memory.model;
-  uint8_t* at = memory.seen.golden_sample.data;
+  const Model& model = calibration.fp32.model;
+  uint8_t* at = calibration.seen.golden_sample.data;
   for (size_t k = 0; k < model.inputs().size; ++k) {
     inputs[k] = {at, model.tensor(model.inputs()[k]).bytes()};
     at += inputs[k].size;
@@ -48,15 +37,15 @@ Error load_golden(const CalibratorMemory& memory, const SampleSource& source, in
 }
 
 // Samples [first, first + count) into as many lanes. `bad`: the one at fault, if any.
-Error load_batch(CalibratorMemory& memory, const SampleSource& source, int32_t first, int32_t count,
+Error load_batch(Calibration& calibration, const SampleSource& source, int32_t first, int32_t count,
                  int32_t* bad) {
   Error errors[kMaxLanes];
   const auto load = [&](int32_t lane) {
-    errors[lane] = load_inputs(source, first + lane, memory.lanes.of(memory.session, lane));
+    errors[lane] = load_inputs(source, first + lane, calibration.fp32.on_lane(lane));
   };
   if (source.loads_at_once)
-    memory.threads.hold(
-        [&] { parallel_for(memory.options.executor, count, [&](int32_t lane) { load(lane); }); });
+    calibration.fp32.threads.hold(
+        [&] { parallel_for(calibration.fp32.executor, count, [&](int32_t lane) { load(lane); }); });
   for (int32_t lane = 0; lane < count; ++lane) {
     *bad = first + lane;
     if (!source.loads_at_once) load(lane);
@@ -66,15 +55,17 @@ Error load_batch(CalibratorMemory& memory, const SampleSource& source, int32_t f
 }
 
 // Probes of the first `count` samples, which have been added.
-Error probe_all(CalibratorMemory& memory, const SampleSource& source, int32_t count, int32_t* bad) {
-  for (int32_t first = 0; first < count; first += memory.lane_count()) {
-    const int32_t left = count - first, lanes = left < memory.lane_count() ? left : memory.lane_count();
-    const Executor inner = lanes == 1 ? memory.options.executor : Executor();
+Error probe_all(Calibration& calibration, const SampleSource& source, int32_t count, int32_t* bad) {
+  for (int32_t first = 0; first < count; first += calibration.fp32.lane_count) {
+    const int32_t left = count - first,
+                  lanes = left < calibration.fp32.lane_count ? left : calibration.fp32.lane_count;
+    const Executor inner = lanes == 1 ? calibration.fp32.executor : Executor();
     for (const Probe probe : kProbes) {
-      ITG_TRY(load_batch(memory, source, first, lanes, bad));
-      memory.threads.hold([&] {
-        parallel_for(memory.options.executor, lanes,
-                     [&](int32_t lane) { observe_probe(memory, lane, inner, probe); });
+      ITG_TRY(load_batch(calibration, source, first, lanes, bad));
+      calibration.fp32.threads.hold([&] {
+        parallel_for(calibration.fp32.executor, lanes, [&](int32_t lane) {
+          observe_probe(calibration.fp32, calibration.observing, lane, inner, probe);
+        });
       });
     }
   }
@@ -82,40 +73,69 @@ Error probe_all(CalibratorMemory& memory, const SampleSource& source, int32_t co
 }
 
 // Samples [first, first + count), each on a lane. `bad`: the one at fault, if any.
-Error add_batch(CalibratorMemory& memory, const SampleSource& source, int32_t first, int32_t count,
+Error add_batch(Calibration& calibration, const SampleSource& source, int32_t first, int32_t count,
                 int32_t* bad) {
   LaneSample samples[kMaxLanes];
-  const Executor inner = count == 1 ? memory.options.executor : Executor();
-  ITG_TRY(load_batch(memory, source, first, count, bad));
-  memory.threads.hold([&] {
-    parallel_for(memory.options.executor, count, [&](int32_t lane) {
+  const Executor inner = count == 1 ? calibration.fp32.executor : Executor();
+  ITG_TRY(load_batch(calibration, source, first, count, bad));
+  calibration.fp32.threads.hold([&] {
+    parallel_for(calibration.fp32.executor, count, [&](int32_t lane) {
       LaneSample& sample = samples[lane];
-      sample.name = name_of(memory.lanes.of(memory.session, lane), *memory.sha256);
-      sample.outputs = memory.references.room(static_cast<size_t>(lane));
-      observe_sample(memory, lane, inner, sample);
+      sample.index = int64_t{calibration.seen.sample_count} + lane;
+      sample.name = name_of(calibration.fp32.on_lane(lane), *calibration.observing.sha256);
+      sample.outputs = calibration.references.room(static_cast<size_t>(lane));
+      observe_sample(calibration.fp32, calibration.observing, lane, inner, sample);
     });
   });
   for (int32_t lane = 0; lane < count; ++lane) {
     *bad = first + lane;
     // What one bad sample has left in the observers cannot be taken back: the fault stays.
-    ITG_TRY(memory.fault = samples[lane].error);
-    if (source.ran != nullptr)
-      source.ran(source.context, first + lane, memory.lanes.of(memory.session, lane));
-    if (count_in(memory, samples[lane])) ITG_TRY(memory.fault = load_golden(memory, source, first + lane));
+    ITG_TRY(calibration.fault = samples[lane].error);
+    if (source.ran != nullptr) source.ran(source.context, first + lane, calibration.fp32.on_lane(lane));
+    if (count_in(calibration, samples[lane]))
+      ITG_TRY(calibration.fault = load_golden(calibration, source, first + lane));
   }
   return kNoError;
 }
 
 }  // namespace
 
+Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t elsewhere,
+                  const Progress& progress, int32_t* bad) {
+  const uint32_t before = calibration.seen.sample_count;
+  const int32_t lanes = calibration.fp32.lane_count;
+  int32_t at_fault = -1;
+  Error error = calibration.fault;
+  if (error.ok()) error = check_room(calibration.seen, source.count);
+  for (int32_t first = 0; first < source.count && error.ok(); first += lanes) {
+    const int32_t left = source.count - first;
+    const bool go_on =
+        progress.step == nullptr || progress.step(progress.context, "calibrating", first, source.count);
+    error = go_on ? add_batch(calibration, source, first, left < lanes ? left : lanes, &at_fault)
+                  : Error{Status::kCancelled};
+  }
+  // Whether there are few is known only now; a cancelled call has added some, too.
+  const uint32_t added = calibration.seen.sample_count;
+  if (calibration.fault.ok() && has_probes(calibration.fp32.model, int64_t{added} + elsewhere)) {
+    int32_t lost = -1;
+    calibration.fault = probe_all(calibration, source, static_cast<int32_t>(added - before), &lost);
+    if (error.ok() && !calibration.fault.ok()) at_fault = lost;
+    if (error.ok()) error = calibration.fault;
+  }
+  merge_lanes(calibration.observing);
+  if (bad != nullptr) *bad = error.ok() ? -1 : at_fault;
+  return error;
+}
+
 Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
-  CalibratorMemory& memory = *memory_;
-  ITG_TRY(memory.fault);
-  const Model& model = memory.model;
+  Calibration& calibration = *parts_;
+  FloatModel& fp32 = calibration.fp32;
+  ITG_TRY(calibration.fault);
+  const Model& model = fp32.model;
   if (inputs.size != model.inputs().size)
     return {Status::kSampleCount, -1, -1, static_cast<int64_t>(inputs.size),
             static_cast<int64_t>(model.inputs().size)};
-  ITG_TRY(check_room(memory.seen, 1));
+  ITG_TRY(check_room(calibration.seen, 1));
   for (size_t i = 0; i < inputs.size; ++i) {
     const int32_t tensor = model.inputs()[i];
     const size_t bytes = model.tensor(tensor).bytes();
@@ -125,22 +145,23 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
   }
   const auto load = [&] {
     for (size_t i = 0; i < inputs.size; ++i)
-      memcpy(memory.session.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
+      memcpy(fp32.session.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
   };
-  if (has_probes(memory, int64_t{memory.seen.sample_count} + 1)) {
+  if (has_probes(model, int64_t{calibration.seen.sample_count} + 1)) {
     for (const Probe probe : kProbes) {
       load();
-      memory.threads.hold([&] { observe_probe(memory, 0, memory.options.executor, probe); });
+      fp32.threads.hold([&] { observe_probe(fp32, calibration.observing, 0, fp32.executor, probe); });
     }
   }
   load();
   LaneSample sample;
-  sample.name = name_of(memory.session, *memory.sha256);
-  sample.outputs = memory.references.room(0);
-  memory.threads.hold([&] { observe_sample(memory, 0, memory.options.executor, sample); });
-  ITG_TRY(memory.fault = sample.error);
-  if (!count_in(memory, sample)) return kNoError;
-  uint8_t* at = memory.seen.golden_sample.data;
+  sample.index = calibration.seen.sample_count;
+  sample.name = name_of(fp32.session, *calibration.observing.sha256);
+  sample.outputs = calibration.references.room(0);
+  fp32.threads.hold([&] { observe_sample(fp32, calibration.observing, 0, fp32.executor, sample); });
+  ITG_TRY(calibration.fault = sample.error);
+  if (!count_in(calibration, sample)) return kNoError;
+  uint8_t* at = calibration.seen.golden_sample.data;
   for (const Span<const uint8_t> input : inputs) {
     memcpy(at, input.data, input.size);
     at += input.size;
@@ -149,30 +170,7 @@ Error Calibrator::add(Span<const Span<const uint8_t>> inputs) {
 }
 
 Error Calibrator::add_all(const SampleSource& source, int32_t* bad) {
-  CalibratorMemory& memory = *memory_;
-  const uint32_t before = memory.seen.sample_count;
-  int32_t at_fault = -1;
-  Error error = memory.fault;
-  if (error.ok()) error = check_room(memory.seen, source.count);
-  const Progress& progress = memory.options.progress;
-  for (int32_t first = 0; first < source.count && error.ok(); first += memory.lane_count()) {
-    const int32_t left = source.count - first;
-    const bool go_on =
-        progress.step == nullptr || progress.step(progress.context, "calibrating", first, source.count);
-    error = go_on ? add_batch(memory, source, first, left < memory.lane_count() ? left : memory.lane_count(),
-                              &at_fault)
-                  : Error{Status::kCancelled};
-  }
-  // Whether there are few is known only now; a cancelled call has added some, too.
-  if (memory.fault.ok() && has_probes(memory, int64_t{memory.seen.sample_count} + memory.samples_elsewhere)) {
-    int32_t lost = -1;
-    memory.fault = probe_all(memory, source, static_cast<int32_t>(memory.seen.sample_count - before), &lost);
-    if (error.ok() && !memory.fault.ok()) at_fault = lost;
-    if (error.ok()) error = memory.fault;
-  }
-  merge_lanes(memory);
-  if (bad != nullptr) *bad = error.ok() ? -1 : at_fault;
-  return error;
+  return add_samples(*parts_, source, 0, parts_->options.progress, bad);
 }
 
 }  // namespace intaglio

@@ -1,125 +1,24 @@
 // The pipeline, top to bottom: observe (add), then ranges, scales, bake, bias correction, replay (finish).
 #include "intaglio/calibrator.h"
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/calibration.h"
 #include "calibrator/observe/patch_means.h"
-#include "calibrator/quantization/answers.h"
+#include "calibrator/option_checks.h"
+#include "calibrator/ranges/auto_rules.h"
 #include "calibrator/recover/recovery.h"
-#include "runtime/op_search.h"
-#include "runtime/quantization_range.h"
 
 namespace intaglio {
 namespace {
-
-// What is an answer leaves in FP32, and so does all behind it.
-bool has_no_slot(const SlotSetting& setting, const CalibratorOptions& options, const Model& model) {
-  if (setting.node < 0) return false;
-  const bool is_answer = answer_op(model, setting.node, options) != Op::kNone;
-  return (is_answer && setting.role == SlotRole::kOutput) || follows_answer(model, setting.node, options);
-}
-
-Error check_settings(const CalibratorOptions& options, const Model& model) {
-  if (options.weight_bits < kMinBits || options.weight_bits > kMaxBits)
-    return {Status::kBadBits, -1, -1, options.weight_bits, kMaxBits};
-  for (const SlotSetting& setting : options.slots) {
-    if (setting.node < -1 || setting.node >= model.node_count())
-      return {Status::kBadOption, -1, -1, setting.node, model.node_count() - 1};
-    if (has_no_slot(setting, options, model))
-      return {Status::kAnswerSlot, setting.node, model.node(setting.node).outputs[0]};
-    if (setting.bits != 0 && (setting.bits < kMinBits || setting.bits > kMaxBits))
-      return {Status::kBadBits, setting.node, -1, setting.bits, kMaxBits};
-    if (setting.rounding < -1 || setting.rounding >= kRoundingCount)
-      return {Status::kBadOption, setting.node, -1, setting.rounding, kRoundingCount - 1};
-    if (setting.policy == 0) continue;
-    Error error = check_policy(setting.policy);
-    error.node = setting.node;
-    if (!error.ok()) return error;
-  }
-  return kNoError;
-}
-
-// Weights of how many output channels a tensor holds; 0: it is no layer's weights.
-int32_t weight_channels(const Model& model, int32_t tensor) {
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    const OpDef* const def = find_op(float_ops(), model, node);
-    if (def == nullptr || def->quant.weight_input < 0) continue;
-    if (node.inputs[static_cast<size_t>(def->quant.weight_input)] == tensor)
-      return model.tensor(tensor).shape[def->quant.weight_axis];
-  }
-  return 0;
-}
-
-Error check_known(const Span<const KnownParams>& list, const Model& model) {
-  for (const KnownParams& known : list) {
-    if (known.tensor < 0 || known.tensor >= model.tensor_count())
-      return {Status::kTensorIndex, -1, -1, known.tensor, model.tensor_count()};
-    if (!model.tensor(known.tensor).is_constant()) {
-      if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
-      continue;
-    }
-    const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));
-    const size_t count = known.channel_scales.size;
-    if (channels == 0 || (count != 1 && count != channels))
-      return {Status::kScaleCount, -1, known.tensor, static_cast<int64_t>(count),
-              static_cast<int64_t>(channels)};
-    for (size_t c = 0; c < count; ++c)
-      if (!is_scale(known.channel_scales[c]))
-        return {Status::kBadScale, -1, known.tensor, static_cast<int64_t>(c)};
-  }
-  return kNoError;
-}
-
-Error check_options(const CalibratorOptions& options, const Model& model) {
-  if (static_cast<int32_t>(options.method) >= kRangeMethodCount)
-    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
-  if (options.compat > Compat::kPpq)
-    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
-  ITG_TRY(check_settings(options, model));
-  ITG_TRY(check_known(options.known, model));
-  if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
-  for (const int32_t node : options.float_nodes)
-    if (node < 0 || node >= model.node_count())
-      return {Status::kBadOption, -1, -1, node, model.node_count() - 1};
-  return kNoError;
-}
-
-Error check_float(const Model& model) {
-  for (int32_t t = 0; t < model.tensor_count(); ++t) {
-    const TensorInfo info = model.tensor(t);
-    const bool is_index = info.dtype == DType::kS32 && info.is_constant();
-    if (info.dtype != DType::kF32 && !is_index) return {Status::kNotFloat, -1, t};
-  }
-  return kNoError;
-}
-
-// Every value that a weight or other constant holds is finite.
-Error check_constants(const Model& model, IsaMask isa) {
-  const ObserveF32Kernel& kernel = observe_f32_best(isa & cpu_isa());
-  for (int32_t t = 0; t < model.tensor_count(); ++t) {
-    const TensorInfo info = model.tensor(t);
-    if (!info.is_constant() || info.dtype != DType::kF32) continue;
-    const Span<const float> values{reinterpret_cast<const float*>(info.constant.data),
-                                   info.constant.size / sizeof(float)};
-    const int64_t at = extremes_of(values, kernel).finite ? -1 : first_non_finite(values);
-    if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
-  }
-  return kNoError;
-}
-
-SessionOptions session_options(const CalibratorOptions& options, const Executor& executor) {
-  SessionOptions session;
-  session.isa = options.isa;
-  session.executor = executor;
-  return session;
-}
 
 // What can be calibrated, with these options.
 Result<SessionNeeds> measure_session(const Model& model, const CalibratorOptions& options) {
   ITG_TRY(check_options(options, model));
   ITG_TRY(check_float(model));
   ITG_TRY(check_constants(model, options.isa));
-  return Session::measure(model, float_ops(), session_options(options, options.executor));
+  SessionOptions session;
+  session.isa = options.isa;
+  session.executor = options.executor;
+  return Session::measure(model, float_ops(), session);
 }
 
 // Counted in 64 bits: a board's size_t may hold the parts and not their sum.
@@ -155,29 +54,86 @@ size_t number_observed(const Model& model, const SlotMap& map, Span<int32_t> obs
   return count;
 }
 
-const QuantRule* rule_of(const Model& model, int32_t node) {
-  const OpDef* const def = find_op(float_ops(), model, model.node(node));
-  return def == nullptr ? nullptr : &def->quant;
-}
-
 // Attempts that are recorded: of each recovery at most one a node.
 size_t record_count(const Model& model) {
   return recovery_rules().size * (static_cast<size_t>(model.node_count()) + 2);
 }
 
+// What the caller asked for, less the recoveries that then cannot run.
+void set_options(Calibration& calibration, const CalibratorOptions& options) {
+  FloatModel& fp32 = calibration.fp32;
+  fp32.threads.set(options.executor);
+  fp32.executor = fp32.threads.executor();
+  fp32.lane_count = lane_count(options.executor);
+  fp32.isa = options.isa;
+  calibration.options = options;
+  calibration.options.executor = fp32.executor;
+  if (options.safe_pairs) calibration.options.recover &= ~recovery::kLayers;
+  if (!options.known.empty()) calibration.options.recover &= recovery::kDefault;
+  const IsaMask isa = options.isa & cpu_isa();
+  calibration.observing.observe = &observe_f32_best(isa);
+  calibration.observing.patch_sums = &patch_sums_best(isa);
+  calibration.observing.sha256 = &sha256_best(isa);
+}
+
+// `memory`: of the session, then of the other lanes.
+Error open_session(FloatModel& fp32, const Model& model, const SessionNeeds& needs, Span<uint8_t> memory) {
+  const SessionMemory own = Session::split(memory, needs);
+  const size_t own_bytes = align_memory(needs.total());
+  fp32.model = model;
+  fp32.lanes = Lanes(own, {memory.data + own_bytes, memory.size - own_bytes});
+  SessionOptions options;
+  options.isa = fp32.isa;
+  options.executor = fp32.executor;
+  Result<Session> session = Session();
+  fp32.threads.hold([&] { session = Session::create(model, float_ops(), own, options); });
+  if (!session) return session.error();
+  fp32.session = fp32.reference = *session;
+  return kNoError;
+}
+
+// What observer_bytes() counts.
+Error make_lists(Calibration& calibration, Arena& arena) {
+  const Model& model = calibration.fp32.model;
+  const CalibratorOptions& options = calibration.options;
+  Observing& observing = calibration.observing;
+  observing.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
+  calibration.slots.memory = Arena(arena.make<uint8_t>(slot_bytes(model)));
+  Arena spare = calibration.slots.memory;
+  const Result<SlotMap> slots = make_slots(model, options, options.method, spare);
+  if (!slots) return slots.error();
+  observing.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
+  const size_t observers = number_observed(model, *slots, observing.observer_of);
+  size_t means = 0, largest = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const size_t count = mean_count(model, n, options);
+    observing.first_mean[static_cast<size_t>(n)] = means;
+    means += count;
+    largest = count > largest ? count : largest;
+  }
+  CalibrationState& seen = calibration.seen;
+  seen.observers = arena.make<TensorObserver>(observers);
+  seen.mean_sums = arena.make<int64_t>(2 * means);
+  seen.inputs = arena.make<InputValues>(model.inputs().size);
+  seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
+  const auto lanes = static_cast<size_t>(calibration.fp32.lane_count);
+  observing.lanes = arena.make<LaneObservers>(lanes);
+  for (LaneObservers& lane : observing.lanes) {
+    lane.means = arena.make<double>(largest);
+    if (&lane == observing.lanes.data) continue;
+    lane.observers = arena.make<TensorObserver>(observers);
+    lane.mean_sums = arena.make<int64_t>(2 * means);
+    lane.inputs = arena.make<InputValues>(model.inputs().size);
+  }
+  if (!observing.lanes.empty()) observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
+  observing.spare = arena.make<TensorObserver>(lanes);
+  observing.outputs = output_tensors(model, arena);
+  calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
+  calibration.records = arena.make<RecoveryRecord>(record_count(model));
+  return kNoError;
+}
+
 }  // namespace
-
-size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
-  const QuantRule* const rule = rule_of(model, node);
-  if (rule == nullptr || rule->weight_input < 0 || !becomes_int8(model, node, options)) return 0;
-  return patch_size(model, model.node(node));
-}
-
-size_t input_bytes(const Model& model) {
-  size_t bytes = 0;
-  for (const int32_t input : model.inputs()) bytes += model.tensor(input).bytes();
-  return bytes;
-}
 
 Result<CalibratorNeeds> Calibrator::measure(const Model& model, const CalibratorOptions& options) {
   const Result<SessionNeeds> session = measure_session(model, options);
@@ -220,70 +176,18 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
     return Error{Status::kMemoryMisaligned, -1, -1, static_cast<int64_t>(misaligned), kMemoryAlignment};
 
   Arena arena({memory.data + needs.session_bytes, needs.observer_bytes});
-  CalibratorMemory& state = arena.make<CalibratorMemory>(1)[0];
-  state.model = model;
-  state.options = options;
-  state.asked = options.method;
-  if (options.safe_pairs) state.options.recover &= ~recovery::kLayers;
-  const IsaMask isa = options.isa & cpu_isa();
-  state.observe = &observe_f32_best(isa);
-  state.patch_sums = &patch_sums_best(isa);
-  state.sha256 = &sha256_best(isa);
-  if (!options.known.empty()) state.options.recover &= recovery::kDefault;
-  state.threads.set(options.executor);
-  state.options.executor = state.threads.executor();
+  Calibration& calibration = arena.make<Calibration>(1)[0];
+  set_options(calibration, options);
+  ITG_TRY(open_session(calibration.fp32, model, *session_needs, {memory.data, needs.session_bytes}));
+  ITG_TRY(make_lists(calibration, arena));
   uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
-  state.output = {replay + needs.replay_bytes, needs.output_bytes};
-  state.session_memory = Session::split({memory.data, needs.session_bytes}, *session_needs);
-  const size_t own_bytes = align_memory(session_needs->total());
-  state.lanes = Lanes(state.session_memory, {memory.data + own_bytes, needs.session_bytes - own_bytes});
-  Result<Session> session = Session();
-  state.threads.hold([&] {
-    session = Session::create(model, float_ops(), state.session_memory,
-                              session_options(options, state.options.executor));
-  });
-  if (!session) return session.error();
-  state.session = state.reference = *session;
-
-  state.observer_of = arena.make<int32_t>(static_cast<size_t>(model.tensor_count()));
-  const Span<uint8_t> slot_memory = arena.make<uint8_t>(slot_bytes(model));
-  state.slot_memory = Arena(slot_memory);
-  Arena spare = state.slot_memory;
-  const Result<SlotMap> slots = make_slots(model, options, spare);
-  if (!slots) return slots.error();
-  state.first_mean = arena.make<size_t>(static_cast<size_t>(model.node_count()));
-  const size_t observers = number_observed(model, *slots, state.observer_of);
-  size_t means = 0, largest = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const size_t count = mean_count(model, n, options);
-    state.first_mean[static_cast<size_t>(n)] = means;
-    means += count;
-    largest = count > largest ? count : largest;
-  }
-  CalibrationState& seen = state.seen;
-  seen.observers = arena.make<TensorObserver>(observers);
-  seen.mean_sums = arena.make<int64_t>(2 * means);
-  seen.inputs = arena.make<InputValues>(model.inputs().size);
-  seen.golden_sample = arena.make<uint8_t>(input_bytes(model));
-  const auto lanes = static_cast<size_t>(lane_count(options.executor));
-  state.lane_states = arena.make<LaneState>(lanes);
-  for (LaneState& lane : state.lane_states) {
-    lane.means = arena.make<double>(largest);
-    if (&lane == state.lane_states.data) continue;
-    lane.observers = arena.make<TensorObserver>(observers);
-    lane.mean_sums = arena.make<int64_t>(2 * means);
-    lane.inputs = arena.make<InputValues>(model.inputs().size);
-  }
-  state.spare = arena.make<TensorObserver>(lanes);
-  state.outputs = output_tensors(model, arena);
-  state.exact_outputs = arena.make<float>(lanes * output_elements(state.outputs));
-  state.references = ReferenceOutputs(state.outputs, {replay, needs.replay_bytes});
-  state.records = arena.make<RecoveryRecord>(record_count(model));
+  calibration.references = ReferenceOutputs(calibration.observing.outputs, {replay, needs.replay_bytes});
+  calibration.output = {replay + needs.replay_bytes, needs.output_bytes};
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};
   Calibrator calibrator;
-  calibrator.memory_ = &state;
+  calibrator.parts_ = &calibration;
   return calibrator;
 }
 
@@ -302,27 +206,22 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     outputs += static_cast<uint64_t>(model.tensor(output).shape.elements()) * sizeof(float);
   for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
   return align_memory(
-      sizeof(CalibratorMemory) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +
+      sizeof(Calibration) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +
       static_cast<uint64_t>(nodes) * sizeof(size_t) +
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
-               outputs + sizeof(LaneState) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
+               outputs + sizeof(LaneObservers) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
       input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }
 
-TensorView Calibrator::output(int32_t i) const { return memory_->session.output(i); }
+TensorView Calibrator::output(int32_t i) const { return parts_->fp32.session.output(i); }
 
-Span<double> CalibratorMemory::means_of(int32_t node, int32_t lane) const {
-  return {lane_states[static_cast<size_t>(lane)].means.data, mean_count(model, node, options)};
-}
-
-// Only states that are kept or merged name their graph.
-void CalibratorMemory::name_graph() {
+void Calibrator::Parts::name_graph() {
   if (graph_is_named) return;
   Sha256 sha;
-  sha.update(model.bytes().data, model.bytes().size);
+  sha.update(fp32.model.bytes().data, fp32.model.bytes().size);
   // Options may have other tensors observed.
-  for (const int32_t observer : observer_of) {
+  for (const int32_t observer : observing.observer_of) {
     const uint8_t observed = observer >= 0 ? 1 : 0;
     sha.update(&observed, 1);
   }
@@ -330,41 +229,43 @@ void CalibratorMemory::name_graph() {
   graph_is_named = true;
 }
 
-size_t Calibrator::state_bytes() const { return intaglio::state_bytes(memory_->seen); }
+size_t Calibrator::state_bytes() const { return intaglio::state_bytes(parts_->seen); }
 
 Error Calibrator::save(Span<uint8_t> bytes) const {
-  if (!memory_->fault.ok()) return memory_->fault;
+  if (!parts_->fault.ok()) return parts_->fault;
   if (bytes.size != state_bytes())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(bytes.size),
             static_cast<int64_t>(state_bytes())};
-  memory_->name_graph();
-  save_state(memory_->seen, bytes);
+  parts_->name_graph();
+  save_state(parts_->seen, kAutoRules.probes.samples, bytes);
   return kNoError;
 }
 
 Error Calibrator::load(Span<const uint8_t> bytes) {
-  reset_state(memory_->seen);
-  memory_->fault = kNoError;
+  reset_state(parts_->seen);
+  parts_->fault = kNoError;
   return merge(bytes);
 }
 
 Error Calibrator::merge(Span<const uint8_t> bytes) {
-  if (!memory_->fault.ok()) return memory_->fault;
-  memory_->name_graph();
-  return merge_state(memory_->seen, bytes, memory_->spare[0]);
+  if (!parts_->fault.ok()) return parts_->fault;
+  parts_->name_graph();
+  return merge_state(parts_->seen, bytes, parts_->observing.spare[0]);
 }
 
 Error Calibrator::finish(const ModelSink& sink, const SampleSource* source) {
-  if (!memory_->fault.ok()) return memory_->fault;
-  return finish_calibration(*memory_, sink, source);
+  if (!parts_->fault.ok()) return parts_->fault;
+  return finish_calibration(*parts_, {parts_->options.method}, sink, source);
 }
 
 TensorStatistics Calibrator::statistics(int32_t tensor) const {
-  if (memory_->slots.tensor_of.empty() || tensor < 0 || tensor >= memory_->model.tensor_count()) return {};
-  const int32_t root = memory_->slots.tensor_of[static_cast<size_t>(memory_->slots.slots.root(tensor))];
-  const int32_t index = root < 0 ? -1 : memory_->observer_of[static_cast<size_t>(root)];
+  const Calibration& calibration = *parts_;
+  const SlotMap& map = calibration.slots.map;
+  if (map.tensor_of.empty() || tensor < 0 || tensor >= calibration.fp32.model.tensor_count()) return {};
+  const int32_t root = map.tensor_of[static_cast<size_t>(map.slots.root(tensor))];
+  const int32_t index = root < 0 ? -1 : calibration.observing.observer_of[static_cast<size_t>(root)];
   if (index < 0) return {};
-  const TensorObserver& observer = memory_->reported[static_cast<size_t>(index)];
+  const TensorObserver& observer = calibration.reported[static_cast<size_t>(index)];
   TensorStatistics seen;
   for (size_t half = 0; half < 2; ++half) {
     seen.min = observer.min[half] < seen.min ? observer.min[half] : seen.min;
@@ -376,6 +277,6 @@ TensorStatistics Calibrator::statistics(int32_t tensor) const {
   return seen;
 }
 
-const CalibrationReport& Calibrator::report() const { return memory_->report; }
+const CalibrationReport& Calibrator::report() const { return parts_->report; }
 
 }  // namespace intaglio

@@ -1,7 +1,7 @@
 // The memory of Calibrator::finish, counted before there is any.
 #include <cstring>
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/calibration.h"
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/answers.h"
 #include "calibrator/recover/bias_absorption.h"

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_page.h"
@@ -64,11 +65,11 @@ struct Job {
 struct Steps {
   ProgressLine& line;
   int32_t count;
-  const CalibratorMemory* memory = nullptr;
+  const Calibration* calibration = nullptr;
 
   static bool show(void* context, const char* stage, int32_t done, int32_t total) {
     const Steps& steps = *static_cast<Steps*>(context);
-    if (steps.memory != nullptr) steps.line.set_step(steps.memory->step + 1, steps.count);
+    if (steps.calibration != nullptr) steps.line.set_step(steps.calibration->steps_done + 1, steps.count);
     steps.line.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
     return true;
   }
@@ -203,20 +204,20 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   FileBytes memory(needs->total());
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return job.file.failure(calibrator.error());
-  steps.memory = &calibrator->memory();
+  steps.calibration = &Calibration::of(*calibrator);
 
   if (from_state) {
     if (auto step = load_state(arguments.state, model, *calibrator); !step) return step.failure();
     print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
   }
-  const CalibrationState before = calibrator->memory().seen;
+  const CalibrationState before = steps.calibration->seen;
   // Of the samples that are left where others are held out for mixed precision nothing more is.
   HeldOut held_out(*calibrator, model, options,
                    job.samples.held_out_count() > 0 ? std::vector<Digest>() : job.facts.digests);
   const auto classes = add_samples(job, held_out);
   if (!classes) return classes.failure();
   const std::vector<int32_t>& fp32_classes = classes->found();
-  if (from_state) warn_of_doubling(arguments.state, before, calibrator->memory().seen);
+  if (from_state) warn_of_doubling(arguments.state, before, steps.calibration->seen);
   ModelFileSink sink{arguments.output};
   sink.at_once = execution.executor.width > 1;
   auto int8_classes = finish(job, *calibrator, from_state, sink);

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <limits>
 
-#include "calibrator/bake/int8_model.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/recover/channel_shifts.h"
+#include "calibrator/recover/provenance.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"
 

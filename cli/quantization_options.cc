@@ -8,7 +8,11 @@
 namespace intaglio::cli {
 namespace {
 
-constexpr const char* kMethods[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse", "kl", "aciq"};
+constexpr const char* kMethods[kRangeMethodCount] = {
+#define ITG_RANGE_METHOD(id, c_name, name, ...) name,
+#include "calibrator/ranges/range_methods.inc"
+#undef ITG_RANGE_METHOD
+};
 constexpr const char* kCompats[kCompatCount] = {"none", "tengine", "ppq"};
 constexpr const char* kPolicyWords[] = {"per-tensor", "per-channel", "linear",      "exponential",
                                         "symmetric",  "asymmetric",  "power-of-two"};
@@ -128,8 +132,11 @@ Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& fi
 }  // namespace
 
 void add_range_options(CLI::App& app, QuantizationArguments& arguments) {
-  add_option(app, "--method", arguments.method,
-             "how ranges are chosen: auto, minmax, percentile, mse, kl or aciq")
+  add_option(app, "--method", arguments.method, std::string("how ranges are chosen") +
+#define ITG_RANGE_METHOD(id, c_name, name, search, function, text) "; " name ": " text
+#include "calibrator/ranges/range_methods.inc"
+#undef ITG_RANGE_METHOD
+             )
       .one_of(words_of(kMethods))
       .type_name("METHOD")
       .show_default();

@@ -8,6 +8,8 @@
 #include <memory>
 #include <random>
 
+#include "calibrator/ranges/auto_range.h"
+#include "calibrator/ranges/range_score.h"
 #include "calibrator/ranges/ranges.h"
 #include "intaglio/platform.h"
 

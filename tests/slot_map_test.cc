@@ -39,7 +39,7 @@ class Net {
   void open(const CalibratorOptions& options = {}) {
     bytes = b.finish();
     model = *Model::open(bytes.view());
-    const Result<SlotMap> made = make_slots(model, options, memory.arena());
+    const Result<SlotMap> made = make_slots(model, options, options.method, memory.arena());
     REQUIRE_MESSAGE(static_cast<bool>(made), text_of(made.error(), &model));
     map = *made;
   }
@@ -270,7 +270,7 @@ TEST_CASE("a pair of slots of different granularity is refused with node and ten
   setting.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
   CalibratorOptions options;
   options.slots = {&setting, 1};
-  const Result<SlotMap> refused = make_slots(net.model, options, net.memory.arena());
+  const Result<SlotMap> refused = make_slots(net.model, options, options.method, net.memory.arena());
   CHECK(refused.error().status == Status::kNotJoinable);
   CHECK(refused.error().node == 1);
   CHECK(refused.error().tensor == y);

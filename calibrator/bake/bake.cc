@@ -3,6 +3,7 @@
 #include "calibrator/bake/lookup_tables.h"
 #include "calibrator/quantization/answers.h"
 #include "calibrator/quantization/deploy.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -10,12 +11,6 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kMapAxes[] = {1, 2};
-
-// The operator of a node's int8 form.
-Op op_s8(const NodeInfo& node, const QuantRule& rule) {
-  const bool looks_up = rule.table == TableRule::kUnary || rule.table == TableRule::kUnaryPerChannel;
-  return looks_up ? Op::kLookup : node.op;
-}
 
 class Baker {
  public:
@@ -207,7 +202,7 @@ class Baker {
     const bool narrows = rule.table == TableRule::kSoftmax && !holds(out, whole);
     const int32_t written = add_s8(model_.tensor(output), narrows ? "/8bit" : "", out);
     GraphNode& made =
-        add_node(graph_, arena_, op_s8(node, rule), node.name, {inputs.data, count}, {&written, 1});
+        add_node(graph_, arena_, int8_op(node, rule), node.name, {inputs.data, count}, {&written, 1});
     made.options = copy_options(node.options, arena_);
     if (made.op == Op::kLookup) made.options = NodeOptions();
     made.source = n;
@@ -374,15 +369,6 @@ class Baker {
 };
 
 }  // namespace
-
-bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
-  for (const int32_t kept : options.float_nodes)
-    if (kept == node) return false;
-  const NodeInfo info = model.node(node);
-  const OpDef* const def = find_op(float_ops(), model, info);
-  if (def == nullptr || info.outputs.size != 1 || follows_answer(model, node, options)) return false;
-  return find_op_index(int8_ops(), {op_s8(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
-}
 
 Result<Graph> bake(const BakeInput& input, Arena& arena) { return Baker(input, arena).bake(); }
 

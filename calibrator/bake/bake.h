@@ -20,7 +20,4 @@ struct BakeInput {
 // (see deploy.h).
 Result<Graph> bake(const BakeInput& input, Arena& arena);
 
-// Whether a node of the FP32 model becomes an int8 one.
-bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
-
 }  // namespace intaglio

@@ -1,29 +1,12 @@
 #include "calibrator/bake/int8_model.h"
 
+#include "calibrator/bake/bake.h"
 #include "calibrator/bake/fuse_residual.h"
 #include "calibrator/bake/model_writer.h"
-#include "calibrator/recover/recovery.h"
-#include "intaglio/version.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
-
-constexpr const char* kLibraryVersion = ITG_VERSION;
-constexpr const char* kMethodNames[kRangeMethodCount] = {"auto", "minmax", "percentile", "mse", "kl", "aciq"};
-
-// Short texts one behind the other.
-class Text {
- public:
-  void add(const char* words) {
-    while (*words != '\0' && length_ < sizeof text_) text_[length_++] = *words++;
-  }
-  const char* copy(Arena& arena) const { return arena.copy_name(text_, length_); }
-
- private:
-  char text_[160];
-  size_t length_ = 0;
-};
 
 template <typename T>
 void overwrite(Span<const T> target, const void* source) {
@@ -34,7 +17,7 @@ void overwrite(Span<const T> target, const void* source) {
 
 // The user's file is the FP32 model: its names, and its numbers.
 Error Int8Model::as_in_fp32(Error error) const {
-  const Model& fp32 = memory_->model;
+  const Model& fp32 = source_.fp32.model;
   const char* tensor = nullptr;
   if (error.tensor >= 0 && error.tensor < static_cast<int32_t>(graph_.tensors.size()))
     tensor = graph_.tensors[static_cast<size_t>(error.tensor)].name;
@@ -57,60 +40,19 @@ Error Int8Model::as_in_fp32(Error error) const {
   return error;
 }
 
-Error Int8Model::build() {
+Error Int8Model::build(const CalibrationInfo& info) {
   revision_ = ++last_revision_;
   arena_ = empty_;
   session_memory_ = {};
-  SlotMap slots = memory_->slots;  // a handle: weights and biases get their scales in place
-  Result<Graph> graph = bake({&memory_->model, &slots, &memory_->options}, arena_);
+  SlotMap slots = source_.slots;  // a handle: weights and biases get their scales in place
+  Result<Graph> graph = bake({&source_.fp32.model, &slots, &source_.options}, arena_);
   if (!graph) return graph.error();
   graph_ = *graph;
   fuse_residual(graph_, arena_);
-  set_provenance();
+  graph_.calibration = info;
+  graph_.calibration.options = arena_.copy_name(info.options);
   ITG_TRY(write(arena_, &bytes_));
   return open(false);
-}
-
-void Int8Model::set_provenance() {
-  const CalibratorOptions& options = memory_->options;
-  Text text;
-  text.add(options.symmetric ? "symmetric" : "asymmetric");
-  if (options.power_of_two) text.add(", powers of two");
-  if (options.compat != Compat::kNone) text.add(options.compat == Compat::kPpq ? ", as PPQ" : ", as Tengine");
-  const char digits[] = {static_cast<char>('0' + options.weight_bits / 10),
-                         static_cast<char>('0' + options.weight_bits % 10), '\0'};
-  text.add(", ");
-  text.add(options.weight_bits < 10 ? digits + 1 : digits);
-  text.add("-bit weights");
-  if (options.safe_pairs) text.add(" in safe pairs");
-  if (!options.slots.empty()) text.add(", slots with settings of their own");
-  if (!options.known.empty()) text.add(", known parameters");
-  bool recovers = false;
-  for (const RecoveryRule& rule : recovery_rules()) {
-    if ((options.recover & rule.bit) == 0) continue;
-    text.add(", ");
-    text.add(rule.title);
-    recovers = true;
-  }
-  if (!recovers) text.add(", no recovery");
-  if (memory_->channels_scaled) {
-    text.add(", ");
-    text.add(kChannelsScaled);
-  }
-  if (memory_->channels_shifted) {
-    text.add(", ");
-    text.add(kChannelsShifted);
-  }
-  if (!options.float_nodes.empty()) text.add(", some nodes in float");
-  if (options.provenance != nullptr) {
-    graph_.calibration = *options.provenance;
-    return;
-  }
-  graph_.calibration.library_version = kLibraryVersion;
-  graph_.calibration.method = kMethodNames[static_cast<size_t>(options.method)];
-  graph_.calibration.options = text.copy(arena_);
-  graph_.calibration.samples = memory_->seen.sample_count;
-  graph_.calibration.samples_digest = {memory_->seen.samples.bytes, sizeof memory_->seen.samples.bytes};
 }
 
 Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
@@ -121,8 +63,8 @@ Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
   // Layers are changed in place: equal biases of two of them will not stay equal.
   const auto written = finish_model(graph_, all_ops(), arena, EqualConstants::kStandAlone);
   if (arena.exhausted())
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory_->output.size),
-            static_cast<int64_t>(memory_->output.size) + 1};
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(source_.output_bytes),
+            static_cast<int64_t>(source_.output_bytes) + 1};
   if (!written) return as_in_fp32(written.error());
   *bytes = *written;
   return kNoError;
@@ -150,8 +92,8 @@ Error Int8Model::update_layers() {
   revision_ = ++last_revision_;
   Error errors[kMaxLanes];
   bool changed[kMaxLanes] = {};  // another kernel now
-  const int32_t nodes = static_cast<int32_t>(graph_.nodes.size()), lanes = memory_->lane_count();
-  parallel_for(memory_->options.executor, lanes, [&](int32_t lane) {
+  const int32_t nodes = static_cast<int32_t>(graph_.nodes.size()), lanes = source_.fp32.lane_count;
+  parallel_for(source_.fp32.executor, lanes, [&](int32_t lane) {
     for (int32_t n = lane; n < nodes; n += lanes) {
       if (weight_rule(graph_, n) == nullptr) continue;
       const Error error = refresh_layer(n);
@@ -194,12 +136,12 @@ Error Int8Model::open(bool changed_in_place) {
   const Result<Model> model = Model::open(bytes_, open);
   if (!model) return as_in_fp32(model.error());
   SessionOptions options;
-  options.isa = memory_->options.isa;
-  options.executor = memory_->options.executor;
+  options.isa = source_.fp32.isa;
+  options.executor = source_.fp32.executor;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
   if (!needs) return as_in_fp32(needs.error());
   const size_t own_bytes = align_memory(needs->total());
-  const uint64_t all = own_bytes + Lanes::bytes(*needs, memory_->lane_count());
+  const uint64_t all = own_bytes + Lanes::bytes(*needs, source_.fp32.lane_count);
   const auto bytes = static_cast<size_t>(all);
   if (session_memory_.size < all) {
     session_memory_ = {
@@ -216,7 +158,7 @@ Error Int8Model::open(bool changed_in_place) {
 }
 
 int32_t Int8Model::tensor_like(int32_t fp32_tensor) const {
-  const char* const name = memory_->model.tensor(fp32_tensor).name;
+  const char* const name = source_.fp32.model.tensor(fp32_tensor).name;
   const Model& model = session_.model();
   for (int32_t t = 0; t < model.tensor_count(); ++t)
     if (strcmp(model.tensor(t).name, name) == 0) return t;

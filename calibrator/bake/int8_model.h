@@ -1,19 +1,29 @@
 // The int8 model while it is made: its graph, the bytes of its file, and a session that runs them.
 #pragma once
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/bake/graph.h"
+#include "calibrator/quantization/slot_map.h"
+#include "calibrator/workspace/float_model.h"
 #include "runtime/op.h"
 
 namespace intaglio {
 
+// What an int8 model is made from.
+struct Int8Source {
+  const FloatModel& fp32;
+  const CalibratorOptions& options;
+  const SlotMap& slots;  // with parameters
+  size_t output_bytes;   // of all memory that there is for it, which an error names
+};
+
 class Int8Model {
  public:
   // All memory comes from `arena`, which nobody else takes from until build() has been called.
-  Int8Model(const CalibratorMemory& memory, const Arena& arena) : memory_(&memory), empty_(arena) {}
+  Int8Model(const Int8Source& source, const Arena& arena) : source_(source), empty_(arena) {}
 
   // From the parameters of the slots: bakes, fuses, writes and opens. What stood here before is gone, and its
-  // memory is used again.
-  Error build();
+  // memory is used again. `info` is what the file says of its calibration.
+  Error build(const CalibrationInfo& info);
   // Writes the file anew from the graph as it is now, and opens it as a stranger would.
   Error rewrite();
   // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
@@ -36,13 +46,12 @@ class Int8Model {
   int32_t tensor_like(int32_t fp32_tensor) const;
 
  private:
-  void set_provenance();
   Error write(Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool changed_in_place);
   Error refresh_layer(int32_t n);
   Error as_in_fp32(Error error) const;
 
-  const CalibratorMemory* memory_;
+  Int8Source source_;
   Arena empty_, arena_;
   Graph graph_;
   Span<const uint8_t> bytes_;
@@ -51,12 +60,6 @@ class Int8Model {
   Lanes lanes_;
   int64_t revision_ = 0, last_revision_ = 0;
 };
-
-// What a file says of itself (CalibrationInfo::options) where equalization has stayed: activations inside are
-// those of the FP32 model with channels scaled.
-inline constexpr char kChannelsScaled[] = "channels scaled";
-// The same where bias absorption has stayed.
-inline constexpr char kChannelsShifted[] = "channels shifted";
 
 // The rule of a node of an int8 graph that has weights; nullptr where it has none or is not int8.
 const QuantRule* weight_rule(const Graph& graph, int32_t node);

@@ -4,17 +4,20 @@
 
 namespace intaglio {
 
-NetworkErrorMeter::NetworkErrorMeter(CalibratorMemory& memory, Arena& arena)
-    : memory_(&memory),
-      outputs_(arena.make<Output>(memory.outputs.size)),
-      figures_(arena.make<Figures>(memory.lane_states.size * outputs_.size)) {}
+NetworkErrorMeter::NetworkErrorMeter(const FloatModel& fp32, Span<const OutputTensor> outputs,
+                                     Span<float> exact_values, Arena& arena)
+    : fp32_(fp32),
+      exact_outputs_(outputs),
+      exact_values_(exact_values),
+      outputs_(arena.make<Output>(outputs.size)),
+      figures_(arena.make<Figures>(static_cast<size_t>(fp32.lane_count) * outputs_.size)) {}
 
 void NetworkErrorMeter::start(Int8Model& int8) {
   int8_ = &int8;
   const Model& model = int8.session().model();
   for (size_t i = 0; i < outputs_.size; ++i) {
     Output made;
-    made.exact = memory_->outputs[i];
+    made.exact = exact_outputs_[i];
     made.tensor = int8.tensor_like(made.exact.tensor);
     for (int32_t n = 0; n < model.node_count(); ++n)
       for (const int32_t output : model.node(n).outputs)
@@ -33,10 +36,9 @@ bool NetworkErrorMeter::can_start_at(int32_t node) const {
 
 const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, Session& fp32, int32_t lane) {
   if (const float* const known = samples.reference(i)) return known;
-  float* const values =
-      memory_->exact_outputs.data + static_cast<size_t>(lane) * output_elements(memory_->outputs);
+  float* const values = exact_values_.data + static_cast<size_t>(lane) * output_elements(exact_outputs_);
   int32_t done = 0;
-  for (const OutputTensor& output : memory_->outputs) {
+  for (const OutputTensor& output : exact_outputs_) {
     fp32.run_nodes(done, output.node + 1);
     done = output.node + 1;
     memcpy(values + output.first, fp32.tensor(output.tensor).data, output.elements * sizeof(float));
@@ -46,7 +48,7 @@ const float* NetworkErrorMeter::exact_values(const Replay& samples, int32_t i, S
 
 void NetworkErrorMeter::run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor,
                                  bool to_the_end, const WalkStart& from) {
-  Session fp32 = memory_->lanes.of(memory_->reference, lane, executor);
+  Session fp32 = fp32_.lanes.of(fp32_.reference, lane, executor);
   Session int8 = int8_->lanes().of(int8_->session(), lane, executor);
   if (from.walk != nullptr)
     int8 = from.walk->bring(i, {from.node, from.node}, lane, executor);
@@ -81,8 +83,8 @@ Error NetworkErrorMeter::add(Replay& samples, Span<const int32_t> which, const b
   }
   if (from.walk != nullptr) ITG_TRY(from.walk->fetch({walked, which.size}));
   ITG_TRY(samples.load_each({loaded, which.size}));
-  const Executor inner = which.size == 1 ? memory_->options.executor : Executor();
-  parallel_for(memory_->options.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
+  const Executor inner = which.size == 1 ? fp32_.executor : Executor();
+  parallel_for(fp32_.executor, static_cast<int32_t>(which.size), [&](int32_t lane) {
     run_lane(samples, which[static_cast<size_t>(lane)], lane, inner, to_the_end, from);
   });
   for (size_t at = 0; at < which.size * outputs_.size; ++at) {

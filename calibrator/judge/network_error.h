@@ -16,8 +16,10 @@ struct WalkStart {
 
 class NetworkErrorMeter {
  public:
-  // `arena` keeps a few words for each output.
-  NetworkErrorMeter(CalibratorMemory& memory, Arena& arena);
+  // `exact_values`: room for the FP32 values of all `outputs` of a sample on each lane. `arena` keeps a few
+  // words for each output.
+  NetworkErrorMeter(const FloatModel& fp32, Span<const OutputTensor> outputs, Span<float> exact_values,
+                    Arena& arena);
 
   // Starts a measurement of this model, which outlives it.
   void start(Int8Model& int8);
@@ -50,9 +52,11 @@ class NetworkErrorMeter {
   void run_lane(const Replay& samples, int32_t i, int32_t lane, const Executor& executor, bool to_the_end,
                 const WalkStart& from);
 
-  CalibratorMemory* memory_;
-  Span<Output> outputs_;   // by ascending node of the int8 model
-  Span<Figures> figures_;  // of each lane, one an output
+  const FloatModel& fp32_;
+  Span<const OutputTensor> exact_outputs_;
+  Span<float> exact_values_;  // of all of them, of one sample a lane
+  Span<Output> outputs_;      // by ascending node of the int8 model
+  Span<Figures> figures_;     // of each lane, one an output
   Int8Model* int8_ = nullptr;
 };
 

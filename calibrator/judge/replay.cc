@@ -3,6 +3,7 @@
 #include "runtime/op.h"
 
 namespace intaglio {
+
 Error load_inputs(const SampleSource& source, int32_t i, const Session& session) {
   Span<uint8_t> inputs[kMaxModelInputs];
   const size_t count = session.model().inputs().size;
@@ -15,9 +16,9 @@ Error load_inputs(const SampleSource& source, int32_t i, const Session& session)
 }
 
 Error Replay::load(int32_t i, int32_t lane) {
-  const Session into = memory_->lanes.of(memory_->session, lane);
+  const Session into = known_.fp32.on_lane(lane);
   if (source_ != nullptr) return load_inputs(*source_, i, into);
-  const uint8_t* golden = memory_->seen.golden_sample.data;
+  const uint8_t* golden = known_.seen.golden_sample.data;
   for (size_t k = 0; k < into.model().inputs().size; ++k) {
     const TensorView view = into.input(static_cast<int32_t>(k));
     memcpy(view.data, golden, view.info.bytes());
@@ -34,7 +35,7 @@ Error Replay::load_each(Span<const int32_t> which) {
   };
   const auto lanes = static_cast<int32_t>(which.size);
   if (source_ != nullptr && source_->loads_at_once)
-    parallel_for(memory_->options.executor, lanes, [&](int32_t lane) { load_one(lane); });
+    parallel_for(known_.fp32.executor, lanes, [&](int32_t lane) { load_one(lane); });
   for (int32_t lane = 0; lane < lanes; ++lane) {
     if (source_ == nullptr || !source_->loads_at_once) load_one(lane);
     ITG_TRY(errors[lane]);
@@ -43,14 +44,14 @@ Error Replay::load_each(Span<const int32_t> which) {
 }
 
 Digest Replay::digest_of_inputs(int32_t lane) const {
-  const Session fp32 = memory_->lanes.of(memory_->session, lane);
+  const Session fp32 = known_.fp32.on_lane(lane);
   uint64_t print = 0;
   for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
     const TensorView view = fp32.input(static_cast<int32_t>(k));
     print = fingerprint(print, view.data, view.info.bytes());
   }
-  if (const Digest* const known = memory_->references.find_digest(print)) return *known;
-  Sha256 sha(*memory_->sha256);
+  if (const Digest* const known = known_.references.find_digest(print)) return *known;
+  Sha256 sha(known_.sha256);
   for (size_t k = 0; k < fp32.model().inputs().size; ++k) {
     const TensorView view = fp32.input(static_cast<int32_t>(k));
     sha.update(view.data, view.info.bytes());
@@ -58,7 +59,7 @@ Digest Replay::digest_of_inputs(int32_t lane) const {
   return sha.finish();
 }
 
-Error Replay::check(Arena& arena) {
+Error Replay::check(Arena& arena, bool all_judge) {
   const auto samples = static_cast<size_t>(count());
   const Arena before = arena;
   digests_ = arena.make<Digest>(samples);
@@ -72,14 +73,14 @@ Error Replay::check(Arena& arena) {
   }
   Digest set;
   int32_t halves[2] = {};
-  const int32_t lanes = memory_->lane_count();
+  const int32_t lanes = known_.fp32.lane_count;
   for (int32_t first = 0; first < count(); first += lanes) {
     int32_t batch[kMaxLanes];
     const auto size = static_cast<size_t>(count() - first < lanes ? count() - first : lanes);
     for (size_t lane = 0; lane < size; ++lane) batch[lane] = first + static_cast<int32_t>(lane);
     ITG_TRY(load_each({batch, size}));
     Digest found[kMaxLanes];
-    parallel_for(memory_->options.executor, static_cast<int32_t>(size),
+    parallel_for(known_.fp32.executor, static_cast<int32_t>(size),
                  [&](int32_t lane) { found[lane] = digest_of_inputs(lane); });
     for (size_t lane = 0; lane < size; ++lane) {
       const auto i = static_cast<size_t>(batch[lane]);
@@ -87,11 +88,10 @@ Error Replay::check(Arena& arena) {
       ++halves[half_of(found[lane])];
       if (digests_.empty()) continue;
       digests_[i] = found[lane];
-      references_[i] = memory_->references.find(found[lane]);
+      references_[i] = known_.references.find(found[lane]);
     }
   }
-  constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
-  const bool all = count() <= 2 * kFewestJudges || (memory_->options.recover & ~kQuick) != 0;
+  const bool all = all_judge || count() <= 2 * kFewestJudges;
   const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
   judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);
   judge_count_ = all ? count() : halves[judging_half_];
@@ -100,7 +100,7 @@ Error Replay::check(Arena& arena) {
       const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);
       rank_[i] += earlier ? 1 : 0;
     }
-  const bool same = source_ == nullptr || set == memory_->seen.samples;
+  const bool same = source_ == nullptr || set == known_.seen.samples;
   return same ? kNoError : Error{Status::kSamplesDiffer, -1, -1, count()};
 }
 

@@ -1,7 +1,9 @@
 // Samples that can be had once more: the caller's, or the one that the calibrator kept.
 #pragma once
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/observe/output_tensors.h"
+#include "calibrator/state/calibration_state.h"
+#include "calibrator/workspace/float_model.h"
 
 namespace intaglio {
 
@@ -25,9 +27,17 @@ inline constexpr size_t kMaxModelInputs = 256;  // the loader's limit
 // Writes sample `i` into the inputs of a session of the FP32 model. kSamplesDiffer where the source cannot.
 Error load_inputs(const SampleSource& source, int32_t i, const Session& session);
 
+// What is known of the samples that were added.
+struct SeenSamples {
+  const FloatModel& fp32;
+  const CalibrationState& seen;
+  const ReferenceOutputs& references;
+  const Sha256Kernel& sha256;
+};
+
 class Replay {
  public:
-  Replay(CalibratorMemory& memory, const SampleSource* source) : memory_(&memory), source_(source) {}
+  Replay(const SeenSamples& known, const SampleSource* source) : known_(known), source_(source) {}
 
   bool has_source() const { return source_ != nullptr; }
   bool wants_results() const { return source_ != nullptr && source_->ran != nullptr; }
@@ -38,8 +48,9 @@ class Replay {
   // Sample which[lane] into each lane, none where that is -1; at once where the source can.
   Error load_each(Span<const int32_t> which);
   // Checks that the source's samples are those that were added, and makes the list that reference() and
-  // digest() read from `arena`; both know nothing where it has no room.
-  Error check(Arena& arena);
+  // digest() read from `arena`; both know nothing where it has no room. With `all_judge` no half of them is
+  // set apart.
+  Error check(Arena& arena, bool all_judge);
   // Values of the outputs of sample `i`; nullptr where they are not known.
   const float* reference(int32_t i) const;
   // Every fourth sample in the order of their digests: what judges, and is not learned from. None where
@@ -63,7 +74,7 @@ class Replay {
  private:
   Digest digest_of_inputs(int32_t lane = 0) const;  // which stand in the FP32 session
 
-  CalibratorMemory* memory_;
+  SeenSamples known_;
   const SampleSource* source_;
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;

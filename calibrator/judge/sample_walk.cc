@@ -51,14 +51,14 @@ Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const
   Session here = lanes_->of(*walked_, lane, executor);
   const bool is_fp32 = walked_ == &fp32_->session;
   if (!is_kept(i)) {
-    if (!is_fp32) copy_inputs(fp32_->lanes.of(fp32_->session, lane), here);
+    if (!is_fp32) copy_inputs(fp32_->on_lane(lane), here);
     here.run_nodes(0, place.node);
     return here;
   }
   Session kept = on_slot(i, lane, executor);
   int32_t& reached = reached_[static_cast<size_t>(i)];
   if (reached < 0) {
-    copy_inputs(fp32_->lanes.of(fp32_->session, lane), kept);
+    copy_inputs(fp32_->on_lane(lane), kept);
     reached = 0;
   }
   kept.run_nodes(reached, place.stand);
@@ -71,7 +71,7 @@ Session SampleWalk::bring(int32_t i, const WalkPlace& place, int32_t lane, const
 
 Result<Session> SampleWalk::at(int32_t i, const WalkPlace& place) {
   ITG_TRY(fetch({&i, 1}));
-  return bring(i, place, 0, fp32_->options.executor);
+  return bring(i, place, 0, fp32_->executor);
 }
 
 Session SampleWalk::on_slot(int32_t i, int32_t lane, const Executor& executor) const {

@@ -17,7 +17,7 @@ class SampleWalk {
  public:
   // `walked`: the FP32 session, into which `samples` loads, or one of the int8 model; its lanes. What is left
   // in `memory` is the walk's.
-  SampleWalk(Replay& samples, const CalibratorMemory& fp32, const Session& walked, const Lanes& lanes,
+  SampleWalk(Replay& samples, const FloatModel& fp32, const Session& walked, const Lanes& lanes,
              const Arena& memory)
       : samples_(&samples), fp32_(&fp32), walked_(&walked), lanes_(&lanes), memory_(memory) {}
 
@@ -48,7 +48,7 @@ class SampleWalk {
   void copy_live(const Session& from, const Session& to, int32_t node) const;
 
   Replay* samples_;
-  const CalibratorMemory* fp32_;
+  const FloatModel* fp32_;
   const Session* walked_;
   const Lanes* lanes_;
   Arena memory_, rest_;

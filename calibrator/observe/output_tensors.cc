@@ -1,6 +1,6 @@
 #include "calibrator/observe/output_tensors.h"
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/workspace/lanes.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {

@@ -1,5 +1,8 @@
 #include "calibrator/observe/patch_means.h"
 
+#include "calibrator/quantization/int8_nodes.h"
+#include "runtime/op_search.h"
+#include "runtime/real_functions.h"
 #include "runtime/window.h"
 
 namespace intaglio {
@@ -141,5 +144,21 @@ bool observe_with_means(const Session& session, int32_t node_index, const PatchS
   for (double& mean : means) mean *= unit;
   return true;
 }
+
+size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options) {
+  const OpDef* const def = find_op(float_ops(), model, model.node(node));
+  if (def == nullptr || def->quant.weight_input < 0 || !becomes_int8(model, node, options)) return 0;
+  return patch_size(model, model.node(node));
+}
+
+void add_means(int64_t* sums, Span<const double> means) {
+  for (size_t i = 0; i < means.size; ++i) {
+    const double mean = means[i];
+    const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
+    sums[i] += static_cast<int64_t>(round_even(bounded / kMeanUnit));
+  }
+}
+
+double mean_of(int64_t sum, uint32_t samples) { return static_cast<double>(sum) * kMeanUnit / samples; }
 
 }  // namespace intaglio

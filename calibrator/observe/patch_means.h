@@ -3,7 +3,7 @@
 #pragma once
 
 #include "calibrator/observe/observer.h"
-#include "intaglio/session.h"
+#include "intaglio/calibrator.h"
 #include "kernels/observe/patch_sums.h"
 #include "runtime/op.h"
 
@@ -15,6 +15,9 @@ namespace intaglio {
 //   fully connected  [k]
 size_t patch_size(const Model& model, const NodeInfo& node);
 
+// How many of them are kept of a node; 0 where it has no weights or stays in FP32.
+size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& options);
+
 // Of the values that stand in the node's first input, as reals (zero point and scale removed).
 void patch_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, Span<double> means);
 
@@ -23,6 +26,14 @@ void patch_means(const Session& session, int32_t node, const PatchSumsKernel& ke
 bool can_look_by_rows(const Model& model, const NodeInfo& node);
 bool observe_with_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, TensorLook& look,
                         Span<double> means);
+
+// Mean inputs of several samples as order-free sums: one fixed-point number for each sample's mean.
+inline constexpr double kMeanUnit = 0x1p-28;
+inline constexpr double kLargestMean = 0x1p22;
+
+// sums[i] += means[i], for as many as there are means.
+void add_means(int64_t* sums, Span<const double> means);
+double mean_of(int64_t sum, uint32_t samples);
 
 inline constexpr int32_t kMeanLanes = 8;
 

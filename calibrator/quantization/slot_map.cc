@@ -1,7 +1,7 @@
 #include "calibrator/quantization/slot_map.h"
 
-#include "calibrator/bake/bake.h"
 #include "calibrator/quantization/answers.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -24,8 +24,8 @@ struct Use {
 
 class SlotMaker {
  public:
-  SlotMaker(const Model& model, const CalibratorOptions& options, Arena& arena)
-      : model_(model), options_(options), arena_(arena) {}
+  SlotMaker(const Model& model, const CalibratorOptions& options, RangeMethod method, Arena& arena)
+      : model_(model), options_(options), method_(method), arena_(arena) {}
 
   Result<SlotMap> make() {
     const size_t count = slot_count(model_);
@@ -92,7 +92,7 @@ class SlotMaker {
   QuantConfig default_form(SlotRole role) const {
     const bool tengine = options_.compat == Compat::kTengine;
     QuantConfig form;
-    form.observer = options_.method;
+    form.observer = method_;
     form.parameter = role == SlotRole::kWeights;
     if (form.parameter) {
       form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
@@ -224,6 +224,7 @@ class SlotMaker {
 
   const Model& model_;
   const CalibratorOptions& options_;
+  RangeMethod method_;
   Arena& arena_;
   SlotMap map_;
   Span<Use> uses_;
@@ -231,8 +232,9 @@ class SlotMaker {
 
 }  // namespace
 
-Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, Arena& arena) {
-  return SlotMaker(model, options, arena).make();
+Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, RangeMethod method,
+                           Arena& arena) {
+  return SlotMaker(model, options, method, arena).make();
 }
 
 size_t slot_count(const Model& model) {

@@ -27,7 +27,9 @@ struct SlotMap {
 //     slice or Clamp follows the output where nothing else reads it.
 // Nodes that stay in float, and what gives an answer writes (answers.h), have slots in float; constant indices
 // are shape-or-index, biases passive.
-Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, Arena& arena);
+// `method` chooses the ranges; options.method is what the caller asked for.
+Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, RangeMethod method,
+                           Arena& arena);
 
 size_t slot_count(const Model& model);
 // Memory for make_slots(), and for choose_params() behind it.

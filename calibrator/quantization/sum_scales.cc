@@ -6,24 +6,24 @@
 namespace intaglio {
 namespace {
 
-bool is_known(const CalibratorMemory& memory, int32_t root) {
-  for (const KnownParams& known : memory.options.known)
-    if (!memory.model.tensor(known.tensor).is_constant() && memory.slots.slots.root(known.tensor) == root)
-      return true;
+bool is_known(const Model& model, Span<const KnownParams> list, const JointSlots& slots, int32_t root) {
+  for (const KnownParams& known : list)
+    if (!model.tensor(known.tensor).is_constant() && slots.root(known.tensor) == root) return true;
   return false;
 }
 
-Error widen_sum(CalibratorMemory& memory, int32_t n, bool* widened) {
+Error widen_sum(const Model& model, Span<const KnownParams> known, SlotMap& map, int32_t n, bool* widened) {
   constexpr float kMost = 0x1p14f, kWidened = 0x1p-12f;
-  const NodeInfo node = memory.model.node(n);
-  const OpDef* const def = find_op(float_ops(), memory.model, node);
+  const NodeInfo node = model.node(n);
+  const OpDef* const def = find_op(float_ops(), model, node);
   if (def == nullptr || !def->quant.sums) return kNoError;
-  JointSlots& slots = memory.slots.slots;
+  JointSlots& slots = map.slots;
   const int32_t output = slots.root(node.outputs[0]);
-  if (slots.own(output).state != QuantState::kActivated || is_known(memory, output)) return kNoError;
+  if (slots.own(output).state != QuantState::kActivated || is_known(model, known, slots, output))
+    return kNoError;
   float largest = 0.0f;
   for (size_t i = 0; i < node.inputs.size; ++i) {
-    const float scale = slots.params(memory.slots.input_slot(n, i)).scale;
+    const float scale = slots.params(map.input_slot(n, i)).scale;
     largest = scale > largest ? scale : largest;
   }
   QuantParams params = slots.params(output);
@@ -32,17 +32,17 @@ Error widen_sum(CalibratorMemory& memory, int32_t n, bool* widened) {
   while (params.scale < largest * kWidened) params.scale *= 2.0f;
   *widened = true;
   const Error error = slots.set_params(output, params);
-  return error.ok() ? error : at_slot(memory.model, memory.slots, output, error);
+  return error.ok() ? error : at_slot(model, map, output, error);
 }
 
 }  // namespace
 
-Error widen_sums(CalibratorMemory& memory) {
+Error widen_sums(const Model& model, Span<const KnownParams> known, SlotMap& map) {
   // What is wider now may be an input of a sum that stands before it, where tensors share their range. Each
   // round leaves every output below the largest input, so that there is an end.
   for (bool widened = true; widened;) {
     widened = false;
-    for (int32_t n = 0; n < memory.model.node_count(); ++n) ITG_TRY(widen_sum(memory, n, &widened));
+    for (int32_t n = 0; n < model.node_count(); ++n) ITG_TRY(widen_sum(model, known, map, n, &widened));
   }
   return kNoError;
 }

@@ -4,24 +4,24 @@
 
 #include "calibrator/quantization/signs.h"
 #include "calibrator/quantization/sum_scales.h"
+#include "calibrator/ranges/auto_range.h"
+#include "calibrator/ranges/auto_rules.h"
 #include "calibrator/ranges/range_models.h"
 #include "calibrator/ranges/ranges.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
-#include "runtime/real_functions.h"
 
 namespace intaglio {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPooled = 4.0;  // samples
 
 class SlotParams {
  public:
-  SlotParams(const CalibratorMemory& memory, int32_t half, SlotMap& map, Arena& arena)
-      : memory_(memory),
+  SlotParams(const ParamSource& source, int32_t half, SlotMap& map, Arena& arena)
+      : source_(source),
         half_(half),
-        model_(memory.model),
+        model_(source.fp32.model),
         map_(map),
         rooms_(arena.make<double>(static_cast<size_t>(map.slots.count()))),
         chosen_(arena.make<QuantParams>(rooms_.size)),
@@ -33,7 +33,7 @@ class SlotParams {
     for (int32_t n = 0; n < model_.node_count(); ++n)
       for (const int32_t output : model_.node(n).outputs)
         if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
-    if (!in_head_.empty()) find_head();
+    if (!in_head_.empty()) find_head(model_, in_head_);
     find_known();
   }
 
@@ -57,12 +57,12 @@ class SlotParams {
   }
 
  private:
-  bool has_samples() const { return memory_.seen.sample_count != 0; }
+  bool has_samples() const { return source_.seen.sample_count != 0; }
 
   // Of each root: which of the known parameters hold for it; -1: none.
   void find_known() {
     for (int32_t& known : known_) known = -1;
-    const Span<const KnownParams> list = memory_.options.known;
+    const Span<const KnownParams> list = source_.options.known;
     for (size_t i = 0; i < list.size && !known_.empty(); ++i) {
       if (model_.tensor(list[i].tensor).is_constant()) continue;
       const int32_t root = map_.slots.root(list[i].tensor);
@@ -73,7 +73,7 @@ class SlotParams {
   }
   const KnownParams* known_at(int32_t slot) const {
     const int32_t known = known_[static_cast<size_t>(map_.slots.root(slot))];
-    return known < 0 ? nullptr : &memory_.options.known[static_cast<size_t>(known)];
+    return known < 0 ? nullptr : &source_.options.known[static_cast<size_t>(known)];
   }
 
   bool is_root(int32_t slot) const {
@@ -83,8 +83,8 @@ class SlotParams {
 
   // Every lane with its share of the roots, and a copy of this.
   void each_root(void (*work)(SlotParams& on_lane, int32_t slot)) const {
-    const int32_t lanes = memory_.lane_count();
-    parallel_for(memory_.options.executor, lanes, [&](int32_t lane) {
+    const int32_t lanes = source_.fp32.lane_count;
+    parallel_for(source_.fp32.executor, lanes, [&](int32_t lane) {
       SlotParams own = *this;
       own.lane_ = lane;
       for (own.slot_ = lane; own.slot_ < map_.slots.count(); own.slot_ += lanes)
@@ -108,8 +108,8 @@ class SlotParams {
     const QuantRule* const rule = rule_of(n);
     if (rule == nullptr || map_.slots.config(model_.node(n).outputs[0]).state != QuantState::kActivated)
       return kNoError;
-    if (rule->inputs_as_output && memory_.options.compat == Compat::kNone) return share_concat(n);
-    if (rule->sums && memory_.options.compat == Compat::kPpq) return align_operands(n);
+    if (rule->inputs_as_output && source_.options.compat == Compat::kNone) return share_concat(n);
+    if (rule->sums && source_.options.compat == Compat::kPpq) return align_operands(n);
     return kNoError;
   }
 
@@ -167,31 +167,11 @@ class SlotParams {
     return write(first, params_of(all, map_.slots.own(first), all.lo >= 0.0));
   }
 
-  // ---- the head: vectors behind which there is nothing but vectors
-
-  void find_head() {
-    for (int32_t t = 0; t < model_.tensor_count(); ++t) {
-      const Shape shape = model_.tensor(t).shape;
-      in_head_[static_cast<size_t>(t)] = shape.rank > 0 && shape.elements() == shape.back(0);
-    }
-    for (int32_t n = model_.node_count() - 1; n >= 0; --n) {
-      const NodeInfo node = model_.node(n);
-      bool all = true;
-      for (const int32_t output : node.outputs) all = all && in_head_[static_cast<size_t>(output)];
-      for (const int32_t input : node.inputs)
-        if (input >= 0 && !all) in_head_[static_cast<size_t>(input)] = false;
-    }
-    // A network of vectors alone is no head: its layers are like any others.
-    bool is_all = true;
-    for (const int32_t input : model_.inputs()) is_all = is_all && in_head_[static_cast<size_t>(input)];
-    for (bool& in_head : in_head_) in_head = in_head && !is_all;
-  }
-
   // ---- one root
 
   // Tengine's zero points are 0 throughout.
   bool is_non_negative(size_t tensor) const {
-    return non_negative_[tensor] && memory_.options.compat != Compat::kTengine;
+    return non_negative_[tensor] && source_.options.compat != Compat::kTengine;
   }
 
   QuantParams params_of_root(int32_t slot) const {
@@ -223,7 +203,7 @@ class SlotParams {
     if (rule_of(writers_[t]) != nullptr) {
       const NodeOptions options = model_.node(writers_[t]).options;
       const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
-      if (lo < 0.0 || memory_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
+      if (lo < 0.0 || source_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
       bounds.hi = hi;
     }
     return bounds;
@@ -232,24 +212,18 @@ class SlotParams {
   // ---- ranges of what has been seen
 
   const TensorObserver& observer_of(int32_t tensor) const {
-    return memory_.seen.observers[static_cast<size_t>(memory_.observer_of[static_cast<size_t>(tensor)])];
+    return source_.seen
+        .observers[static_cast<size_t>(source_.observing.observer_of[static_cast<size_t>(tensor)])];
   }
 
-  // Few samples say little of how much room one tensor needs, more of how much the tensors need on the whole:
-  // none gets less than their geometric mean, which counts for all with 4 samples and ever less with more.
+  // Of tensors without a bound of their own.
   void pool_rooms() {
-    double sum = 0.0;
-    int32_t count = 0;
     for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
       const double room = rooms_[static_cast<size_t>(slot)];
       const bool bounded = room > 0.0 && bounds_of(map_.tensor_of[static_cast<size_t>(slot)]).hi < kInfinity;
-      if (!(room > 0.0) || bounded) continue;
-      sum += log_real(room);
-      ++count;
+      if (room > 0.0 && !bounded) pooled_room_.add(room);
     }
-    pooled_room_ = count == 0 ? 0.0 : sum / count;
-    const double samples = memory_.seen.sample_count;
-    pool_share_ = samples > kPooled ? kPooled / samples : 1.0;
+    pooled_room_.finish(source_.seen.sample_count);
   }
 
   Range range_of_seen(int32_t tensor, const QuantConfig& form) const {
@@ -258,11 +232,11 @@ class SlotParams {
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool in_head = in_head_[static_cast<size_t>(tensor)];
     // With more than a few samples the head's own room is enough.
-    const uint32_t probed = in_head ? kFewSamples : kProbedSamples;
+    const uint32_t probed = in_head ? kAutoRules.probes.full_samples : kAutoRules.probes.samples;
     const bool is_probed =
-        form.observer == RangeMethod::kAuto && memory_.seen.sample_count < probed && !is_input;
+        form.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
     Range range;
-    if (memory_.asked == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
+    if (source_.options.method == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
       range = vector_range(seen, bounds);
     else
       range = observed_range(seen, bounds, form);
@@ -274,9 +248,9 @@ class SlotParams {
   bool range_of_input(int32_t tensor, const QuantConfig& form, Range& range) const {
     const int32_t input = input_at(tensor);
     if (input < 0) return false;
-    const InputValues& values = memory_.seen.inputs[static_cast<size_t>(input)];
+    const InputValues& values = source_.seen.inputs[static_cast<size_t>(input)];
     if (range_of_pixels(model_, input, values, range)) return true;
-    if (memory_.asked != RangeMethod::kAuto || form.bits != 8 || form.has(policy::kSymmetric) ||
+    if (source_.options.method != RangeMethod::kAuto || form.bits != 8 || form.has(policy::kSymmetric) ||
         form.has(policy::kPowerOfTwo))
       return false;
     const double step = code_step(values);
@@ -303,23 +277,17 @@ class SlotParams {
   double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
     if (form.observer != RangeMethod::kAuto) return 0.0;
     const double known = rooms_[static_cast<size_t>(slot_)];
-    const double own = log_real(known > 0.0 ? known : room_of(seen, bounds, form));
-    return exp_real(pooled_room_ > own ? own + pool_share_ * (pooled_room_ - own) : own);
+    return pooled_room_.at_least(known > 0.0 ? known : room_of(seen, bounds, form));
   }
 
-  // Where RangeMethod::kAuto tries it, half as much again is left out as by default, and five times as
-  // much where there are both signs: what lies far off in sums and projections is worth less than behind a
-  // ReLU.
   double percentile_of(const TensorObserver& seen) const {
-    if (memory_.asked != RangeMethod::kAuto) return memory_.options.percentile;
-    const double left_out = 1.0 - CalibratorOptions().percentile;
-    return 1.0 - (seen.two_sided != 0 ? 5.0 : 1.5) * left_out;
+    return source_.options.method == RangeMethod::kAuto ? tried_percentile(seen) : source_.options.percentile;
   }
 
   Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
     const double percentile = percentile_of(seen), room = room_for(seen, bounds, form);
     if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
-    TensorObserver& part = memory_.spare[static_cast<size_t>(lane_)];
+    TensorObserver& part = source_.observing.spare[static_cast<size_t>(lane_)];
     part = seen;
     const int32_t other = 1 - half_;
     part.min[other] = part.max[other] = 0.0f;
@@ -342,7 +310,7 @@ class SlotParams {
   // What the operator fixes for 8 bits, over the same range for any number of them.
   QuantParams fixed_params(const QuantRule& rule, const QuantConfig& form) const {
     const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, form.lo, form.hi};
-    if (memory_.options.compat == Compat::kTengine || form.has(policy::kExponential)) {
+    if (source_.options.compat == Compat::kTengine || form.has(policy::kExponential)) {
       const auto hi = static_cast<double>(fixed.scale) * (128 - fixed.zero_point);
       return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, form);
     }
@@ -352,9 +320,9 @@ class SlotParams {
     return {static_cast<float>(step), fixed.zero_point == -128 ? form.lo : 0, form.lo, form.hi};
   }
 
-  const CalibratorMemory& memory_;
+  const ParamSource& source_;
   int32_t half_;
-  double pooled_room_ = 0.0, pool_share_ = 0.0;  // a logarithm; its weight
+  PooledRoom pooled_room_;
   const Model& model_;
   SlotMap& map_;
   int32_t lane_ = 0, slot_ = 0;  // at work
@@ -368,15 +336,16 @@ class SlotParams {
 
 }  // namespace
 
-Error choose_params(CalibratorMemory& memory, int32_t half) {
-  Arena arena = memory.slot_memory;
-  const Result<SlotMap> map = make_slots(memory.model, memory.options, arena);
+Error choose_params(const ParamSource& source, RangeMethod method, int32_t half, Slots& slots) {
+  const Model& model = source.fp32.model;
+  Arena arena = slots.memory;
+  const Result<SlotMap> map = make_slots(model, source.options, method, arena);
   if (!map) return map.error();
-  memory.slots = *map;
-  SlotParams params(memory, half, memory.slots, arena);
+  slots.map = *map;
+  SlotParams params(source, half, slots.map, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
   ITG_TRY(params.choose());
-  return widen_sums(memory);
+  return widen_sums(model, source.options.known, slots.map);
 }
 
 }  // namespace intaglio

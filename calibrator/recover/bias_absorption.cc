@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/range_method.h"
 
 namespace intaglio {
@@ -26,11 +25,11 @@ float shift_of(const NodeOptions& options, float lowest, float highest) {
 
 }  // namespace
 
-BiasAbsorber::BiasAbsorber(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena)
-    : memory_(&memory) {
-  if ((memory.options.recover & recovery::kBiasAbsorption) == 0) return;
-  rewrite_ = ModelRewrite(memory, persistent_bytes, arena);
-  tensors_ = find_shifts(memory.model, arena);
+BiasAbsorber::BiasAbsorber(const FloatModel& fp32, const CalibrationState& seen,
+                           const CalibratorOptions& options, Arena& arena) {
+  if ((options.recover & recovery::kBiasAbsorption) == 0) return;
+  rewrite_ = ModelRewrite(fp32.model, seen, fp32.lanes.own().persistent.size, arena);
+  tensors_ = find_shifts(fp32.model, arena);
   for (const int32_t half : {0, 1}) {
     lowest_[half] = arena.make<float>(tensors_.channels);
     highest_[half] = arena.make<float>(tensors_.channels);
@@ -55,8 +54,8 @@ Error BiasAbsorber::find_extremes(RecoveryContext& context) {
     for (float& value : lowest_[half]) value = kInfinity;
     for (float& value : highest_[half]) value = -kInfinity;
   }
-  Session& session = memory_->session;
-  const Model& model = memory_->model;
+  Session& session = context.fp32.session;
+  const Model& model = context.fp32.model;
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("channel ranges", i, context.samples.count()));
     ITG_TRY(context.samples.load(i));
@@ -81,8 +80,7 @@ Error BiasAbsorber::find_extremes(RecoveryContext& context) {
 }
 
 // By what this half of the samples shows, or both. False where nothing is to be shifted.
-bool BiasAbsorber::choose_shifts(int32_t half) {
-  const Model& model = memory_->model;
+bool BiasAbsorber::choose_shifts(const Model& model, int32_t half) {
   bool any = false;
   for (float& shift : shifts_) shift = 0.0f;
   for (int32_t n = 0; n < model.node_count(); ++n) {
@@ -136,49 +134,49 @@ void BiasAbsorber::move_biases() const {
 }
 
 Error BiasAbsorber::shift_by(RecoveryContext& context, int32_t half) {
-  choose_shifts(half);
+  choose_shifts(context.fp32.model, half);
   move_biases();
   ITG_TRY(rewrite_.use(context));
-  memory_->channels_shifted = true;
+  context.channels_shifted = true;
   return kNoError;
 }
 
-Error BiasAbsorber::restore() {
-  memory_->channels_shifted = false;
-  return rewrite_.restore();
+Error BiasAbsorber::restore(RecoveryContext& context) {
+  context.channels_shifted = false;
+  return rewrite_.restore(context);
 }
 
 Error BiasAbsorber::run(RecoveryContext& context) {
   RecoveryRecord record{recovery::kBiasAbsorption,    -1, -1, context.error.ratio(), context.error.ratio(),
                         RecoveryVerdict::kNothingToDo};
-  if (!can_judge(*memory_)) record.verdict = RecoveryVerdict::kTooFewSamples;
-  const bool tries = can_judge(*memory_) && tensors_.channels > 0;
+  if (!can_judge(context.seen)) record.verdict = RecoveryVerdict::kTooFewSamples;
+  const bool tries = can_judge(context.seen) && tensors_.channels > 0;
   if (tries) ITG_TRY(find_extremes(context));
-  if (!tries || !choose_shifts(kBothHalves)) {
+  if (!tries || !choose_shifts(context.fp32.model, kBothHalves)) {
     context.record(record);
     return kNoError;
   }
-  const RangeMethod method = memory_->options.method;
+  const RangeMethod method = context.method;
   NetworkError before;
   ITG_TRY(judge_ranges(context, before));
-  rewrite_.start();
+  rewrite_.start(context);
   MethodErrors errors;
   for (const int32_t half : {0, 1}) {
     ITG_TRY(shift_by(context, half));
     ITG_TRY(errors.add_half(context, half));
   }
-  const RangeMethod best = errors.best(*memory_);
+  const RangeMethod best = errors.best(context.seen);
   const NetworkError& after = errors.of(best);
   const bool kept = after.ratio() < kWorthwhile * before.ratio();
   context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  memory_->options.method = kept ? best : method;
+  context.method = kept ? best : method;
   if (kept) {
     ITG_TRY(shift_by(context, kBothHalves));
   } else {
-    ITG_TRY(restore());
+    ITG_TRY(restore(context));
   }
-  ITG_TRY(build_with_ranges(context));
+  ITG_TRY(context.build());
   return kept ? context.measure("after absorption", context.error) : kNoError;
 }
 

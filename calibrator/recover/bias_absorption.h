@@ -17,23 +17,22 @@ namespace intaglio {
 class BiasAbsorber {
  public:
   BiasAbsorber() = default;
-  // Takes what it needs from `arena` where the options ask for absorption. `persistent_bytes`: of the FP32
-  // session.
-  BiasAbsorber(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena);
+  // Takes what it needs from `arena` where the options ask for absorption.
+  BiasAbsorber(const FloatModel& fp32, const CalibrationState& seen, const CalibratorOptions& options,
+               Arena& arena);
   static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
   // Judged by each half of the samples with the shifts and ranges of the other half.
   Error run(RecoveryContext& context);
-  // The calibrator's memory as it was.
-  Error restore();
+  // The model, and what has been seen, as they were.
+  Error restore(RecoveryContext& context);
 
  private:
   Error find_extremes(RecoveryContext& context);
-  bool choose_shifts(int32_t half);
+  bool choose_shifts(const Model& model, int32_t half);
   void move_biases() const;
   Error shift_by(RecoveryContext& context, int32_t half);
 
-  CalibratorMemory* memory_ = nullptr;
   ModelRewrite rewrite_;
   ChannelShifts tensors_;
   Span<float> lowest_[2], highest_[2];  // of each channel of the sources, in each half of the samples

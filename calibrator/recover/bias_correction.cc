@@ -46,22 +46,20 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
 
 // Mean inputs of the FP32 layer, in the lane's room for them, over all samples.
 Span<double> exact_means(const RecoveryContext& context, int32_t n, int32_t lane) {
-  const CalibratorMemory& memory = context.memory;
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const int64_t *const even = memory.seen.mean_sums.data + memory.first_sum(source, 0),
-                       *const odd = memory.seen.mean_sums.data + memory.first_sum(source, 1);
-  const Span<double> exact = memory.means_of(source, lane);
-  for (size_t i = 0; i < exact.size; ++i) exact[i] = mean_of(even[i] + odd[i], memory.seen.sample_count);
+  const int64_t *const even = context.seen.mean_sums.data + context.observing.first_sum(source, 0),
+                       *const odd = context.seen.mean_sums.data + context.observing.first_sum(source, 1);
+  const Span<double> exact = context.observing.means_of(source, lane);
+  for (size_t i = 0; i < exact.size; ++i) exact[i] = mean_of(even[i] + odd[i], context.seen.sample_count);
   return exact;
 }
 
 // Over the samples that judge.
 Span<double> judges_means(const RecoveryContext& context, int32_t n) {
-  const CalibratorMemory& memory = context.memory;
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
   const int64_t* const sums =
-      memory.seen.mean_sums.data + memory.first_sum(source, context.samples.judging_half());
-  const Span<double> exact = memory.means_of(source, 0);
+      context.seen.mean_sums.data + context.observing.first_sum(source, context.samples.judging_half());
+  const Span<double> exact = context.observing.means_of(source, 0);
   for (size_t i = 0; i < exact.size; ++i)
     exact[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.judge_count()));
   return exact;
@@ -69,7 +67,7 @@ Span<double> judges_means(const RecoveryContext& context, int32_t n) {
 
 void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t lane, const Executor& executor) {
   const Span<double> exact = exact_means(context, n, lane);
-  correct_bias(context.int8.graph(), n, context.memory.model, exact, exact, executor);
+  correct_bias(context.int8.graph(), n, context.fp32.model, exact, exact, executor);
 }
 
 }  // namespace
@@ -114,9 +112,9 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
 
 // Layers side by side.
 Error correct_layers_alone(RecoveryContext& context) {
-  const CalibratorMemory& memory = context.memory;
-  const int32_t nodes = static_cast<int32_t>(context.int8.graph().nodes.size()), lanes = memory.lane_count();
-  parallel_for(memory.options.executor, lanes, [&](int32_t lane) {
+  const int32_t nodes = static_cast<int32_t>(context.int8.graph().nodes.size()),
+                lanes = context.fp32.lane_count;
+  parallel_for(context.fp32.executor, lanes, [&](int32_t lane) {
     for (int32_t n = lane; n < nodes; n += lanes)
       if (weight_rule(context.int8.graph(), n) != nullptr) correct_layer_alone(context, n, lane, Executor());
   });
@@ -124,40 +122,39 @@ Error correct_layers_alone(RecoveryContext& context) {
 }
 
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_judges) {
-  CalibratorMemory& memory = context.memory;
   if (!context.samples.has_source()) {
-    correct_layer_alone(context, n, 0, memory.options.executor);
+    correct_layer_alone(context, n, 0, context.fp32.executor);
     return context.int8.update_layer(n);
   }
   Arena scratch = context.int8.arena();
-  const auto lanes = memory.lane_states.size;
+  const auto lanes = static_cast<size_t>(context.fp32.lane_count);
   const size_t inputs = patch_size(context.int8.session().model(), context.int8.session().model().node(n));
   const Span<double> means = scratch.make<double>(lanes * inputs);
   const Span<int64_t> sums = scratch.make<int64_t>(lanes * inputs);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
   const auto add = [&](int32_t i, int32_t lane, const Executor& executor) {
     const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
-    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *memory.patch_sums, own);
+    patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *context.observing.patch_sums, own);
     int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
     add_means(sum, own);
   };
   Replay& samples = context.samples;
   by_judges = by_judges && !samples.all_judge();
   const Part part = by_judges ? Part::kJudges : Part::kAll;
-  const int32_t count = samples.count(), width = memory.lane_count(),
+  const int32_t count = samples.count(), width = context.fp32.lane_count,
                 members = by_judges ? samples.judge_count() : count;
   Error error;
   const auto add_batch = [&](Span<const int32_t> batch) {
     error = context.walk.fetch(batch);
     if (!error.ok()) return;
-    const Executor inner = batch.size == 1 ? memory.options.executor : Executor();
-    parallel_for(memory.options.executor, static_cast<int32_t>(batch.size),
+    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
+    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size),
                  [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], lane, inner); });
   };
   const auto add_all = [&] {
     const bool known = !by_judges || samples.knows_digests();
     if (known && context.walk.keeps(members) && members >= width)  // none waits for another
-      return parallel_for(memory.options.executor, width, [&](int32_t lane) {
+      return parallel_for(context.fp32.executor, width, [&](int32_t lane) {
         for (int32_t i = 0, at = 0; i < count; ++i)
           if ((!by_judges || samples.judges(i)) && at++ % width == lane) add(i, lane, Executor());
       });
@@ -172,16 +169,16 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_
       waiting = 0;
     }
   };
-  memory.threads.hold([&] { add_all(); });
+  context.fp32.threads.hold([&] { add_all(); });
   ITG_TRY(error);
   for (size_t i = 0; i < inputs; ++i) {
     int64_t sum = 0;
     for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
     means[i] = mean_of(sum, static_cast<uint32_t>(members));
   }
-  correct_bias(context.int8.graph(), n, memory.model,
+  correct_bias(context.int8.graph(), n, context.fp32.model,
                by_judges ? judges_means(context, n) : exact_means(context, n, 0), {means.data, inputs},
-               memory.options.executor);
+               context.fp32.executor);
   return context.int8.update_layer(n);
 }
 
@@ -207,7 +204,7 @@ Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
     return kNoError;
   };
   Error error;
-  context.memory.threads.hold([&] { error = correct(); });
+  context.fp32.threads.hold([&] { error = correct(); });
   ITG_TRY(error);
   if (means == Means::kAlone) return context.measure("after bias correction", after);
   const Part part = means == Means::kOfAll ? Part::kAll : Part::kJudges;
@@ -244,7 +241,7 @@ Error attempt(RecoveryContext& context, bool by_samples) {
   } else {
     put_biases_back(graph, copy);
     Error error;
-    context.memory.threads.hold([&] { error = context.int8.update_layers(); });
+    context.fp32.threads.hold([&] { error = context.int8.update_layers(); });
     ITG_TRY(error);
     context.int8.is_again(revision);
   }

@@ -1,6 +1,5 @@
 #include "calibrator/recover/equalization.h"
 
-#include "calibrator/ranges/slot_params.h"
 #include "calibrator/recover/range_method.h"
 #include "runtime/real_functions.h"
 
@@ -28,10 +27,11 @@ int32_t exponent_of(double log) {
 
 }  // namespace
 
-Equalizer::Equalizer(CalibratorMemory& memory, Arena& arena) : memory_(&memory) {
-  if ((memory.options.recover & recovery::kEqualization) == 0) return;
-  rewrite_ = ModelRewrite(memory, 0, arena);
-  groups_ = group_channels(memory.model, arena);
+Equalizer::Equalizer(const Model& fp32, const CalibrationState& seen, const CalibratorOptions& options,
+                     Arena& arena) {
+  if ((options.recover & recovery::kEqualization) == 0) return;
+  rewrite_ = ModelRewrite(fp32, seen, 0, arena);
+  groups_ = group_channels(fp32, arena);
   peaks_ = arena.make<float>(groups_.channels);
   readers_ = arena.make<double>(groups_.channels);
   exponents_ = arena.make<int32_t>(groups_.channels);
@@ -50,8 +50,8 @@ uint64_t Equalizer::bytes(const Model& fp32, const CalibratorOptions& options) {
 
 Error Equalizer::find_peaks(RecoveryContext& context) {
   for (float& peak : peaks_) peak = 0.0f;
-  Session& session = memory_->session;
-  const Model& model = memory_->model;
+  Session& session = context.fp32.session;
+  const Model& model = context.fp32.model;
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("channel ranges", i, context.samples.count()));
     ITG_TRY(context.samples.load(i));
@@ -72,8 +72,7 @@ Error Equalizer::find_peaks(RecoveryContext& context) {
   return kNoError;
 }
 
-void Equalizer::find_readers() {
-  const Model& model = memory_->model;
+void Equalizer::find_readers(const Model& model) {
   for (double& reader : readers_) reader = 0.0;
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
     const int32_t input = node.inputs[0];
@@ -98,8 +97,7 @@ void Equalizer::find_readers() {
   });
 }
 
-void Equalizer::choose_exponents(bool with_room) {
-  const Model& model = memory_->model;
+void Equalizer::choose_exponents(const Model& model, bool with_room) {
   for (int32_t& exponent : exponents_) exponent = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     if (groups_.root[static_cast<size_t>(t)] != t) continue;
@@ -142,28 +140,28 @@ void Equalizer::scale_weights() const {
   });
 }
 
-Error Equalizer::restore() {
-  memory_->channels_scaled = false;
-  return rewrite_.restore();
+Error Equalizer::restore(RecoveryContext& context) {
+  context.channels_scaled = false;
+  return rewrite_.restore(context);
 }
 
 Error Equalizer::run(RecoveryContext& context) {
   if (groups_.channels == 0) return kNoError;
-  rewrite_.start();
+  rewrite_.start(context);
   ITG_TRY(find_peaks(context));
-  find_readers();
+  find_readers(context.fp32.model);
   NetworkError least;
   ITG_TRY(judge(context, least));
   const NetworkError before = least;
-  const RangeMethod method = memory_->options.method;
+  const RangeMethod method = context.method;
   bool kept = false;
   for (const bool with_room : {true, false}) {
     NetworkError error;
-    choose_exponents(with_room);
+    choose_exponents(context.fp32.model, with_room);
     scale_weights();
     ITG_TRY(rewrite_.use(context));
-    memory_->channels_scaled = true;
-    if (memory_->asked == RangeMethod::kAuto && can_judge(*memory_)) {
+    context.channels_scaled = true;
+    if (context.options.method == RangeMethod::kAuto && can_judge(context.seen)) {
       FoundMethod found;
       ITG_TRY(find_method(context, found));
       error = found.best == RangeMethod::kAuto ? found.of_auto : found.of_best;
@@ -174,17 +172,17 @@ Error Equalizer::run(RecoveryContext& context) {
     context.record({recovery::kEqualization, -1, -1, before.ratio(), error.ratio(),
                     kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
     if (kept) break;
-    memory_->options.method = method;
-    ITG_TRY(restore());
+    context.method = method;
+    ITG_TRY(restore(context));
   }
-  ITG_TRY(build_with_ranges(context));
+  ITG_TRY(context.build());
   return kept ? context.measure("after equalization", context.error) : kNoError;
 }
 
 // By samples that the ranges do not come from, if there are any.
 Error Equalizer::judge(RecoveryContext& context, NetworkError& error) {
-  if (can_judge(*memory_)) return judge_ranges(context, error);
-  ITG_TRY(build_with_ranges(context));
+  if (can_judge(context.seen)) return judge_ranges(context, error);
+  ITG_TRY(context.build());
   return context.measure("equalization", error);
 }
 

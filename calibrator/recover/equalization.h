@@ -20,23 +20,22 @@ class Equalizer {
  public:
   Equalizer() = default;
   // Takes what it needs from `arena` where the options ask for equalization.
-  Equalizer(CalibratorMemory& memory, Arena& arena);
+  Equalizer(const Model& fp32, const CalibrationState& seen, const CalibratorOptions& options, Arena& arena);
   static uint64_t bytes(const Model& fp32, const CalibratorOptions& options);
 
   // Scales the model, observes the samples once more, chooses parameters anew. The network's error decides
   // whether that stays.
   Error run(RecoveryContext& context);
-  // The calibrator's memory as it was.
-  Error restore();
+  // The model, and what has been seen, as they were.
+  Error restore(RecoveryContext& context);
 
  private:
   Error find_peaks(RecoveryContext& context);
-  void find_readers();
-  void choose_exponents(bool with_room);
+  void find_readers(const Model& model);
+  void choose_exponents(const Model& model, bool with_room);
   Error judge(RecoveryContext& context, NetworkError& error);
   void scale_weights() const;
 
-  CalibratorMemory* memory_ = nullptr;
   ModelRewrite rewrite_;
   ChannelGroups groups_;
   Span<float> peaks_;        // of each channel of each set

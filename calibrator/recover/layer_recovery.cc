@@ -45,12 +45,12 @@ class BlockRecovery {
 
   Error run() {
     if (!context_.samples.knows_digests())
-      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.memory.options.replay_bytes),
-              static_cast<int64_t>(context_.memory.options.replay_bytes) + 1};
-    Session& fp32 = context_.memory.session;
+      return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.options.replay_bytes),
+              static_cast<int64_t>(context_.options.replay_bytes) + 1};
+    Session& fp32 = context_.fp32.session;
     context_.walk.start();
     exact_walk_ =
-        SampleWalk(context_.samples, context_.memory, fp32, context_.memory.lanes, context_.walk.rest());
+        SampleWalk(context_.samples, context_.fp32, fp32, context_.fp32.lanes, context_.walk.rest());
     exact_walk_.start((context_.samples.count() + 3) / 4);
     ITG_TRY(context_.measure(what_.stage, held_out_, Part::kHeldOut));
     const int32_t nodes = int8_.session().model().node_count();
@@ -91,7 +91,7 @@ class BlockRecovery {
 
   // Node of the FP32 model that writes the tensor of the same name.
   int32_t exact_writer(int32_t tensor) const {
-    const Model& fp32 = context_.memory.model;
+    const Model& fp32 = context_.fp32.model;
     for (int32_t n = 0; n < fp32.node_count(); ++n)
       if (strcmp(fp32.tensor(fp32.node(n).outputs[0]).name, model().tensor(tensor).name) == 0) return n;
     return -1;
@@ -195,7 +195,7 @@ class BlockRecovery {
   Error add_block_error(const Block& block, BlockError& error) {
     if (block.output < 0) return kNoError;
     const int32_t writer = exact_writer(block.output);
-    const int32_t exact = context_.memory.model.node(writer).outputs[0];
+    const int32_t exact = context_.fp32.model.node(writer).outputs[0];
     for (int32_t i = 0; i < context_.samples.count(); ++i) {
       if (!context_.samples.held_out(i)) continue;
       const Result<Session> int8 = context_.walk.at(i, {stand_of(block, block.end), block.end});
@@ -211,7 +211,7 @@ class BlockRecovery {
   }
 
   const QuantConfig& config_of(int32_t n) const {
-    const SlotMap& map = context_.memory.slots;
+    const SlotMap& map = context_.slots.map;
     const auto weight = static_cast<size_t>(weight_rule(int8_.graph(), n)->weight_input);
     return map.slots.config(map.input_slot(int8_.graph().nodes[static_cast<size_t>(n)].source, weight));
   }
@@ -227,7 +227,7 @@ class BlockRecovery {
     if (what_.recovery != recovery::kAdaptiveRounding && !has_free_scales(n)) return kNoError;
     if (!may_change(n)) return kNoError;
     LayerWeights weights = weights_of(n);
-    const Executor& executor = context_.memory.options.executor;
+    const Executor& executor = context_.fp32.executor;
     Arena scratch = int8_.arena();
     LayerMoments moments = make_moments(weights.matrix, scratch);
     const Span<int16_t> columns = make_moment_scratch(weights.matrix, executor.width, scratch);
@@ -243,7 +243,7 @@ class BlockRecovery {
     finish_moments(moments, kDamping + kDampingPerInput * weights.matrix.depth() / moments.positions);
     what_.change(weights, work);
     ITG_TRY(int8_.update_layer(n));
-    const bool corrects = (context_.memory.options.recover & recovery::kBiasCorrection) != 0;
+    const bool corrects = (context_.options.recover & recovery::kBiasCorrection) != 0;
     return corrects ? correct_layer(context_, n, stand_of(block, n)) : kNoError;
   }
 
@@ -251,7 +251,7 @@ class BlockRecovery {
 
   const QuantConfig& weight_config(int32_t n) const {
     const Graph& graph = int8_.graph();
-    const SlotMap& map = context_.memory.slots;
+    const SlotMap& map = context_.slots.map;
     const int8_t input = weight_rule(graph, n)->weight_input;
     return map.slots.config(
         map.input_slot(graph.nodes[static_cast<size_t>(n)].source, static_cast<size_t>(input)));
@@ -269,7 +269,7 @@ class BlockRecovery {
     const auto input = [&](int8_t i) -> const TensorInfo& {
       return graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(i)])];
     };
-    const Model& fp32 = context_.memory.model;
+    const Model& fp32 = context_.fp32.model;
     const NodeInfo exact = fp32.node(node.source);
     const TensorInfo reals = fp32.tensor(exact.inputs[static_cast<size_t>(rule.weight_input)]);
     const TensorInfo& codes = input(rule.weight_input);
@@ -317,7 +317,7 @@ class BlockRecovery {
   RecoveryContext& context_;
   Int8Model& int8_;
   LayerChange what_;
-  SampleWalk exact_walk_{context_.samples, context_.memory, context_.memory.session, context_.memory.lanes,
+  SampleWalk exact_walk_{context_.samples, context_.fp32, context_.fp32.session, context_.fp32.lanes,
                          Arena()};
   NetworkError held_out_;  // of the samples held out, with the model as it is now
 };

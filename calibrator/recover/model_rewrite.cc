@@ -1,18 +1,19 @@
 #include "calibrator/recover/model_rewrite.h"
 
-#include "calibrator/observe/probes.h"
+#include "calibrator/observe/patch_means.h"
+#include "calibrator/ranges/probes.h"
 
 namespace intaglio {
 
-ModelRewrite::ModelRewrite(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena)
-    : memory_(&memory) {
-  const size_t file_bytes = memory.model.bytes().size;
+ModelRewrite::ModelRewrite(const Model& fp32, const CalibrationState& seen, size_t persistent_bytes,
+                           Arena& arena) {
+  const size_t file_bytes = fp32.bytes().size;
   file_ = {static_cast<uint8_t*>(arena.allocate(file_bytes, kModelAlignment)), file_bytes};
   if (persistent_bytes > 0)
     persistent_ = {static_cast<uint8_t*>(arena.allocate(persistent_bytes, kMemoryAlignment)),
                    persistent_bytes};
-  seen_since_.observers = arena.make<TensorObserver>(memory.seen.observers.size);
-  seen_since_.mean_sums = arena.make<int64_t>(memory.seen.mean_sums.size);
+  seen_since_.observers = arena.make<TensorObserver>(seen.observers.size);
+  seen_since_.mean_sums = arena.make<int64_t>(seen.mean_sums.size);
 }
 
 uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options) {
@@ -24,9 +25,9 @@ uint64_t ModelRewrite::bytes(const Model& fp32, size_t persistent_bytes, const C
          2 * means * sizeof(int64_t) + kSlack;
 }
 
-void ModelRewrite::start() {
-  original_ = memory_->model;
-  seen_ = memory_->seen;
+void ModelRewrite::start(const RecoveryContext& context) {
+  original_ = context.fp32.model;
+  seen_ = context.seen;
 }
 
 Model ModelRewrite::copy() const {
@@ -36,18 +37,19 @@ Model ModelRewrite::copy() const {
   return *Model::open(file_, open);
 }
 
-Error ModelRewrite::go_on_with(const Model& model, const CalibrationState& seen,
+Error ModelRewrite::go_on_with(RecoveryContext& context, const Model& model, const CalibrationState& seen,
                                const SessionMemory& session_memory) {
+  FloatModel& fp32 = context.fp32;
   SessionOptions options;
-  options.isa = memory_->options.isa;
-  options.executor = memory_->options.executor;
+  options.isa = fp32.isa;
+  options.executor = fp32.executor;
   const Result<Session> session = Session::create(model, float_ops(), session_memory, options);
   if (!session) return session.error();
-  memory_->model = model;
-  memory_->session = *session;
-  if (session_memory.persistent.data == memory_->session_memory.persistent.data)
-    memory_->reference = *session;
-  memory_->seen = seen;
+  fp32.model = model;
+  fp32.session = *session;
+  if (session_memory.persistent.data == fp32.lanes.own().persistent.data) fp32.reference = *session;
+  context.seen = seen;
+  context.observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
   in_use_ = model.bytes().data != original_.bytes().data;
   return kNoError;
 }
@@ -62,30 +64,32 @@ Error ModelRewrite::use(RecoveryContext& context) {
   seen.mean_sums = seen_since_.mean_sums;
   for (TensorObserver& observer : seen.observers) reset(observer);
   for (int64_t& sum : seen.mean_sums) sum = 0;
-  SessionMemory session = memory_->session_memory;
+  const FloatModel& fp32 = context.fp32;
+  SessionMemory session = fp32.lanes.own();
   if (!persistent_.empty()) session.persistent = persistent_;
-  ITG_TRY(go_on_with(*model, seen, session));
-  const bool is_probed = has_probes(*memory_, seen.sample_count);
+  ITG_TRY(go_on_with(context, *model, seen, session));
+  const bool is_probed = has_probes(fp32.model, seen.sample_count);
   for (int32_t i = 0; i < context.samples.count(); ++i) {
     ITG_TRY(context.step("observing once more", i, context.samples.count()));
     if (is_probed) {
       for (const Probe probe : kProbes) {
         ITG_TRY(context.samples.load(i));
-        observe_probe(*memory_, 0, memory_->options.executor, probe);
+        observe_probe(fp32, context.observing, 0, fp32.executor, probe);
       }
     }
     LaneSample sample;
+    sample.index = seen.sample_count;
     ITG_TRY(context.samples.load(i));
     sample.name.digest = context.samples.digest(i);
-    observe_sample(*memory_, 0, memory_->options.executor, sample);
+    observe_sample(fp32, context.observing, 0, fp32.executor, sample);
     ITG_TRY(sample.error);
   }
   return kNoError;
 }
 
 // The session of a model before this one's own memory was used still stands where it was.
-Error ModelRewrite::restore() {
-  return in_use_ ? go_on_with(original_, seen_, memory_->session_memory) : kNoError;
+Error ModelRewrite::restore(RecoveryContext& context) {
+  return in_use_ ? go_on_with(context, original_, seen_, context.fp32.lanes.own()) : kNoError;
 }
 
 Span<float> writable_floats(const TensorInfo& info) {

@@ -14,22 +14,22 @@ class ModelRewrite {
   // Takes bytes() from `arena`. `persistent_bytes`: of the FP32 session where the other model's outputs may
   // differ in a bit; the session of the model before it then stays as the reference. 0: they do not, and its
   // session takes the place of that one.
-  ModelRewrite(CalibratorMemory& memory, size_t persistent_bytes, Arena& arena);
+  ModelRewrite(const Model& fp32, const CalibrationState& seen, size_t persistent_bytes, Arena& arena);
   static uint64_t bytes(const Model& fp32, size_t persistent_bytes, const CalibratorOptions& options);
 
-  // From here on restore() goes back to what the calibrator's memory holds now.
-  void start();
+  // From here on restore() goes back to the model and to what has been seen, as they are now.
+  void start(const RecoveryContext& context);
   // A copy of that model as it was at start(), whose constants may be changed through writable_floats().
   Model copy() const;
   // Goes on with the copy as it is now: its session, and what its tensors hold for the samples.
   Error use(RecoveryContext& context);
-  Error restore();
+  Error restore(RecoveryContext& context);
   bool in_use() const { return in_use_; }
 
  private:
-  Error go_on_with(const Model& model, const CalibrationState& seen, const SessionMemory& session);
+  Error go_on_with(RecoveryContext& context, const Model& model, const CalibrationState& seen,
+                   const SessionMemory& session);
 
-  CalibratorMemory* memory_ = nullptr;
   Span<uint8_t> file_, persistent_;
   Model original_;
   CalibrationState seen_, seen_since_;

@@ -1,40 +1,38 @@
 #include "calibrator/recover/range_method.h"
 
-#include "calibrator/ranges/slot_params.h"
+#include "calibrator/ranges/auto_rules.h"
 #include "calibrator/recover/bias_correction.h"
-#include "calibrator/recover/layer_recovery.h"
 
 namespace intaglio {
 namespace {
 
-// Of the error of RangeMethod::kAuto: the best of several is flattered by chance, so a smaller gain is none.
-// With few samples what kAuto makes of them is chance itself, and any gain counts.
-double worthwhile(const CalibratorMemory& memory) {
-  return memory.seen.sample_count < kGuardedSamples ? 1.0 : 0.89;
+double worthwhile(const CalibrationState& seen) {
+  return seen.sample_count < kAutoRules.other_method.few_samples ? 1.0 : kAutoRules.other_method.worthwhile;
 }
 
-constexpr RangeMethod kOthers[] = {RangeMethod::kPercentile, RangeMethod::kMse, RangeMethod::kKl,
-                                   RangeMethod::kMinMax, RangeMethod::kAciq};
-
-Error build_by(RecoveryContext& context, RangeMethod method, int32_t half) {
-  context.memory.options.method = method;
-  Error error;
-  context.memory.threads.hold([&] {
-    error = choose_params(context.memory, half);
-    if (error.ok()) error = context.int8.build();
-  });
-  return error;
-}
+// The methods that are tried beside kAuto, in their order.
+struct Search {
+  RangeMethod methods[kRangeMethodCount - 1] = {};
+};
+constexpr Search kSearch = [] {
+  Search search;
+#define ITG_RANGE_METHOD(id, c_name, name, place, ...) \
+  if (place > 0) search.methods[(place > 0 ? place : 1) - 1] = RangeMethod::id;
+#include "calibrator/ranges/range_methods.inc"
+#undef ITG_RANGE_METHOD
+  return search;
+}();
 
 // Adds what the ranges of one half make of the samples of the other. What the rounding of weights adds to
 // every mean would drown the rest in some networks.
 Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error,
                  double most = kNoLimit) {
   NetworkError part;
-  ITG_TRY(build_by(context, method, half));
+  context.method = method;
+  ITG_TRY(context.build(half));
   Error corrected;
-  if ((context.memory.options.recover & recovery::kBiasCorrection) != 0)
-    context.memory.threads.hold([&] { corrected = correct_layers_alone(context); });
+  if ((context.options.recover & recovery::kBiasCorrection) != 0)
+    context.fp32.threads.hold([&] { corrected = correct_layers_alone(context); });
   ITG_TRY(corrected);
   ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
                           most - error.noise));
@@ -55,61 +53,57 @@ Error judge_method(RecoveryContext& context, RangeMethod method, double most, Ne
 
 }  // namespace
 
-bool can_judge(const CalibratorMemory& memory) {
-  if (memory.seen.observers.empty()) return false;
-  const uint32_t* const samples = memory.seen.observers[0].samples;
+bool can_judge(const CalibrationState& seen) {
+  if (seen.observers.empty()) return false;
+  const uint32_t* const samples = seen.observers[0].samples;
   return samples[0] > 0 && samples[1] > 0;
 }
 
 Error judge_ranges(RecoveryContext& context, NetworkError& error) {
-  return judge_method(context, context.memory.options.method, kNoLimit, error);
+  return judge_method(context, context.method, kNoLimit, error);
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
   ITG_TRY(judge_method(context, RangeMethod::kAuto, kNoLimit, found.of_auto));
   found.of_best = found.of_auto;
-  for (const RangeMethod method : kOthers) {
+  for (const RangeMethod method : kSearch.methods) {
     NetworkError error;
     ITG_TRY(judge_method(context, method, found.of_best.noise, error));
     if (error.noise >= found.of_best.noise) continue;
     found.of_best = {found.of_auto.signal, error.noise};
-    if (error.noise < worthwhile(context.memory) * found.of_auto.noise) found.best = method;
+    if (error.noise < worthwhile(context.seen) * found.of_auto.noise) found.best = method;
   }
-  context.memory.options.method = found.best;
+  context.method = found.best;
   return kNoError;
 }
 
 Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
-  const RangeMethod method = context.memory.options.method;
-  const bool every = context.memory.asked == RangeMethod::kAuto &&
-                     (context.memory.options.recover & recovery::kRangeMethod) != 0;
+  const RangeMethod method = context.method;
+  const bool every =
+      context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
   for (int32_t i = 0; i < kRangeMethodCount; ++i)
     if (every || static_cast<RangeMethod>(i) == method)
       ITG_TRY(judge_half(context, static_cast<RangeMethod>(i), half, errors_[i]));
-  context.memory.options.method = method;
+  context.method = method;
   return kNoError;
 }
 
-RangeMethod MethodErrors::best(const CalibratorMemory& memory) const {
+RangeMethod MethodErrors::best(const CalibrationState& seen) const {
   const auto tried = [this](RangeMethod method) { return of(method).signal > 0.0; };
   RangeMethod best = RangeMethod::kAuto;
-  for (const RangeMethod method : kOthers) {
-    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : worthwhile(memory);
+  for (const RangeMethod method : kSearch.methods) {
+    const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : worthwhile(seen);
     if (tried(method) && (!tried(best) || of(method).noise < most * of(best).noise)) best = method;
   }
   return best;
 }
 
-Error build_with_ranges(RecoveryContext& context) {
-  return build_by(context, context.memory.options.method, kBothHalves);
-}
-
 Error choose_method(RecoveryContext& context) {
-  if (context.memory.asked != RangeMethod::kAuto) return kNoError;
+  if (context.options.method != RangeMethod::kAuto) return kNoError;
   RecoveryRecord record{recovery::kRangeMethod,         -1, -1, context.error.ratio(), context.error.ratio(),
                         RecoveryVerdict::kTooFewSamples};
-  if (!can_judge(context.memory)) {
+  if (!can_judge(context.seen)) {
     context.record(record);
     return kNoError;
   }
@@ -120,7 +114,7 @@ Error choose_method(RecoveryContext& context) {
   record.after = found.of_best.ratio();
   record.verdict = kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse;
   context.record(record);
-  ITG_TRY(build_with_ranges(context));
+  ITG_TRY(context.build());
   return kept ? context.measure("range method", context.error) : kNoError;
 }
 

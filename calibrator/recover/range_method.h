@@ -11,36 +11,32 @@ namespace intaglio {
 // with the ranges of the other half, both ways, biases corrected for the rounding of weights where the
 // options ask for bias correction. On the samples that gave the ranges the narrowest one looks best, and
 // loses up to 10 dB on others.
-bool can_judge(const CalibratorMemory& memory);  // both halves have samples
+bool can_judge(const CalibrationState& seen);  // both halves have samples
 
-// Of the method in the options. What stands in context.int8 afterwards is of no use: build_with_ranges()
-// mends it.
+// Of context.method. What stands in context.int8 afterwards is of no use: context.build() mends it.
 Error judge_ranges(RecoveryContext& context, NetworkError& error);
 
 struct FoundMethod {
-  RangeMethod best = RangeMethod::kAuto;  // another only where it gains half a dB, with few samples anything
+  RangeMethod best = RangeMethod::kAuto;  // another only where it gains enough (AutoRules::OtherMethod)
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
-// Puts the best method into the options; context.int8 as above.
+// The best method of all; it is context.method from then on. context.int8 as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);
 
 // The same for a model that is another one for each half. Every method where the caller leaves it to the
-// calibration, else the one in the options.
+// calibration, else the one in use.
 class MethodErrors {
  public:
   // Those of the half's ranges, for the samples of the other half.
   Error add_half(RecoveryContext& context, int32_t half);
-  RangeMethod best(const CalibratorMemory& memory) const;
+  RangeMethod best(const CalibrationState& seen) const;
   const NetworkError& of(RangeMethod method) const { return errors_[static_cast<size_t>(method)]; }
 
  private:
   NetworkError errors_[kRangeMethodCount];
 };
 
-// Bakes with the ranges that the method in the options gives.
-Error build_with_ranges(RecoveryContext& context);
-
-// Where the caller asked for RangeMethod::kAuto: the best method takes its place in the options.
+// Where the caller asked for RangeMethod::kAuto: the best method takes its place.
 Error choose_method(RecoveryContext& context);
 
 }  // namespace intaglio

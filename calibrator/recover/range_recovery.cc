@@ -1,6 +1,7 @@
 #include "calibrator/recover/range_recovery.h"
 
 #include "calibrator/quantization/scales.h"
+#include "calibrator/recover/provenance.h"
 #include "runtime/op_search.h"
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"
@@ -16,7 +17,7 @@ class RangeRecovery {
       : context_(context),
         bit_(bit),
         stage_(stage),
-        slots_(context.memory.slots.slots),
+        slots_(context.slots.map.slots),
         arena_(context.lasting) {}
 
   // Tries other parameters; the model is as before where they do not help.
@@ -59,9 +60,9 @@ class RangeRecovery {
   // An observed activation that has parameters of its own.
   bool is_free(int32_t slot) const {
     const QuantConfig& config = slots_.own(slot);
-    const Model& model = context_.memory.model;
+    const Model& model = context_.fp32.model;
     if (!slots_.is_root(slot) || config.state != QuantState::kActivated || config.parameter) return false;
-    if (context_.memory.observer_of[static_cast<size_t>(slot)] < 0) return false;
+    if (context_.observing.observer_of[static_cast<size_t>(slot)] < 0) return false;
     for (int32_t n = 0; n < model.node_count(); ++n) {
       const NodeInfo node = model.node(n);
       if (node.outputs[0] != slot) continue;
@@ -73,7 +74,7 @@ class RangeRecovery {
 
   Error keep() {
     const Graph& graph = context_.int8.graph();
-    kept_ = arena_.make<QuantParams>(static_cast<size_t>(context_.memory.model.tensor_count()));
+    kept_ = arena_.make<QuantParams>(static_cast<size_t>(context_.fp32.model.tensor_count()));
     size_t count = 0;
     for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n) count += biases_of(n).codes.size;
     biases_ = arena_.make<double>(count);
@@ -89,7 +90,7 @@ class RangeRecovery {
 
   // With the parameters as they are now, and the biases as they were.
   Error rebuild() {
-    ITG_TRY(context_.int8.build());
+    ITG_TRY(context_.int8.build(Provenance(context_).info()));
     const Graph& graph = context_.int8.graph();
     size_t at = 0;
     for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n) {

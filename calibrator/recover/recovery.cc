@@ -1,9 +1,11 @@
 #include "calibrator/recover/recovery.h"
 
+#include "calibrator/ranges/auto_rules.h"
 #include "calibrator/recover/bias_absorption.h"
 #include "calibrator/recover/bias_correction.h"
 #include "calibrator/recover/equalization.h"
 #include "calibrator/recover/layer_recovery.h"
+#include "calibrator/recover/provenance.h"
 #include "calibrator/recover/range_method.h"
 #include "calibrator/recover/range_recovery.h"
 
@@ -11,7 +13,7 @@ namespace intaglio {
 namespace {
 
 constexpr RecoveryRule kRules[] = {
-    {recovery::kRangeMethod, "method", "range method", 4, choose_method},
+    {recovery::kRangeMethod, "method", "range method", kAutoRules.other_method.least_samples, choose_method},
     {recovery::kEqualization, "cle", "equalization", 2, equalize},
     {recovery::kBiasAbsorption, "absorb", "bias absorption", 2, absorb_biases},
     {recovery::kBiasCorrection, "bias", "bias correction", 1, correct_biases},
@@ -26,9 +28,18 @@ constexpr RecoveryRule kRules[] = {
 Span<const RecoveryRule> recovery_rules() { return {kRules, sizeof kRules / sizeof kRules[0]}; }
 
 Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) const {
-  const Progress& progress = memory.options.progress;
+  const Progress& progress = options.progress;
   const bool go_on = progress.step == nullptr || progress.step(progress.context, stage, done, total);
   return go_on ? kNoError : Error{Status::kCancelled};
+}
+
+Error RecoveryContext::build(int32_t half) {
+  Error fault;
+  fp32.threads.hold([&] {
+    fault = choose_params({fp32, options, observing, seen}, method, half, slots);
+    if (fault.ok()) fault = int8.build(Provenance(*this).info());
+  });
+  return fault;
 }
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part, double most) {
@@ -56,7 +67,7 @@ Error RecoveryContext::complete() {
   if (whole_revision == now && told) return kNoError;
   // Of several outputs noise over signal is averaged, so that parts do not add up.
   const bool rest_is_enough =
-      memory.outputs.size == 1 && (!samples.wants_results() || judges_told_revision == now);
+      observing.outputs.size == 1 && (!samples.wants_results() || judges_told_revision == now);
   if (!rest_is_enough) return measure("last replay", error, Part::kAll);
   NetworkError rest;
   ITG_TRY(measure("last replay", rest, Part::kOthers));
@@ -72,7 +83,7 @@ void RecoveryContext::tell_measured() {
 
 Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
   Error fault;
-  memory.threads.hold([&] { fault = run_all(stage, part, tells, from, most); });
+  fp32.threads.hold([&] { fault = run_all(stage, part, tells, from, most); });
   ITG_TRY(fault);
   if (tells && part != Part::kOthers) judges_told_revision = int8.revision();
   if (part != Part::kAll) return kNoError;
@@ -84,7 +95,7 @@ Error RecoveryContext::run(const char* stage, Part part, bool tells, const WalkS
 
 // As many samples at once as there are lanes.
 Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const WalkStart& from, double most) {
-  const bool may_end = most < kNoLimit && memory.outputs.size == 1;
+  const bool may_end = most < kNoLimit && observing.outputs.size == 1;
   int32_t batch[kMaxLanes];
   bool judges[kMaxLanes];
   size_t waiting = 0;
@@ -96,7 +107,7 @@ Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const W
       ITG_TRY(samples.belongs(i, Part::kJudges, &judges[waiting]));
       batch[waiting++] = i;
     }
-    const bool is_full = waiting == memory.lane_states.size || i + 1 == samples.count();
+    const bool is_full = waiting == static_cast<size_t>(fp32.lane_count) || i + 1 == samples.count();
     if (!is_full || waiting == 0) continue;
     ITG_TRY(meter.add(samples, {batch, waiting}, judges, tells || from.walk != nullptr, from));
     for (int32_t lane = 0; lane < static_cast<int32_t>(waiting) && tells; ++lane)
@@ -108,10 +119,10 @@ Error RecoveryContext::run_all(const char* stage, Part part, bool tells, const W
 }
 
 void RecoveryContext::record(const RecoveryRecord& record) {
-  Span<const RecoveryRecord>& list = memory.report.recoveries;
-  if (list.size == memory.records.size) return;
-  memory.records[list.size] = record;
-  list = {memory.records.data, list.size + 1};
+  Span<const RecoveryRecord>& list = report.recoveries;
+  if (list.size == records.size) return;
+  records[list.size] = record;
+  list = {records.data, list.size + 1};
 }
 
 int32_t steps_of(const CalibratorOptions& options) {
@@ -120,10 +131,15 @@ int32_t steps_of(const CalibratorOptions& options) {
   return steps;
 }
 
+bool may_judge_by_half(RecoveryMask recover) {
+  constexpr RecoveryMask kQuick = recovery::kDefault | recovery::kEqualization | recovery::kBiasAbsorption;
+  return (recover & ~kQuick) == 0;
+}
+
 Error recover(RecoveryContext& context) {
   for (const RecoveryRule& rule : recovery_rules()) {
-    if ((context.memory.options.recover & rule.bit) == 0) continue;
-    ++context.memory.step;
+    if ((context.options.recover & rule.bit) == 0) continue;
+    ++context.steps_done;
     // A recovery that needs several needs them again.
     const auto samples = static_cast<uint32_t>(context.samples.count());
     if (rule.least_samples > 1 && samples < rule.least_samples) {

@@ -6,6 +6,7 @@
 
 #include "calibrator/judge/network_error.h"
 #include "calibrator/judge/sample_walk.h"
+#include "calibrator/ranges/slot_params.h"
 
 namespace intaglio {
 
@@ -16,22 +17,35 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // What recoveries work on.
 struct RecoveryContext {
-  CalibratorMemory& memory;  // the FP32 model and its session, options, parameters, what was seen
+  const CalibratorOptions& options;
+  FloatModel& fp32;  // a rewrite of the model takes its place here
+  Observing& observing;
+  CalibrationState& seen;
+  Slots& slots;
   Int8Model& int8;
   Replay& samples;
   SampleWalk& walk;  // through the int8 model
   NetworkErrorMeter& meter;
   Equalizer& equalizer;
   BiasAbsorber& absorber;
-  const Arena& lasting;  // copies of it are scratch that outlives a rebuild of the int8 model
-  NetworkError error;    // of the int8 model as it is now, over the samples that judge
-  NetworkError whole;    // over all samples, of the int8 model at `whole_revision`
+  const Arena& lasting;          // copies of it are scratch that outlives a rebuild of the int8 model
+  Span<RecoveryRecord> records;  // room for them
+  CalibrationReport& report;
+  RangeMethod method;             // that chooses the ranges; options.method is the one that was asked for
+  int32_t& steps_done;            // of steps_of()
+  bool channels_scaled = false;   // whether fp32 and seen are those of an equalized model
+  bool channels_shifted = false;  // whether they are those of one with biases absorbed
+  NetworkError error = {};        // of the int8 model as it is now, over the samples that judge
+  NetworkError whole = {};        // over all samples, of the int8 model at `whole_revision`
   int64_t whole_revision = -1;
   // Of the int8 model whose results the source has been told last: of all samples, of those that judge.
   int64_t told_revision = -1, judges_told_revision = -1;
 
   // Reports progress; kCancelled where the caller cancels.
   Error step(const char* stage, int32_t done, int32_t total) const;
+  // From what has been seen by all samples, or by one half of them: the parameters of every slot, and the int8
+  // model that has them.
+  Error build(int32_t half = kBothHalves);
   // Over these samples, with the int8 model as it is now. Of a model with one output it ends as soon as the
   // noise is more than `most`, and says that it is infinite.
   Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges, double most = kNoLimit);
@@ -62,6 +76,13 @@ struct RecoveryRule {
 };
 
 Span<const RecoveryRule> recovery_rules();
+
+// Steps of a calibration, in order: the samples with the first int8 model, each recovery that is asked for,
+// the report.
+int32_t steps_of(const CalibratorOptions& options);
+
+// Whether one half of many samples may judge: recoveries that take minutes are judged by all.
+bool may_judge_by_half(RecoveryMask recover);
 
 // Runs those that the options ask for.
 Error recover(RecoveryContext& context);

@@ -99,7 +99,7 @@ size_t state_bytes(const CalibrationState& state) {
          state.mean_sums.size * sizeof(int64_t) + state.inputs.size * kInputBytes + sizeof(uint32_t);
 }
 
-void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
+void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes) {
   Bytes out(bytes.data);
   const uint32_t header[5] = {kVersion, state.sample_count, static_cast<uint32_t>(state.observers.size),
                               static_cast<uint32_t>(state.mean_sums.size),
@@ -119,8 +119,7 @@ void save_state(const CalibrationState& state, Span<uint8_t> bytes) {
       out.put(&peaks.squares, 1);
       out.put(&peaks.count, 1);
     }
-    // Of many samples the first may have been probed, and which were first is chance.
-    const bool is_probed = state.sample_count < kProbedSamples;
+    const bool is_probed = state.sample_count < probed;
     const float probes[2] = {is_probed ? o.probe_min : 0.0f, is_probed ? o.probe_max : 0.0f};
     out.put(probes, 2);
     out.put(&o.halves[0], 2);
@@ -221,15 +220,5 @@ void add_state(CalibrationState& state, const CalibrationState& other) {
   add_to_set(state.samples, other.samples);
   state.sample_count += other.sample_count;
 }
-
-void add_means(int64_t* sums, Span<const double> means) {
-  for (size_t i = 0; i < means.size; ++i) {
-    const double mean = means[i];
-    const double bounded = mean > kLargestMean ? kLargestMean : (mean < -kLargestMean ? -kLargestMean : mean);
-    sums[i] += static_cast<int64_t>(round_even(bounded / kMeanUnit));
-  }
-}
-
-double mean_of(int64_t sum, uint32_t samples) { return static_cast<double>(sum) * kMeanUnit / samples; }
 
 }  // namespace intaglio

@@ -8,15 +8,8 @@
 
 namespace intaglio {
 
-// Mean inputs as order-free sums: one fixed-point number for each sample's mean.
-inline constexpr double kMeanUnit = 0x1p-28;
-inline constexpr double kLargestMean = 0x1p22;
-
 // The most samples of one calibration: bins count to 2^32.
 inline constexpr uint32_t kMaxSamples = 32768;
-
-// With fewer samples probes (probes.h) count.
-inline constexpr uint32_t kProbedSamples = 17;
 
 struct CalibrationState {
   Digest graph;    // SHA-256 of the FP32 model's bytes
@@ -24,7 +17,7 @@ struct CalibrationState {
   Digest golden;   // the smallest sample digest
   uint32_t sample_count = 0;
   Span<TensorObserver> observers;
-  // Patch means of every layer with weights, in units of kMeanUnit: of one half of the samples, as observers
+  // Patch means of every layer with weights, in units of kMeanUnit (patch_means.h): of one half of the samples, as observers
   // tell them apart, then of the other.
   Span<int64_t> mean_sums;
   Span<InputValues> inputs;     // of each of the model's inputs
@@ -32,16 +25,13 @@ struct CalibrationState {
 };
 
 size_t state_bytes(const CalibrationState& state);
-void save_state(const CalibrationState& state, Span<uint8_t> bytes);
+// With `probed` samples and more it is chance which of them were probed: how far these reached is not saved.
+void save_state(const CalibrationState& state, uint32_t probed, Span<uint8_t> bytes);
 // Adds what `bytes` holds to `state`, which is left as it was where that is refused. `spare` has room for one
 // observer.
 Error merge_state(CalibrationState& state, Span<const uint8_t> bytes, TensorObserver& spare);
 void reset_state(CalibrationState& state);
 // Adds what was seen of other samples, by a calibrator of the same model and options.
 void add_state(CalibrationState& state, const CalibrationState& other);
-
-// sums[i] += means[i], for as many as there are means.
-void add_means(int64_t* sums, Span<const double> means);
-double mean_of(int64_t sum, uint32_t samples);
 
 }  // namespace intaglio

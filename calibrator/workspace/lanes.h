@@ -7,6 +7,11 @@
 
 namespace intaglio {
 
+template <typename Bytes>
+constexpr Bytes align_memory(Bytes bytes) {
+  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+}
+
 // The most samples that are worked on at once; an executor of more threads splits layers where it can.
 inline constexpr int32_t kMaxLanes = 8;
 
@@ -21,31 +26,29 @@ class Lanes {
   // The first lane works in the session's own memory, which Session::split() has cut; `others`: bytes().
   Lanes(const SessionMemory& own, Span<uint8_t> others) : own_(own), others_(others) {}
 
+  const SessionMemory& own() const { return own_; }  // the first lane's
+
   // Of the lanes but the first.
   static uint64_t bytes(const SessionNeeds& needs, int32_t lanes) {
     return static_cast<uint64_t>(lanes - 1) *
-           (aligned(needs.activation_bytes) + aligned(needs.scratch_bytes));
+           (align_memory(needs.activation_bytes) + align_memory(needs.scratch_bytes));
   }
 
   // `session` as it stands on lane `i`. With the serial executor all lanes may run at once.
   Session of(const Session& session, int32_t i, const Executor& executor = {}) const {
     if (i == 0) return *session.beside(own_.activations, own_.scratch, executor);
     const Span<uint8_t> scratch = scratch_of(i);
-    uint8_t* const activations = scratch.data - aligned(own_.activations.size);
+    uint8_t* const activations = scratch.data - align_memory(own_.activations.size);
     return *session.beside({activations, own_.activations.size}, scratch, executor);
   }
   Span<uint8_t> scratch_of(int32_t i) const {
     if (i == 0) return own_.scratch;
-    const size_t activations = aligned(own_.activations.size), scratch = aligned(own_.scratch.size);
+    const size_t activations = align_memory(own_.activations.size), scratch = align_memory(own_.scratch.size);
     return {others_.data + static_cast<size_t>(i - 1) * (activations + scratch) + activations,
             own_.scratch.size};
   }
 
  private:
-  static size_t aligned(size_t bytes) {
-    return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
-  }
-
   SessionMemory own_;
   Span<uint8_t> others_;
 };

@@ -3,9 +3,8 @@
 #include <map>
 #include <set>
 
-#include "calibrator/bake/int8_model.h"
+#include "calibrator/calibration.h"
 #include "calibrator/host/system/files.h"
-#include "calibrator/ranges/slot_params.h"
 #include "importers/params/params_table.h"
 #include "runtime/op_search.h"
 
@@ -243,10 +242,13 @@ Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptio
   FileBytes memory(needs->total());
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return Failure{"the model cannot be calibrated"};
+  Calibration& calibration = Calibration::of(*calibrator);
+  options = calibration.options;
   // Each one that is found is given some scale, and the next one sought.
   for (Error error; static_cast<size_t>(model.tensor_count()) >= missing.size();) {
-    calibrator->memory().options.known = {known.data(), known.size()};
-    error = choose_params(calibrator->memory());
+    options.known = {known.data(), known.size()};
+    error = choose_params({calibration.fp32, options, calibration.observing, calibration.seen},
+                          options.method, kBothHalves, calibration.slots);
     if (error.status != Status::kQuantizationMissing) break;
     missing.push_back(error.tensor);
     known.push_back({error.tensor, 1.0f, 0, {}});

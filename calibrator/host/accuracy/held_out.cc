@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/calibration.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/judge/replay.h"
 #include "runtime/op.h"
@@ -156,7 +156,7 @@ void HeldOut::divide() {
   for (const Digest& digest : digests_) ranks[digest] = 0;
   int32_t rank = 0;
   for (auto& [digest, place] : ranks) place = rank++;
-  const size_t before = calibrator_.memory().seen.sample_count, distinct = ranks.size();
+  const size_t before = Calibration::of(calibrator_).seen.sample_count, distinct = ranks.size();
   if (before + distinct < kFewest || before + digests_.size() > kMaxSamples) return;
   const bool alone = distinct <= kAlone;
   const bool is_slow = (options_.recover & kSlow) != 0 && distinct >= kManyForSlow;
@@ -174,43 +174,39 @@ std::vector<int32_t> HeldOut::members(int32_t part, bool others) const {
 
 Error HeldOut::add_all(const SampleSource& source, int32_t* bad) {
   if (parts_ == 0) return calibrator_.add_all(source, bad);
-  CalibratorMemory& memory = calibrator_.memory();
-  Seen before(memory.seen);
+  Calibration& calibration = Calibration::of(calibrator_);
+  Seen before(calibration.seen);
   seen_.reserve(static_cast<size_t>(parts_) + 1);
   // Of all samples, also while a part of them is added.
   struct Whole {
     Progress outer;
     int32_t before, count;
-  } whole{memory.options.progress, 0, source.count};
+  } whole{calibration.options.progress, 0, source.count};
   const auto step = [](void* context, const char* stage, int32_t done, int32_t) {
     const Whole& now = *static_cast<Whole*>(context);
     return now.outer.step(now.outer.context, stage, now.before + done, now.count);
   };
-  if (whole.outer.step != nullptr) memory.options.progress = {step, &whole};
+  Progress progress;
+  if (whole.outer.step != nullptr) progress = {step, &whole};
   for (int32_t part = 0; part < parts_; ++part) {
     Subset subset{source, members(part, false)};
-    reset_state(memory.seen);
-    memory.samples_elsewhere =
-        static_cast<uint32_t>(before.state.sample_count + digests_.size() - subset.which.size());
-    const Error error = calibrator_.add_all(subset.source(), bad);
-    memory.samples_elsewhere = 0;
+    reset_state(calibration.seen);
+    const size_t elsewhere = before.state.sample_count + digests_.size() - subset.which.size();
+    const Error error =
+        add_samples(calibration, subset.source(), static_cast<uint32_t>(elsewhere), progress, bad);
     if (bad != nullptr && *bad >= 0) *bad = subset.which[static_cast<size_t>(*bad)];
-    if (!error.ok()) {
-      memory.options.progress = whole.outer;
-      return error;
-    }
-    seen_.emplace_back(memory.seen);
+    ITG_TRY(error);
+    seen_.emplace_back(calibration.seen);
     whole.before += static_cast<int32_t>(subset.which.size());
   }
-  memory.options.progress = whole.outer;
   seen_.push_back(std::move(before));
-  reset_state(memory.seen);
-  for (const Seen& part : seen_) add_state(memory.seen, part.state);
+  reset_state(calibration.seen);
+  for (const Seen& part : seen_) add_state(calibration.seen, part.state);
   return kNoError;
 }
 
 Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, SampleErrors& errors) {
-  CalibratorMemory& memory = calibrator_.memory();
+  Calibration& calibration = Calibration::of(calibrator_);
   CalibratorOptions options = options_;
   options.layer_report = false;
   options.replay_bytes = 0;  // what was kept for the calibration serves here, too
@@ -230,19 +226,18 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
   FileBytes bytes(needs->total());
   Result<Calibrator> made = Calibrator::create(model_, {bytes.data(), bytes.size()}, options);
   if (!made) return made.error();
-  CalibratorMemory& other = made->memory();
-  other.references = memory.references;
-  other.rehearses = true;
+  Calibration& other = Calibration::of(*made);
+  other.references = calibration.references;
+  const FinishAs rehearsal{calibrator_.report().method, true};
   for (; stage.part < stage.parts; ++stage.part) {
     reset_state(other.seen);
-    if (parts_ == 0) add_state(other.seen, memory.seen);
+    if (parts_ == 0) add_state(other.seen, calibration.seen);
     for (size_t i = 0; i < seen_.size(); ++i)
       if (i != static_cast<size_t>(stage.part)) add_state(other.seen, seen_[i].state);
-    other.options.method = calibrator_.report().method;
     Subset others{source, members(stage.part, true)};
     others.all.ran = nullptr;
     const SampleSource learners = parts_ == 0 ? source : others.source();
-    ITG_TRY(made->finish({}, repeats ? &learners : nullptr));
+    ITG_TRY(finish_calibration(other, rehearsal, {}, repeats ? &learners : nullptr));
     std::vector<int32_t> judges = members(stage.part, false);
     for (int32_t i = 0; parts_ == 0 && i < source.count; ++i) judges.push_back(i);
     ITG_TRY(judge_model(made->report().bytes, source, judges, ran, errors));
@@ -259,25 +254,25 @@ Error HeldOut::judge_written(const SampleSource& source, const Ran& ran, SampleE
 
 Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source,
                            const std::vector<int32_t>& which, const Ran& ran, SampleErrors& errors) {
-  CalibratorMemory& memory = calibrator_.memory();
+  Calibration& calibration = Calibration::of(calibrator_);
   Judged int8;
-  ITG_TRY(int8.open(bytes, options_, memory.outputs, model_));
-  std::vector<float> own(output_elements(memory.outputs));
+  ITG_TRY(int8.open(bytes, options_, calibration.observing.outputs, model_));
+  std::vector<float> own(output_elements(calibration.observing.outputs));
   for (const int32_t i : which) {
     const auto at = static_cast<size_t>(i);
-    ITG_TRY(load_inputs(source, i, memory.session));
-    copy_inputs(memory.session, int8.session);
-    const float* exact = at < digests_.size() ? memory.references.find(digests_[at]) : nullptr;
+    ITG_TRY(load_inputs(source, i, calibration.fp32.session));
+    copy_inputs(calibration.fp32.session, int8.session);
+    const float* exact = at < digests_.size() ? calibration.references.find(digests_[at]) : nullptr;
     if (exact == nullptr) {
       int32_t done = 0;
-      for (const OutputTensor& output : memory.outputs) {
-        memory.session.run_nodes(done, output.node + 1);
+      for (const OutputTensor& output : calibration.observing.outputs) {
+        calibration.fp32.session.run_nodes(done, output.node + 1);
         done = output.node + 1;
-        memcpy(own.data() + output.first, memory.session.tensor(output.tensor).data,
+        memcpy(own.data() + output.first, calibration.fp32.session.tensor(output.tensor).data,
                output.elements * sizeof(float));
       }
-      memory.session.run_nodes(done, model_.node_count());
-      if (ran.fp32) ran.fp32(at, memory.session);
+      calibration.fp32.session.run_nodes(done, model_.node_count());
+      if (ran.fp32) ran.fp32(at, calibration.fp32.session);
       exact = own.data();
     }
     std::vector<NetworkError> found;

@@ -1,9 +1,11 @@
 #include "calibrator/host/accuracy/simulator.h"
 
+#include "calibrator/bake/bake.h"
 #include "calibrator/bake/fuse_residual.h"
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/judge/evaluate.h"
 #include "calibrator/quantization/deploy.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/ranges/slot_params.h"
 #include "intaglio/describe.h"
 #include "runtime/op.h"
@@ -35,20 +37,21 @@ bool is_operand(const QuantRule& rule, const NodeInfo& node, size_t input) {
 }  // namespace
 
 Outcome<std::unique_ptr<Simulator>> Simulator::create(Calibrator& calibrator, bool exact) {
-  CalibratorMemory& memory = calibrator.memory();
-  std::unique_ptr<Simulator> made(new Simulator(memory));
+  Calibration& calibration = Calibration::of(calibrator);
+  std::unique_ptr<Simulator> made(new Simulator(calibration));
   if (const Error error = made->prepare(exact); !error.ok()) {
     char text[256];
-    describe(error, &memory.model, text, sizeof text);
+    describe(error, &calibration.fp32.model, text, sizeof text);
     return Failure{text};
   }
   return made;
 }
 
 Error Simulator::prepare(bool exact) {
-  if (memory_.seen.sample_count == 0) return {Status::kNoSamples};
-  ITG_TRY(choose_params(memory_));
-  ITG_TRY(check_finished(fp32_, memory_.slots, false));
+  if (calibration_.seen.sample_count == 0) return {Status::kNoSamples};
+  const RangeMethod method = calibration_.options.method;
+  ITG_TRY(choose_params(calibration_.param_source(), method, kBothHalves, calibration_.slots));
+  ITG_TRY(check_finished(fp32_, calibration_.slots.map, false));
   ITG_TRY(find_simulated(exact));
   ITG_TRY(bake_rest());
   make_layers();
@@ -59,12 +62,12 @@ Error Simulator::prepare(bool exact) {
 Error Simulator::find_simulated(bool exact) {
   is_simulated_node_.assign(static_cast<size_t>(fp32_.node_count()), false);
   for (int32_t n = 0; n < fp32_.node_count(); ++n) {
-    const bool is_int8 = becomes_int8(fp32_, n, memory_.options);
+    const bool is_int8 = becomes_int8(fp32_, n, calibration_.options);
     if (!is_int8) {
       float_nodes_.push_back(n);
       continue;
     }
-    const Error error = check_node_deployable(fp32_, memory_.slots, n);
+    const Error error = check_node_deployable(fp32_, calibration_.slots.map, n);
     if (error.status == Status::kChannelsNotDeployable) return error;  // seen by tensor, not by channel
     const bool has_weights = rule_of(fp32_, n).weight_input >= 0;
     if (error.ok() && !(exact && has_weights)) continue;
@@ -76,14 +79,14 @@ Error Simulator::find_simulated(bool exact) {
 
 // The int8 model of the other nodes, with the parameters that every slot has in the whole.
 Error Simulator::bake_rest() {
-  CalibratorOptions options = memory_.options;
+  CalibratorOptions options = calibration_.options;
   options.float_nodes = {float_nodes_.data(), float_nodes_.size()};
-  Result<SlotMap> map = make_slots(fp32_, options, arena_.arena());
+  Result<SlotMap> map = make_slots(fp32_, options, options.method, arena_.arena());
   if (!map) return map.error();
   for (int32_t slot = 0; slot < map->slots.count(); ++slot) {
     const QuantConfig& own = map->slots.own(slot);
     if (own.state != QuantState::kInitial || own.parameter) continue;
-    const QuantConfig& holds = memory_.slots.slots.config(slot);
+    const QuantConfig& holds = calibration_.slots.map.slots.config(slot);
     ITG_TRY(map->slots.set_form(slot, holds));
     ITG_TRY(map->slots.set_params(slot, params_of(holds)));
   }
@@ -101,8 +104,8 @@ Error Simulator::open(const Graph& graph) {
   if (!model) return model.error();
   model_ = *model;
   SessionOptions options;
-  options.isa = memory_.options.isa;
-  options.executor = memory_.options.executor;
+  options.isa = calibration_.fp32.isa;
+  options.executor = calibration_.fp32.executor;
   const Result<SessionNeeds> needs = Session::measure(model_, all_ops(), options);
   if (!needs) return needs.error();
   session_memory_ = FileBytes(needs->total());
@@ -136,7 +139,7 @@ void Simulator::start(const Session& fp32) {
 
 // The codes that the node reads: those that were written, or these quantized once more.
 std::vector<int64_t> Simulator::read(int32_t n, int32_t source, size_t input) const {
-  const SlotMap& map = memory_.slots;
+  const SlotMap& map = calibration_.slots.map;
   const int32_t tensor = fp32_.node(source).inputs[input], slot = map.input_slot(source, input);
   const QuantConfig& config = map.slots.config(slot);
   const QuantConfig& written = map.slots.config(tensor);
@@ -214,7 +217,7 @@ void Simulator::run_node(int32_t n) {
     if (is_operand(rule, node, i)) inputs[i] = read(n, source, i);
   const std::vector<double> reals = compute(n, source, inputs);
   const auto output = static_cast<size_t>(node.outputs[0]);
-  const QuantConfig& config = memory_.slots.slots.config(node.outputs[0]);
+  const QuantConfig& config = calibration_.slots.map.slots.config(node.outputs[0]);
   const Span<float> values = session_.tensor(model_.node(n).outputs[0]).as<float>();
   if (config.state == QuantState::kFp32) {  // an answer
     for (size_t i = 0; i < reals.size(); ++i) values[i] = static_cast<float>(reals[i]);

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/bake/graph.h"
+#include "calibrator/calibration.h"
 #include "calibrator/host/accuracy/exact_layer.h"
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/host_arena.h"
@@ -45,12 +46,12 @@ class Simulator {
   bool is_simulated(int32_t n) const { return simulated_[static_cast<size_t>(n)] >= 0; }
   // The codes of a tensor of the FP32 model that a simulated node has written.
   const std::vector<int64_t>& codes(int32_t tensor) const { return codes_[static_cast<size_t>(tensor)]; }
-  const SlotMap& slots() const { return memory_.slots; }
+  const SlotMap& slots() const { return calibration_.slots.map; }
   // Node of the FP32 model that node `n` of model() computes; -1 for a border.
   int32_t source(int32_t n) const { return sources_[static_cast<size_t>(n)]; }
 
  private:
-  explicit Simulator(CalibratorMemory& memory) : memory_(memory), fp32_(memory.model) {}
+  explicit Simulator(Calibration& calibration) : calibration_(calibration), fp32_(calibration.fp32.model) {}
   Error prepare(bool exact);
   Error find_simulated(bool exact);
   Error bake_rest();
@@ -63,10 +64,10 @@ class Simulator {
   std::vector<double> compute(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   std::vector<double> run_float(int32_t n, int32_t source, const std::vector<std::vector<int64_t>>& inputs);
   const QuantConfig& input_config(int32_t source, size_t input) const {
-    return memory_.slots.slots.config(memory_.slots.input_slot(source, input));
+    return calibration_.slots.map.slots.config(calibration_.slots.map.input_slot(source, input));
   }
 
-  CalibratorMemory& memory_;
+  Calibration& calibration_;
   const Model& fp32_;
   HostArena arena_;
   std::vector<int32_t> float_nodes_;     // simulated ones and those that the user keeps

@@ -197,8 +197,6 @@ struct TensorStatistics {
   Span<const uint32_t> counts[2];
 };
 
-struct CalibratorMemory;
-
 class Calibrator {
  public:
   Calibrator() = default;
@@ -236,11 +234,10 @@ class Calibrator {
   // After finish(), empty before it. Of the tensor that has its range, where it shares another's.
   TensorStatistics statistics(int32_t tensor) const;
 
-  // What it holds, for the calibrator's own tools: calibrator/calibrator_memory.h.
-  CalibratorMemory& memory() { return *memory_; }
+  struct Parts;  // what it keeps: the library's own
 
  private:
-  CalibratorMemory* memory_ = nullptr;  // in the caller's memory
+  Parts* parts_ = nullptr;  // in the caller's memory
 };
 
 }  // namespace intaglio

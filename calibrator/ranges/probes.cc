@@ -1,4 +1,6 @@
-#include "calibrator/observe/probes.h"
+#include "calibrator/ranges/probes.h"
+
+#include "calibrator/ranges/auto_rules.h"
 
 namespace intaglio {
 namespace {
@@ -31,38 +33,35 @@ struct Picture {
   }
 };
 
-// Behind many positions one sample shows enough, and there noise reaches further than any picture does.
 bool has_few_positions(const Shape& shape) {
-  constexpr int64_t kFewPositions = 200;
-  return shape.rank > 0 && shape.elements(0, shape.rank - 1) <= kFewPositions;
+  return shape.rank > 0 && shape.elements(0, shape.rank - 1) <= kAutoRules.probes.most_positions;
 }
 
 }  // namespace
 
-bool has_probes(const CalibratorMemory& memory, int64_t samples) {
-  const Model& model = memory.model;
-  if (samples >= kProbedSamples || model.inputs().size != 1) return false;
+bool has_probes(const Model& model, int64_t samples) {
+  if (samples >= kAutoRules.probes.samples || model.inputs().size != 1) return false;
   const Shape shape = model.tensor(model.inputs()[0]).shape;
   if (shape.rank != 4 || shape[0] != 1) return false;
   // Three channels of places are colours whether or not the model says how pixels become values.
   return model.image_count() == 1 || (shape[3] == 3 && shape[1] > 1 && shape[2] > 1);
 }
 
-void observe_probe(CalibratorMemory& memory, int32_t lane, const Executor& executor, Probe probe) {
-  Session session = memory.lanes.of(memory.session, lane, executor);
-  const Model& model = memory.model;
+void observe_probe(const FloatModel& fp32, const Observing& observing, int32_t lane, const Executor& executor,
+                   Probe probe) {
+  Session session = fp32.on_lane(lane, executor);
+  const Model& model = fp32.model;
   const Span<float> values = session.input(0).as<float>();
   const Shape shape = model.tensor(model.inputs()[0]).shape;
   const Picture picture{values.data, shape[1], shape[2], shape[3]};
   probe == Probe::kMirrored ? picture.mirror() : picture.shuffle();
-  const Span<TensorObserver> observers =
-      lane == 0 ? memory.seen.observers : memory.lane_states[static_cast<size_t>(lane)].observers;
+  const Span<TensorObserver> observers = observing.lanes[static_cast<size_t>(lane)].observers;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     session.run_nodes(n, n + 1);
     for (const int32_t tensor : model.node(n).outputs) {
-      const int32_t observer = memory.observer_of[static_cast<size_t>(tensor)];
+      const int32_t observer = observing.observer_of[static_cast<size_t>(tensor)];
       if (observer < 0 || !has_few_positions(model.tensor(tensor).shape)) continue;
-      const Extremes reached = extremes_of(session.tensor(tensor).as<float>(), *memory.observe);
+      const Extremes reached = extremes_of(session.tensor(tensor).as<float>(), *observing.observe);
       if (reached.finite) add_probe(observers[static_cast<size_t>(observer)], reached);
     }
   }

@@ -5,7 +5,7 @@
 // any mean, histogram or judgement.
 #pragma once
 
-#include "calibrator/calibrator_memory.h"
+#include "calibrator/observe/observe_sample.h"
 
 namespace intaglio {
 
@@ -18,10 +18,11 @@ inline constexpr Probe kProbes[] = {Probe::kMirrored, Probe::kShuffled};
 // Whether samples that make these `samples` in all are to be probed. Only pictures are, one a sample: order
 // means more in other arrays. Pictures, in whatever unit, are what the model says takes them, and three
 // channels of places.
-bool has_probes(const CalibratorMemory& memory, int64_t samples);
+bool has_probes(const Model& model, int64_t samples);
 
 // Makes a probe of the sample in this lane's inputs, which is lost, runs it and notes how far each tensor of
 // few positions reaches. Lanes may run at once, each with the serial executor.
-void observe_probe(CalibratorMemory& memory, int32_t lane, const Executor& executor, Probe probe);
+void observe_probe(const FloatModel& fp32, const Observing& observing, int32_t lane, const Executor& executor,
+                   Probe probe);
 
 }  // namespace intaglio

@@ -1,0 +1,108 @@
+#include "calibrator/option_checks.h"
+
+#include "calibrator/observe/observer.h"
+#include "calibrator/quantization/answers.h"
+#include "runtime/op_search.h"
+#include "runtime/quantization_range.h"
+
+namespace intaglio {
+namespace {
+
+// What is an answer leaves in FP32, and so does all behind it.
+bool has_no_slot(const SlotSetting& setting, const CalibratorOptions& options, const Model& model) {
+  if (setting.node < 0) return false;
+  const bool is_answer = answer_op(model, setting.node, options) != Op::kNone;
+  return (is_answer && setting.role == SlotRole::kOutput) || follows_answer(model, setting.node, options);
+}
+
+Error check_settings(const CalibratorOptions& options, const Model& model) {
+  if (options.weight_bits < kMinBits || options.weight_bits > kMaxBits)
+    return {Status::kBadBits, -1, -1, options.weight_bits, kMaxBits};
+  for (const SlotSetting& setting : options.slots) {
+    if (setting.node < -1 || setting.node >= model.node_count())
+      return {Status::kBadOption, -1, -1, setting.node, model.node_count() - 1};
+    if (has_no_slot(setting, options, model))
+      return {Status::kAnswerSlot, setting.node, model.node(setting.node).outputs[0]};
+    if (setting.bits != 0 && (setting.bits < kMinBits || setting.bits > kMaxBits))
+      return {Status::kBadBits, setting.node, -1, setting.bits, kMaxBits};
+    if (setting.rounding < -1 || setting.rounding >= kRoundingCount)
+      return {Status::kBadOption, setting.node, -1, setting.rounding, kRoundingCount - 1};
+    if (setting.policy == 0) continue;
+    Error error = check_policy(setting.policy);
+    error.node = setting.node;
+    if (!error.ok()) return error;
+  }
+  return kNoError;
+}
+
+// Weights of how many output channels a tensor holds; 0: it is no layer's weights.
+int32_t weight_channels(const Model& model, int32_t tensor) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def == nullptr || def->quant.weight_input < 0) continue;
+    if (node.inputs[static_cast<size_t>(def->quant.weight_input)] == tensor)
+      return model.tensor(tensor).shape[def->quant.weight_axis];
+  }
+  return 0;
+}
+
+Error check_known(const Span<const KnownParams>& list, const Model& model) {
+  for (const KnownParams& known : list) {
+    if (known.tensor < 0 || known.tensor >= model.tensor_count())
+      return {Status::kTensorIndex, -1, -1, known.tensor, model.tensor_count()};
+    if (!model.tensor(known.tensor).is_constant()) {
+      if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
+      continue;
+    }
+    const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));
+    const size_t count = known.channel_scales.size;
+    if (channels == 0 || (count != 1 && count != channels))
+      return {Status::kScaleCount, -1, known.tensor, static_cast<int64_t>(count),
+              static_cast<int64_t>(channels)};
+    for (size_t c = 0; c < count; ++c)
+      if (!is_scale(known.channel_scales[c]))
+        return {Status::kBadScale, -1, known.tensor, static_cast<int64_t>(c)};
+  }
+  return kNoError;
+}
+
+}  // namespace
+
+Error check_options(const CalibratorOptions& options, const Model& model) {
+  if (static_cast<int32_t>(options.method) >= kRangeMethodCount)
+    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.method), kRangeMethodCount - 1};
+  if (options.compat > Compat::kPpq)
+    return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
+  ITG_TRY(check_settings(options, model));
+  ITG_TRY(check_known(options.known, model));
+  if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
+  for (const int32_t node : options.float_nodes)
+    if (node < 0 || node >= model.node_count())
+      return {Status::kBadOption, -1, -1, node, model.node_count() - 1};
+  return kNoError;
+}
+
+Error check_float(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    const bool is_index = info.dtype == DType::kS32 && info.is_constant();
+    if (info.dtype != DType::kF32 && !is_index) return {Status::kNotFloat, -1, t};
+  }
+  return kNoError;
+}
+
+Error check_constants(const Model& model, IsaMask isa) {
+  const ObserveF32Kernel& kernel = observe_f32_best(isa & cpu_isa());
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    if (!info.is_constant() || info.dtype != DType::kF32) continue;
+    const Span<const float> values{reinterpret_cast<const float*>(info.constant.data),
+                                   info.constant.size / sizeof(float)};
+    const int64_t at = extremes_of(values, kernel).finite ? -1 : first_non_finite(values);
+    if (at >= 0) return {Status::kNonFinite, -1, t, at / info.shape.elements(1, info.shape.rank)};
+  }
+  return kNoError;
+}
+
+}  // namespace intaglio

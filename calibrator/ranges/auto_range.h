@@ -1,0 +1,54 @@
+// RangeMethod::kAuto: room for what few samples do not show, and less where that serves both halves of them. Its constants
+// are in auto_rules.h.
+#pragma once
+
+#include "calibrator/observe/observer.h"
+#include "calibrator/quantization/scales.h"
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+struct Bounds;
+
+// The factor for the range of the values seen: that which serves one half of the samples best on the values of the other,
+// both ways.
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form);
+
+// The mean, in logarithms, of the rooms of a network's tensors: none gets less than this says.
+class PooledRoom {
+ public:
+  void add(double room);
+  void finish(double samples);
+  // The room of a tensor whose own is `room`.
+  double at_least(double room) const;
+
+ private:
+  double sum_ = 0.0, share_ = 0.0;  // a sum of logarithms, after finish() their mean; its weight
+  int32_t count_ = 0;
+};
+
+// The range of what both halves have seen, times `room`.
+Range roomy_range(const TensorObserver& observer, double room);
+
+// Tensors of the network's head: vectors behind which there is nothing but vectors. A network of vectors alone has none:
+// its layers are like any others. One flag a tensor.
+void find_head(const Model& model, Span<bool> in_head);
+
+// The range of a vector of the head, which has as few values in a sample as it has channels: the largest are still to come.
+// What is clipped here is an error of the answer, while rounding adds the least part of it. Each end is the largest that
+// 256 samples are expected to show, by the spread s of the logarithms of what each sample showed:
+//
+//   end(256) = end(n) * 2^(s (z(256) - z(n)))   z(n): expected largest of n normal deviates
+//   s^2 = (4 * 0.6^2 + (n - 1) * measured) / (n + 3), so that it is known with one sample, too
+//
+// Of both signs, the shorter end is at least half the longer.
+Range vector_range(const TensorObserver& observer, const Bounds& bounds);
+
+// `range`, and at least 1.3 times what the samples' probes reach (probes.h); with more than 8 samples that counts for 8 / n
+// of the way there.
+Range with_probes(const Range& range, const TensorObserver& observer, const Bounds& bounds);
+
+// The share of the values that RangeMethod::kPercentile keeps where it is tried in place of RangeMethod::kAuto.
+double tried_percentile(const TensorObserver& observer);
+
+}  // namespace intaglio

@@ -1,0 +1,69 @@
+#include "calibrator/ranges/range_score.h"
+
+#include "runtime/real_functions.h"
+
+namespace intaglio {
+namespace {
+
+// Two trials.
+typedef double Pair __attribute__((vector_size(16)));
+
+// One pair's sum of squared errors.
+class PairError {
+ public:
+  PairError(const QuantParams* params, const QuantConfig& form, double width) {
+    for (int32_t t = 0; t < 2; ++t) {
+      const auto step = static_cast<double>(params[t].scale);
+      step_[t] = step;
+      per_step_[t] = 1.0 / step;
+      lo_[t] = step * (static_cast<double>(form.lo) - params[t].zero_point);
+      hi_[t] = step * (static_cast<double>(form.hi) - params[t].zero_point);
+      // Bins wider than a step hold values at all distances from the grid.
+      least_[t] = width >= step ? step * step / 12 : width * width / 12;
+      grid_[t] = width >= step ? 0.0 : 1.0;
+    }
+  }
+
+  // The grid's nearest point is found by a product, and by the quotient where that is so close to the middle
+  // of two that they might differ.
+  void add(double x, double count) {
+    constexpr double kMagic = 6755399441055744.0;  // see round_even()
+    constexpr double kCertain = 0.5 - 1e-5;        // a code is below 2^32; what is clipped needs none
+    const Pair position = x * per_step_;
+    Pair code = (position + kMagic) - kMagic;
+    const Pair off = position - code;
+    const double larger = off[0] * off[0] > off[1] * off[1] ? off[0] * off[0] : off[1] * off[1];
+    if (larger > kCertain * kCertain)
+      for (int32_t t = 0; t < 2; ++t) code[t] = round_even(x / step_[t]);
+    const Pair off_grid = (x - code * step_) * grid_, all = Pair{x, x};
+    const Pair above = all > lo_ ? all : lo_, held = above < hi_ ? above : hi_, clipped = x - held;
+    const Pair inside = clipped == 0.0 ? off_grid * off_grid + least_ : Pair{};
+    sum_ += (clipped * clipped + inside) * count;
+  }
+  double sum(int32_t t) const { return sum_[t]; }
+
+ private:
+  Pair step_, per_step_, lo_, hi_, least_, grid_, sum_ = {};
+};
+
+}  // namespace
+
+void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& form,
+                         const QuantParams* params, double* errors) {
+  const double width = o.bin_width();
+  const int32_t zero = o.two_sided != 0 ? kBins / 2 : 0;
+  static_assert(kTrials == 4);
+  PairError first(params, form, width), second(params + 2, form, width);
+  for (int32_t bin = 0; bin < kBins; ++bin) {
+    if (histogram.counts[bin] == 0) continue;
+    const double x = (bin - zero) * width + width / 2, count = histogram.counts[bin];
+    first.add(x, count);
+    second.add(x, count);
+  }
+  for (int32_t t = 0; t < 2; ++t) {
+    errors[t] = first.sum(t);
+    errors[t + 2] = second.sum(t);
+  }
+}
+
+}  // namespace intaglio
