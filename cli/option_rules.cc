@@ -3,20 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "calibrator/host/system/text_lines.h"
 #include "cli/output.h"
 
 namespace intaglio::cli {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(at, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
 
 bool holds(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "calibrator/host/system/text_lines.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -25,16 +26,6 @@ std::vector<std::string> words_of(const char* const (&words)[count]) {
 template <size_t count>
 int32_t index_of(const char* const (&words)[count], const std::string& word) {
   return static_cast<int32_t>(std::find(words, words + count, word) - words);
-}
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(at, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
 }
 
 // By the node's own name, or its first output's; -1: no such node.

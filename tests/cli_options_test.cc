@@ -5,25 +5,17 @@
 #include <map>
 
 #include "calibrator/host/system/npy.h"
+#include "calibrator/host/system/text_lines.h"
 #include "tests/support/run_cli.h"
 
 using namespace intaglio::test;
+using intaglio::split;
 using intaglio::cli::kOptionRules;
 using intaglio::cli::OptionRule;
 using intaglio::cli::OptionRuleKind;
 using intaglio::cli::OptionUse;
 
 namespace {
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(at, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
 
 // A command line without options, which fails since there are no such files.
 const std::map<std::string, std::string> kBare = {{"import", "import %/net.onnx -o %/net.itg"},

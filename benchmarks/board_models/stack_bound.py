@@ -11,24 +11,19 @@ constant.
 """
 import argparse
 import collections
+import pathlib
 import re
 import struct
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "instruction_count"))
+from register_list import registers  # noqa: E402
+
 OPERATOR = re.compile(r"^intaglio::k\w+(S8|F32)(Run)?$")  # the tables of runtime/ops
 POINTER_DEPTH = 3  # operator, body of a loop, kernel
 
 Function = collections.namedtuple("Function", "name frame calls through_pointer")
-
-
-def registers(text):
-    """How many stand in a list like r4, r5, lr or d8-d15."""
-    count = 0
-    for part in text.split(","):
-        ends = re.findall(r"[rds](\d+)", part)
-        count += int(ends[1]) - int(ends[0]) + 1 if len(ends) == 2 else 1
-    return count
 
 
 def taken(name, mnemonic, operands):

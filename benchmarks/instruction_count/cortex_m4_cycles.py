@@ -14,6 +14,8 @@ import re
 import subprocess
 import sys
 
+from register_list import registers
+
 REFILL = 2  # of the pipeline, behind a taken branch: 1 to 3
 DIVISION = 7  # 2 to 12, by the operands
 LOADS = re.compile(r"v?ldr(?!e)|ldr$")
@@ -23,15 +25,6 @@ CONDITION = r"(eq|ne|cs|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|hs|lo)?(\.[nw])?$"
 BRANCH = re.compile(r"(b|bl|bx|blx|cbz|cbnz|tbb|tbh)" + CONDITION)
 
 Instruction = collections.namedtuple("Instruction", "mnemonic operands size")
-
-
-def registers(text):
-    """How many stand in a list like r4, r5, lr or s0-s3."""
-    count = 0
-    for part in text.split(","):
-        ends = re.findall(r"[rds](\d+)", part)
-        count += int(ends[1]) - int(ends[0]) + 1 if len(ends) == 2 else 1
-    return count
 
 
 def disassembled(objdump, program):

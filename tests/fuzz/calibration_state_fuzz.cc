@@ -1,9 +1,8 @@
 // A calibration state with any of its bytes changed: refused, or a model comes of it that is finished and runs,
 // or an error. The data are changes, four bytes each of place and of value; the checksum is made right again, so
 // that what lies behind it is reached.
-#define DOCTEST_CONFIG_IMPLEMENT  // small_models asks by its macros
-#include <doctest/doctest.h>
-
+#include "tests/support/outside_tests.h"
+//
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -16,12 +15,6 @@ using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-// doctest's, outside a test.
-struct Asserts {
-  Asserts() { context.setAsDefaultForAssertsOutOfTestCases(); }
-  doctest::Context context;
-};
 
 struct Bench {
   Bench() {
@@ -42,7 +35,7 @@ struct Bench {
     return options;
   }
 
-  Asserts asserts;
+  OutsideTests outside;
   AlignedBytes file = small_cnn();
   Model model = *Model::open(file.view());
   AlignedBytes memory;

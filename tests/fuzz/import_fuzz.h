@@ -12,6 +12,7 @@
 #include "calibrator/bake/model_writer.h"
 #include "importers/import.h"
 #include "intaglio/session.h"
+#include "tests/fuzz/small_work.h"
 #include "tests/fuzz/written.h"
 
 namespace intaglio::fuzz {
@@ -30,22 +31,11 @@ inline void check_message(const std::string& message) {
   if (message.find("internal error") != std::string::npos) found("an internal error", message);
 }
 
-// Multiply-accumulates are few: a fuzzer waits for no larger model.
-inline bool is_small(const Model& model) {
-  int64_t work = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
-    const int64_t inputs = node.inputs[0] < 0 ? 1 : model.tensor(node.inputs[0]).shape.back(0);
-    work += taps * (1 + model.tensor(node.outputs[0]).shape.elements() / 16) * inputs;
-  }
-  return work < (int64_t{1} << 20);
-}
-
 // On inputs of small codes and reals that follow from `seed`.
 inline void run_once(const Model& model, uint32_t seed) {
   const Result<SessionNeeds> needs = Session::measure(model, all_ops());
-  if (!needs || needs->total() > static_cast<size_t>(8 * kMostBytesRun) || !is_small(model)) return;
+  if (!needs || needs->total() > static_cast<size_t>(8 * kMostBytesRun)) return;
+  if (!is_small(model, int64_t{1} << 20)) return;
   std::vector<uint8_t> block(needs->total() + kMemoryAlignment, 0x5a);
   void* place = block.data();
   size_t room = block.size();

@@ -1,42 +1,23 @@
 // Models whose fields are changed as the data say, with the CRC made anew: refused, or safe to run, with the same outputs
 // from the scalar kernels and this machine's best, twice.
-#define DOCTEST_CONFIG_IMPLEMENT  // the models ask by its macros
-#include "tests/support/model_fields.h"
+#include "tests/support/outside_tests.h"
 //
 #include <cstdlib>
 
 #include "intaglio/describe.h"
+#include "tests/fuzz/small_work.h"
 #include "tests/support/fuzz_models.h"
+#include "tests/support/model_fields.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
 
-// doctest's, outside a test.
-struct Asserts {
-  Asserts() { context.setAsDefaultForAssertsOutOfTestCases(); }
-  doctest::Context context;
-};
-
 struct Seeds {
-  Asserts asserts;
+  OutsideTests outside;
   std::vector<AlignedBytes> models = fuzz_models();
 };
-
-// Multiply-accumulates that a model may ask for here; a fuzzer waits for no larger one.
-bool is_small(const Model& model) {
-  int64_t work = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
-    const int64_t outputs = model.tensor(node.outputs[0]).shape.elements();
-    const int64_t inputs = node.inputs[0] < 0 ? 1 : model.tensor(node.inputs[0]).shape.back(0);
-    if (taps < 0 || taps > 4096 || outputs > (1 << 20) || inputs > (1 << 20)) return false;
-    work += (taps * outputs / 16 + 1) * inputs;
-  }
-  return work < (int64_t{1} << 20);
-}
 
 // Every output of a run, bytes behind each other; empty where the session is refused.
 std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, Error* error) {
@@ -90,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)text_of(opened.error());
     return 0;
   }
-  if (!is_small(*opened)) return 0;
+  if (!fuzz::is_small(*opened, int64_t{1} << 20)) return 0;
   Error scalar_error, best_error;
   const std::vector<uint8_t> scalar = outputs_of(*opened, isa::kScalar, &scalar_error);
   const std::vector<uint8_t> best = outputs_of(*opened, isa::kAll, &best_error);

@@ -5,6 +5,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/session.h"
+#include "tests/fuzz/small_work.h"
 #include "tests/fuzz/written.h"
 
 using namespace intaglio;
@@ -28,20 +29,6 @@ void describe_error(const Error& error, const Model* model) {
   describe(error, model, text, sizeof text);
 }
 
-// Multiply-accumulates that a model may ask for here; a fuzzer waits for no larger one.
-bool is_small(const Model& model) {
-  int64_t work = 0;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
-    const int64_t outputs = model.tensor(node.outputs[0]).shape.elements();
-    const int64_t inputs = node.inputs[0] < 0 ? 1 : model.tensor(node.inputs[0]).shape.back(0);
-    if (taps > 4096 || outputs > (1 << 20) || inputs > (1 << 20)) return false;
-    work += taps * outputs / 16 * inputs;
-  }
-  return work < (int64_t{1} << 22);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -60,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     describe_error(needs.error(), &*model);
     return 0;
   }
-  if (needs->total() > (size_t{16} << 20) || !is_small(*model)) return 0;
+  if (needs->total() > (size_t{16} << 20) || !fuzz::is_small(*model, int64_t{1} << 22)) return 0;
   const Memory memory = allocate(needs->total());
   if (memory == nullptr) return 0;
   memset(memory.get(), 0x5a, needs->total());

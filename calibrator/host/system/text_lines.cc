@@ -1,5 +1,6 @@
 #include "calibrator/host/system/text_lines.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "calibrator/host/system/files.h"
@@ -10,6 +11,16 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(at, start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
 
 Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes) {
   auto file = read_file(path, max_bytes);

@@ -17,6 +17,9 @@ struct TextLine {
 // Empty lines are left out. Line ends of any system, and a byte order mark, are no text.
 Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes);
 
+// What stands between the `at`, empty parts too: one more than there are of them.
+std::vector<std::string> split(const std::string& text, char at);
+
 // "labels.txt line 3"
 std::string line_name(const std::string& path, const TextLine& line);
 
