@@ -1,6 +1,10 @@
-// FP32 model and a few samples in, int8 model out. Runs wherever the runtime runs: no heap, no file system,
-// no exceptions. The bytes it writes depend on the model, the set of samples and the options alone: not on
-// their order, the machine or the number of threads.
+// Makes an int8 model from an FP32 model and a few samples. It runs wherever the runtime runs: no heap, no file system,
+// no exceptions.
+//
+// In this order: Calibrator::measure(), create() with a block of memory, add() for each sample, finish().
+//
+// The int8 model depends on three things: the FP32 model, the set of samples and the options. It does not depend on
+// the order of the samples, the machine or the number of threads.
 #pragma once
 
 #include "intaglio/quant_config.h"
@@ -8,47 +12,49 @@
 
 namespace intaglio {
 
-// Which slots share a scale, and how weights are rounded: as here (DESIGN section 8), or as other tools do
-// it.
+// Which slots share a scale, and how weights are rounded: by intaglio's own rules, or by those of another tool.
 enum class Compat : uint8_t {
-  kNone = 0,
-  // Symmetric codes of -127 to 127 and weights rounded half away from zero; the input of a reshape, max pool,
-  // slice or clamp has the output's scale where nothing else reads it; softmax 1/127.
+  kNone = 0,  // intaglio's own rules: docs/calibration.md
+  // As Tengine: symmetric codes of -127 to 127, and weights rounded half away from zero. The input of a reshape, max
+  // pool, slice or clamp has the output's scale where nothing else reads it. The scale of softmax is 1/127.
   kTengine = 1,
-  // Every input of a Concat has its output's scale, recursively; the inputs of an Add or Sub have one scale
-  // over the union of their ranges.
+  // As PPQ: every input of a Concat has the output's scale, through several Concats too. The inputs of an Add or Sub
+  // have one scale over the union of their ranges.
   kPpq = 2,
 };
 inline constexpr int32_t kCompatCount = 3;
 
-// Which slots a setting is for.
+// Which slots of a node a setting is for.
 enum class SlotRole : uint8_t { kEvery, kActivations, kWeights, kInput, kOutput };
 
-// What slots have instead of the default. Of several that apply to a slot the last one holds.
+// A setting that slots have instead of the default. If several apply to a slot, the last one holds.
 struct SlotSetting {
   int32_t node = -1;  // of the FP32 model; -1: every node, and the model's inputs
   SlotRole role = SlotRole::kEvery;
-  int32_t input = -1;      // kInput: which; -1: every one that is no weight
-  int32_t bits = 0;        // 2 to 32; 0: as it was
-  int32_t rounding = -1;   // a Rounding; -1: as it was
-  QuantPolicy policy = 0;  // one of the legal masks; 0: as it was
+  int32_t input = -1;      // for kInput: which input of the node; -1: every one that is no weight
+  int32_t bits = 0;        // 2 to 32; 0: unchanged
+  int32_t rounding = -1;   // a Rounding; -1: unchanged
+  QuantPolicy policy = 0;  // one of the 12 legal masks; 0: unchanged
 };
 
-// Parameters that are known beforehand: from another tool's file, or from an earlier calibration.
+// Parameters of a tensor that are known beforehand, from another tool's file or from an earlier calibration.
 struct KnownParams {
   int32_t tensor = -1;               // of the FP32 model: an activation, or the weights of layers
-  float scale = 0.0f;                // of an activation, within [2^-40, 2^40]
+  float scale = 0.0f;                // of an activation, in [2^-40, 2^40]
   int32_t zero_point = 0;            // of an activation, within its codes
-  Span<const float> channel_scales;  // of weights: one for all output channels, or one each
+  Span<const float> channel_scales;  // of weights: one for all output channels, or one for each
 };
 
-// Called between steps; false cancels, and the call that was going on returns kCancelled.
+// Tells a program how far a call has come, and lets it cancel.
 struct Progress {
+  // Called between steps: `done` of `total` steps of a stage are finished. `stage` is a word to show. Return false to
+  // cancel: the call then returns kCancelled.
   bool (*step)(void* context, const char* stage, int32_t done, int32_t total) = nullptr;
-  void* context = nullptr;
+  void* context = nullptr;  // is given to the function
 };
 
-// What lessens the error of quantization once scales are chosen: bits of CalibratorOptions::recover.
+// A set of recoveries: steps after the scales are chosen that lessen the error of quantization. docs/calibration.md
+// says what each does.
 using RecoveryMask = uint32_t;
 namespace recovery {
 inline constexpr RecoveryMask kBiasCorrection = 1 << 0;    // each channel's mean error goes into its bias
@@ -65,83 +71,91 @@ inline constexpr RecoveryMask kNone = 0, kDefault = kBiasCorrection | kRangeMeth
                                      kBiasAbsorption;  // equalization: asked for by name
 }  // namespace recovery
 
+// How to calibrate. What these members point to outlives the calibrator.
 struct CalibratorOptions {
-  RangeMethod method = RangeMethod::kAuto;
-  double percentile = 0.9999;  // (0.5, 1]; of RangeMethod::kPercentile alone
-  bool symmetric = false;      // activations' zero points at 0 (or -128 where no value can be negative)
-  bool power_of_two = false;   // every scale
-  int32_t weight_bits = 8;     // 2 to 32; 8: codes in [-127, 127], 7: in [-63, 63], ...
-  // Weights of convolutions and matrix products whose neighbours' sum AVX2 can add in 16 bits, which is its
-  // fastest way (DESIGN section 6). Recoveries of kLayers, which choose codes one by one, do not run.
+  RangeMethod method = RangeMethod::kAuto;  // how ranges are chosen
+  double percentile = 0.9999;               // in (0.5, 1]; for RangeMethod::kPercentile alone
+  bool symmetric = false;     // zero points of activations are 0, or -128 where no value can be negative
+  bool power_of_two = false;  // every scale is a power of two
+  int32_t weight_bits = 8;    // 2 to 32; 8: codes in [-127, 127], 7: in [-63, 63], and so on
+  // Make weights pair-safe: AVX2 can then add two products in 16 bits, which is its fastest way. Applies to
+  // convolutions and matrix products. The recoveries of kLayers do not run, since they choose codes one by one.
   bool safe_pairs = false;
   Compat compat = Compat::kNone;
-  // The last layer, too, rounds to codes. Else a product or mean that is an output of the model, or reaches
-  // it through Reshapes and Softmaxes alone, reads int8 and writes FP32, and those behind it run in FP32: no
-  // ties between classes, and up to 2 dB less error (DESIGN section 8). Set by another Compat in any case.
+  // Round the model's answers to codes, too. Without it the last matrix product or mean of the model reads int8 and
+  // writes FP32, and the operators behind it run in FP32. That avoids ties between classes, and up to 2 dB of error.
+  // A `compat` other than kNone always rounds them.
   bool int8_answers = false;
-  Span<const SlotSetting> slots;  // what int8 cannot hold is refused by finish(), and can be simulated
-  // Hold instead of what samples and weights say. Of tensors that share a range the one holds that the others
-  // follow, else the first that is listed. With no sample at all finish() bakes from these, and from what
-  // needs no sample (pixels, constants, outputs that an operator fixes): kQuantizationMissing where that is
-  // not enough. Weight scales that the int32 accumulator or a bias does not hold with are refused
-  // (kAccumulatorOverflow). Of the recoveries only those of kDefault run.
+  // Settings of single slots. finish() refuses one that int8 cannot hold; `intaglio simulate` shows its effect.
+  Span<const SlotSetting> slots;
+  // Parameters that hold instead of what samples and weights give. If several tensors share a range, the one holds
+  // that the others follow, else the first that is listed.
+  //
+  // Without samples finish() uses these, and what needs no sample: pixels, constants, outputs with a fixed scale.
+  // If that is not enough, the error is kQuantizationMissing. Weight scales that can overflow the accumulator or a
+  // bias are refused (kAccumulatorOverflow). Only the recoveries of kDefault run.
   Span<const KnownParams> known;
-  // If given: what the model says of its calibration, for `known` of a model that was calibrated before.
+  // The origin that the int8 model states, for `known` of a model that was calibrated before. nullptr: this
+  // calibration.
   const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;
   bool layer_report = true;         // finish() compares every layer
   Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
-  // Memory in which finish() keeps what it would otherwise compute again: outputs of the FP32 model, and each
-  // sample's activations from one layer to the next. Only time depends on it; see Calibrator::replay_bytes().
+  // Memory in which finish() stores what it would otherwise compute again. More memory saves time and changes no
+  // byte: see Calibrator::replay_bytes().
   size_t replay_bytes = 0;
-  IsaMask isa = isa::kAll;
+  IsaMask isa = isa::kAll;  // as SessionOptions::isa
   Executor executor;
   Progress progress;
 };
 
-// Bytes of one block. Exact for create(); finish() needs no more.
+// The bytes of a calibrator's memory, which is one block. Exact: Calibrator::create() refuses one byte less, and
+// Calibrator::finish() needs no more.
 struct CalibratorNeeds {
   size_t session_bytes = 0;   // the FP32 session
   size_t observer_bytes = 0;  // what has been seen of each tensor
-  size_t replay_bytes = 0;    // of the options
-  size_t output_bytes = 0;    // the int8 model, its session, and the lists they are made from
+  size_t replay_bytes = 0;    // CalibratorOptions::replay_bytes
+  size_t output_bytes = 0;    // the int8 model, its session, and the lists that they are made from
 
+  // Bytes of the block.
   size_t total() const { return session_bytes + observer_bytes + replay_bytes + output_bytes; }
 };
 
-// Takes the finished model. Returns false where it cannot be stored: finish() then gives kSinkFailed.
+// Takes the finished model: writes a file or flash.
 struct ModelSink {
+  // Returns false if the bytes cannot be stored: Calibrator::finish() then returns kSinkFailed. The bytes are in the
+  // calibrator's memory.
   bool (*write)(void* context, Span<const uint8_t> bytes) = nullptr;
-  void* context = nullptr;
+  void* context = nullptr;  // is given to the function
 };
 
-// Samples that can be had again and again, in any order, one at a time: add_all() takes them, and finish()
-// has them once more, so that errors can be corrected layer by layer.
+// Samples that can be loaded again and again, in any order. Calibrator::add_all() observes them. Calibrator::finish()
+// loads them once more, to correct errors layer by layer.
 struct SampleSource {
-  // Writes sample `i` into the model's inputs. Returns false where it cannot: add_all() and finish() then
-  // give kSamplesDiffer.
+  // Writes sample `i`, in [0, count), into the model's inputs. Gives the same bytes each time. Returns false if it
+  // cannot: the call then returns kSamplesDiffer.
   bool (*load)(void* context, int32_t i, Span<const Span<uint8_t>> inputs) = nullptr;
-  void* context = nullptr;
-  int32_t count = 0;
-  // If given: sample `i` has gone through `session`, whose outputs hold what came of it: through the FP32
-  // model in add_all(), through an int8 model in finish(), there at times more than once; the last time it
-  // is the model that is handed over.
+  void* context = nullptr;  // is given to both functions
+  int32_t count = 0;        // of samples
+  // Optional. Called after sample `i` has run through `session`: read the outputs there. In add_all() that session runs
+  // the FP32 model. In finish() it runs an int8 model, and a sample may come several times where several models are
+  // tried. The last call for a sample is with the model that is handed over.
   void (*ran)(void* context, int32_t i, const Session& session) = nullptr;
-  // Whether load() may be called for several samples at once, on any of the executor's threads.
-  bool loads_at_once = false;
+  bool loads_at_once = false;  // load() may be called on several of the executor's threads at the same time
 };
 
-// One layer of the int8 model against the same layer in FP32, over all samples of the source.
+// One layer of the int8 model compared with the same layer in FP32, over all samples of the source.
 struct LayerReport {
   int32_t node = -1;             // of the int8 model
   int32_t tensor = -1;           // its output, in the int8 model
   double signal = 0, noise = 0;  // sums of squares of the FP32 values and of the differences
   double dot = 0,
          norm = 0;  // sums of products, and of the int8 values' squares: cosine = dot / sqrt(signal * norm)
-  double noise_alone = 0;  // the same as `noise` with exact inputs to this layer
-  double clipped = 0;      // share of the values at an end of the range that the FP32 value lies beyond
+  double noise_alone = 0;  // as `noise`, with exact inputs of this layer
+  double clipped =
+      0;  // share of the values at an end of the range beyond which the FP32 value lies, in [0, 1]
 
-  // The sums of the same layer over other samples.
+  // Adds the sums of the same layer over other samples.
   void add(const LayerReport& other) {
     node = other.node;
     tensor = other.tensor;
@@ -154,84 +168,103 @@ struct LayerReport {
   }
 };
 
+// What became of a recovery.
 enum class RecoveryVerdict : uint8_t {
   kKept = 0,
   kNetworkWorse = 1,   // undone: the error of the model's outputs grew
   kBlockWorse = 2,     // undone: the error of the block's own output did not fall
   kTooFewSamples = 3,  // not tried
-  kNoSource = 4,       // not tried: the samples cannot be had once more
+  kNoSource = 4,       // not tried: finish() got no source, so the samples cannot be loaded again
   kNothingToDo = 5,    // not tried: the model has nothing that it could change
 };
 
-// One attempt of a recovery. Errors are noise over signal of the model's outputs: over all samples; for a
-// block, over those held out; for a range method, over each half of the samples with ranges of the other
-// half.
+// One attempt of a recovery. Its errors are noise over signal of the model's outputs. They are measured over all
+// samples; for a block over the samples that are held out. For a range method they are measured over each half of
+// the samples, with ranges from the other half.
 struct RecoveryRecord {
-  RecoveryMask recovery = recovery::kNone;
-  int32_t first_node = -1, last_node = -1;  // of the int8 model; -1: all of it
-  double before = 0, after = 0;
+  RecoveryMask recovery = recovery::kNone;  // one bit
+  int32_t first_node = -1, last_node = -1;  // the block, in the int8 model; -1: all of it
+  double before = 0, after = 0;             // errors
   RecoveryVerdict verdict = RecoveryVerdict::kKept;
 };
 
+// What Calibrator::finish() found. Its lists and bytes are in the calibrator's memory.
 struct CalibrationReport {
-  Span<const LayerReport> layers;         // in the calibrator's memory
-  Span<const RecoveryRecord> recoveries;  // likewise, in the order of their attempts
+  Span<const LayerReport> layers;         // empty without CalibratorOptions::layer_report or a source
+  Span<const RecoveryRecord> recoveries;  // in the order of their attempts
   int32_t samples = 0;
-  RangeMethod method = RangeMethod::kAuto;  // that chose the ranges
-  // On the samples that calibrated, which flatters: other samples lose more, by far with few. Of the output,
-  // before a final softmax or sigmoid: sums of squares of the FP32 values and of the
-  // differences. Of several outputs: their number, and the sum of each one's noise over its signal.
+  RangeMethod method = RangeMethod::kAuto;  // the method that chose the ranges
+  // Sums of squares of the FP32 values of the output, and of the differences, before a final softmax or sigmoid. For
+  // several outputs: their number, and the sum of each one's noise over its signal. These samples have calibrated the
+  // model: other samples lose more, and much more where there are few.
   double signal = 0, noise = 0;
-  // Of the same as it was baked; of many samples, by the share of those that recoveries were judged by.
+  // The noise of the model without any recovery. Of many samples it is scaled up from those that judged recoveries.
   double noise_without_recovery = 0;
-  Span<const uint8_t> bytes;  // the int8 model, in the calibrator's memory
+  Span<const uint8_t> bytes;  // the int8 model
 };
 
-// What has been seen of an activation of the FP32 model: bin i holds values from start + i * width on. Where
-// a recovery has scaled or shifted channels, of the FP32 model as that recovery left it.
+// What has been seen of an activation of the FP32 model: its range and its histograms. Where a recovery has scaled or
+// shifted channels, this is of the model that the recovery made.
 struct TensorStatistics {
-  float min = 0.0f, max = 0.0f;  // zero included
-  double start = 0.0, width = 0.0;
-  // Of samples with an even and with an odd digest, in the calibrator's memory; empty where nothing was
-  // observed.
+  float min = 0.0f, max = 0.0f;     // zero is always between them
+  double start = 0.0, width = 0.0;  // bin `i` counts values in [start + i * width, start + (i + 1) * width)
+  // Of samples with an even and with an odd digest, in the calibrator's memory. Empty if nothing was observed.
   Span<const uint32_t> counts[2];
 };
 
+// One calibration. A small handle on the memory that the caller gives; it owns nothing. The memory, the model's bytes
+// and what the options point to outlive it. Call it from one thread at a time.
 class Calibrator {
  public:
   Calibrator() = default;
 
+  // The memory that create() needs with the same arguments. Errors: the model is not FP32 (kNotFloat), an option is out
+  // of range (kBadOption and others), or an operator is unknown.
   static Result<CalibratorNeeds> measure(const Model& model, const CalibratorOptions& options = {});
-  // Bytes for CalibratorOptions::replay_bytes with which nothing is computed twice for `samples` samples.
+  // The value of CalibratorOptions::replay_bytes with which nothing is computed twice, for so many samples.
   static Result<size_t> replay_bytes(const Model& model, int32_t samples,
                                      const CalibratorOptions& options = {});
-  // `memory` starts at a multiple of kMemoryAlignment. It, the model's bytes and what the options point to
-  // outlive the calibrator.
+  // Starts a calibration. `memory` has the total() of measure() and starts at a multiple of kMemoryAlignment. Errors:
+  // those of measure(), and memory that is too small (kOutOfMemory) or misaligned (kMemoryMisaligned).
   static Result<Calibrator> create(const Model& model, Span<uint8_t> memory,
                                    const CalibratorOptions& options = {});
 
-  // One sample: the bytes of each model input, in the order of inputs(). The samples are a set: one that is
-  // given twice counts twice. The first 16 pictures take three runs each (docs/calibration.md, probes).
+  // Observes one sample: the bytes of each model input, in the order of Model::inputs(). A sample that is given
+  // twice counts twice. Each of the first 16 pictures takes three runs (docs/calibration.md, probes).
+  //
+  // Errors: another number of inputs (kSampleCount), an input of another size (kSampleSize), and a sample that makes
+  // an activation infinite or not a number (kNonFiniteActivation). That sample is not counted.
   Error add(Span<const Span<const uint8_t>> inputs);
-  // Every sample of a source, with as many at once as the executor has threads (8 at most). `bad` gets the
-  // index of the sample that an error is about, or -1.
+  // Observes every sample of a source. As many run at once as the executor has threads, 8 at most. `bad` gets the
+  // index of the sample that an error is about, or -1. Errors: those of add(), kSamplesDiffer and kCancelled.
   Error add_all(const SampleSource& source, int32_t* bad = nullptr);
-  // What the FP32 model gave for the last sample of add(), until the next call.
+  // Output `i` of the FP32 model for the last sample of add(). Valid until the next call.
   TensorView output(int32_t i = 0) const;
 
-  // What has been seen so far, to be kept, loaded later, or merged on another device. States of the same
-  // model and the same library give, merged in any order, the bytes of one calibration over all samples.
+  // Bytes of the state: what has been seen so far. It can be saved, loaded later, and merged on another device. States
+  // of one model and one library version can be merged in any order. The result has the bytes of one calibration over
+  // all samples.
   size_t state_bytes() const;
-  Error save(Span<uint8_t> state) const;   // exactly state_bytes()
-  Error load(Span<const uint8_t> state);   // replaces what has been seen
-  Error merge(Span<const uint8_t> state);  // adds to what has been seen
+  // Writes the state: exactly state_bytes() bytes.
+  Error save(Span<uint8_t> state) const;
+  // Replaces what has been seen by a saved state. Errors: a state of another model (kOtherGraph), or a damaged one
+  // (kBadCalibrationState).
+  Error load(Span<const uint8_t> state);
+  // Adds a saved state to what has been seen. Errors: those of load().
+  Error merge(Span<const uint8_t> state);
 
-  // Writes the int8 model, reopens it, runs it, and hands it to `sink` when all of that went well. With a
-  // source biases are corrected layer by layer and every layer is compared; without one from the means seen.
+  // Makes the int8 model, opens it, runs it, and hands it to `sink` when all of that went well. With the source of the
+  // samples it corrects biases layer by layer and compares every layer. Without one it corrects biases from the means
+  // seen, and most recoveries do not run.
+  //
+  // Errors: no sample (kNoSamples), a layer that int8 cannot hold, other samples than before (kSamplesDiffer),
+  // kSinkFailed and kCancelled. Then `sink` got no model, or refused it.
   Error finish(const ModelSink& sink, const SampleSource* source = nullptr);
 
-  const CalibrationReport& report() const;  // after finish()
-  // After finish(), empty before it. Of the tensor that has its range, where it shares another's.
+  // What finish() found; call it after that.
+  const CalibrationReport& report() const;
+  // What has been seen of a tensor of the FP32 model. Empty before finish(). If the tensor shares another's range, this
+  // is of that other one.
   TensorStatistics statistics(int32_t tensor) const;
 
   struct Parts;  // what it keeps: the library's own

@@ -1,39 +1,41 @@
-// What the library asks of a machine. Everything else is plain C++17.
+// What the library asks of a machine: which instruction sets the CPU has, and threads. Everything else is C++17.
 #pragma once
 
 #include "intaglio/isa.h"
 
 namespace intaglio {
 
-// The instruction sets that this CPU has and that the operating system lets programs use. Asks the
-// CPU each time: no state is kept.
+// The instruction sets that this CPU has and that the operating system lets programs use. It asks the CPU at each
+// call and stores nothing.
 IsaMask cpu_isa();
 
-// How a session spreads the work of one node. The serial executor is the default; a caller may bring
-// its own threads. Results do not depend on the executor or on how many threads it grants.
+// How a session spreads the work of one node over threads. The default is serial; a program may bring threads of its
+// own. Results do not depend on the executor, nor on the number of threads.
 struct Executor {
-  // Calls task(argument, i) once for each i in [0, count), in any order, on any threads, and returns
-  // when all are done. Must not throw.
+  // Calls task(argument, i) once for each i in [0, count), in any order, on any threads. Returns when all are done.
+  // Must not throw.
   using ParallelFor = void (*)(void* context, int32_t count, void (*task)(void* argument, int32_t i),
                                void* argument);
 
-  void* context = nullptr;
-  int32_t width = 1;                   // threads that may run at once, 1 to kMaxWidth; sizes the scratch
+  void* context = nullptr;             // is given to both functions
+  int32_t width = 1;                   // threads that may run at once, 1 to kMaxWidth; scratch grows with it
   ParallelFor parallel_for = nullptr;  // nullptr: serial
 
-  // A run has many nodes: calls body(argument, ready) with threads at hand, whose `ready` is this executor as
-  // the body shall use it, and lets them go when it returns. nullptr: every parallel_for finds its own.
+  // Optional. A run has many nodes, so it may be faster to gather threads once. Calls body(argument, ready) with
+  // threads waiting, and releases them when that returns. `ready` is the executor that the body uses.
   using Region = void (*)(void* context, void (*body)(void* argument, const Executor& ready), void* argument);
-  Region region = nullptr;
+  Region region = nullptr;  // nullptr: every parallel_for gathers its own threads
 
-  static constexpr int32_t kMaxWidth = 64;
+  static constexpr int32_t kMaxWidth = 64;  // threads, at most
 };
 
-// OpenMP threads; in the library intaglio_openmp, which alone links OpenMP. `threads` is clamped to
-// [1, kMaxWidth]; with 1 OpenMP is never entered. A run is one parallel region: between its nodes workers
-// spin for some microseconds, then yield; after it they are OpenMP's. libgomp's idle workers spin: set
-// OMP_WAIT_POLICY=passive in the environment before the program starts, and where runs follow one another
-// closely GOMP_SPINCOUNT=4000 (about 100 microseconds; waking a thread takes some ten), as the command does.
+// An executor of OpenMP threads. It is in the library intaglio_openmp, which alone links OpenMP. `threads` is clamped
+// to [1, kMaxWidth]; with 1 OpenMP is never entered.
+//
+// A run is one parallel region. Between its nodes workers spin for some microseconds, then yield. After it they are
+// OpenMP's, and libgomp's idle workers spin. To prevent that, set OMP_WAIT_POLICY=passive in the environment before
+// the program starts. If runs follow one another closely, also set GOMP_SPINCOUNT=4000, which is about 100
+// microseconds. The command does both.
 Executor openmp_executor(int32_t threads);
 
 }  // namespace intaglio

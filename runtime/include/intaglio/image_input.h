@@ -1,13 +1,15 @@
-// Pixels to model input, on the device and on the host alike: the recipe is part of the model file.
+// Turns pixels into a model's input. The recipe is part of the model file, and the same code applies it on the device
+// and on the build machine.
 //
-// A picture comes row by row, as from a camera, or whole. Each pixel is brought to the model's colours, the
-// picture is resized, and each value goes to the input tensor:
+// A picture comes whole, or row by row as from a camera. Its pixels get the model's colours, the picture is resized,
+// and each value is written to the input tensor:
 //
-//   gray      (77 R + 150 G + 29 B + 128) >> 8; a gray source gives a colour model three equal channels
-//   part      of the source that is used, w x h at ((source_w - w) / 2, (source_h - h) / 2), rounded down.
-//             crop: 87.5 % of the largest rectangle with the target's proportions (half rounds up)
-//   content   of the target that is filled. letterbox: the largest rectangle with the source's proportions
-//             (half rounds up), central in the same way; the rest is the pixel 128
+//   gray      (77 R + 150 G + 29 B + 128) >> 8. A gray source gives a colour model three equal channels.
+//   part      the part of the source that is used: w x h pixels at ((source_w - w) / 2, (source_h - h) / 2),
+//             rounded down. crop: 87.5 % of the largest rectangle with the target's proportions; half rounds up.
+//             Otherwise all of it.
+//   content   the part of the target that is filled. letterbox: the largest rectangle with the source's
+//             proportions, half rounds up, central in the same way; the rest is the pixel 128. Otherwise all of it.
 //   resize    pixel = (sum over y, x of wy * wx * source[y][x] + 2^21) >> 22. The weights of an axis that
 //             brings S source pixels to T are integers that sum to 2048; divisions round down:
 //     T < S   the mean of the area: in parts of S, output t covers source pixel i from
@@ -17,8 +19,8 @@
 //             [0, 2048 (S - 1)]; pixel p >> 11 weighs 2048 - (p & 2047), the next one p & 2047
 //   value     int8: table[channel][pixel]; FP32: (float(pixel) - mean[channel]) * norm[channel]
 //
-// All of it is integers and two float operations a value, the same on every machine. A source that has the
-// target's size already passes unchanged in every mode.
+// The result is the same on every machine: integers, and two float operations for an FP32 value. A source that has the
+// target's size is not resized, in any mode.
 #pragma once
 
 #include "intaglio/span.h"
@@ -27,17 +29,21 @@
 
 namespace intaglio {
 
+// The order of a model's channels.
 enum class ColorOrder : uint8_t { kRgb = 0, kBgr = 1, kGray = 2 };
+
+// How a picture of another size becomes the input.
 enum class ResizeMode : uint8_t {
   kStretch = 0,    // each axis by its own factor
-  kCrop = 1,       // central part in the target's proportions, 87.5 % of the largest
-  kLetterbox = 2,  // whole picture, borders filled with the pixel value 128
+  kCrop = 1,       // the central part with the target's proportions, 87.5 % of the largest one
+  kLetterbox = 2,  // the whole picture, with borders of the pixel value 128
 };
 
 inline constexpr int32_t kMaxImageChannels = 4;
 inline constexpr int32_t kMaxPictureSide = 32767;  // of a source, in pixels
 
-// real = (pixel - mean[c]) * norm[c], channels in the model's own order.
+// The recipe of one image input: real = (pixel - mean[c]) * norm[c], with channels `c` in the model's order. Pixels are
+// in [0, 255].
 struct ImageInput {
   int32_t input = 0;  // index into the model's inputs
   ColorOrder color = ColorOrder::kRgb;
@@ -45,37 +51,44 @@ struct ImageInput {
   int32_t channels = 0;  // 1 for gray, 3 otherwise
   float mean[kMaxImageChannels] = {};
   float norm[kMaxImageChannels] = {};
-  Span<const int8_t> table;  // int8 inputs: [channels, 256], pixel to code; empty for FP32 inputs
+  Span<const int8_t> table;  // int8 inputs: [channels, 256], from pixel to code; empty for FP32 inputs
 };
 
-// Pixels of a source, 8 bits a channel, channels side by side.
-enum class PixelOrder : uint8_t { kRgb = 0, kBgr = 1, kGray = 2, kRgba = 3 };  // alpha is ignored
+// The pixels of a source: 8 bits a channel, the channels of a pixel side by side. Alpha is ignored.
+enum class PixelOrder : uint8_t { kRgb = 0, kBgr = 1, kGray = 2, kRgba = 3 };
 
+// Bytes of one pixel: 1, 3 or 4.
 constexpr int32_t pixel_bytes(PixelOrder order) {
   return order == PixelOrder::kGray ? 1 : order == PixelOrder::kRgba ? 4 : 3;
 }
 
+// The size of a source, and what its pixels are.
 struct PictureInfo {
-  int32_t width = 0;
-  int32_t height = 0;
+  int32_t width = 0;   // in pixels, 1 to kMaxPictureSide
+  int32_t height = 0;  // likewise
   PixelOrder order = PixelOrder::kRgb;
 };
 
-// Fills one input tensor, NHWC [1, h, w, c], s8 or f32, from the rows of one picture, top to bottom.
+// Fills one input tensor from the rows of one picture, from top to bottom. The tensor is int8 or FP32, NHWC, with the
+// shape [1, h, w, c]. The sides h and w are at most kMaxPictureSide.
 class ImageWriter {
  public:
-  // Checks the recipe, the target and the picture's size, and gives the scratch bytes that begin() takes:
-  // a few rows, and nothing where the picture has the target's size and colours.
+  // The bytes of scratch memory that begin() needs: those of a few rows. 0 if the picture has the target's size and
+  // colours. Errors: the recipe, the target or the picture's size is not usable.
   static Result<size_t> measure(const ImageInput& recipe, const TensorInfo& target,
                                 const PictureInfo& picture);
 
-  // `scratch` starts at a multiple of 4 and is this writer's until the last row; the recipe is copied, its
-  // table is not. Letterbox borders are written here.
+  // Starts a picture. Letterbox borders are written here.
+  //
+  // `scratch` starts at a multiple of 4, has measure() bytes and is used until the last row. The recipe is copied,
+  // but its table is not: that outlives the writer. Errors: those of measure(), and scratch that is too small
+  // (kScratchTooSmall) or misaligned (kMemoryMisaligned).
   Error begin(const ImageInput& recipe, const TensorView& target, const PictureInfo& picture,
               Span<uint8_t> scratch);
-  // The next row: width * pixel_bytes(order) bytes. Rows beyond the part that is used are only counted.
+  // Takes the next row: width * pixel_bytes(order) bytes. Rows outside the used part are only counted. A row too
+  // many is refused (kPictureRows).
   Error push_row(const uint8_t* row);
-  // The whole target has been written.
+  // Whether the whole target has been written.
   bool done() const { return content_.h != 0 && next_output_ == content_.h; }
 
  private:
@@ -113,7 +126,9 @@ class ImageWriter {
   int32_t next_output_ = 0;  // of the content
 };
 
-// The same for a picture in memory, its rows `row_bytes` apart.
+// Fills an input tensor from a picture in memory, as an ImageWriter does. Its rows start `row_bytes` apart. `scratch`
+// is as for ImageWriter::begin(). Errors: those of ImageWriter::begin(), rows that overlap (kRowBytes), and `pixels`
+// with fewer bytes than the picture (kPictureBytes).
 Error write_image(const ImageInput& recipe, const TensorView& target, const PictureInfo& picture,
                   Span<const uint8_t> pixels, size_t row_bytes, Span<uint8_t> scratch);
 

@@ -1,4 +1,5 @@
 // A model file in memory: opened once, checked whole, then read in place.
+// The file's format is described in schema/README.md.
 #pragma once
 
 #include <limits>
@@ -125,67 +126,87 @@ struct NodeInfo {
   NodeOptions options;
 };
 
+// A state pair of a recurrent network. Before a run the input holds what the output held after the last one.
 struct StateInfo {
-  int32_t input = -1;  // tensor indices
-  int32_t output = -1;
-  Span<const uint8_t> initial;  // empty: zeros
+  int32_t input = -1;           // tensor index
+  int32_t output = -1;          // tensor index; has the input's type and shape
+  Span<const uint8_t> initial;  // the input's bytes before the first run; empty: zeros
 };
 
-// What calibrated a model; empty strings and zero for one that was not.
+// How a model was calibrated. Empty strings and zeros for a model that was not calibrated.
 struct CalibrationInfo {
-  const char* library_version = "";
-  const char* method = "";
-  const char* options = "";
-  uint32_t samples = 0;
-  Span<const uint8_t> samples_digest;  // sum modulo 2^256 of each sample's SHA-256
+  const char* library_version = "";    // "0.1.0"
+  const char* method = "";             // the range method: "auto"
+  const char* options = "";            // the other options, in words
+  uint32_t samples = 0;                // how many
+  Span<const uint8_t> samples_digest;  // 32 bytes: the sum modulo 2^256 of each sample's SHA-256
 };
 
-// The layouts in which kernels read packed weights; raised where one of them changes.
+// The version of the layouts in which kernels read packed weights. Raised when one of them changes.
 inline constexpr uint16_t kPackLayout = 3;
 
-// A node's weights as one kernel reads them (`intaglio pack`). Checked against the plain ones by
-// Session::create, which uses them in place where it takes that kernel; elsewhere they are passed over.
+// A node's weights in the layout of one kernel, as `intaglio pack` writes them. Session::create() compares them with
+// the plain weights, and uses them in place if it chooses that kernel. Else it ignores them.
 struct PackInfo {
-  const char* kernel = "";   // as Session::kernel_name
-  uint16_t layout = 0;       // kPackLayout of the library that made it
-  Span<const uint8_t> data;  // empty: the node has none
+  const char* kernel = "";   // as Session::kernel_name() says
+  uint16_t layout = 0;       // kPackLayout of the library that wrote it
+  Span<const uint8_t> data;  // the packed weights; empty: the node has none
 };
 
+// How Model::open() checks a file.
 struct OpenOptions {
-  // For callers that authenticate the bytes themselves. The structure is checked always.
+  // Do not compute the CRC-32. For callers that authenticate the bytes themselves. All else is checked always.
   bool skip_checksum = false;
 };
 
-// A handle on checked bytes: small, copied freely, owns nothing. The bytes must stay unchanged and at
-// their place as long as any Model, Session or TensorInfo made from them is used.
+// A handle on checked bytes: small, copied freely, owns nothing. The bytes stay unchanged and at their place as
+// long as a Model, Session or TensorInfo made from them is used. Names, shapes, scales and constants point into
+// them. Indices are in range: this is not checked.
 class Model {
  public:
   Model() = default;
 
-  // Checks everything that needs no operator's knowledge. `bytes` start at a multiple of kModelAlignment.
+  // Checks everything that needs no knowledge of an operator; Session::create() checks the rest. `bytes` start at
+  // a multiple of kModelAlignment (kMisaligned) and are a whole file, at most kMaxModelBytes. An error names what
+  // is wrong: the node, the tensor, the value and the limit.
   static Result<Model> open(Span<const uint8_t> bytes, const OpenOptions& options = {});
 
+  // The file.
   Span<const uint8_t> bytes() const { return bytes_; }
+  // How many tensors and nodes it has: at most kMaxTensors and kMaxNodes. Nodes stand in the order in which they run.
   int32_t tensor_count() const;
   int32_t node_count() const;
+  // Tensor `index`, in [0, tensor_count()).
   TensorInfo tensor(int32_t index) const;
+  // Node `index`, in [0, node_count()).
   NodeInfo node(int32_t index) const;
-  Span<const int32_t> inputs() const;   // tensor indices
-  Span<const int32_t> outputs() const;  // tensor indices
+  // The model's inputs and outputs: tensor indices. No state input is among them.
+  Span<const int32_t> inputs() const;
+  Span<const int32_t> outputs() const;
+  // How many state pairs it has, and the pair `index`.
   int32_t state_count() const;
   StateInfo state(int32_t index) const;
+  // How many image inputs it has: inputs with a recipe for pictures.
   int32_t image_count() const;
-  ImageInput image(int32_t index) const;  // without channels where there is none: takes no picture
+  // The recipe of image input `index`. With an index out of range it has no channels and takes no picture.
+  ImageInput image(int32_t index) const;
+  // How it was calibrated.
   CalibrationInfo calibration() const;
+  // The packed weights of a node.
   PackInfo pack(int32_t node) const;
+  // The version of the format that it was written in.
   uint16_t format_version() const;
 
-  // The activation plan.
-  size_t activation_bytes() const;
-  size_t activation_lower_bound() const;             // bytes of the largest set of tensors alive at once
-  uint32_t activation_offset(int32_t tensor) const;  // kNoOffset for a constant
+  // The activation plan of the file: where each activation lies in a session's activation memory.
 
-  static constexpr uint32_t kNoOffset = 0xffffffffu;
+  // Size of the plan in bytes.
+  size_t activation_bytes() const;
+  // Bytes of the largest set of tensors alive at once: no plan can be smaller.
+  size_t activation_lower_bound() const;
+  // Where an activation starts, in bytes. kNoOffset for a constant.
+  uint32_t activation_offset(int32_t tensor) const;
+
+  static constexpr uint32_t kNoOffset = 0xffffffffu;  // activation_offset() of a constant
 
  private:
   friend class Session;  // of a planned model

@@ -1,4 +1,5 @@
-// Lists of operators. A session is given one, so that a program links only the operators it names.
+// Lists of operators. A session is given one: a program links only the operators of the lists that it names.
+// `intaglio export-c` writes a list for one model.
 #pragma once
 
 #include "intaglio/span.h"
@@ -7,10 +8,14 @@ namespace intaglio {
 
 struct OpDef;  // runtime/op.h
 
+// Operators that a session may use. The lists below are constants of the program.
 using OpList = Span<const OpDef* const>;
 
-OpList int8_ops();   // int8 models, whose borders and last layers may be in FP32
-OpList float_ops();  // FP32 models
-OpList all_ops();    // both: mixed models too
+// For int8 models. Their borders and last layers may be in FP32.
+OpList int8_ops();
+// For FP32 models.
+OpList float_ops();
+// For every model, also one of both int8 and FP32 layers.
+OpList all_ops();
 
 }  // namespace intaglio

@@ -1,4 +1,7 @@
 // Runs a model in memory that the caller gives. Everything that can fail fails in create().
+//
+// In this order: Model::open(), Session::measure(), Session::split() of a block of memory, Session::create().
+// Then for each inference: write input(), run(), read output().
 #pragma once
 
 #include "intaglio/model.h"
@@ -7,37 +10,41 @@
 
 namespace intaglio {
 
-// Called once for each model input when a run starts (node -1), and after a node has written each of its
-// outputs. The data is valid during the call only: later nodes reuse its memory.
+// Sees every tensor that a run writes. What it points to outlives the session.
 struct Observer {
+  // Called once for each model input when a run starts, with node -1. Then called for each output of a node,
+  // after that node has run. The view's data is valid during the call only: later nodes reuse its memory.
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const TensorView& view) = nullptr;
-  void* context = nullptr;
-  // Called by create() for each node whose weights it has packed: run() reads them packed.
+  void* context = nullptr;  // is given to both functions
+  // Called by Session::create() for each node whose weights it has packed: run() reads these, and no longer
+  // the plain ones.
   void (*on_packed)(void* context, int32_t node) = nullptr;
 };
 
+// What a session may use. What these members point to outlives the session.
 struct SessionOptions {
-  IsaMask isa = isa::kAll;  // narrows what cpu_isa() finds
-  Executor executor;        // serial unless given; the caller keeps what it points to alive
-  Observer observer;
+  IsaMask isa = isa::kAll;  // instruction sets that it may use, of those that cpu_isa() finds
+  Executor executor;        // its threads; serial unless given
+  Observer observer;        // none unless given
 };
 
-// Bytes of the three kinds of memory. Exact: one byte less is refused.
+// Bytes of the three kinds of memory. Exact: Session::create() refuses one byte less.
 struct SessionNeeds {
   size_t persistent_bytes = 0;  // bookkeeping and packed weights; one for each session
   size_t activation_bytes =
       0;  // inputs, outputs and what lies between; sessions that never run at once may share it
-  size_t scratch_bytes = 0;  // working memory of one node; may be shared likewise
+  size_t scratch_bytes = 0;  // working memory of one node; sessions that never run at once may share it
 
-  size_t packed_bytes = 0;    // of the persistent ones: made of weights by create()
-  size_t in_place_bytes = 0;  // packed weights that are used where they stand in the model
+  size_t packed_bytes = 0;    // the part of persistent_bytes that holds weights packed by Session::create()
+  size_t in_place_bytes = 0;  // packed weights that the model file holds and that are used there
 
-  // Of one block that Session::split() cuts into three. measure() refuses more than 2^31 bytes (kSessionTooLarge).
+  // Bytes of one block that Session::split() cuts into the three. At most 2^31: Session::measure() refuses more
+  // (kSessionTooLarge).
   size_t total() const;
 };
 
-// The memory itself; each span starts at a multiple of kMemoryAlignment, and none overlaps another. Of longer ones a
-// session takes what it needs; one of which it needs nothing may be empty.
+// The memory itself. Each span starts at a multiple of kMemoryAlignment, and none overlaps another. A span may
+// be longer than needed, and empty where nothing is needed.
 struct SessionMemory {
   Span<uint8_t> persistent;
   Span<uint8_t> activations;
@@ -47,49 +54,59 @@ struct SessionMemory {
 struct PlannedModel;  // intaglio/planned_model.h
 struct PlannedNode;
 
+// A model with its memory and kernels, ready to run. A small handle: a copy is the same session, on the same
+// memory. It owns nothing. The model's bytes, the operator list and the memory outlive it. One session runs on one
+// thread at a time; its executor spreads the work of a node.
 class Session {
  public:
   Session() = default;
 
-  // What create() needs with the same arguments. For another target's figures give its instruction sets
-  // in `options.isa` and set `for_this_cpu` to false.
+  // The memory that create() needs with the same arguments. For another machine's figures give its instruction
+  // sets in `options.isa` and set `for_this_cpu` to false. Errors: those of create(), but for memory.
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
-  // Cuts one block of at least needs.total() bytes, at a multiple of kMemoryAlignment, into the three spans.
+  // Cuts one block into the three spans. The block starts at a multiple of kMemoryAlignment and has at least
+  // needs.total() bytes.
   static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);
 
-  // Checks every node with its operator, then packs weights, or compares those that the model holds packed
-  // with what it would have made of them. The memory's content is of no use after an error. The model's
-  // bytes, the operator list and the memory outlive the session.
+  // Checks every node with its operator, chooses its kernel and packs its weights. Packed weights of the model
+  // file are compared with what it would have made, and used there.
+  //
+  // Errors: what is wrong with a node, an operator that `ops` lacks (kOperatorMissing), and memory that is too
+  // small, misaligned or overlaps other memory. After an error the content of the memory is undefined.
   static Result<Session> create(const Model& model, OpList ops, const SessionMemory& memory,
                                 const SessionOptions& options = {});
 
-  // A session that was planned on the build machine: checks nothing but the memory, of planned.needs, that
-  // the executor is serial, and that the library has the plan's kernels (kOtherKernels). options.isa is not
-  // asked. `planned` and the memory outlive the session.
+  // Starts a session that was planned on the build machine (intaglio/planned_model.h). It checks three things: the
+  // memory has planned.needs, the executor is serial (kBadExecutor), and the library has the plan's kernels
+  // (kOtherKernels). `options.isa` is not read. `planned` and the memory outlive the session.
   static Result<Session> start(const PlannedModel& planned, const SessionMemory& memory,
                                const SessionOptions& options = {});
 
-  // Inputs are written before each run: the run may reuse their memory. Outputs are valid until the next
-  // run or the next write to an input. `i` counts the model's inputs() or outputs().
+  // Input or output `i` of the model, in the order of Model::inputs() or Model::outputs(). `i` is in range: this
+  // is not checked. Write every input before each run, since a run may reuse its memory. An output is valid
+  // until the next run or the next write to an input.
   TensorView input(int32_t i = 0) const;
   TensorView output(int32_t i = 0) const;
 
-  // Runs every node. Cannot fail, allocate, lock or log with the serial executor or a caller's own.
+  // Runs every node. It cannot fail. It does not allocate, lock or log, unless the executor does.
   void run();
-  // Runs nodes [first, last); run() is run_nodes(0, node_count). For tools that look between nodes.
+  // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() runs all of them, and also
+  // copies the states.
   void run_nodes(int32_t first, int32_t last);
-  // After the bytes of node `i`'s constants were changed in place: checks the node and packs them anew.
-  // Refused where the node now needs another kernel or more memory, or is used packed from the model
-  // (kBadPack); its outputs are then of no use. Refused in a planned session (kOperatorMissing).
+  // Checks node `i` and packs its weights anew. Call it after the node's constants were changed in place.
+  //
+  // Errors: the node needs another kernel or more memory than before, or its packed weights stand in the model
+  // file (kBadPack). Then its outputs are undefined. A planned session always refuses (kOperatorMissing).
   Error prepare_node(int32_t i);
-  // State tensors to their initial values, as after create().
+  // Sets every state tensor to its initial value, as create() does.
   void reset();
 
-  // This session on other activations and scratch, of the bytes that measure() gave: both may run_nodes() at
-  // once. They share all else, so prepare_node(), reset() and the states of run() are for times when one of
-  // them runs alone. It has no observer. Memory is checked as by create(); an executor of more threads than
-  // this session was made for is refused (kBadExecutor), since scratch is theirs.
+  // A second session that shares the packed weights and states of this one. Its activations and scratch are
+  // its own, of the bytes that measure() gave. It has no observer. Both may call run_nodes() at the same time.
+  // The other must not run during prepare_node() and reset(), nor during run() of a model with states.
+  //
+  // Errors: those of create() for memory, and an executor with more threads than this session's (kBadExecutor).
   Result<Session> beside(Span<uint8_t> activations, Span<uint8_t> scratch,
                          const Executor& executor = {}) const {
     Session other = *this;
@@ -97,9 +114,11 @@ class Session {
     return other;
   }
 
+  // The model that it runs.
   const Model& model() const { return model_; }
-  TensorView tensor(int32_t index) const;  // any tensor; an activation's data is valid as the observer's is
-  // Of the kernel chosen for a node; "" where it has none, and in a planned session.
+  // Tensor `index` of the model. The data of an activation is valid until a later node reuses its memory.
+  TensorView tensor(int32_t index) const;
+  // Name of the kernel of a node: "gemm_s8_avx2". "" for a node without one, and in a planned session.
   const char* kernel_name(int32_t node) const;
 
  private:

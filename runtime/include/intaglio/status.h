@@ -1,6 +1,6 @@
 // Errors as values: what went wrong, at which node and tensor, with which value, against which limit.
-// Their texts live in describe.h, in an object of its own that a linker can drop.
-// C takes the list of statuses from here; the rest is C++.
+// describe() in intaglio/describe.h makes a sentence of an error. A program that never calls it links no text.
+// The C interface takes the list of statuses from here; the rest is C++.
 #pragma once
 
 #ifdef __cplusplus
@@ -8,8 +8,8 @@
 #include <utility>
 #endif
 
-// X(enumerator, number, text). Numbers are kept for ever. In a text, {node}, {tensor}, {value} and {limit}
-// stand for the error's fields.
+// Every status, as X(enumerator, number, text). A number never changes its meaning. In a text, {node}, {tensor},
+// {value} and {limit} stand for the error's fields. {op}, {state} and others are names made from these numbers.
 #define ITG_STATUS_LIST(X)                                                                                 \
   X(kOk, 0, "ok")                                                                                          \
   /* the container */                                                                                      \
@@ -160,12 +160,14 @@
 #ifdef __cplusplus
 namespace intaglio {
 
+// What went wrong: kOk, or a status of ITG_STATUS_LIST.
 enum class Status : uint16_t {
 #define ITG_STATUS_ENUMERATOR(name, number, text) name = (number),
   ITG_STATUS_LIST(ITG_STATUS_ENUMERATOR)
 #undef ITG_STATUS_ENUMERATOR
 };
 
+// An error, or kOk. A plain value: it owns nothing and points to nothing.
 struct [[nodiscard]] Error {
   Status status = Status::kOk;
   int32_t node = -1;    // index into the model's nodes, or -1
@@ -173,21 +175,30 @@ struct [[nodiscard]] Error {
   int64_t value = 0;    // what was found
   int64_t limit = 0;    // what was needed or allowed
 
+  // Whether there is no error.
   constexpr bool ok() const { return status == Status::kOk; }
 };
 
-inline constexpr Error kNoError{};
+inline constexpr Error kNoError{};  // what functions return that have nothing to report
 
-// A value or the error that took its place. `T` is default-constructed where there is an error.
+// A value, or the error that took its place:
+//
+//   const Result<Model> model = Model::open(file);
+//   if (!model) return model.error();
+//
+// With an error the value is a default-constructed `T`.
 template <typename T>
 class [[nodiscard]] Result {
  public:
+  // From a value, or from an error.
   Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   Result(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
 
+  // Whether there is a value.
   explicit operator bool() const { return error_.ok(); }
+  // The error; kNoError where there is a value.
   const Error& error() const { return error_; }
-  // Only where there is no error.
+  // The value. Check first that there is no error.
   T& operator*() { return value_; }
   const T& operator*() const { return value_; }
   T* operator->() { return &value_; }
@@ -198,7 +209,7 @@ class [[nodiscard]] Result {
   Error error_{};
 };
 
-// Returns from the enclosing function with the error that `expression` gives, if it gives one.
+// Evaluates `expression`, which gives an Error. Where that is an error, the enclosing function returns it.
 #define ITG_TRY(expression)                                                  \
   do {                                                                       \
     if (const ::intaglio::Error itg_error = (expression); !itg_error.ok()) { \

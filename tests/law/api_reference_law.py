@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Law of the API reference: docs/api is what scripts/api_reference makes of the public headers, and no page more.
+
+  api_reference_law.py ROOT
+  api_reference_law.py --self-test
+"""
+import difflib
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from api_pages import MADE, Reference, differences, write  # noqa: E402
+
+PLANTED = {
+    "cmake/ItgInstall.cmake": "itg_install(intaglio intaglio one)\nitg_install(intaglio_c c two)\nitg_install(intaglio_host host)\n",
+    "one/include/intaglio/part.h": """// A part. Of a whole.
+//
+//   y = a * x + b
+#pragma once
+
+namespace intaglio {
+
+// Runs PartOptions::count times: see part_bytes(). See docs/tutorial.md.
+class Part {
+ public:
+  Part() = default;
+  // Takes `count` bytes. [0, 1] * 2.
+  int run(const unsigned char* bytes,
+          int count = 0) { return count; }
+  int width() const { return width_; }  // in pixels
+  bool empty() const;
+
+ private:
+  friend struct Other;
+  int width_ = 0;
+};
+
+// How.
+struct PartOptions {
+  int count = 0, limit = 1;  // [0, 16]
+  // Called with each.
+  void (*call)(void* context, int i) = nullptr;
+};
+
+inline constexpr int kParts = 3;  // at most
+inline constexpr int kPieces = 4;
+
+int part_bytes(int count);  // of memory
+
+enum class Kind : int { kOne = 1, kTwo };
+
+}  // namespace intaglio
+""",
+    "two/include/intaglio/part_c.h": """/* A part for C. */
+#pragma once
+
+/* ---- Parts ---- */
+typedef struct itg_part {
+  int width; /* in pixels */
+} itg_part;
+int itg_part_run(itg_part* part);
+enum { ITG_ONE = 1 };
+""",
+}
+EXPECTED = {
+    "docs/api/runtime.md": f"""# The runtime in C++
+
+{MADE}
+
+- [`intaglio/part.h`](#intagliopart.h): A part.
+
+## `intaglio/part.h`
+
+A part. Of a whole.
+
+```
+y = a * x + b
+```
+
+### `class Part`
+
+Runs [`PartOptions::count`](#struct-partoptions) times: see [`part_bytes()`](#part_bytes). See [docs/tutorial.md](../tutorial.md).
+
+#### `Part::run`
+
+```cpp
+int run(const unsigned char* bytes,
+        int count = 0);
+```
+
+Takes `count` bytes. [0, 1] \\* 2.
+
+#### `Part::width`
+
+```cpp
+int width() const;
+```
+
+In pixels.
+
+#### `Part::empty`
+
+```cpp
+bool empty() const;
+```
+
+### `struct PartOptions`
+
+How.
+
+- `int count = 0, limit = 1`: [0, 16]
+- `void (*call)(void* context, int i) = nullptr`: Called with each.
+
+### `kParts`, `kPieces`
+
+- `constexpr int kParts = 3`: at most
+- `constexpr int kPieces = 4`
+
+### `part_bytes`
+
+```cpp
+int part_bytes(int count);
+```
+
+Of memory.
+
+### `enum Kind`
+
+`kOne = 1`, `kTwo`.
+""",
+    "docs/api/c.md": f"""# The library in C
+
+{MADE}
+
+- [`intaglio/part_c.h`](#intagliopart_ch): A part for C.
+
+## `intaglio/part_c.h`
+
+A part for C.
+
+### Parts
+
+#### `struct itg_part`
+
+- `int width`: in pixels
+
+In C++: [`Part`](runtime.md#class-part).
+
+#### `itg_part_run`
+
+```c
+int itg_part_run(itg_part* part);
+```
+
+In C++: [`Part::run`](runtime.md#partrun).
+
+#### `ITG_ONE`
+
+`ITG_ONE = 1`.
+""",
+}
+EXPECTED["docs/api/runtime.md"] = EXPECTED["docs/api/runtime.md"].replace("#intagliopart.h", "#intaglioparth")
+
+
+def self_test():
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        write(root, PLANTED)
+        made = Reference(root)
+        write(root, made.texts)
+        good = not list(differences(root, made.texts))
+        write(root, {"docs/api/c.md": made.texts["docs/api/c.md"].replace("pixels", "inches"), "docs/api/old.md": "old\n"})
+        good = sum(line.startswith("---") for line in differences(root, made.texts)) == 2 and good
+    for name, text in EXPECTED.items():
+        for line in difflib.unified_diff(text.splitlines(), made.texts[name].splitlines(), "expected " + name, "made", lineterm=""):
+            good = False
+            print(line)
+    print("without a comment:", *made.missing)
+    return 0 if good and made.missing == ["part.h:16: `empty` has no comment", "part.h:35: `Kind` has no comment"] else 1
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    root = pathlib.Path(arguments[0])
+    made = Reference(root)
+    found = list(differences(root, made.texts))
+    print(*found, *made.missing, sep="\n")
+    print(f"{len(made.texts)} pages, {made.count} declarations: {'run scripts/api_reference' if found else 'as the headers say'}")
+    return 1 if found or made.count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
