@@ -70,7 +70,7 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
   fill_weights(w.data(), n * taps * k, largest);
   for (size_t i = 0; i < n; ++i) multiplier.data()[i] = 1e-4f;
   Aligned<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, p.n, p.taps, p.k)));
-  gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), p.n, p.taps, p.k, packed.data());
+  gemm_s8_pack(kernel, {w.data(), bias.data(), multiplier.data(), p.n, p.taps, p.k}, packed.data());
   Aligned<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, kernel.mr, p.taps, p.k)));
   std::vector<const int8_t*> rows((m + mr - 1) / mr * taps * mr);  // made once: not the kernel's work
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -198,7 +198,7 @@ void add_all() {
       benchmark::RegisterBenchmark(product(kernel.name, p).c_str(), [&kernel, p](benchmark::State& state) {
         gemm_s8(state, kernel, p, 127.0f);
       });
-      if (!kernel.matches_pairs) continue;  // with 7 bits every pair of weights is safe
+      if (!kernel.pair_safe_panels) continue;  // with 7 bits every pair of weights is safe
       benchmark::RegisterBenchmark(
           (product(kernel.name, p) + "/7_bits").c_str(),
           [&kernel, p](benchmark::State& state) { gemm_s8(state, kernel, p, 63.0f); });

@@ -17,7 +17,7 @@ std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   const TensorInfo weights = model.tensor(node.inputs[kWeights]);
   if (weights.dtype != DType::kS8 || !weights.is_constant()) return std::nullopt;
   int32_t index = 0;
-  while (index < gemm_s8_count() && !gemm_s8_kernel(index).matches_pairs) ++index;
+  while (index < gemm_s8_count() && !gemm_s8_kernel(index).pair_safe_panels) ++index;
   if (index == gemm_s8_count()) return std::nullopt;
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
 
@@ -41,7 +41,7 @@ std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   const auto* const codes = reinterpret_cast<const int8_t*>(weights.constant.data);
   int64_t quads = 0, safe = 0;
   for (int32_t group = 0; group < g.groups; ++group) {
-    gemm_s8_pack(kernel, codes + int64_t{group} * n * taps * k, bias.data(), multiplier.data(), n, taps, k,
+    gemm_s8_pack(kernel, {codes + int64_t{group} * n * taps * k, bias.data(), multiplier.data(), n, taps, k},
                  packed.data());
     const PairsProof proof = count_safe_pairs(kernel, packed.data(), n, taps, k);
     quads += proof.quads;

@@ -44,8 +44,7 @@ int32_t rounded_ratio(const Decoded& a, const Decoded& b, int32_t k) {
 
 }  // namespace
 
-bool make_add_s8(float s_a, int32_t z_a, float s_b, int32_t z_b, float s_out, int32_t z_out, int32_t lo,
-                 int32_t hi, AddS8* params, int32_t bits) {
+bool set_add_multipliers(float s_a, float s_b, float s_out, AddS8* params, int32_t bits) {
   Decoded a, b, out;
   if (!decode(s_a, &a) || !decode(s_b, &b) || !decode(s_out, &out)) return false;
   const int32_t log2_a = floor_log2_ratio(a, out), log2_b = floor_log2_ratio(b, out);
@@ -56,7 +55,9 @@ bool make_add_s8(float s_a, int32_t z_a, float s_b, int32_t z_b, float s_out, in
   const int32_t m_a = rounded_ratio(a, out, k), m_b = rounded_ratio(b, out, k);
   const int32_t most = (int32_t{1} << bits) - 1;
   if (m_a > most + 1 || m_b > most + 1) return false;
-  *params = {z_a, z_b, m_a < most ? m_a : most, m_b < most ? m_b : most, k, z_out, lo, hi};
+  params->a_multiplier = m_a < most ? m_a : most;
+  params->b_multiplier = m_b < most ? m_b : most;
+  params->right_shift = k;
   return true;
 }
 

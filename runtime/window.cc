@@ -5,8 +5,13 @@ namespace {
 
 constexpr int32_t kMaxWindow = 4096;
 
-Error check_axis(const NodeView& node, int32_t in, int32_t out, int32_t kernel, int32_t stride,
-                 int32_t dilation, int32_t pad_before, int32_t pad_after) {
+struct Axis {
+  int32_t in, out;
+  int32_t kernel, stride, dilation, pad_before, pad_after;
+};
+
+Error check_axis(const NodeView& node, const Axis& axis) {
+  const auto [in, out, kernel, stride, dilation, pad_before, pad_after] = axis;
   if (kernel < 1 || kernel > kMaxWindow) return node.error(Status::kBadKernel, kernel, kMaxWindow);
   if (stride < 1 || stride > kMaxWindow) return node.error(Status::kBadStride, stride, kMaxWindow);
   if (dilation < 1 || dilation > kMaxWindow) return node.error(Status::kBadDilation, dilation, kMaxWindow);
@@ -26,8 +31,8 @@ Error check_axis(const NodeView& node, int32_t in, int32_t out, int32_t kernel, 
 
 Error check_window(const NodeView& node, int32_t in_h, int32_t in_w, int32_t out_h, int32_t out_w) {
   const Window2d& w = node.info.options.window;
-  ITG_TRY(check_axis(node, in_h, out_h, w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, w.pad_bottom));
-  return check_axis(node, in_w, out_w, w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, w.pad_right);
+  ITG_TRY(check_axis(node, {in_h, out_h, w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, w.pad_bottom}));
+  return check_axis(node, {in_w, out_w, w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, w.pad_right});
 }
 
 }  // namespace intaglio

@@ -34,8 +34,8 @@ void check_bits(float s_a, float s_b, float s_out, int32_t bits) {
   CAPTURE(s_a);
   CAPTURE(s_b);
   CAPTURE(s_out);
-  AddS8 p{};
-  const bool ok = make_add_s8(s_a, 1, s_b, 2, s_out, 3, -100, 101, &p, bits);
+  AddS8 p = {1, 2, 0, 0, 0, 3, -100, 101};
+  const bool ok = set_add_multipliers(s_a, s_b, s_out, &p, bits);
   const Expected expected = spec(s_a, s_b, s_out, bits);
   REQUIRE(ok == expected.ok);
   if (!ok) return;
@@ -91,11 +91,11 @@ TEST_CASE("what is not a positive normal number is refused") {
   const float inf = std::numeric_limits<float>::infinity();
   for (const float bad :
        {0.0f, -0.0f, -1.0f, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 0x1p-127f}) {
-    CHECK_FALSE(make_add_s8(bad, 0, 1.0f, 0, 1.0f, 0, -128, 127, &p));
-    CHECK_FALSE(make_add_s8(1.0f, 0, bad, 0, 1.0f, 0, -128, 127, &p));
-    CHECK_FALSE(make_add_s8(1.0f, 0, 1.0f, 0, bad, 0, -128, 127, &p));
+    CHECK_FALSE(set_add_multipliers(bad, 1.0f, 1.0f, &p));
+    CHECK_FALSE(set_add_multipliers(1.0f, bad, 1.0f, &p));
+    CHECK_FALSE(set_add_multipliers(1.0f, 1.0f, bad, &p));
   }
-  CHECK(make_add_s8(1.0f, 0, 1.0f, 0, 1.0f, 0, -128, 127, &p));
+  CHECK(set_add_multipliers(1.0f, 1.0f, 1.0f, &p));
   CHECK(p.a_multiplier == 16384);
   CHECK(p.right_shift == 14);
 }

@@ -105,8 +105,8 @@ TEST_CASE("int8: the same element of each operand, in its own role") {
     const float scales[3] = {random.real(0.01f, 0.1f), random.real(0.01f, 0.1f), random.real(0.02f, 0.1f)};
     const int32_t z[3] = {random.between(-128, 127), random.between(-128, 127), random.between(-128, 127)};
     const std::vector<int8_t> a = random.codes(elements(c.a)), b = random.codes(elements(c.b));
-    AddS8 p{};
-    REQUIRE(make_add_s8(scales[0], z[0], scales[1], z[1], scales[2], z[2], -128, 127, &p));
+    AddS8 p = {z[0], z[1], 0, 0, 0, z[2], -128, 127};
+    REQUIRE(set_add_multipliers(scales[0], scales[1], scales[2], &p));
     AddS8 minus = p;
     minus.b_multiplier = -p.b_multiplier;
     const float multiplier = scales[0] * scales[1] / scales[2];

@@ -221,8 +221,8 @@ void run_s8(const Problem& p, Random& random) {
 
   std::vector<int8_t> expected(p.y_size());
   int64_t acc = 0;
-  AddS8 add;
-  REQUIRE(make_add_s8(s_sum, z_sum, s_r, z_r, s_y, z_y, lo, hi, &add));
+  AddS8 add = {z_sum, z_r, 0, 0, 0, z_y, lo, hi};
+  REQUIRE(set_add_multipliers(s_sum, s_r, s_y, &add));
   walk(
       p, [&](int32_t c) { acc = p.bias ? bias[static_cast<size_t>(c)] : 0; },
       [&](size_t i, size_t j) { acc += int64_t{x[i] - z_x} * w[j]; },

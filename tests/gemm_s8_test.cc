@@ -28,8 +28,8 @@ struct Case {
   bool extreme_bias;
   bool steep = false;        // multipliers that take sums past int32
   bool rows_padded = false;  // to whole sixteens
-  bool silent = false;       // some rows of some taps are the one that adds nothing
-  bool tap_steps = false;    // where the kernel takes them
+  bool zero_row = false;     // some rows of some taps are the zero row
+  bool tap_offsets = false;  // where the kernel takes them
 };
 
 void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
@@ -49,24 +49,25 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   const size_t row_bytes = c.rows_padded ? (k + 15) / 16 * 16 : k;
   for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
   Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
-  const auto mr = static_cast<size_t>(kernel.mr), step = static_cast<size_t>(kernel.row_step);
+  const auto mr = static_cast<size_t>(kernel.mr), step = static_cast<size_t>(kernel.row_multiple);
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = i % mr < given ? pool[random.bits() % 8]->data() : nullptr;
-  const bool stepped = c.tap_steps && c.n <= kernel.step_columns;
+  const bool stepped = c.tap_offsets && c.n <= kernel.tap_offsets_max_n;
   constexpr size_t kSpread = 100;
   const Exact<int8_t> whole(filled(stepped ? row_bytes + 2 * kSpread : 0, -128));
-  std::vector<ptrdiff_t> tap_steps(taps);
-  for (size_t t = 1; stepped && t < taps; ++t) tap_steps[t] = static_cast<ptrdiff_t>(random.bits() % kSpread);
+  std::vector<ptrdiff_t> tap_offsets(taps);
+  for (size_t t = 1; stepped && t < taps; ++t)
+    tap_offsets[t] = static_cast<ptrdiff_t>(random.bits() % kSpread);
   for (size_t i = 0; stepped && i < rows.size(); ++i)
     rows[i] = i % mr >= given ? nullptr
               : i < mr        ? whole.data() + random.bits() % kSpread
-                              : rows[i % mr] + tap_steps[i / mr];
-  const Exact<int8_t> silent(std::vector<int8_t>(row_bytes, static_cast<int8_t>(-kernel.lhs_offset)));
-  for (size_t t = 0; c.silent && !stepped && t < taps; ++t) {
+                              : rows[i % mr] + tap_offsets[i / mr];
+  const Exact<int8_t> zero_row(std::vector<int8_t>(row_bytes, static_cast<int8_t>(-kernel.lhs_offset)));
+  for (size_t t = 0; c.zero_row && !stepped && t < taps; ++t) {
     const auto first = static_cast<size_t>(random.between(0, c.m)) / 2;
     const auto past = static_cast<size_t>(random.between(0, c.m)) * 2;
-    for (size_t r = first; r < std::min(past, given); ++r) rows[t * mr + r] = silent.data();
+    for (size_t r = first; r < std::min(past, given); ++r) rows[t * mr + r] = zero_row.data();
   }
   const Exact<const int8_t*> first_rows(std::vector<const int8_t*>(rows.data(), rows.data() + mr));
 
@@ -100,14 +101,14 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
 
   const int64_t packed_bytes = gemm_s8_packed_bytes(kernel, c.n, c.taps, c.k);
   Exact<uint8_t> packed(static_cast<size_t>(packed_bytes));
-  gemm_s8_pack(kernel, weights.data(), exact_bias.data(), exact_multiplier.data(), c.n, c.taps, c.k,
+  gemm_s8_pack(kernel, {weights.data(), exact_bias.data(), exact_multiplier.data(), c.n, c.taps, c.k},
                packed.data());
   Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.m, c.taps, c.k)));
   memset(scratch.data(), 0xa5, scratch.size());
 
   GemmS8Args args;
   args.rows = stepped ? first_rows.data() : rows.data();
-  if (stepped) args.tap_steps = tap_steps.data();
+  if (stepped) args.tap_offsets = tap_offsets.data();
   args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : weights.data();
   args.folded_bias = exact_bias.data();
   args.multiplier = exact_multiplier.data();
@@ -127,7 +128,7 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   args.taps = c.taps;
   args.k = c.k;
   args.rows_padded = c.rows_padded;
-  args.silent = c.silent && kernel.lhs_offset != 0 ? silent.data() : nullptr;
+  args.zero_row = c.zero_row && kernel.lhs_offset != 0 ? zero_row.data() : nullptr;
   kernel.function(args);
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
@@ -165,8 +166,8 @@ TEST_CASE("every kernel, random shapes") {
       c.extreme_bias = random.one_in(8);
       c.steep = random.one_in(16);
       c.rows_padded = random.one_in(8);
-      c.silent = random.one_in(4);
-      c.tap_steps = random.one_in(3);
+      c.zero_row = random.one_in(4);
+      c.tap_offsets = random.one_in(3);
       run_case(kernel, c, random);
     }
   }
@@ -194,7 +195,7 @@ TEST_CASE("taps outside the picture may be left out") {
           random.between(1, kernel.mr), 0, random.between(1, 9), 4 * random.between(1, 20), false, 0, false};
       c.n = kernel.nr / 4 * random.between(1, 9) + random.between(1, 3);
       c.residual = random.one_in(3);
-      c.silent = true;
+      c.zero_row = true;
       run_case(kernel, c, random);
     }
   }
@@ -233,7 +234,7 @@ TEST_CASE("one packer serves every layout") {
     Exact<int8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, n, taps, k)));
     const std::vector<int32_t> bias(static_cast<size_t>(n), 1000 + i);
     const std::vector<float> multiplier(static_cast<size_t>(n), 0.25f);
-    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), n, taps, k, packed.data());
+    gemm_s8_pack(kernel, {w.data(), bias.data(), multiplier.data(), n, taps, k}, packed.data());
     const int32_t blocks = (k + 3) / 4, head = 2 * 8 * 4, panel = head + taps * blocks * 8 * 4;
     REQUIRE(packed.size() == static_cast<size_t>((n + 7) / 8 * panel));
     for (int32_t c = 0; c < (n + 7) / 8 * 8; ++c) {
@@ -259,7 +260,7 @@ TEST_CASE("full panels in the order in which packs leave them") {
   const GemmS8Kernel kernel = {"trial", isa::kScalar, 1, 16, 1, 0, true, 0, nullptr, false, 0, 8};
   std::vector<int8_t> w(16), packed(16);
   for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i);
-  gemm_s8_pack(kernel, w.data(), nullptr, nullptr, 16, 1, 1, packed.data());
+  gemm_s8_pack(kernel, {w.data(), nullptr, nullptr, 16, 1, 1}, packed.data());
   // Two vectors of eight: the packs take 0-3 and 4-7 from the lower halves, 8-11 and 12-15 from the upper.
   const int32_t expected[16] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
   for (size_t i = 0; i < 16; ++i) CHECK(packed[i] == expected[i]);
@@ -272,14 +273,14 @@ TEST_CASE("what is left of the columns in panels of a half and a quarter") {
     std::vector<int8_t> w(static_cast<size_t>(n)), packed(static_cast<size_t>(columns), int8_t{-1});
     for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i);
     REQUIRE(gemm_s8_packed_bytes(kernel, n, 1, 1) == columns);
-    gemm_s8_pack(kernel, w.data(), nullptr, nullptr, n, 1, 1, packed.data());
+    gemm_s8_pack(kernel, {w.data(), nullptr, nullptr, n, 1, 1}, packed.data());
     for (int32_t i = 0; i < columns; ++i) CHECK(packed[static_cast<size_t>(i)] == (i < n ? i : 0));
   }
 }
 
 TEST_CASE("pairs of 7-bit weights are all safe, of 8-bit ones nearly all once matched") {
   const GemmS8Kernel& kernel = gemm_s8_kernel(gemm_s8_select(isa::kAvx2));
-  REQUIRE(kernel.matches_pairs);
+  REQUIRE(kernel.pair_safe_panels);
   constexpr int32_t kColumns = 48, kTaps = 2, kDepth = 100;
   std::mt19937 generator(1);
   std::normal_distribution<float> bell(0.0f, 1.0f);
@@ -292,7 +293,7 @@ TEST_CASE("pairs of 7-bit weights are all safe, of 8-bit ones nearly all once ma
     const std::vector<int32_t> bias(kColumns);
     const std::vector<float> multiplier(kColumns, 0.5f);
     Exact<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, kColumns, kTaps, kDepth)));
-    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kColumns, kTaps, kDepth, packed.data());
+    gemm_s8_pack(kernel, {w.data(), bias.data(), multiplier.data(), kColumns, kTaps, kDepth}, packed.data());
     const PairsProof proof = count_safe_pairs(kernel, packed.data(), kColumns, kTaps, kDepth);
     CHECK(proof.quads == kColumns / 16 * kTaps * kDepth / 4);
     CHECK(10 * proof.safe > 9 * proof.quads);
@@ -309,7 +310,7 @@ TEST_CASE("complements of codes make pairs safe that no order makes so") {
   Exact<uint8_t> packed(static_cast<size_t>(gemm_s8_packed_bytes(kernel, kColumns, 1, kDepth)));
   const auto proof_of = [&](int8_t weight) {
     const std::vector<int8_t> w(kColumns * kDepth, weight);
-    gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kColumns, 1, kDepth, packed.data());
+    gemm_s8_pack(kernel, {w.data(), bias.data(), multiplier.data(), kColumns, 1, kDepth}, packed.data());
     return count_safe_pairs(kernel, packed.data(), kColumns, 1, kDepth);
   };
   CHECK(proof_of(127).safe == kDepth / 4);

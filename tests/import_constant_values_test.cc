@@ -130,8 +130,8 @@ TEST_CASE("operands are repeated where they have one element") {
   for (const Shape& shape : {Shape{(1 << 24) + 1}, Shape{1 << 12, (1 << 12) + 1}, Shape{-1},
                              Shape{INT32_MAX, INT32_MAX, INT32_MAX}, Shape{0, INT32_MAX, INT32_MAX}})
     CHECK(thrown([&] { check_folded_size(shape); }) == "its constant result is too large");
-  CHECK(row_major_steps({2, 3, 4}) == std::vector<size_t>{12, 4, 1});
-  CHECK(row_major_steps({}).empty());
+  CHECK(row_major_strides({2, 3, 4}) == std::vector<size_t>{12, 4, 1});
+  CHECK(row_major_strides({}).empty());
 }
 
 TEST_CASE("functions of one constant") {

@@ -221,7 +221,7 @@ TEST_CASE("gathering by constant indices") {
 template <typename T, typename Copy>
 void check_copy(Random& random, Copy copy_function) {
   const int32_t rank = random.between(1, 6);
-  int32_t dims[6], steps[2][6];
+  int32_t dims[6], strides[2][6];
   ptrdiff_t start[2], size[2];
   for (int32_t d = 0; d < rank; ++d) dims[d] = random.between(1, d + 1 == rank && random.one_in(4) ? 70 : 4);
   // Room for both, walked from whichever end, with gaps that only the source may repeat.
@@ -235,7 +235,7 @@ void check_copy(Random& random, Copy copy_function) {
           static_cast<int32_t>(repeats ? 0 : span * (random.one_in(4) ? random.between(1, 3) : 1));
       const ptrdiff_t reach = ptrdiff_t{step} * (dims[d] - 1);
       const bool backwards = random.one_in(6);
-      steps[side][d] = backwards ? -step : step;
+      strides[side][d] = backwards ? -step : step;
       if (backwards) start[side] += reach;
       size[side] += reach;
       span = std::max(span, ptrdiff_t{step} * dims[d]);
@@ -245,7 +245,7 @@ void check_copy(Random& random, Copy copy_function) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(random.bits());
   memset(y.data(), 0x5a, y.size() * sizeof(T));
   std::vector<T> expected(y.data(), y.data() + y.size());
-  const StridedCopy copy = make_strided_copy(dims, steps[0], steps[1], rank);
+  const StridedCopy copy = make_strided_copy(dims, strides[0], strides[1], rank);
   int32_t cut[2] = {random.between(0, copy.dims[0]), random.between(0, copy.dims[0])};
   if (cut[0] > cut[1]) std::swap(cut[0], cut[1]);
   const Dims sizes(dims, dims + rank);
@@ -254,8 +254,8 @@ void check_copy(Random& random, Copy copy_function) {
     const Dims at = place_of(i, sizes);
     ptrdiff_t from = start[0], to = start[1];
     for (size_t d = 0; d < at.size(); ++d) {
-      from += ptrdiff_t{at[d]} * steps[0][d];
-      to += ptrdiff_t{at[d]} * steps[1][d];
+      from += ptrdiff_t{at[d]} * strides[0][d];
+      to += ptrdiff_t{at[d]} * strides[1][d];
     }
     expected[static_cast<size_t>(to)] = x[static_cast<size_t>(from)];
   }
@@ -263,7 +263,7 @@ void check_copy(Random& random, Copy copy_function) {
   REQUIRE(memcmp(y.data(), expected.data(), expected.size() * sizeof(T)) == 0);
 }
 
-TEST_CASE("copies, random sizes and steps") {
+TEST_CASE("copies, random sizes and strides") {
   Random random(6);
   const int32_t cases = test::shape_count(3000);
   for (int32_t trial = 0; trial < cases; ++trial) {
@@ -273,17 +273,17 @@ TEST_CASE("copies, random sizes and steps") {
 }
 
 TEST_CASE("copies merge the axes that stay together") {
-  const int32_t dims[] = {1, 4, 5, 6}, x_steps[] = {120, 30, 6, 1}, y_steps[] = {999, 60, 6, 1};
-  const StridedCopy copy = make_strided_copy(dims, x_steps, y_steps, 4);
+  const int32_t dims[] = {1, 4, 5, 6}, x_strides[] = {120, 30, 6, 1}, y_strides[] = {999, 60, 6, 1};
+  const StridedCopy copy = make_strided_copy(dims, x_strides, y_strides, 4);
   CHECK(copy.rank == 2);
   CHECK(copy.dims[0] == 4);
   CHECK(copy.dims[1] == 30);
-  const int32_t ones[] = {1, 1}, steps[] = {5, 5};
-  CHECK(make_strided_copy(ones, steps, steps, 2).rank == 1);
+  const int32_t ones[] = {1, 1}, strides[] = {5, 5};
+  CHECK(make_strided_copy(ones, strides, strides, 2).rank == 1);
   // Nothing for an empty range.
   uint8_t y = 1;
   const uint8_t x = 2;
-  strided_copy_8(make_strided_copy(ones, steps, steps, 2), &x, &y, 0, 0);
+  strided_copy_8(make_strided_copy(ones, strides, strides, 2), &x, &y, 0, 0);
   CHECK(y == 1);
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("parameters of add") {
     const int32_t bits = file.s32()[0];
     const std::vector<int32_t> expected = file.s32();
     AddS8 p{};
-    const bool accepted = make_add_s8(s[0], 0, s[1], 0, s[2], 0, -128, 127, &p, bits);
+    const bool accepted = set_add_multipliers(s[0], s[1], s[2], &p, bits);
     REQUIRE(accepted == (expected[2] != 0));
     if (accepted) REQUIRE(std::vector<int32_t>{p.a_multiplier, p.b_multiplier, p.right_shift} == expected);
   });

@@ -83,8 +83,8 @@ TEST_CASE("axes of size 1 and neighbours merge") {
   CHECK(p.rank == 2);
   CHECK(p.dims[0] == 20);
   CHECK(p.dims[1] == 3);
-  CHECK(p.steps[0] == 1);
-  CHECK(p.steps[1] == 20);
+  CHECK(p.strides[0] == 1);
+  CHECK(p.strides[1] == 20);
   CHECK(make_permutation(dims, none, 4).rank == 1);
   const int32_t ones[] = {1, 1};
   CHECK(make_permutation(ones, none, 2).dims[0] == 1);

@@ -54,7 +54,7 @@ int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
   const std::vector<float> multiplier(kN, 0.0002f);
   std::vector<int8_t> y(kM * kN);
   uint8_t* const packed = memory(gemm_s8_packed_bytes(kernel, kN, 1, kK));
-  gemm_s8_pack(kernel, w.data(), bias.data(), multiplier.data(), kN, 1, kK, packed);
+  gemm_s8_pack(kernel, {w.data(), bias.data(), multiplier.data(), kN, 1, kK}, packed);
   std::vector<const int8_t*> rows(static_cast<size_t>(kernel.mr));
   GemmS8Args args{};
   args.rows = rows.data();

@@ -163,7 +163,7 @@ void check_folded_size(const Shape& shape) {
   }
 }
 
-std::vector<size_t> row_major_steps(const Shape& shape) {
+std::vector<size_t> row_major_strides(const Shape& shape) {
   std::vector<size_t> steps(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) steps[i - 1] = steps[i] * static_cast<size_t>(shape[i]);
   return steps;
@@ -171,7 +171,7 @@ std::vector<size_t> row_major_steps(const Shape& shape) {
 
 Values expanded(const Values& x, const Shape& shape) {
   const Shape to = broadcast_shape(x.shape, shape), from = with_rank(x.shape, to.size());
-  const auto steps = row_major_steps(from);
+  const auto steps = row_major_strides(from);
   std::vector<size_t> sources;
   for_each(to, [&](const Shape& at) {
     size_t i = 0;
@@ -225,7 +225,7 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
   }
   const size_t results = count_of(kept), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
   if (elements_each == 0) fail("it reduces an empty constant");
-  const auto steps = row_major_steps(kept);
+  const auto steps = row_major_strides(kept);
   Values y{out, x.is_real, {}, {}};
   std::vector<bool> started(results, false);
   y.integers.resize(x.is_real ? 0 : results);
@@ -274,7 +274,7 @@ Values gathered(const Values& x, size_t axis, const Values& indices) {
 
 Values sliced(const Values& x, const std::vector<int32_t>& begin, const std::vector<int32_t>& strides,
               const Shape& shape) {
-  const auto steps = row_major_steps(x.shape);
+  const auto steps = row_major_strides(x.shape);
   std::vector<size_t> from;
   for_each(shape, [&](const Shape& at) {
     size_t i = 0;
@@ -313,7 +313,7 @@ Values concatenated(const std::vector<Values>& parts, size_t axis) {
 Values transposed(const Values& x, const Permutation& permutation) {
   check_permutation(permutation, x.shape.size());
   const Shape shape = permuted(x.shape, permutation);
-  const auto steps = row_major_steps(x.shape);
+  const auto steps = row_major_strides(x.shape);
   std::vector<size_t> from;
   for_each(shape, [&](const Shape& at) {
     size_t i = 0;
@@ -332,7 +332,7 @@ Values tiled(const Values& x, const std::vector<int64_t>& repeats) {
     shape.push_back(narrow(x.shape[d] * repeats[d], "dimension"));
   }
   check_folded_size(shape);
-  const auto steps = row_major_steps(x.shape);
+  const auto steps = row_major_strides(x.shape);
   std::vector<size_t> from;
   for_each(shape, [&](const Shape& at) {
     size_t i = 0;

@@ -16,7 +16,7 @@ struct Values {
 
 // Throws where a result would have more elements than any shape arithmetic needs.
 void check_folded_size(const Shape& shape);
-std::vector<size_t> row_major_steps(const Shape& shape);
+std::vector<size_t> row_major_strides(const Shape& shape);
 
 enum class Arithmetic {
   kAdd,

@@ -8,9 +8,9 @@ namespace intaglio {
 
 // A permutation with its axes of size 1 dropped and neighbours that stay together merged.
 struct Permutation {
-  int32_t rank;      // 1 to 6
-  int32_t dims[6];   // of the output
-  int32_t steps[6];  // in the input, elements from one index of an output axis to the next
+  int32_t rank;        // 1 to 6
+  int32_t dims[6];     // of the output
+  int32_t strides[6];  // in the input, elements from one index of an output axis to the next
 };
 
 Permutation make_permutation(const int32_t* input_dims, const int32_t* permutation, int32_t rank);

@@ -18,7 +18,7 @@ template <typename T>
 void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t last) {
   if (first >= last) return;
   if (c.rank == 1) {
-    const ptrdiff_t x_step = c.x_steps[0], y_step = c.y_steps[0];
+    const ptrdiff_t x_step = c.x_strides[0], y_step = c.y_strides[0];
     return copy_row(x + first * x_step, y + first * y_step, last - first, x_step, y_step);
   }
   const int32_t inner = c.rank - 1;
@@ -26,10 +26,10 @@ void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t 
   for (;;) {
     ptrdiff_t x_offset = 0, y_offset = 0;
     for (int32_t i = 0; i < inner; ++i) {
-      x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_steps[i];
-      y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_steps[i];
+      x_offset += static_cast<ptrdiff_t>(at[i]) * c.x_strides[i];
+      y_offset += static_cast<ptrdiff_t>(at[i]) * c.y_strides[i];
     }
-    copy_row(x + x_offset, y + y_offset, c.dims[inner], c.x_steps[inner], c.y_steps[inner]);
+    copy_row(x + x_offset, y + y_offset, c.dims[inner], c.x_strides[inner], c.y_strides[inner]);
     int32_t i = inner - 1;
     for (; i > 0; --i) {
       if (++at[i] < c.dims[i]) break;
@@ -41,21 +41,21 @@ void copy_slices(const StridedCopy& c, const T* x, T* y, int32_t first, int32_t 
 
 }  // namespace
 
-StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_steps, const int32_t* y_steps,
+StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_strides, const int32_t* y_strides,
                               int32_t rank) {
   StridedCopy c = {};
   for (int32_t i = 0; i < rank; ++i) {
     if (dims[i] == 1) continue;
     const int32_t last = c.rank - 1;
-    if (c.rank > 0 && c.x_steps[last] == int64_t{dims[i]} * x_steps[i] &&
-        c.y_steps[last] == int64_t{dims[i]} * y_steps[i]) {
+    if (c.rank > 0 && c.x_strides[last] == int64_t{dims[i]} * x_strides[i] &&
+        c.y_strides[last] == int64_t{dims[i]} * y_strides[i]) {
       c.dims[last] *= dims[i];
-      c.x_steps[last] = x_steps[i];
-      c.y_steps[last] = y_steps[i];
+      c.x_strides[last] = x_strides[i];
+      c.y_strides[last] = y_strides[i];
     } else {
       c.dims[c.rank] = dims[i];
-      c.x_steps[c.rank] = x_steps[i];
-      c.y_steps[c.rank] = y_steps[i];
+      c.x_strides[c.rank] = x_strides[i];
+      c.y_strides[c.rank] = y_strides[i];
       ++c.rank;
     }
   }

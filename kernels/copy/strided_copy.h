@@ -1,5 +1,5 @@
-// Moves elements of 1 or 4 bytes between two tensors that are walked with steps of their own, rank 1 to 6:
-// slices, padding, concatenation. A step may be negative.
+// Moves elements of 1 or 4 bytes between two tensors, each with strides of its own, rank 1 to 6:
+// slices, padding, concatenation. A stride may be negative.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace intaglio {
 
-// y[i . y_steps] = x[i . x_steps] for i < dims: axes of size 1 dropped, neighbours that stay together merged.
+// y[i . y_strides] = x[i . x_strides] for i < dims: axes of size 1 dropped, neighbours that stay together merged.
 struct StridedCopy {
   int32_t rank;  // 1 to 6
   int32_t dims[6];
-  int32_t x_steps[6];  // elements
-  int32_t y_steps[6];
+  int32_t x_strides[6];  // elements
+  int32_t y_strides[6];
 };
 
-StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_steps, const int32_t* y_steps,
+StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_strides, const int32_t* y_strides,
                               int32_t rank);
 
 // Copies the slices [first, last) of the first axis, dims[0]. x and y are the addresses of i = 0 and overlap

@@ -29,7 +29,7 @@ int32_t dwconv_map_s8_select(IsaMask isa, int32_t ow, int32_t oh, int32_t channe
   const int64_t step = int64_t{channels} * (dwconv_map_s8_turned(ow, oh) ? ow : 1);
   if (channels % kDwconvMapChannels != 0 || step > kMostStep) return -1;
   for (int32_t i = 0; i < kCount; ++i)
-    if ((kKernels[i].isa & ~isa) == 0 && (kKernels[i].worse_than & isa) == 0) return i;
+    if ((kKernels[i].isa & ~isa) == 0 && (kKernels[i].superseded_by & isa) == 0) return i;
   return -1;
 }
 

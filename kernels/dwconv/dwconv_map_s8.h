@@ -39,7 +39,7 @@ struct DwconvMapS8Args {
 struct DwconvMapS8Kernel {
   const char* name;
   IsaMask isa;
-  IsaMask worse_than;                             // where this is there, dwconv_s8 has a better one
+  IsaMask superseded_by;                          // where the CPU has this, dwconv_s8 is better
   void (*function)(const DwconvMapS8Args& args);  // nullptr where this build has not compiled it
 };
 

@@ -42,7 +42,7 @@ bool pairs_fit(const GemmS8Kernel& kernel, const int8_t* column, int32_t taps, i
 // Columns of the panel whose first is n - left.
 int32_t panel_columns(const GemmS8Kernel& kernel, int32_t left) {
   const int32_t quarter = kernel.nr / 4;
-  if (!kernel.narrows || left > 3 * quarter) return kernel.nr;
+  if (!kernel.narrow_panels || left > 3 * quarter) return kernel.nr;
   return left > quarter ? 2 * quarter : quarter;
 }
 
@@ -76,7 +76,7 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   // Kernels that pack complete a tile's rows.
   if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
-  if (kPacks && kernel.matches_pairs) {
+  if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);
     bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;
   }
@@ -85,7 +85,7 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
 
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kPacks || !kernel.packs) return 0;
-  if (kernel.matches_pairs) return (int64_t{n} + kernel.nr - 1) / kernel.nr * pairs_layout(taps, k).bytes;
+  if (kernel.pair_safe_panels) return (int64_t{n} + kernel.nr - 1) / kernel.nr * pairs_layout(taps, k).bytes;
   int64_t columns = n / kernel.nr * kernel.nr;
   for (int32_t left = n % kernel.nr; left > 0; left -= panel_columns(kernel, left))
     columns += panel_columns(kernel, left);
@@ -93,9 +93,9 @@ int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps
   return columns * (head + int64_t{taps} * round_up(k, kernel.kr));
 }
 
-void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
-                  const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed) {
+void gemm_s8_pack(const GemmS8Kernel& kernel, const GemmS8Weights& plain, void* packed) {
   if (!kPacks || !kernel.packs) return;
+  const auto [weights, folded_bias, multiplier, n, taps, k] = plain;
   constexpr int32_t kDepths = 64;  // a multiple of any kr
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);
@@ -126,9 +126,9 @@ void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32
         out += sizeof fits;
       }
     }
-    if (kernel.matches_pairs) {
+    if (kernel.pair_safe_panels) {
       auto* const panel = static_cast<uint8_t*>(packed) + first / kernel.nr * pairs_layout(taps, k).bytes;
-      pack_pairs(kernel, weights, first, n, taps, k, panel);
+      pack_pairs(kernel, plain, first, panel);
       out = reinterpret_cast<int8_t*>(panel + pairs_layout(taps, k).bytes);
       continue;
     }

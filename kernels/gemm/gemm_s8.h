@@ -4,20 +4,24 @@
 //   q[r][c]   = requantize_s8(acc[r][c], multiplier[c], requant)                                   (requant.h)
 //   output[r * output_stride + c] = q[r][c], or add_s8(q[r][c], residual[r * residual_stride + c], *add)
 //
-// for r < m <= mr and c < n; wrapping int32. The bias has the input zero point folded in, folded[c] = bias[c] - z_in * sum
-// w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the loader
-// proves it); sums in between may wrap. Weights of -128 are exact in every kernel.
+// for r < m <= mr and c < n; wrapping int32. The bias has the input zero point folded in, folded[c] = bias[c] -
+// z_in * sum w[c], so a padded tap points at a row that holds the input zero point. The true sum fits int32 (the
+// loader proves it); sums in between may wrap. Weights of -128 are exact in every kernel. output may be residual
+// itself (same stride); else it overlaps nothing.
 //
-// Layouts: rows [taps][mr] pointers, those past m up to a multiple of row_step too, each to k bytes. Plain
-// weights [n][taps][k], used in place. Packed weights: a panel for each nr columns, [taps][ceil(k /
-// kr)][nr][kr], padding zero. Where a kernel narrows, the columns left stand in panels of nr / 2 and nr / 4.
-// Where a kernel reads its rows as x + lhs_offset, a panel starts with int32[nr], folded_bias - lhs_offset *
-// sum w, and float[nr], multiplier; the kernel takes them from there. Where vectors of `lanes` sums are
-// packed two by two, 128 bits at a time, a full panel's columns stand so that they leave in order. Where a
-// kernel sums the products of depths i and (i + pair_gap) in int16, a panel starts with int32[nr], 1 for a column where no such pair of weights is -128
-// twice: 2 * 128 * 128 is the one sum that does not fit. Kernels that multiply unsigned by signed bytes in a
-// saturating int16 have panels of their own: gemm_s8_pairs.h. output may be residual itself (same stride);
-// else it overlaps nothing.
+// rows: [taps][mr] pointers, each to k bytes; also those past m, up to a multiple of row_multiple. Plain weights:
+// [n][taps][k], used in place. Packed weights: a panel for every nr columns, [taps][ceil(k / kr)][nr][kr], padded
+// with zeros. Fields of the descriptor change the panels:
+//
+//   narrow_panels     the last columns have panels of nr / 2 and nr / 4
+//   lhs_offset        the kernel reads its rows as x + lhs_offset. A panel starts with int32[nr], folded_bias -
+//                     lhs_offset * sum w, and float[nr], multiplier, which the kernel reads there
+//   lanes             a full panel's columns are ordered so that sums are in order again once vectors of `lanes`
+//                     of them are packed two by two, 128 bits at a time
+//   pair_gap          the products of depths i and i + pair_gap are added in int16. A panel starts with int32[nr],
+//                     1 for a column without a pair of weights that are both -128: 2 * 128 * 128 does not fit
+//   pair_safe_panels  for instructions that add products of unsigned and signed bytes in a saturating int16:
+//                     gemm_s8_pairs.h
 #pragma once
 
 #include <cstddef>
@@ -29,9 +33,9 @@ namespace intaglio {
 
 struct GemmS8Args {
   const int8_t* const* rows;
-  // nullptr, or, for a kernel that takes them: every row of tap t stands tap_steps[t] bytes behind that of
-  // tap 0, and rows are [mr], of tap 0.
-  const ptrdiff_t* tap_steps = nullptr;
+  // For a kernel that takes them: each row of tap t is at tap_offsets[t] bytes from that of tap 0, and rows are
+  // [mr], of tap 0. Else nullptr.
+  const ptrdiff_t* tap_offsets = nullptr;
   const void* weights;  // packed where the kernel packs
   const int32_t* folded_bias;
   const float* multiplier;
@@ -43,11 +47,11 @@ struct GemmS8Args {
   void* scratch;  // gemm_s8_scratch_bytes(), 32-aligned
   OutputS8 requant;
   int32_t m, n, taps, k;
-  // Each row of k bytes is followed by what completes sixteen, readable and of any value.
+  // The bytes after each row, up to a multiple of sixteen, may be read; their values are any.
   bool rows_padded = false;
-  // A row whose codes are all -lhs_offset, nullptr: none. What it adds is nothing: a tap where a tile's rows
-  // all point at it, outside the picture, may be left out.
-  const int8_t* silent = nullptr;
+  // The zero row: its codes are all -lhs_offset, so that it adds nothing. A tap may be skipped where all rows
+  // of a tile point at it, outside the picture. nullptr: there is none.
+  const int8_t* zero_row = nullptr;
 };
 
 struct GemmS8Kernel {
@@ -56,14 +60,14 @@ struct GemmS8Kernel {
   int32_t mr, nr, kr;
   int32_t lhs_offset;
   bool packs;
-  int32_t lhs_bytes;  // of each element in the kernel's own copy of a tile's rows; 0: it makes none
+  int32_t lhs_bytes;  // an element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
-  bool narrows = false;                      // last panels of nr / 2 and nr / 4 columns
-  int32_t pair_gap = 0;                      // 0: no sums in int16
-  int32_t lanes = 0;           // of the vectors that order a full panel's columns; 0: natural order
-  bool matches_pairs = false;  // panels of gemm_s8_pairs.h
-  int32_t row_step = 1;        // rows are read so many at once
-  int32_t step_columns = 0;    // takes tap_steps where n is at most this
+  bool narrow_panels = false;
+  int32_t pair_gap = 0;
+  int32_t lanes = 0;  // 0: columns in natural order
+  bool pair_safe_panels = false;
+  int32_t row_multiple = 1;
+  int32_t tap_offsets_max_n = 0;  // takes tap_offsets where n is at most this
 };
 
 // Best first. The scalar kernel is the last one and fits always.
@@ -75,8 +79,14 @@ int32_t gemm_s8_select(IsaMask isa);
 // Of calls with at most `rows` rows; a multiple of 64.
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
-// weights: plain. packed: gemm_s8_packed_bytes(), 4-aligned.
-void gemm_s8_pack(const GemmS8Kernel& kernel, const int8_t* weights, const int32_t* folded_bias,
-                  const float* multiplier, int32_t n, int32_t taps, int32_t k, void* packed);
+
+struct GemmS8Weights {
+  const int8_t* weights;       // plain
+  const int32_t* folded_bias;  // [n]; this and multiplier are read where lhs_offset is not 0
+  const float* multiplier;     // [n]
+  int32_t n, taps, k;
+};
+// packed: gemm_s8_packed_bytes(), 4-aligned.
+void gemm_s8_pack(const GemmS8Kernel& kernel, const GemmS8Weights& plain, void* packed);
 
 }  // namespace intaglio

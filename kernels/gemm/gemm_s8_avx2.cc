@@ -123,7 +123,7 @@ __attribute__((noinline)) void tile(const Panel& panel, const uint8_t* x, ptrdif
   }
   const int8_t* w = panel.weights;
   const int32_t* quad = panel.quads;
-  for (const int32_t* const end = quad + 2 * panel.counts.octets; quad != end; quad += 2, w += 128) {
+  for (const int32_t* const end = quad + 2 * panel.counts.double_quads; quad != end; quad += 2, w += 128) {
     const uint8_t* const from = x + *quad;
     const __m256i w0 = load_32(w), w1 = load_32(w + 32);
 #pragma GCC unroll 4

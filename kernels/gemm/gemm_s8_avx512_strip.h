@@ -30,12 +30,12 @@ struct Tile {
   // Of a tap's rows from the tap before: in the table, or, behind those of the first tap, at *step. A strip's
   // are in the table.
   ptrdiff_t next_rows, next_step;
-  const ptrdiff_t* steps;
+  const ptrdiff_t* offsets;
   const int8_t* panel;  // biases, multipliers, weights
   int8_t* output;
   size_t output_stride;
   int32_t taps, k;
-  const int8_t* silent;  // GemmS8Args
+  const int8_t* zero_row;  // GemmS8Args
 };
 
 // gcc would copy every sum around the intrinsic.
@@ -181,7 +181,7 @@ __attribute__((noinline)) void strip(const Tile& t, int32_t m, const Output& out
 #pragma GCC unroll 14
       for (int32_t r = 0; r < M; ++r) x[r] = address(rows + r);
       int32_t outside = 0;
-      while (outside < M && rows[outside] == t.silent) ++outside;
+      while (outside < M && rows[outside] == t.zero_row) ++outside;
       if (outside == M) {
         w += 16 * V * (depth - i);
         i = depth;

@@ -26,7 +26,7 @@ void tile(const Tile& t, const Output& out) {
 
   const int8_t* w = t.panel + 2 * 64 * V;
   const int8_t* const* rows = t.rows;
-  const ptrdiff_t* step = t.steps;
+  const ptrdiff_t* step = t.offsets;
   int32_t last[M];
   const int32_t rest = t.k & 3;
   for (int32_t taps = t.taps; taps > 0; --taps) {
@@ -158,13 +158,13 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
   const Output out = make_output(args.requant);
   Tile t;
   t.taps = args.taps;
-  constexpr ptrdiff_t kNoStep = 0;
-  const bool table = args.tap_steps == nullptr;
-  t.steps = table ? &kNoStep : args.tap_steps;
+  constexpr ptrdiff_t kNoOffset = 0;
+  const bool table = args.tap_offsets == nullptr;
+  t.offsets = table ? &kNoOffset : args.tap_offsets;
   t.next_rows = table ? kMr : 0;
   t.next_step = table ? 0 : 1;
   t.k = args.rows_padded ? (args.k + 3) & ~3 : args.k;
-  t.silent = args.silent;
+  t.zero_row = args.zero_row;
   const auto* panel = static_cast<const int8_t*>(args.weights);
   const ptrdiff_t column_bytes = 8 + static_cast<ptrdiff_t>(args.taps) * ((args.k + 3) & ~3);
   const bool adds = args.residual != nullptr;

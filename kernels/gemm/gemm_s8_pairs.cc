@@ -23,7 +23,7 @@ struct Block {
 
 // How a block's depths are summed: groups of four, then pairs, the safe ones first.
 struct Arrangement {
-  int32_t octets, safe;  // of its quads, two to an octet
+  int32_t double_quads, safe;  // safe: of the other quads
   uint8_t order[kPairsDepths];
   uint32_t swapped;  // bit i: depth i has its sign changed
 };
@@ -160,29 +160,29 @@ int32_t match(const Block& block, uint32_t left, uint8_t* order, uint32_t* swapp
   return safe;
 }
 
-// Octets, as many as leave no more pairs unsafe than they are worth.
+// As many double quads as save more time than the pairs cost that they leave unsafe.
 Arrangement arrange(Block* block) {
-  constexpr int32_t kOctetTime = 27, kSafeTime = 16, kOtherTime = 32;  // measured, of a tile
+  constexpr int32_t kDoubleQuadTime = 27, kSafeTime = 16, kOtherTime = 32;  // measured, of a tile
   uint8_t by_size[kPairsDepths], fours[kPairsDepths / 4][4];
   prepare(block, by_size);
   uint32_t signs = 0;
   const int32_t count = find_fours(*block, by_size, fours, &signs);
   Arrangement best = {};
   int32_t least = INT32_MAX;
-  for (int32_t octets = count / 2; octets >= 0; --octets) {
+  for (int32_t double_quads = count / 2; double_quads >= 0; --double_quads) {
     Arrangement a = {};
-    a.octets = octets;
+    a.double_quads = double_quads;
     uint32_t left = (uint32_t{1} << block->size) - 1;
-    for (int32_t f = 0; f < 2 * octets; ++f)
+    for (int32_t f = 0; f < 2 * double_quads; ++f)
       for (int32_t i = 0; i < 4; ++i) {
         // A quad has half of two fours, the next one their other halves.
         a.order[f / 2 * 8 + i / 2 * 4 + f % 2 * 2 + i % 2] = fours[f][i];
         left &= ~(uint32_t{1} << fours[f][i]);
       }
     a.swapped = signs & ~left;
-    const int32_t quads = block->size / 4 - 2 * octets;
-    a.safe = match(*block, left, a.order + 8 * octets, &a.swapped) / 2;
-    const int32_t time = octets * kOctetTime + a.safe * kSafeTime + (quads - a.safe) * kOtherTime;
+    const int32_t quads = block->size / 4 - 2 * double_quads;
+    a.safe = match(*block, left, a.order + 8 * double_quads, &a.swapped) / 2;
+    const int32_t time = double_quads * kDoubleQuadTime + a.safe * kSafeTime + (quads - a.safe) * kOtherTime;
     if (time < least) {
       least = time;
       best = a;
@@ -194,8 +194,8 @@ Arrangement arrange(Block* block) {
 
 }  // namespace
 
-void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
-                int32_t k, uint8_t* panel) {
+void pack_pairs(const GemmS8Kernel& kernel, const GemmS8Weights& plain, int32_t first, uint8_t* panel) {
+  const int32_t n = plain.n, taps = plain.taps, k = plain.k;
   const PairsLayout layout = pairs_layout(taps, k);
   const int32_t tap_depth = layout.depth / taps;
   const int8_t* columns[kPairsColumns];
@@ -203,14 +203,14 @@ void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first
   const bool half = n - first <= kPairsColumns / 2;
   for (int32_t p = 0; p < kPairsColumns; ++p) {
     const int32_t c = first + (half ? p : gemm_s8_panel_column(kernel, kPairsColumns, p));
-    columns[p] = c < n ? weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
+    columns[p] = c < n ? plain.weights + static_cast<ptrdiff_t>(c) * taps * k : nullptr;
     all = all && c < n;
   }
   uint32_t bias[kPairsColumns];
   memcpy(bias, panel, sizeof bias);
   memset(panel + layout.counts, 0, static_cast<size_t>(layout.weights - layout.counts));
   uint8_t *order = panel + layout.order, *signs = panel + layout.signs;
-  // Octets from the front on; from the back the others, and behind them those that are not safe.
+  // Double quads from the front on. From the back the others, those that are not safe last.
   PairsCounts counts = {0, 0};
   int32_t back = layout.depth / 4, others = back;
   const auto quad_weights = [&](int32_t at) {
@@ -246,12 +246,12 @@ void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first
     }
     for (int32_t q = 0; q < block.size / 4; ++q) {
       int32_t to;
-      if (q < 2 * arranged.octets) {
-        to = 2 * counts.octets + q % 2;
-        counts.octets += q % 2;
+      if (q < 2 * arranged.double_quads) {
+        to = 2 * counts.double_quads + q % 2;
+        counts.double_quads += q % 2;
       } else {
         to = --back;
-        if (q - 2 * arranged.octets >= arranged.safe) {  // the last safe one makes room
+        if (q - 2 * arranged.double_quads >= arranged.safe) {  // the last safe one makes room
           if (--others != to) {
             memcpy(quad_start(to), quad_start(others), 4);
             memcpy(quad_weights(to), quad_weights(others), 4 * kPairsColumns);
@@ -284,8 +284,8 @@ PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int3
     PairsCounts counts;
     memcpy(&counts, panel + layout.counts, sizeof counts);
     proof.quads += layout.depth / 4;
-    proof.safe += 2 * counts.octets + counts.safe;
-    proof.by_fours += 2 * counts.octets;
+    proof.safe += 2 * counts.double_quads + counts.safe;
+    proof.by_fours += 2 * counts.double_quads;
   }
   return proof;
 }

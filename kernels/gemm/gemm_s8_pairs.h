@@ -12,14 +12,14 @@
 // A panel of sixteen columns, depth = taps * ceil(k / 4) * 4:
 //   int32[16] bias, less what the rows' offsets add, float[16] multiplier, in the order in which packs leave
 //             the columns
-//   int32     octets: how many eights of depths are summed by fours
+//   int32     double_quads: how many groups of eight depths are summed by fours
 //   int32     safe: how many quads after them are multiplied by safe pairs
 //   u8[ceil(depth / 32)][32]  from 160 bytes on: which of its sixteen depths stands at a place of a shuffled
 //             row
 //   u8[ceil(depth / 32)][32]  what a code there is combined with, by exclusive or: 0x80 gives x + 128, 0x7f
 //             127 - x
-//   int32[depth / 4]  where in that row each quad begins: octets, two quads that follow each other, then safe
-//             ones, then others
+//   int32[depth / 4]  where in that row each quad begins: those of double quads, two that follow each other,
+//             then safe ones, then others
 //   padding to 64 bytes, s8[depth / 4][16][4]  the weights, quad by quad
 // Where eight columns or fewer are left, their weights stand in the first eight places, in natural order.
 #pragma once
@@ -62,13 +62,12 @@ static inline int32_t pairs_group(const PairsLayout& layout, int32_t mr) {
 }
 
 struct PairsCounts {
-  int32_t octets, safe;
+  int32_t double_quads, safe;
 };
 
-// Completes the panel of columns [first, first + 16) of n, whose biases (less 128 * sum w) and multipliers
+// Completes the panel of columns [first, first + 16), whose biases (less 128 * sum w) and multipliers
 // stand there.
-void pack_pairs(const GemmS8Kernel& kernel, const int8_t* weights, int32_t first, int32_t n, int32_t taps,
-                int32_t k, uint8_t* panel);
+void pack_pairs(const GemmS8Kernel& kernel, const GemmS8Weights& plain, int32_t first, uint8_t* panel);
 
 // Quads of depths of all panels; those that are multiplied by safe pairs at least, and of these by fours.
 struct PairsProof {

@@ -12,8 +12,8 @@ bool make_params(const NodeView& node, AddS8* params) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
   const Quantization y = node.output().quantization;
   const NodeOptions& o = node.info.options;
-  const bool good = make_add_s8(a.scales[0], a.zero_point, b.scales[0], b.zero_point, y.scales[0],
-                                y.zero_point, o.clamp_lo, o.clamp_hi, params, o.add_bits);
+  *params = {a.zero_point, b.zero_point, 0, 0, 0, y.zero_point, o.clamp_lo, o.clamp_hi};
+  const bool good = set_add_multipliers(a.scales[0], b.scales[0], y.scales[0], params, o.add_bits);
   if (node.info.op == Op::kSub) params->b_multiplier = -params->b_multiplier;
   return good;
 }

@@ -61,8 +61,8 @@ void run_any(const NodeView& node, const NodeRun& run) {
     const auto bytes = static_cast<int32_t>(node.input(i).bytes()) / outer;
     const auto* const x = run.input<uint8_t>(node, i);
     if (outer == 1) {
-      const int32_t dims[1] = {bytes}, steps[1] = {1};
-      const StridedCopy copy = make_strided_copy(dims, steps, steps, 1);
+      const int32_t dims[1] = {bytes}, strides[1] = {1};
+      const StridedCopy copy = make_strided_copy(dims, strides, strides, 1);
       for_pieces(*run.executor, bytes, 1,
                  [&](int32_t first, int32_t count) { strided_copy_8(copy, x, y, first, first + count); });
     } else {

@@ -66,16 +66,17 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
   const NodeOptions& o = node.info.options;
-  GemmFormS8 form{fill_conv_rows_s8, kPacksWeights ? fill_line_rows<int8_t> : nullptr, nullptr, nullptr};
+  GemmVariantS8 variant{fill_conv_rows_s8, kPacksWeights ? fill_line_rows<int8_t> : nullptr, nullptr,
+                        nullptr};
   AddS8 add;
   if (node.has_input(kResidualInput)) {
     const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
-    make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
-                out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &add, o.add_bits);
-    form.residual = run.input<int8_t>(node, kResidualInput);
-    form.add = &add;
+    add = {o.intermediate_zero_point, residual.zero_point, 0, 0, 0, out.zero_point, o.clamp_lo, o.clamp_hi};
+    set_add_multipliers(o.intermediate_scale, residual.scales[0], out.scales[0], &add, o.add_bits);
+    variant.residual = run.input<int8_t>(node, kResidualInput);
+    variant.add = &add;
   }
-  run_gemm_s8(node, geometry(node), run, form);
+  run_gemm_s8(node, geometry(node), run, variant);
 }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 

@@ -139,8 +139,7 @@ Error check_residual_s8(const NodeView& node) {
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
   AddS8 params;
   const bool exact =
-      make_add_s8(o.intermediate_scale, o.intermediate_zero_point, residual.scales[0], residual.zero_point,
-                  out.scales[0], out.zero_point, o.clamp_lo, o.clamp_hi, &params, o.add_bits);
+      set_add_multipliers(o.intermediate_scale, residual.scales[0], out.scales[0], &params, o.add_bits);
   return exact ? kNoError : node.input_error(Status::kScaleRatio, kResidualInput);
 }
 

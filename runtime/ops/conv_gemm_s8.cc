@@ -10,8 +10,8 @@ ConvScratch scratch_of(const ConvGeometry& g, const GemmS8Kernel& kernel) {
                       gemm_s8_scratch_bytes(kernel, g.pixels(), g.gemm_taps(), g.gemm_k()));
 }
 
-bool takes_steps(const ConvGeometry& g, const GemmS8Kernel& kernel) {
-  return kPacksWeights && g.oc <= kernel.step_columns;
+bool takes_tap_offsets(const ConvGeometry& g, const GemmS8Kernel& kernel) {
+  return kPacksWeights && g.oc <= kernel.tap_offsets_max_n;
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometr
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
-  const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
+  const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
   if (kPacksWeights && layout.used) scratch.resize_patches(layout.elements(kernel.mr));
   return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
@@ -36,23 +36,25 @@ __attribute__((cold)) void prepare_gemm_s8(const NodeView& node, const ConvGeome
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   const int64_t packed = gemm_s8_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
   for (int32_t group = 0; group < g.groups; ++group)
-    gemm_s8_pack(kernel, w + group * plain, options.folded_bias.data + group * n,
-                 options.multiplier.data + group * n, n, taps, k, persistent + group * packed);
+    gemm_s8_pack(kernel,
+                 {w + group * plain, options.folded_bias.data + group * n,
+                  options.multiplier.data + group * n, n, taps, k},
+                 persistent + group * packed);
 }
 
-void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
-                       int32_t count, int32_t mr, int8_t* patches, const int8_t** rows) {
-  if (g.gathered()) return gather_rows<int8_t>(g, x, padding, first, count, patches, rows);
-  fill_rows<int8_t>(g, x, padding, first, count, 1, mr, g.merged() ? patches : nullptr, rows);
+void fill_conv_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile) {
+  if (g.im2col()) return im2col_rows(g, tile);
+  fill_rows(g, tile);
 }
 
-void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int32_t first, int32_t count,
-                      int32_t, int8_t*, const int8_t** rows) {
-  x += static_cast<ptrdiff_t>(first) * g.ic;
-  for (int32_t p = 0; p < count; ++p, x += g.ic) rows[p] = x;
+void point_at_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile) {
+  const int8_t* x = tile.x + static_cast<ptrdiff_t>(tile.first) * g.ic;
+  const int8_t** const rows = tile.rows;
+  for (int32_t p = 0; p < tile.count; ++p, x += g.ic) rows[p] = x;
 }
 
-void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run, const GemmFormS8& form) {
+void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+                 const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   const NodeOptions& options = node.info.options;
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
@@ -66,39 +68,39 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
 
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
-  const int8_t* const residual = form.residual;
+  const int8_t* const residual = variant.residual;
   OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
   if (residual != nullptr) requant = make_output_s8(options.intermediate_zero_point, -128, 127);
 
-  const bool gathered = g.gathered();
-  const LineLayout layout(g, kernel.mr, takes_steps(g, kernel));
+  const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
   if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
   if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
-  const bool silent = kPacksWeights && g.padded() && in.zero_point == -kernel.lhs_offset;
+  const bool pads_zero = kPacksWeights && g.padded() && in.zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
   for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
-    const ptrdiff_t* steps = nullptr;
+    const IndirectionTile<int8_t> tile = {
+        x + static_cast<ptrdiff_t>(item.group) * k,         padding, item.pixel, item.pixels, 1, kernel.mr,
+        g.merged() || lines != nullptr ? patches : nullptr, rows};
+    const ptrdiff_t* tap_offsets = nullptr;
     if (kPacksWeights && lines != nullptr)
-      steps = form.fill_lines(g, *lines, x, padding, item.pixel, item.pixels, kernel.mr,
-                              !takes_steps(g, kernel), patches, &item.walk, rows);
+      tap_offsets = variant.fill_lines(g, *lines, tile, !takes_tap_offsets(g, kernel), &item.walk);
     else
-      form.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
-                patches, rows);
-    const int32_t tables = steps != nullptr ? 1 : taps;
-    for (int32_t p = item.pixels; p % kernel.row_step != 0; ++p)
+      variant.fill(g, tile);
+    const int32_t tables = tap_offsets != nullptr ? 1 : taps;
+    for (int32_t p = item.pixels; p % kernel.row_multiple != 0; ++p)
       for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
     GemmS8Args args;
     args.rows = rows;
-    args.tap_steps = steps;
+    args.tap_offsets = tap_offsets;
     args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
     args.folded_bias = options.folded_bias.data + channel;
     args.multiplier = options.multiplier.data + channel;
@@ -106,15 +108,15 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.output_stride = static_cast<size_t>(g.oc);
     args.residual = residual != nullptr ? residual + target : nullptr;
     args.residual_stride = static_cast<size_t>(g.oc);
-    args.add = form.add;
+    args.add = variant.add;
     args.scratch = memory + scratch.kernel_offset;
     args.requant = requant;
     args.m = item.pixels;
     args.n = item.columns;
     args.taps = taps;
     args.k = k;
-    args.rows_padded = gathered;
-    args.silent = silent && steps == nullptr ? padding : nullptr;
+    args.rows_padded = g.im2col();
+    args.zero_row = pads_zero && tap_offsets == nullptr ? padding : nullptr;
     kernel.function(args);
   });
 }

@@ -14,7 +14,7 @@ struct ConvGeometry {
   int32_t oh = 1, ow = 1, oc = 0;
   int32_t groups = 1;
   Window2d window;
-  bool gathers = true;  // windows of next to no channels are copied
+  bool allows_im2col = true;
 
   int32_t taps() const { return window.kernel_h * window.kernel_w; }
   int32_t pixels() const { return images * oh * ow; }
@@ -25,32 +25,40 @@ struct ConvGeometry {
   // One tap, which stands where its output stands.
   bool pointwise() const { return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && !padded(); }
 
-  // With few channels (a first layer) taps are put together: the same products in the same order, in longer
-  // runs. Those of a window's line lie side by side already; with next to no channels the whole window is
-  // copied where a kernel takes several depths at once.
+  // With few channels (a first layer) taps are merged: the same products in the same order, in longer runs.
+  // Those of a window's line lie side by side already. With at most four channels whole windows are copied, a
+  // tile at a time (im2col), where a kernel takes several depths at once.
   bool merged() const {
     constexpr int32_t kFewChannels = 16;
     return groups == 1 && window.kernel_w > 1 && window.dilation_w == 1 && ic <= kFewChannels;
   }
-  bool gathered() const { return gathers && merged() && ic <= 4; }
-  int32_t gemm_taps() const { return gathered() ? 1 : merged() ? window.kernel_h : taps(); }
-  int32_t gemm_k() const { return gathered() ? taps() * ic : merged() ? window.kernel_w * ic : ic / groups; }
-  // From one gathered row to the next: what completes any kernel's depth interleave may be read, too.
-  int32_t gathered_step() const { return (gemm_k() + 15) & ~15; }
+  bool im2col() const { return allows_im2col && merged() && ic <= 4; }
+  int32_t gemm_taps() const { return im2col() ? 1 : merged() ? window.kernel_h : taps(); }
+  int32_t gemm_k() const { return im2col() ? taps() * ic : merged() ? window.kernel_w * ic : ic / groups; }
+  // From one copied window to the next: what completes any kernel's depth interleave may be read, too.
+  int32_t im2col_step() const { return (gemm_k() + 15) & ~15; }
 };
 
-// Fills `rows` for output pixels [first, first + count): the row that tap t of pixel p reads goes to
-// rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. With `patches`,
-// [count][kernel_h] [kernel_w * ic], the lines of a window are merged, t < kernel_h, and one that is partly
-// outside is put together there; otherwise nullptr. T: int8_t, float.
+// The indirection buffer of some output pixels: the row that tap t of pixel first + p reads goes to
+// rows[p * pixel_step + t * tap_step].
 template <typename T>
-void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-               int32_t pixel_step, int32_t tap_step, T* patches, const T** rows);
+struct IndirectionTile {
+  const T* x;            // the input, from the group's first channel on
+  const T* padding;      // the row of a tap that is outside the input
+  int32_t first, count;  // output pixels
+  int32_t pixel_step, tap_step;
+  T* patches;  // memory for what is copied; nullptr: none
+  const T** rows;
+};
 
-// Whole windows, into `patches`, [count][gathered_step()]; rows[p].
+// Fills `rows`. With `patches`, [count][kernel_h][kernel_w * ic], the lines of a window are merged,
+// t < kernel_h, and one that is partly outside is put together there. T: int8_t, float.
 template <typename T>
-void gather_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
-                 T* patches, const T** rows);
+void fill_rows(const ConvGeometry& g, const IndirectionTile<T>& tile);
+
+// Copies whole windows to `patches`, [count][im2col_step()], and fills rows[p].
+template <typename T>
+void im2col_rows(const ConvGeometry& g, const IndirectionTile<T>& tile);
 
 inline int32_t executor_width(const Executor& executor) {
   return executor.parallel_for == nullptr ? 1 : executor.width;
@@ -101,9 +109,9 @@ inline ConvScratch gemm_scratch(const ConvGeometry& g, int32_t mr, int64_t eleme
                                 int64_t kernel_bytes) {
   const int64_t row_bytes = g.gemm_k() * element_bytes, entries = int64_t{g.gemm_taps()} * mr;
   const bool patches = g.merged() && (g.window.pad_left | g.window.pad_right) != 0;
-  const int64_t patch_bytes = g.gathered() ? g.gathered_step() * element_bytes * mr
-                              : patches    ? entries * row_bytes
-                                           : 0;
+  const int64_t patch_bytes = g.im2col() ? g.im2col_step() * element_bytes * mr
+                              : patches  ? entries * row_bytes
+                                         : 0;
   return conv_scratch(g, row_bytes, entries, patch_bytes, kernel_bytes);
 }
 

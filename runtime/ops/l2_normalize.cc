@@ -1,7 +1,7 @@
 // Rows of the last axis divided by their Euclidean norm, which alpha bounds from below.
 #include <cfloat>
 
-#include "kernels/normalize/unit_rows.h"
+#include "kernels/normalize/l2_normalize_rows.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
 
@@ -56,9 +56,9 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const float least = node.info.options.alpha;
+  const float min_norm = node.info.options.alpha;
   for_rows<float>(node, run, [&](const float* x, float* y, int32_t rows, int32_t n) {
-    l2_normalize_f32(x, y, rows, n, least);
+    l2_normalize_f32(x, y, rows, n, min_norm);
   });
 }
 

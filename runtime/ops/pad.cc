@@ -46,13 +46,13 @@ void run_padding(const NodeView& node, const NodeRun& run, T value) {
   for_pieces(*run.executor, out.elements(), 1, [&](int32_t first, int32_t count) {
     for (int32_t i = first; i < first + count; ++i) y[i] = value;
   });
-  int32_t x_steps[kMaxRank] = {}, y_steps[kMaxRank] = {};
-  row_major_steps(in, x_steps);
-  row_major_steps(out, y_steps);
+  int32_t x_strides[kMaxRank] = {}, y_strides[kMaxRank] = {};
+  row_major_strides(in, x_strides);
+  row_major_strides(out, y_strides);
   ptrdiff_t start = 0;
   for (int32_t i = 0; i < in.rank; ++i)
-    start += static_cast<ptrdiff_t>(node.info.options.begin[static_cast<size_t>(i)]) * y_steps[i];
-  run_strided_copy<T>(run, make_strided_copy(in.dims, x_steps, y_steps, in.rank), run.input<T>(node, 0),
+    start += static_cast<ptrdiff_t>(node.info.options.begin[static_cast<size_t>(i)]) * y_strides[i];
+  run_strided_copy<T>(run, make_strided_copy(in.dims, x_strides, y_strides, in.rank), run.input<T>(node, 0),
                       y + start);
 }
 

@@ -8,11 +8,11 @@
 namespace intaglio {
 
 // Elements from one index of each axis to the next.
-inline void row_major_steps(const Shape& shape, int32_t* steps) {
-  int32_t step = 1;
+inline void row_major_strides(const Shape& shape, int32_t* strides) {
+  int32_t stride = 1;
   for (int32_t i = shape.rank - 1; i >= 0; --i) {
-    steps[i] = step;
-    step *= shape[i];
+    strides[i] = stride;
+    stride *= shape[i];
   }
 }
 

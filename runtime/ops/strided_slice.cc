@@ -41,16 +41,16 @@ template <typename T>
 void run_slice(const NodeView& node, const NodeRun& run) {
   const NodeOptions& o = node.info.options;
   const Shape in = node.input(0).shape, out = node.output().shape;
-  int32_t x_steps[kMaxRank], y_steps[kMaxRank];
-  row_major_steps(in, x_steps);
-  row_major_steps(out, y_steps);
+  int32_t x_strides[kMaxRank], y_strides[kMaxRank];
+  row_major_strides(in, x_strides);
+  row_major_strides(out, y_strides);
   ptrdiff_t start = 0;
   for (int32_t i = 0; i < in.rank; ++i) {
-    start += static_cast<ptrdiff_t>(o.begin[static_cast<size_t>(i)]) * x_steps[i];
+    start += static_cast<ptrdiff_t>(o.begin[static_cast<size_t>(i)]) * x_strides[i];
     // Where an axis gives one element its step is never taken, whatever the stride.
-    x_steps[i] = out[i] > 1 ? x_steps[i] * o.strides[static_cast<size_t>(i)] : 0;
+    x_strides[i] = out[i] > 1 ? x_strides[i] * o.strides[static_cast<size_t>(i)] : 0;
   }
-  run_strided_copy<T>(run, make_strided_copy(out.dims, x_steps, y_steps, out.rank),
+  run_strided_copy<T>(run, make_strided_copy(out.dims, x_strides, y_strides, out.rank),
                       run.input<T>(node, 0) + start, run.output<T>(node));
 }
 

@@ -1,15 +1,15 @@
-#include "kernels/normalize/unit_rows.h"
+#include "kernels/normalize/l2_normalize_rows.h"
 
 #include "kernels/arithmetic/sqrt_f32.h"
 
 namespace intaglio {
 
-void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float least) {
+void l2_normalize_f32(const float* x, float* y, int32_t rows, int32_t n, float min_norm) {
   for (int32_t r = 0; r < rows; ++r, x += n, y += n) {
     float sum = 0.0f;
     for (int32_t i = 0; i < n; ++i) sum = fma_f32(x[i], x[i], sum);
     const float root = sqrt_f32(sum);
-    const float norm = root < least ? least : root;
+    const float norm = root < min_norm ? min_norm : root;
     for (int32_t i = 0; i < n; ++i) y[i] = norm == 0.0f ? 0.0f : canonical_f32(x[i] / norm);
   }
 }
@@ -20,7 +20,7 @@ void l2_normalize_s8(const int8_t* x, int8_t* y, int32_t rows, int32_t n, const 
     int32_t sum = 0;
     for (int32_t i = 0; i < n; ++i) sum += (x[i] - p.zero_point) * (x[i] - p.zero_point);
     const float root = sqrt_f32(static_cast<float>(sum));
-    const float norm = root < p.least ? p.least : root;
+    const float norm = root < p.min_norm ? p.min_norm : root;
     const float multiplier = norm == 0.0f ? 0.0f : 1.0f / (norm * p.scale);
     for (int32_t i = 0; i < n; ++i) y[i] = requantize_s8(x[i] - p.zero_point, multiplier, p.output);
   }
