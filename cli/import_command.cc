@@ -18,6 +18,7 @@ namespace {
 struct ImportArguments {
   std::string network, output;
   std::string pixels, mean, norm, color, resize;
+  std::string dump_after;
   int32_t batch = 1;
   std::vector<std::string> shapes;
   bool external_data = false;
@@ -38,7 +39,25 @@ constexpr const char* kFooter =
     "printed.\n\n"
     "Examples:\n"
     "  intaglio import net.onnx -o net.itg --pixels -1..1\n"
-    "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196";
+    "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196\n"
+    "  intaglio import net.onnx -o net.itg --dump-after push_transposes\n\n"
+    "--dump-after takes these passes, which run in this order, in rounds, until none changes anything:\n";
+
+std::string footer() {
+  std::string text = kFooter;
+  for (const ImportPass& pass : import_passes()) {
+    text += "\n  " + pass.name;
+    text.append(pass.name.size() < 25 ? 25 - pass.name.size() : 1, ' ');
+    text += pass.sentence;
+  }
+  return text;
+}
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const ImportPass& pass : import_passes()) names.push_back(pass.name);
+  return names;
+}
 
 // "123.7,116.3,103.5"
 template <typename T>
@@ -144,6 +163,8 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
     const auto folder = std::filesystem::path(arguments.network).parent_path();
     options.external_data_folder = folder.empty() ? "." : folder.string();
   }
+  options.dump_after = arguments.dump_after;
+  options.dump = [](const std::string& text) { print("%s\n", safe(text, true).c_str()); };
   if (auto step = read_preprocessing(arguments, options); !step) return step.failure();
   if (auto step = read_shapes(arguments, options); !step) return step.failure();
   if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
@@ -181,7 +202,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
 
 Command add_import_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* app = add_subcommand(parent, "import", "an ONNX or TFLite network to a model file", kFooter);
+  CLI::App* app = add_subcommand(parent, "import", "an ONNX or TFLite network to a model file", footer());
   add_option(*app, "network", arguments->network, "the network, .onnx or .tflite")
       .required()
       .type_name("FILE");
@@ -214,6 +235,10 @@ Command add_import_command(CLI::App& parent) {
       .repeated();
   add_flag(*app, "--external-data", arguments->external_data,
            "read weights that an ONNX network keeps in files of its own folder");
+  add_option(*app, "--dump-after", arguments->dump_after,
+             "print the network as it is after a pass of the import, once a round")
+      .one_of(pass_names())
+      .type_name("PASS");
   return make_command(app, arguments, run_import);
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "calibrator/bake/fuse_residual.h"
+#include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"
@@ -15,10 +16,35 @@ namespace {
 
 using namespace importers;
 
+constexpr Pass kReadPass = {"read", "The network as the file has it.", nullptr};
+
+class PassDump {
+ public:
+  explicit PassDump(const ImportOptions& options) : options_(options) {
+    if (options.dump_after.empty()) return;
+    std::string names;
+    for (const ImportPass& pass : import_passes()) {
+      if (pass.name == options.dump_after) return;
+      names += (names.empty() ? "" : ", ") + pass.name;
+    }
+    fail("there is no pass ", quoted(options.dump_after), "; there are ", names);
+  }
+
+  void show(const Pass& pass, int32_t round, bool changed, const Draft& draft) const {
+    if (!options_.dump || options_.dump_after != pass.name || (!changed && round > 1)) return;
+    options_.dump(text("after ", pass.name, ", round ", round, changed ? "" : ", which changed nothing", ": ",
+                       draft.nodes.size(), " nodes\n", draft_text(draft)));
+  }
+
+ private:
+  const ImportOptions& options_;
+};
+
 // Steps throw for a problem that ends them; what can be collected goes to `problems`.
 ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& options, Arena& arena,
                            Problems& problems) {
   ImportedModel model;
+  const PassDump dump(options);
   if (bytes.size < 8) fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model");
   if (bytes.size > kMaxModelBytes)
     fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
@@ -26,7 +52,11 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   Draft draft =
       is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
   if (!problems.empty()) return model;
-  run_passes(draft);
+  dump.show(kReadPass, 1, true, draft);
+  run_to_rest(passes(), draft, [&](const Pass& pass, int32_t round, bool changed, const Draft& after) {
+    dump.show(pass, round, changed, after);
+  });
+  note_float_nodes(draft);
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
   fuse_residual(model.graph, arena);  // of what is int8 already: the sum then stands where its operand stood
@@ -36,6 +66,12 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
 }
 
 }  // namespace
+
+std::vector<ImportPass> import_passes() {
+  std::vector<ImportPass> list{{kReadPass.name, kReadPass.sentence}};
+  for (const Pass& pass : passes()) list.push_back({pass.name, pass.sentence});
+  return list;
+}
 
 bool is_tflite_file(Span<const uint8_t> bytes) { return is_tflite(bytes); }
 

@@ -1,6 +1,7 @@
 // Foreign model files to graphs: TFLite (float and int8) and ONNX (float).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,19 @@ struct ImagePreprocessing {
 std::vector<std::string> pixel_recipes();
 std::string pixel_choices();  // "0..255|0..1|..."
 
+// A step of the import, in which nodes are rewritten.
+struct ImportPass {
+  std::string name, sentence;
+};
+// In their order. The first, "read", changes nothing: it is the network as the file has it.
+std::vector<ImportPass> import_passes();
+
 struct ImportOptions : ReadOptions {
   std::optional<ImagePreprocessing> image;
+  // The network as text after this pass, each time that it changed something and the first time in any case;
+  // empty: never. Passes run in rounds, until none changes anything.
+  std::string dump_after;
+  std::function<void(const std::string& text)> dump;
 };
 
 struct ImportReport {

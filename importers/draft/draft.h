@@ -16,14 +16,10 @@ using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Tr
 
 // Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
-// pad_value around x: options.begin elements before it and pads_after behind it, one each an axis. The runtime's
-// Pad, where nothing takes it in.
-inline constexpr Op kPad{0x8001};
-
 // SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: options.strides are the block's
 // sides, options.begin and pads_after what is padded first, or cropped last.
-inline constexpr Op kSpaceToBatch{0x8002};
-inline constexpr Op kBatchToSpace{0x8003};
+inline constexpr Op kSpaceToBatch{0x8001};
+inline constexpr Op kBatchToSpace{0x8002};
 
 struct DraftTensor {
   std::string name;  // as the file has it; made unique at the end

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/names.h"
+#include "importers/draft/op_traits.h"
 
 namespace intaglio::importers {
 namespace {
@@ -55,8 +56,7 @@ void check_constants(const Draft& draft, Problems& problems) {
 // A constant operand comes second: a node that stands in place of its input takes the first.
 void put_constants_second(Draft& draft) {
   for (DraftNode& node : draft.nodes)
-    if ((node.op == Op::kAdd || node.op == Op::kMul || node.op == Op::kMaximum || node.op == Op::kMinimum) &&
-        draft.tensor(node.inputs[0]).constant)
+    if (traits(node.op).is(kCommutes) && draft.tensor(node.inputs[0]).constant)
       std::swap(node.inputs[0], node.inputs[1]);
 }
 
@@ -122,8 +122,7 @@ class Builder {
     for (const int32_t output : node.outputs) outputs.push_back(number(output));
     while (!inputs.empty() && inputs.back() < 0) inputs.pop_back();
     const std::string name = node_names_.take(node.name);
-    GraphNode& made = add_node(graph_, arena_, node.op == kPad ? Op::kPad : node.op, name.c_str(),
-                               span(inputs), span(outputs));
+    GraphNode& made = add_node(graph_, arena_, node.op, name.c_str(), span(inputs), span(outputs));
     made.options = copy_options(node.options, arena_);
   }
 

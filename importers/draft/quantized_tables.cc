@@ -68,8 +68,6 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
   return moved;
 }
 
-bool is_unary_function(Op op) { return quant_rule(op).table == TableRule::kUnary; }
-
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));

@@ -14,8 +14,6 @@ std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor
 // their own, and their bias with them; the number of these.
 int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
                          std::vector<int32_t>& bias);
-// A function of one variable, whose int8 form is one table for all elements.
-bool is_unary_function(Op op);
 // A unary node's table, s8[256]; a PRelu's has one for each channel. Empty where the operator has none.
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node);
 // s32[256]: T[d] = round(exp(-d * scale) * 2^k), for sums of `count`.

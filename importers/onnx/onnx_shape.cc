@@ -164,7 +164,7 @@ void import_onnx_pad(OnnxOp& op) {
     return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, before, after,
                                         mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
   const int32_t y = op.new_tensor(shape);
-  DraftNode& node = op.add(kPad, {x}, y);
+  DraftNode& node = op.add(Op::kPad, {x}, y);
   node.options.begin = op.draft().list(before);
   node.pads_after = after;
   node.options.pad_value = value;

@@ -49,7 +49,7 @@ bool fold_pad(Draft& draft) {
   const Links links(draft);
   bool changed = false;
   for (const DraftNode& pad : draft.nodes) {
-    if (pad.op != kPad || !pads_height_and_width_only(pad)) continue;
+    if (pad.op != Op::kPad || !pads_height_and_width_only(pad)) continue;
     for (const int32_t index : links.consumers_of(pad.output())) {
       DraftNode& node = draft.nodes[static_cast<size_t>(index)];
       if (node.input() != pad.output() || !can_take(draft, links, node, pad)) continue;

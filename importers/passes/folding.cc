@@ -2,11 +2,12 @@
 
 #include <cmath>
 
+#include "importers/draft/op_traits.h"
+
 namespace intaglio::importers {
 
 bool has_float_weights(const Draft& draft, const DraftNode& node) {
-  if (node.op != Op::kConv2d && node.op != Op::kDepthwiseConv2d && node.op != Op::kFullyConnected)
-    return false;
+  if (traits(node.op).int8 != Int8Form::kWeighted) return false;
   for (const size_t i : {size_t{1}, size_t{2}}) {
     if (node.input(i) < 0) return false;
     const DraftTensor& tensor = draft.tensor(node.input(i));

@@ -1,32 +1,12 @@
 // Relu, Relu6, Clip go into the node before them, if nobody else reads that node's result.
 #include <algorithm>
 
+#include "importers/draft/op_traits.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
 namespace {
-
-bool can_clamp(Op op) {
-  switch (op) {
-    case Op::kConv2d:
-    case Op::kDepthwiseConv2d:
-    case Op::kFullyConnected:
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kAvgPool2d:
-    case Op::kMaxPool2d:
-    case Op::kMean:
-    case Op::kClamp:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // clamp(clamp(x, a, b), c, d) is one clamp: to a and b, each brought into [c, d].
 void join(DraftNode& node, const DraftNode& clamp) {
@@ -50,7 +30,8 @@ bool fuse_clamp(Draft& draft) {
     if (index < 0) continue;
     DraftNode& node = draft.nodes[static_cast<size_t>(index)];
     // With another scale behind it, an int8 clamp is a requantization of its own.
-    if (!can_clamp(node.op) || !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output())))
+    if (!traits(node.op).is(kTakesClamp) ||
+        !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output())))
       continue;
     join(node, clamp);
     take_over_output(draft, node, clamp.output());

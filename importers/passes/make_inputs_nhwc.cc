@@ -1,31 +1,12 @@
-// A model input in NCHW that is transposed to NHWC, at once or behind operators that mind no layout, becomes
+// A model input in NCHW that is transposed to NHWC, at once or behind operators of preprocessing, becomes
 // an NHWC input: pictures come in as they are. Others that read it get it transposed back.
 #include <algorithm>
 
+#include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
 namespace {
-
-bool minds_no_layout(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kStridedSlice:
-    case Op::kConcat:
-    case Op::kClamp:
-    case Op::kLookup:
-    case Op::kQuantize:
-    case Op::kDequantize:
-      return true;
-    default:
-      return op == kPad;
-  }
-}
 
 bool reaches_nhwc(const Draft& draft, int32_t input) {
   std::vector<bool> reached(draft.tensors.size(), false);
@@ -35,7 +16,7 @@ bool reaches_nhwc(const Draft& draft, int32_t input) {
       return read >= 0 && reached[static_cast<size_t>(read)];
     });
     if (reads && node.op == Op::kTranspose && to_vector(node.options.axes) == kToNhwc) return true;
-    if (reads && minds_no_layout(node.op)) reached[static_cast<size_t>(node.output())] = true;
+    if (reads && traits(node.op).is(kPreprocesses)) reached[static_cast<size_t>(node.output())] = true;
   }
   return false;
 }

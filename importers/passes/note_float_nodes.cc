@@ -1,6 +1,7 @@
 // What stays in FP32 though the file has quantized what it reads and what it gives.
 #include <algorithm>
 
+#include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
@@ -10,17 +11,12 @@ const char* reason(const Draft& draft, const DraftNode& node) {
   const bool has_constant = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
     return input >= 0 && draft.tensor(input).constant;
   });
-  switch (node.op) {
-    case Op::kResize:
+  switch (traits(node.op).int8) {
+    case Int8Form::kInterpolates:
       return "on codes its interpolation would round once more";
-    case Op::kConv2d:
-    case Op::kDepthwiseConv2d:
-    case Op::kFullyConnected:
+    case Int8Form::kWeighted:
       return "its weights lie on no grid of 8 bits";
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
+    case Int8Form::kArithmetic:
       if (has_constant) return "its constant lies on no grid of 8 bits";
       break;
     default:

@@ -3,46 +3,55 @@
 namespace intaglio::importers {
 namespace {
 
-using Pass = bool (*)(Draft&);
-
 constexpr Pass kPasses[] = {
-    drop_repeats,             // an operand repeated by hand goes in as it is
-    fold_dilation,            // a convolution between SpaceToBatch and BatchToSpace is a dilated one
-    spell_out_batches,        // what is left of these two becomes Pad, Reshape, Transpose and slices
-    slice_shuffled_channels,  // a channel shuffle that is taken apart at once becomes slices
-    make_inputs_nhwc,         // pictures come in as NHWC
-    push_transposes,          // Transpose sinks through everything that minds no layout, inverse pairs vanish
-    simplify_reshapes,        // Transpose that moves nothing becomes Reshape, Reshape chains become one
-    permute_fully_connected,  // a Transpose before a flattening goes into the weights behind it
-    fold_pad,                 // Pad goes into the window of what follows
-    fold_bias,                // a constant added to each channel goes into the bias before it
-    fold_batch_norm,          // BatchNormalization goes into weights and bias before it
-    fuse_clamp,               // Relu, Relu6, Clip go into the node before them
-    fuse_swish,               // Swish, HardSigmoid, HardSwish, Mish spelled out become one node
-    fuse_gelu,                // GELU too, by Erf and by Tanh
-    fuse_l2_normalize,        // x divided by its norm is one node
-    merge_quantizers,         // a tensor that is quantized several times in one way is quantized once
-    quantize_nodes,           // what stands between Dequantize and Quantize becomes int8
-    replace_batch_norm,       // what could not be folded is a 1 x 1 depthwise convolution
-    tabulate_clamp,           // an int8 Clamp, Sigmoid, PRelu, ... is a table
+    {"drop_repeats", "An operand that is repeated for an operator which repeats it itself goes in as it is.",
+     drop_repeats},
+    {"fold_dilation", "A convolution between SpaceToBatch and BatchToSpace is a dilated one.", fold_dilation},
+    {"spell_out_batches", "What is left of these two becomes Pad, Reshape, Transpose and slices.",
+     spell_out_batches},
+    {"slice_shuffled_channels", "A channel shuffle that is taken apart at once becomes slices.",
+     slice_shuffled_channels},
+    {"make_inputs_nhwc", "Pictures come in as NHWC.", make_inputs_nhwc},
+    {"push_transposes", "Transpose sinks through operators of any order of axes, and inverse pairs vanish.",
+     push_transposes},
+    {"simplify_reshapes",
+     "Transpose that moves nothing becomes Reshape, and a chain of Reshapes becomes one.", simplify_reshapes},
+    {"permute_fully_connected", "A Transpose before a flattening goes into the weights behind it.",
+     permute_fully_connected},
+    {"fold_pad", "Pad goes into the window of what follows.", fold_pad},
+    {"fold_bias", "A constant added to each channel goes into the bias before it.", fold_bias},
+    {"fold_batch_norm", "BatchNormalization goes into the weights and the bias before it.", fold_batch_norm},
+    {"fuse_clamp", "Relu, Relu6 and Clip go into the node before them.", fuse_clamp},
+    {"fuse_swish", "Swish, HardSigmoid, HardSwish and Mish that are spelled out become one node.",
+     fuse_swish},
+    {"fuse_gelu", "GELU that is spelled out, by Erf or by Tanh, becomes one node.", fuse_gelu},
+    {"fuse_l2_normalize", "A tensor divided by its norm becomes one node.", fuse_l2_normalize},
+    {"merge_quantizers", "A tensor that is quantized several times in one way is quantized once.",
+     merge_quantizers},
+    {"quantize_nodes", "What stands between Dequantize and Quantize becomes int8.", quantize_nodes},
+    {"replace_batch_norm", "BatchNormalization that is left becomes a 1 x 1 depthwise convolution.",
+     replace_batch_norm},
+    {"tabulate_clamp", "An int8 function of one value becomes a table.", tabulate_clamp},
 };
-
-// A pass can make room for another, so that a few rounds are usual; the bound only stops what would be a
-// fault.
-constexpr int kMaxRounds = 64;
 
 }  // namespace
 
-void run_passes(Draft& draft) {
-  bool changed = true;
-  for (int round = 0; changed && round < kMaxRounds; ++round) {
-    changed = false;
-    for (const Pass pass : kPasses) {
-      changed |= pass(draft);
+Span<const Pass> passes() { return kPasses; }
+
+void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observer) {
+  std::string restless;
+  for (int32_t round = 1; round <= kMaxRounds; ++round) {
+    restless.clear();
+    for (const Pass& pass : list) {
+      const bool changed = pass.run(draft);
       remove_dead_nodes(draft);
+      if (observer) observer(pass, round, changed, draft);
+      if (changed) restless += (restless.empty() ? "" : ", ") + std::string(pass.name);
     }
+    if (restless.empty()) return;
   }
-  note_float_nodes(draft);
+  fail("the passes of the import do not come to rest: after ", kMaxRounds,
+       " rounds these still change the draft: ", restless);
 }
 
 }  // namespace intaglio::importers

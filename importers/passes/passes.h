@@ -1,35 +1,53 @@
-// What is done to every imported model. Each pass stands in a file of its own; pass_list.cc has their order.
+// What is done to every imported model: a list of passes, run until none finds anything more to do.
 #pragma once
+
+#include <functional>
 
 #include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 
-// Each returns whether it changed something.
-bool push_transposes(Draft& draft);
-bool simplify_reshapes(Draft& draft);
-bool make_inputs_nhwc(Draft& draft);
-bool permute_fully_connected(Draft& draft);
-bool fold_pad(Draft& draft);
-bool fold_batch_norm(Draft& draft);
-bool fold_bias(Draft& draft);
-bool fuse_clamp(Draft& draft);
-bool fuse_swish(Draft& draft);
-bool fuse_gelu(Draft& draft);
-bool fuse_l2_normalize(Draft& draft);
-bool drop_repeats(Draft& draft);
-bool fold_dilation(Draft& draft);
-bool spell_out_batches(Draft& draft);
-bool slice_shuffled_channels(Draft& draft);
-bool merge_quantizers(Draft& draft);
-bool quantize_nodes(Draft& draft);
-bool replace_batch_norm(Draft& draft);
-bool tabulate_clamp(Draft& draft);
+struct Pass {
+  const char* name;           // of its function and its file
+  const char* sentence;       // what it does
+  bool (*run)(Draft& draft);  // whether it changed something
+};
 
-// Not one of them: says at the end which nodes between Dequantize and Quantize did not become int8.
+// All of them, in their order; the list stands in pass_list.cc.
+Span<const Pass> passes();
+
+// Called after each run of a pass; rounds count from 1.
+using PassObserver = std::function<void(const Pass& pass, int32_t round, bool changed, const Draft& draft)>;
+
+inline constexpr int32_t kMaxRounds = 64;  // a few are usual: a pass can make room for another
+
+// Runs the passes in order, and again until a round changes nothing. Nodes that nothing needs are removed after
+// each pass. Throws where kMaxRounds rounds do not end: two passes then undo each other, which is a fault of
+// theirs.
+void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observer = {});
+
+// At the end: notes which nodes between Dequantize and Quantize did not become int8.
 void note_float_nodes(Draft& draft);
 
-// All of them, in order, until none finds anything more to do.
-void run_passes(Draft& draft);
+// The passes' functions, each in a file of its name.
+bool drop_repeats(Draft& draft);
+bool fold_batch_norm(Draft& draft);
+bool fold_bias(Draft& draft);
+bool fold_dilation(Draft& draft);
+bool fold_pad(Draft& draft);
+bool fuse_clamp(Draft& draft);
+bool fuse_gelu(Draft& draft);
+bool fuse_l2_normalize(Draft& draft);
+bool fuse_swish(Draft& draft);
+bool make_inputs_nhwc(Draft& draft);
+bool merge_quantizers(Draft& draft);
+bool permute_fully_connected(Draft& draft);
+bool push_transposes(Draft& draft);
+bool quantize_nodes(Draft& draft);
+bool replace_batch_norm(Draft& draft);
+bool simplify_reshapes(Draft& draft);
+bool slice_shuffled_channels(Draft& draft);
+bool spell_out_batches(Draft& draft);
+bool tabulate_clamp(Draft& draft);
 
 }  // namespace intaglio::importers

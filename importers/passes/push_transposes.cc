@@ -1,9 +1,9 @@
 // One sweep in node order. A Transpose is not kept as a node but as a view: tensor = base transposed. A node
-// that does not mind the order of axes reads the bases, and its own output becomes a view; any other node
+// that gives the same for any order of axes reads the bases, and its own output becomes a view; any other node
 // gets its input transposed in full. So transposes sink, and inverse pairs meet and vanish.
 #include <algorithm>
 
-#include "importers/draft/quantized_tables.h"
+#include "importers/draft/op_traits.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
@@ -80,64 +80,38 @@ class Sweep {
     for (int32_t& input : node.inputs) input = resolve(input);
     if (node.op == Op::kTranspose) return visit_transpose(node);
     const int32_t x = node.input();
-    switch (kind(node)) {
-      case Kind::kElementwise:
+    switch (axes_of(node)) {
+      case Axes::kAny:
         if (is_view(x)) return sink(std::move(node), view(x).permutation);
         break;
-      case Kind::kJoin:
+      case Axes::kSame:
         if (sink_join(node)) return;
         break;
-      case Kind::kMean:
+      case Axes::kReduced:
         if (is_view(x)) return sink_mean(std::move(node));
         break;
-      case Kind::kLastAxis:
+      case Axes::kLast:
         if (is_view(x) && view(x).permutation.back() == static_cast<int32_t>(view(x).permutation.size()) - 1)
           return sink(std::move(node), view(x).permutation);
         break;
-      case Kind::kReshape:
+      case Axes::kReshaped:
         if (is_view(x) && moves_no_data(draft_.tensor(view(x).base).shape, view(x).permutation)) {
           node.inputs[0] = view(x).base;
           draft_.nodes.push_back(std::move(node));
           return;
         }
         break;
-      case Kind::kOther:
+      case Axes::kFixed:
         break;
     }
     for (int32_t& input : node.inputs) input = materialize(input);
     draft_.nodes.push_back(std::move(node));
   }
 
-  enum class Kind { kElementwise, kJoin, kMean, kLastAxis, kReshape, kOther };
-
-  Kind kind(const DraftNode& node) const {
-    if (node.op == kPad || is_unary_function(node.op)) return Kind::kElementwise;
-    switch (node.op) {
-      case Op::kLookup:  // a table for each channel minds the order of axes
-        return draft_.tensor(node.inputs[1]).shape.size() == 1 ? Kind::kElementwise : Kind::kOther;
-      case Op::kQuantize:
-      case Op::kDequantize:
-      case Op::kStridedSlice:
-      case Op::kGather:
-        return Kind::kElementwise;
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kDiv:
-      case Op::kMaximum:
-      case Op::kMinimum:
-      case Op::kConcat:
-        return Kind::kJoin;
-      case Op::kMean:
-        return Kind::kMean;
-      case Op::kSoftmax:
-      case Op::kL2Normalize:
-        return Kind::kLastAxis;
-      case Op::kReshape:
-        return Kind::kReshape;
-      default:
-        return Kind::kOther;
-    }
+  Axes axes_of(const DraftNode& node) const {
+    // A table for each channel needs the channels last.
+    if (node.op == Op::kLookup && draft_.tensor(node.inputs[1]).shape.size() != 1) return Axes::kFixed;
+    return traits(node.op).axes;
   }
 
   void visit_transpose(const DraftNode& node) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/passes/constant_operands.h"
 #include "importers/passes/folding.h"
@@ -74,24 +75,22 @@ class Sweep {
   bool moves_data(const DraftNode& node) {
     if (node.input() < 0 || codes(node.input()) < 0) return false;
     const DraftTensor& in = draft_.tensor(codes(node.input()));
-    switch (node.op) {
-      case Op::kReshape:
-      case Op::kTranspose:
-      case Op::kStridedSlice:
-      case Op::kGather:
+    switch (traits(node.op).int8) {
+      case Int8Form::kMoves:
         return true;
-      case Op::kMaxPool2d:
+      case Int8Form::kSelects:
+        if (node.op == Op::kPad) return is_code(node.options.pad_value, in);
         return (node.options.clamp_min <= real_of(-128, in) || is_code(node.options.clamp_min, in)) &&
                (node.options.clamp_max >= real_of(127, in) || is_code(node.options.clamp_max, in));
-      case Op::kResize:
+      case Int8Form::kInterpolates:
         return node.options.resample.interpolation == Interpolation::kNearest;
-      case Op::kConcat:
+      case Int8Form::kJoins:
         return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
           return codes(input) >= 0 &&
                  draft_.tensor(codes(input)).same_quantization(draft_.tensor(codes(node.input())));
         });
       default:
-        return node.op == kPad && is_code(node.options.pad_value, in);
+        return false;
     }
   }
 
@@ -118,8 +117,10 @@ class Sweep {
     return true;
   }
 
-  // The node on codes, and Dequantize behind it.
+  // The node on codes, and Dequantize behind it. A Transpose alone that comes so far is no change: push_transposes
+  // brings it back behind the Dequantize, where it has looked for more to do already.
   void behind(DraftNode node) {
+    changed_ = changed_ || node.op != Op::kTranspose;
     const int32_t output = node.output();
     for (int32_t& input : node.inputs)
       if (!is_constant(input)) input = codes(input);
@@ -132,7 +133,6 @@ class Sweep {
     draft_.nodes.push_back(std::move(node));
     add_node(draft_, Op::kDequantize, label + "/dequantize", "DequantizeLinear", {moved}, output);
     codes(output) = moved;
-    changed_ = true;
   }
 
   void clamp_codes(DraftNode& node) {
@@ -145,47 +145,37 @@ class Sweep {
 
   bool become_s8(DraftNode node, int32_t target) {
     const size_t reader = static_cast<size_t>(links_.consumers_of(node.output())[0]);
-    switch (node.op) {
-      case Op::kConv2d:
-      case Op::kDepthwiseConv2d:
-      case Op::kFullyConnected:
+    switch (traits(node.op).int8) {
+      case Int8Form::kNone:
+      case Int8Form::kMoves:
+        return false;
+      case Int8Form::kWeighted:
         if (!quantize_weights(node)) return false;
         break;
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kDiv:
+      case Int8Form::kArithmetic:
         if (node.op == Op::kAdd || node.op == Op::kSub) node.options.add_bits = kImportedAddBits;
         if (!take_constants(node, target)) return false;
         break;
-      case Op::kMaxPool2d:
+      case Int8Form::kSelects:
         if (moves_data(node)) return false;
-        // The same as Quantize behind it: what is greater stays so, and bounds are rounded as it rounds them.
+        // The same as Quantize behind it: what is greater stays so, and bounds and what is put in are rounded as
+        // it rounds them.
         node.inputs[0] = requantized(node, node.input(), target);
         break;
-      case Op::kResize:
+      case Int8Form::kInterpolates:
         if (moves_data(node) || !has_exact_weights(node) ||
             !draft_.tensor(codes(node.input())).same_quantization(draft_.tensor(target)))
           return false;
         break;
-      case Op::kConcat:
-      case Op::kMaximum:
-      case Op::kMinimum:
+      case Int8Form::kJoins:
+      case Int8Form::kCompares:
         for (int32_t& input : node.inputs) {
           if (is_constant(input)) return false;
         }
         for (int32_t& input : node.inputs) input = requantized(node, input, target);
         break;
-      case Op::kAvgPool2d:
-      case Op::kMean:
-      case Op::kPRelu:
-      case Op::kL2Normalize:
+      case Int8Form::kRescales:
         break;
-      default:
-        if (node.op == kPad && !moves_data(node))  // Quantize behind it rounds what is put in, too
-          node.inputs[0] = requantized(node, node.input(), target);
-        else if (!is_unary_function(node.op))
-          return false;
     }
     for (int32_t& input : node.inputs)
       if (draft_.tensor(input).dtype == DType::kF32 && !is_constant(input)) input = codes(input);

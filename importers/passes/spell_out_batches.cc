@@ -13,7 +13,7 @@ void add_space_to_batch(Draft& draft, const DraftNode& node) {
   for (const size_t i : {size_t{0}, size_t{1}}) shape[i + 1] += node.options.begin[i] + node.pads_after[i];
   if (shape != draft.tensor(x).shape) {
     const int32_t padded = add_activation_like(draft, node.name + "/padded", x, shape);
-    DraftNode& pad = add_node(draft, kPad, node.name + "/pad", node.source, {x}, padded);
+    DraftNode& pad = add_node(draft, Op::kPad, node.name + "/pad", node.source, {x}, padded);
     pad.options.begin = draft.list({0, node.options.begin[0], node.options.begin[1], 0});
     pad.pads_after = {0, node.pads_after[0], node.pads_after[1], 0};
     x = padded;

@@ -57,7 +57,7 @@ void import_tflite_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
     shape[i] = narrow(shape[i] + before + after, "dimension");
   }
   const int32_t y = op.output_same(x, shape);
-  DraftNode& node = op.add(kPad, {x}, y);
+  DraftNode& node = op.add(Op::kPad, {x}, y);
   node.options.begin = op.draft().list(pads_before);
   node.pads_after = pads_after;
   node.options.pad_value = value;

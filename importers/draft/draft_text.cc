@@ -1,0 +1,96 @@
+#include "importers/draft/draft_text.h"
+
+#include <cmath>
+
+#include "importers/draft/op_traits.h"
+#include "intaglio/describe.h"
+
+namespace intaglio::importers {
+namespace {
+
+std::string quantization_text(const DraftTensor& tensor) {
+  if (tensor.scales.empty()) return "";
+  if (tensor.scales.size() > 1) return text(" ", tensor.scales.size(), " scales along axis ", tensor.axis);
+  return text(" scale ", tensor.scales[0], " zero_point ", tensor.zero_point);
+}
+
+std::string type_text(const DraftTensor& tensor) {
+  return text(dtype_name(tensor.dtype), " ", shape_text(tensor.shape), quantization_text(tensor));
+}
+
+std::string operand_text(const Draft& draft, int32_t index) {
+  if (index < 0) return "none";
+  const DraftTensor& tensor = draft.tensor(index);
+  return tensor.constant ? text("%", index, " ", type_text(tensor), " constant") : text("%", index);
+}
+
+void add_list(std::string& line, const char* name, const std::vector<int32_t>& list) {
+  if (!list.empty()) line += text(" ", name, " ", shape_text(list));
+}
+
+std::string window_text(const Window2d& w) {
+  std::string line;
+  const auto add_pair = [&](const char* name, int32_t h, int32_t wide) {
+    if (h != 1 || wide != 1) line += text(" ", name, " ", h, "x", wide);
+  };
+  add_pair("window", w.kernel_h, w.kernel_w);
+  add_pair("stride", w.stride_h, w.stride_w);
+  add_pair("dilation", w.dilation_h, w.dilation_w);
+  if (w.pad_top != 0 || w.pad_left != 0 || w.pad_bottom != 0 || w.pad_right != 0)
+    line += text(" pads ", shape_text({w.pad_top, w.pad_left, w.pad_bottom, w.pad_right}));
+  if (w.count_include_pad) line += " count_include_pad";
+  return line;
+}
+
+// What differs from the values that a new node has.
+std::string options_text(const DraftNode& node) {
+  const NodeOptions& o = node.options;
+  const NodeOptions none;
+  std::string line = window_text(o.window);
+  const auto add = [&](const char* name, auto value, auto otherwise) {
+    if (value != otherwise) line += text(" ", name, " ", value);
+  };
+  add("groups", o.groups, none.groups);
+  add_list(line, "axes", to_vector(o.axes));
+  add("axis", o.axis, none.axis);
+  add_list(line, "begin", to_vector(o.begin));
+  add_list(line, "strides", to_vector(o.strides));
+  add_list(line, "pads_after", node.pads_after);
+  add("pad_value", o.pad_value, none.pad_value);
+  add("alpha", o.alpha, none.alpha);
+  add("beta", o.beta, none.beta);
+  add("epsilon", node.epsilon, 0.0f);
+  if (node.op == Op::kResize)
+    line += o.resample.interpolation == Interpolation::kNearest ? " nearest" : " bilinear";
+  if (std::isfinite(o.clamp_min) || std::isfinite(o.clamp_max))
+    line += text(" clamp ", o.clamp_min, " to ", o.clamp_max);
+  if (o.clamp_lo != none.clamp_lo || o.clamp_hi != none.clamp_hi)
+    line += text(" codes ", o.clamp_lo, " to ", o.clamp_hi);
+  return line;
+}
+
+std::string node_text(const Draft& draft, const DraftNode& node) {
+  std::string line;
+  for (const int32_t output : node.outputs)
+    line += text(line.empty() ? "" : ", ", "%", output, " ", quoted(draft.tensor(output).name), " ",
+                 type_text(draft.tensor(output)));
+  line += text(" = ", draft_op_name(node.op), "(");
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    line += text(i == 0 ? "" : ", ", operand_text(draft, node.inputs[i]));
+  return text(line, ")", options_text(node), "  # ", quoted(node.name), " (", shown(node.source), ")\n");
+}
+
+}  // namespace
+
+std::string draft_text(const Draft& draft) {
+  std::string lines;
+  for (const int32_t input : draft.inputs)
+    lines += text("input %", input, " ", quoted(draft.tensor(input).name), " ",
+                  type_text(draft.tensor(input)), "\n");
+  for (const DraftNode& node : draft.nodes) lines += node_text(draft, node);
+  for (const int32_t output : draft.outputs)
+    lines += text("output %", output, " ", quoted(draft.tensor(output).name), "\n");
+  return lines;
+}
+
+}  // namespace intaglio::importers

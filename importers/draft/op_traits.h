@@ -1,0 +1,52 @@
+// What each operator does to data, as the passes ask for it: one row an operator.
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+// What the order of axes means to an operator: whether a Transpose before it may stand behind it.
+enum class Axes : uint8_t {
+  kFixed,    // each axis has a meaning of its own
+  kAny,      // none has; options with an element an axis, or with an axis, are renumbered
+  kSame,     // none has, as long as all operands have the same order
+  kReduced,  // those of options.axes are reduced
+  kLast,     // the last one has a meaning
+  kReshaped,
+};
+
+// What becomes of an FP32 node that stands between Dequantize and Quantize.
+enum class Int8Form : uint8_t {
+  kNone,          // it stays in FP32
+  kMoves,         // on codes: each element of the result is one of the input's
+  kSelects,       // on codes in the output's scale: elements of one input, and what its options add
+  kJoins,         // on codes in the output's scale: elements of all inputs
+  kCompares,      // on codes in the output's scale: of each place, one input's element
+  kInterpolates,  // on codes in the output's scale, where its weights are exact
+  kArithmetic,    // on codes, each input in its own scale; a constant becomes codes, or the node a table
+  kWeighted,      // on codes, with int8 weights and an int32 bias
+  kRescales,      // on codes in its own scales, or a table
+};
+
+// What else holds of some; bits.
+enum OpTrait : uint8_t {
+  kTakesClamp = 1,   // its options bound the result: a Relu behind it goes into it
+  kBroadcasts = 2,   // it repeats an operand along axes of size 1
+  kCommutes = 4,     // its two operands may change places
+  kPreprocesses = 8  // exporters write it between a picture and the network
+};
+
+struct OpTraits {
+  Op op = Op::kNone;
+  Axes axes = Axes::kFixed;
+  Int8Form int8 = Int8Form::kNone;
+  uint8_t bits = 0;  // OpTrait
+
+  bool is(OpTrait trait) const { return (bits & trait) != 0; }
+};
+
+// Of every operator of the runtime, and of those of the draft alone.
+const OpTraits& traits(Op op);
+const char* draft_op_name(Op op);  // "Conv2D", "BatchNorm"
+
+}  // namespace intaglio::importers

@@ -1,0 +1,203 @@
+// The passes' driver, the draft as text, and the table of what operators do to data.
+#include <set>
+
+#include "importers/draft/draft_text.h"
+#include "importers/draft/op_traits.h"
+#include "importers/passes/passes.h"
+#include "intaglio/ops.h"
+#include "runtime/op.h"
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/thrown.h"
+
+using namespace intaglio;
+using namespace intaglio::importers;
+using namespace intaglio::test;
+
+namespace {
+
+// Reshape to Transpose and back: two passes that undo each other.
+bool to_transpose(Draft& draft) {
+  draft.nodes[0].op = Op::kTranspose;
+  return true;
+}
+bool to_reshape(Draft& draft) {
+  draft.nodes[0].op = Op::kReshape;
+  return true;
+}
+bool nothing(Draft&) { return false; }
+// One axis shorter each time, down to 3.
+bool shorten(Draft& draft) {
+  importers::Shape& shape = draft.tensor(0).shape;
+  if (shape.size() > 3) return shape.pop_back(), true;
+  return false;
+}
+
+Draft one_node() {
+  Draft draft;
+  const int32_t x = add_activation(draft, "x", DType::kF32, {2, 3, 1, 1, 1});
+  const int32_t y = add_activation(draft, "y", DType::kF32, {6});
+  add_node(draft, Op::kReshape, "flat", "Reshape", {x}, y);
+  draft.inputs = {x};
+  draft.outputs = {y};
+  return draft;
+}
+
+// x, a convolution with a stride, Relu.
+std::string network() {
+  OnnxBuilder file(13);
+  file.input("x", {1, 1, 5, 5});
+  file.floats("w", {2, 1, 3, 3}, std::vector<float>(18, 0.5f));
+  auto& strides = *file.node("Conv", {"x", "w"}, "c").add_attribute();
+  strides.set_name("strides");
+  strides.set_type(onnx_file::AttributeProto::INTS);
+  strides.add_ints(2);
+  strides.add_ints(2);
+  file.node("Relu", {"c"}, "y");
+  file.output("y");
+  return file.bytes();
+}
+
+std::string dumped(const std::string& pass) {
+  std::string text;
+  ImportOptions options;
+  options.dump_after = pass;
+  options.dump = [&](const std::string& more) { text += more; };
+  Import import(network(), options);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every pass has a name of its own and a sentence") {
+  std::set<std::string> names;
+  for (const Pass& pass : passes()) {
+    CAPTURE(std::string(pass.name));
+    CHECK(names.insert(pass.name).second);
+    const std::string sentence = pass.sentence;
+    CHECK(sentence.size() > 10);
+    CHECK(sentence.back() == '.');
+    CHECK((pass.run != nullptr));
+  }
+  CHECK(names.size() > 10);
+}
+
+TEST_CASE("passes run in rounds until a round changes nothing") {
+  Draft draft = one_node();
+  const Pass list[] = {{"shorten", "", shorten}, {"nothing", "", nothing}};
+  std::vector<std::string> seen;
+  run_to_rest(list, draft, [&](const Pass& pass, int32_t round, bool changed, const Draft& after) {
+    CHECK(&after == &draft);
+    seen.push_back(text(pass.name, " ", round, changed ? " changed" : ""));
+  });
+  CHECK(seen == std::vector<std::string>{"shorten 1 changed", "nothing 1", "shorten 2 changed", "nothing 2",
+                                         "shorten 3", "nothing 3"});
+  CHECK(draft.tensor(0).shape == importers::Shape{2, 3, 1});
+}
+
+TEST_CASE("passes that undo each other are an error that names them") {
+  Draft draft = one_node();
+  const Pass list[] = {
+      {"to_transpose", "", to_transpose}, {"nothing", "", nothing}, {"to_reshape", "", to_reshape}};
+  int32_t rounds = 0;
+  const std::string message = thrown([&] {
+    run_to_rest(list, draft, [&](const Pass&, int32_t round, bool, const Draft&) { rounds = round; });
+  });
+  CHECK(
+      message ==
+      "the passes of the import do not come to rest: after 64 rounds these still change the draft: to_transpose, "
+      "to_reshape");
+  CHECK(rounds == 64);
+}
+
+// push_transposes brings a Transpose behind a Dequantize, quantize_nodes before it: neither may wake the other.
+TEST_CASE("a Transpose between codes and an FP32 operator comes to rest on the codes") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 3, 5, 4});
+  file.floats("s", {}, {0.5f});
+  file.node("QuantizeLinear", {"x", "s"}, "q");
+  file.node("DequantizeLinear", {"q", "s"}, "d");
+  auto& axis = *file.node("Softmax", {"d"}, "y").add_attribute();
+  axis.set_name("axis");
+  axis.set_type(onnx_file::AttributeProto::INT);
+  axis.set_i(2);
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() ==
+        std::vector<Op>{Op::kQuantize, Op::kTranspose, Op::kDequantize, Op::kSoftmax, Op::kTranspose});
+}
+
+TEST_CASE("--dump-after shows the draft, one node a line") {
+  CHECK(
+      dumped("read") ==
+      "after read, round 1: 4 nodes\n"
+      "input %0 'x' f32 [1, 1, 5, 5]\n"
+      "%1 'x' f32 [1, 5, 5, 1] = Transpose(%0) axes [0, 2, 3, 1]  # 'x' (Conv)\n"
+      "%4 'c' f32 [1, 2, 2, 2] = Conv2D(%1, %2 f32 [2, 3, 3, 1] constant, %3 f32 [2] constant) window 3x3 stride "
+      "2x2  # 'c_node' (Conv)\n"
+      "%5 'c' f32 [1, 2, 2, 2] = Transpose(%4) axes [0, 3, 1, 2]  # 'c' (Conv)\n"
+      "%6 'y' f32 [1, 2, 2, 2] = Clamp(%5) clamp 0 to inf  # 'y_node' (Relu)\n"
+      "output %6 'y'\n");
+  const std::string fused = dumped("fuse_clamp");
+  CHECK(fused.find("stride 2x2 clamp 0 to inf  # 'c_node' (Conv)\n") != std::string::npos);
+  CHECK(fused.find("= Clamp(") == std::string::npos);
+  // The first time in any case, later where it changed something.
+  CHECK(dumped("fuse_gelu").rfind("after fuse_gelu, round 1, which changed nothing: ", 0) == 0);
+  CHECK(dumped("fuse_gelu").find("round 2") == std::string::npos);
+  for (const ImportPass& pass : import_passes()) CHECK(dumped(pass.name).rfind("after " + pass.name, 0) == 0);
+}
+
+TEST_CASE("a pass that does not exist is refused with the names of those that do") {
+  ImportOptions options;
+  options.dump_after = "fold";
+  Import import(network(), options);
+  CHECK(!import.good());
+  CHECK(import.says("there is no pass 'fold'; there are read, drop_repeats, "));
+  CHECK(import.says(", tabulate_clamp"));
+}
+
+TEST_CASE("a draft of codes as text") {
+  Draft draft;
+  const int32_t x = add_activation(draft, "in put\n", DType::kS8, {1, 4});
+  draft.tensor(x).scales = {0.5f};
+  draft.tensor(x).zero_point = -3;
+  const int32_t w = add_constant(draft, "w", DType::kS8, {2, 4}, std::vector<int8_t>(8));
+  draft.tensor(w).scales = {0.5f, 0.25f};
+  draft.tensor(w).axis = 0;
+  const int32_t y = add_activation_like(draft, "y", x, {1, 2});
+  DraftNode& node = add_node(draft, Op::kFullyConnected, "fc", "FULLY_CONNECTED", {x, w, -1}, y);
+  node.options.clamp_lo = -3;
+  draft.inputs = {x};
+  draft.outputs = {y};
+  CHECK(
+      draft_text(draft) ==
+      "input %0 'in put?' s8 [1, 4] scale 0.5 zero_point -3\n"
+      "%2 'y' s8 [1, 2] scale 0.5 zero_point -3 = FullyConnected(%0, %1 s8 [2, 4] 2 scales along axis 0 constant, "
+      "none) codes -3 to 127  # 'fc' (FULLY_CONNECTED)\n"
+      "output %2 'y'\n");
+}
+
+// The runtime's own rules are the independent source.
+TEST_CASE("what the table says of operators is what the runtime has") {
+  std::set<Op> with_int8, unary, weighted;
+  for (const OpDef* def : all_ops()) {
+    if (def->dtype == DType::kS8) with_int8.insert(def->op);
+    if (def->quant.table == TableRule::kUnary) unary.insert(def->op);
+    if (def->quant.table != TableRule::kNone) with_int8.insert(def->op);
+    if (def->quant.weight_input >= 0) weighted.insert(def->op);
+  }
+  const std::set<Op> stays = {Op::kSoftmax, Op::kQuantize, Op::kDequantize, Op::kLookup};  // between codes
+  for (int32_t i = 1; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    CAPTURE(std::string(draft_op_name(op)));
+    CHECK((traits(op).int8 != Int8Form::kNone) == (with_int8.count(op) != 0 && stays.count(op) == 0));
+    CHECK((traits(op).axes == Axes::kAny && traits(op).int8 == Int8Form::kRescales) ==
+          (unary.count(op) != 0));
+    CHECK((traits(op).int8 == Int8Form::kWeighted) == (weighted.count(op) != 0));
+    if (traits(op).is(kCommutes)) CHECK(traits(op).is(kBroadcasts));
+  }
+  CHECK(traits(kBatchNorm).int8 == Int8Form::kNone);
+  CHECK(std::string(draft_op_name(kBatchNorm)) == "BatchNorm");
+}
