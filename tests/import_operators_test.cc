@@ -20,6 +20,7 @@ std::vector<uint8_t> random_bytes(uint32_t seed) {
 // What is imported; false with `problem` where it is neither refused as it should be nor right.
 struct Tally {
   int imported = 0, refused = 0;
+  int with_float = 0, with_int8 = 0;  // of those imported, by the type of the first input
 
   void take(const std::string& bytes, const ImportOptions& options, const std::string& source) {
     Import import(bytes, options);
@@ -35,6 +36,7 @@ struct Tally {
       return;
     }
     ++imported;
+    ++(import.input().dtype == DType::kS8 ? with_int8 : with_float);
     const Result<Span<const uint8_t>> file = finish_model(import.graph(), all_ops(), import.memory.arena());
     if (file) CHECK(static_cast<bool>(Model::open(*file)));
   }
@@ -44,11 +46,11 @@ struct Tally {
 
 TEST_CASE("every ONNX operator with every operand at each place") {
   uint32_t seed = 1;
-  for (const importers::OnnxOperator& op : importers::onnx_operators()) {
+  for (const importers::ImportedOperator& op : importers::onnx_operators()) {
     CAPTURE(op.domain);
-    CAPTURE(op.op_type);
+    CAPTURE(op.name);
     Tally tally;
-    const size_t usual = std::strlen(onnx_pattern(op.op_type).inputs);
+    const size_t usual = std::strlen(onnx_pattern(op.name).inputs);
     for (size_t position = 0; position <= usual; ++position) {
       for (const char letter : std::string("aAf1wmvinSszWMBxqeEtu ")) {
         CAPTURE(position);
@@ -56,7 +58,7 @@ TEST_CASE("every ONNX operator with every operand at each place") {
         for (int round = shape_count(2); round > 0; --round) {
           const std::vector<uint8_t> bytes = random_bytes(++seed);
           Choices choices(bytes.data(), bytes.size());
-          tally.take(OnnxGenerator(choices).one_node(op, position, letter), {}, op.op_type);
+          tally.take(OnnxGenerator(choices).one_node(op, position, letter), {}, op.name);
         }
       }
     }
@@ -64,10 +66,38 @@ TEST_CASE("every ONNX operator with every operand at each place") {
   }
 }
 
+// docs/operators.md says so.
+TEST_CASE("TFLite operators take the types that their rows say") {
+  constexpr uint32_t kNetworks = 1500;  // of which not every operator gets one that fits
+  int seen_float = 0, seen_int8 = 0;
+  for (const importers::ImportedOperator& op : importers::tflite_operators()) {
+    CAPTURE(op.name);
+    const std::string usual = tflite_pattern(op.code).inputs;
+    Tally tally;
+    for (uint32_t seed = 1; seed < kNetworks && (tally.with_float == 0 || tally.with_int8 == 0); ++seed) {
+      const std::vector<uint8_t> bytes = random_bytes(seed);
+      Choices choices(bytes.data(), bytes.size());
+      TfliteGenerator generator(choices);
+      const size_t position = seed % usual.size();
+      const std::string file = generator.one_node(op.code, position, usual[position]);
+      ImportOptions options;
+      options.batch = generator.batch();
+      tally.take(file, options, op.name);
+    }
+    CHECK((op.is_float || tally.with_float == 0));
+    CHECK((op.is_int8 || tally.with_int8 == 0));
+    seen_float += tally.with_float > 0;
+    seen_int8 += tally.with_int8 > 0;
+  }
+  CHECK(seen_float > 50);
+  CHECK(seen_int8 > 50);
+}
+
 TEST_CASE("every TFLite operator with every operand at each place") {
   uint32_t seed = 1;
-  for (const int32_t code : importers::tflite_operators()) {
-    CAPTURE(code);
+  for (const importers::ImportedOperator& op : importers::tflite_operators()) {
+    const int32_t code = op.code;
+    CAPTURE(op.name);
     Tally tally;
     const size_t usual = std::strlen(tflite_pattern(code).inputs);
     for (size_t position = 0; position <= usual; ++position) {
@@ -81,7 +111,7 @@ TEST_CASE("every TFLite operator with every operand at each place") {
           const std::string file = generator.one_node(code, position, letter);
           ImportOptions options;
           options.batch = generator.batch();
-          tally.take(file, options, importers::tflite_operator_name(code));
+          tally.take(file, options, op.name);
         }
       }
     }

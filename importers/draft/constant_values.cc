@@ -218,14 +218,14 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
   const auto is_reduced = [&](size_t d) {
     return axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
   };
-  Shape kept = x.shape, out;
-  for (size_t d = 0; d < kept.size(); ++d) {
-    if (is_reduced(d)) kept[d] = 1;
-    if (!is_reduced(d) || keep) out.push_back(kept[d]);
+  Shape with_ones = x.shape, out;
+  for (size_t d = 0; d < with_ones.size(); ++d) {
+    if (is_reduced(d)) with_ones[d] = 1;
+    if (!is_reduced(d) || keep) out.push_back(with_ones[d]);
   }
-  const size_t results = count_of(kept), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
+  const size_t results = count_of(with_ones), elements_each = results == 0 ? 0 : count_of(x.shape) / results;
   if (elements_each == 0) fail("it reduces an empty constant");
-  const auto steps = row_major_strides(kept);
+  const auto steps = row_major_strides(with_ones);
   Values y{out, x.is_real, {}, {}};
   std::vector<bool> started(results, false);
   y.integers.resize(x.is_real ? 0 : results);
@@ -237,7 +237,7 @@ Values reduced(Reduction reduction, const Values& x, const std::vector<int32_t>&
   for_each(x.shape, [&](const Shape& at) {
     size_t i = 0;
     for (size_t d = 0; d < at.size(); ++d)
-      if (kept[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
+      if (with_ones[d] != 1) i += static_cast<size_t>(at[d]) * steps[d];
     if (x.is_real)
       y.reals[i] = started[i] ? of_reals(operation, y.reals[i], x.reals[n]) : x.reals[n];
     else

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -97,16 +97,14 @@ void import_many(OnnxOp& op, Op kind) {
   op.set_output(y);
 }
 
-}  // namespace
+void import_add(OnnxOp& op) { import_binary(op, Op::kAdd); }
+void import_sub(OnnxOp& op) { import_binary(op, Op::kSub); }
+void import_mul(OnnxOp& op) { import_binary(op, Op::kMul); }
+void import_max(OnnxOp& op) { import_many(op, Op::kMaximum); }
+void import_min(OnnxOp& op) { import_many(op, Op::kMinimum); }
+void import_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
 
-void import_onnx_add(OnnxOp& op) { import_binary(op, Op::kAdd); }
-void import_onnx_sub(OnnxOp& op) { import_binary(op, Op::kSub); }
-void import_onnx_mul(OnnxOp& op) { import_binary(op, Op::kMul); }
-void import_onnx_max(OnnxOp& op) { import_many(op, Op::kMaximum); }
-void import_onnx_min(OnnxOp& op) { import_many(op, Op::kMinimum); }
-void import_onnx_sum(OnnxOp& op) { import_many(op, Op::kAdd); }
-
-void import_onnx_div(OnnxOp& op) {
+void import_div(OnnxOp& op) {
   op.check_inputs(2, 2);
   if (!op.is_constant(1)) return import_binary(op, Op::kDiv);
   Operand divisor = read_operand(op, 1);
@@ -118,21 +116,13 @@ void import_onnx_div(OnnxOp& op) {
   op.set_output(add_binary(op, Op::kMul, read_operand(op, 0), divisor));
 }
 
-void import_onnx_neg(OnnxOp& op) {
+void import_neg(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   op.set_output(add_scaled(op, x, -1.0f));
 }
 
-int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
-  return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
-}
-
-int32_t add_square(OnnxOp& op, int32_t x) {
-  return add_binary(op, Op::kMul, tensor_operand(op, x), tensor_operand(op, x));
-}
-
-void import_onnx_pow(OnnxOp& op) {
+void import_pow(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   if (!op.is_constant(1)) fail("its exponent must be a constant");
@@ -158,5 +148,32 @@ void import_onnx_pow(OnnxOp& op) {
                     ? square
                     : add_binary(op, Op::kMul, tensor_operand(op, square), tensor_operand(op, x)));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Add", import_add, {Op::kAdd}, ""},
+    {"Div", import_div, {Op::kDiv, Op::kMul}, "A constant divisor does not hold 0."},
+    {"Max", import_max, {Op::kMaximum, Op::kClamp}, "At most 64 inputs."},
+    {"Min", import_min, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
+    {"Mul", import_mul, {Op::kMul}, ""},
+    {"Neg", import_neg, {Op::kMul}, ""},
+    {"Pow",
+     import_pow,
+     {Op::kMul, Op::kSqrt, Op::kRsqrt, Op::kReciprocal},
+     "The exponent is a constant: -1, -0.5, 0.5, 1, 2 or 3."},
+    {"Sub", import_sub, {Op::kSub}, ""},
+    {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
+};
+
+}  // namespace
+
+int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
+  return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
+}
+
+int32_t add_square(OnnxOp& op, int32_t x) {
+  return add_binary(op, Op::kMul, tensor_operand(op, x), tensor_operand(op, x));
+}
+
+Span<const OnnxOperator> onnx_binary_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

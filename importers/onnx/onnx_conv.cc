@@ -1,5 +1,5 @@
 // ONNX convolution and batch normalization.
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -19,9 +19,7 @@ void check_kernel_shape(const OnnxOp& op, const Shape& weights) {
     fail("its kernel_shape is not that of its weights ", shape_text(weights));
 }
 
-}  // namespace
-
-void import_onnx_conv(OnnxOp& op) {
+void import_conv(OnnxOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.nhwc(op.activation(0));
   const Shape shape = op.draft().tensor(x).shape;
@@ -68,7 +66,7 @@ void import_onnx_conv(OnnxOp& op) {
   op.set_nhwc_output(y);
 }
 
-void import_onnx_batch_normalization(OnnxOp& op) {
+void import_batch_normalization(OnnxOp& op) {
   op.check_inputs(5, 5);
   if (op.integer("training_mode", 0) != 0) fail("it is in training mode; export the model for inference");
   if (op.integer("spatial", 1) != 1) fail("spatial=0 is not supported");
@@ -94,5 +92,20 @@ void import_onnx_batch_normalization(OnnxOp& op) {
   op.add(kBatchNorm, inputs, y).epsilon = epsilon;
   rank == 4 ? op.set_nhwc_output(y) : op.set_output(y);
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"BatchNormalization",
+     import_batch_normalization,
+     {Op::kDepthwiseConv2d},
+     "Rank 2 or 4, inference only. It goes into the weights before it where it can; of rank 2 it must."},
+    {"Conv",
+     import_conv,
+     {Op::kConv2d, Op::kDepthwiseConv2d},
+     "Two dimensions. Weights and bias are constants."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_conv_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -1,7 +1,7 @@
 // ONNX operators from element to element, and softmax.
 #include <cmath>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -33,14 +33,12 @@ DraftNode& add_unary(OnnxOp& op, Op kind) {
   return op.add(kind, {x}, y);
 }
 
-}  // namespace
-
-void import_onnx_relu(OnnxOp& op) {
+void import_relu(OnnxOp& op) {
   op.check_inputs(1, 1);
   add_clamp(op, 0.0f, INFINITY);
 }
 
-void import_onnx_clip(OnnxOp& op) {
+void import_clip(OnnxOp& op) {
   op.check_inputs(1, 3);
   const bool by_inputs = op.opset() >= 11;
   const float low = by_inputs ? scalar(op, 1, -INFINITY) : op.real("min", -INFINITY);
@@ -48,39 +46,25 @@ void import_onnx_clip(OnnxOp& op) {
   add_clamp(op, low, high);
 }
 
-void import_onnx_unary(OnnxOp& op) {
-  constexpr struct {
-    const char* source;
-    Op op;
-  } kFunctions[] = {{"Abs", Op::kAbs},
-                    {"Erf", Op::kErf},
-                    {"Exp", Op::kExp},
-                    {"HardSwish", Op::kHardSwish},
-                    {"Log", Op::kLog},
-                    {"Mish", Op::kMish},
-                    {"Reciprocal", Op::kReciprocal},
-                    {"Sigmoid", Op::kSigmoid},
-                    {"Softplus", Op::kSoftplus},
-                    {"Sqrt", Op::kSqrt},
-                    {"Tanh", Op::kTanh}};
-  for (const auto& function : kFunctions)
-    if (op.source() == function.source) add_unary(op, function.op);
+template <Op kKind>
+void import_unary(OnnxOp& op) {
+  add_unary(op, kKind);
 }
 
-void import_onnx_hard_sigmoid(OnnxOp& op) {
+void import_hard_sigmoid(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
   DraftNode& node = add_unary(op, Op::kHardSigmoid);
   node.options.alpha = alpha;
   node.options.beta = beta;
 }
 
-void import_onnx_elu(OnnxOp& op) {
+void import_elu(OnnxOp& op) {
   const float alpha = op.real("alpha", 1.0f);
   add_unary(op, Op::kElu).options.alpha = alpha;
 }
 
 // Of opset 20, and onnxruntime's own: Gelu by the error function, FastGelu by tanh.
-void import_onnx_gelu(OnnxOp& op) {
+void import_gelu(OnnxOp& op) {
   if (op.has_input(1)) fail("a bias is not supported");
   const std::string kind = op.string("approximate", "none");
   if (kind != "none" && kind != "tanh") fail("approximate ", quoted(kind), " is not known");
@@ -92,7 +76,7 @@ void import_onnx_gelu(OnnxOp& op) {
 }
 
 // Between reals only: results are float throughout.
-void import_onnx_cast(OnnxOp& op) {
+void import_cast(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int64_t to = op.integer("to", 0);
   op.ignore("saturate");
@@ -100,12 +84,12 @@ void import_onnx_cast(OnnxOp& op) {
   op.set_output(op.activation(0));
 }
 
-void import_onnx_leaky_relu(OnnxOp& op) {
+void import_leaky_relu(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.01f);
   add_unary(op, Op::kLeakyRelu).options.alpha = alpha;
 }
 
-void import_onnx_prelu(OnnxOp& op) {
+void import_prelu(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t input = op.activation(0);
   const OnnxConstant<float> slope = op.floats(1);
@@ -130,7 +114,7 @@ void import_onnx_prelu(OnnxOp& op) {
   rank == 4 ? op.set_nhwc_output(y) : op.set_output(y);
 }
 
-void import_onnx_identity(OnnxOp& op) {
+void import_identity(OnnxOp& op) {
   op.check_inputs(1, 3);
   op.ignore("ratio");
   op.ignore("seed");
@@ -141,7 +125,7 @@ void import_onnx_identity(OnnxOp& op) {
   op.set_output(op.activation_or_codes(0));
 }
 
-void import_onnx_softmax(OnnxOp& op) {
+void import_softmax(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -162,5 +146,39 @@ void import_onnx_softmax(OnnxOp& op) {
   }
   op.set_output(op.along_last_axis(x, axis, softmax));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
+    {"Cast", import_cast, {}, "Between types of reals, which are all float here."},
+    {"Clip", import_clip, {Op::kClamp}, "Bounds are constants."},
+    {"Dropout", import_identity, {}, "Inference only."},
+    {"Elu", import_elu, {Op::kElu}, ""},
+    {"Erf", import_unary<Op::kErf>, {Op::kErf}, ""},
+    {"Exp", import_unary<Op::kExp>, {Op::kExp}, ""},
+    {"FastGelu", import_gelu, {Op::kGeluTanh}, "Without a bias.", "com.microsoft"},
+    {"Gelu", import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
+    {"Gelu", import_gelu, {Op::kGelu}, "", "com.microsoft"},
+    {"HardSigmoid", import_hard_sigmoid, {Op::kHardSigmoid}, ""},
+    {"HardSwish", import_unary<Op::kHardSwish>, {Op::kHardSwish}, ""},
+    {"Identity", import_identity, {}, ""},
+    {"LeakyRelu", import_leaky_relu, {Op::kLeakyRelu}, ""},
+    {"Log", import_unary<Op::kLog>, {Op::kLog}, ""},
+    {"Mish", import_unary<Op::kMish>, {Op::kMish}, ""},
+    {"PRelu",
+     import_prelu,
+     {Op::kPRelu, Op::kLeakyRelu},
+     "Slopes are constants: one, or one a channel of rank 2 or 4."},
+    {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
+    {"Relu", import_relu, {Op::kClamp}, ""},
+    {"Sigmoid", import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
+    {"Softmax", import_softmax, {Op::kSoftmax}, ""},
+    {"Softplus", import_unary<Op::kSoftplus>, {Op::kSoftplus}, ""},
+    {"Sqrt", import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
+    {"Tanh", import_unary<Op::kTanh>, {Op::kTanh}, ""},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_elementwise_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/constant_values.h"
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -300,27 +300,7 @@ Shape shape_of(OnnxOp& op) {
   return op.is_constant(0) ? read(op, 0).shape : op.draft().tensor(op.activation_or_codes(0)).shape;
 }
 
-}  // namespace
-
-bool fold_onnx_constants(OnnxOp& op) {
-  if (!is_folded(op.source()) || op.input_count() == 0 || !op.has_input(0) || !op.all_constant())
-    return false;
-  fold(op);
-  op.check_all_read();
-  return true;
-}
-
-void add_folded_operators(std::vector<OnnxOperator>& list) {
-  const auto add = [&](const auto& entries) {
-    for (const auto& entry : entries) list.push_back({"", entry.source});
-  };
-  add(kFolds);
-  add(kArithmetic);
-  add(kMappings);
-  add(kReductions);
-}
-
-void import_onnx_shape(OnnxOp& op) {
+void import_shape(OnnxOp& op) {
   const Shape shape = shape_of(op);
   const auto rank = static_cast<int64_t>(shape.size());
   const auto place = [&](const char* name, int64_t otherwise) {
@@ -334,6 +314,35 @@ void import_onnx_shape(OnnxOp& op) {
   op.set_integers(dims);
 }
 
-void import_onnx_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); }
+void import_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Shape", import_shape, {}, "It becomes a constant."},
+    {"Size", import_size, {}, "It becomes a constant."},
+};
+
+}  // namespace
+
+bool fold_onnx_constants(OnnxOp& op) {
+  if (!is_folded(op.source()) || op.input_count() == 0 || !op.has_input(0) || !op.all_constant())
+    return false;
+  fold(op);
+  op.check_all_read();
+  return true;
+}
+
+std::vector<std::string> folded_onnx_operators() {
+  std::vector<std::string> list;
+  const auto add = [&](const auto& entries) {
+    for (const auto& entry : entries) list.emplace_back(entry.source);
+  };
+  add(kFolds);
+  add(kArithmetic);
+  add(kMappings);
+  add(kReductions);
+  return list;
+}
+
+Span<const OnnxOperator> onnx_fold_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

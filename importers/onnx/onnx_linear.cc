@@ -1,5 +1,5 @@
 // ONNX matrix products with constant weights: FullyConnected.
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -55,9 +55,7 @@ std::vector<float> gemm_bias(OnnxOp& op, int32_t rows, int32_t channels) {
   return bias;
 }
 
-}  // namespace
-
-void import_onnx_gemm(OnnxOp& op) {
+void import_gemm(OnnxOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -74,7 +72,7 @@ void import_onnx_gemm(OnnxOp& op) {
   op.set_output(add_fully_connected(op, x, w.values, channels, gemm_bias(op, shape[0], channels), axis));
 }
 
-void import_onnx_mat_mul(OnnxOp& op) {
+void import_mat_mul(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -89,5 +87,17 @@ void import_onnx_mat_mul(OnnxOp& op) {
   out.back() = channels;
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Gemm",
+     import_gemm,
+     {Op::kFullyConnected},
+     "Rank 2, without transA. The second input and the bias are constants."},
+    {"MatMul", import_mat_mul, {Op::kFullyConnected}, "The second input is a constant of rank 2."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_linear_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -1,7 +1,7 @@
 // ONNX operators that take tensors apart and put them together.
 #include <algorithm>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -44,32 +44,7 @@ bool is_progression(const std::vector<int32_t>& indices) {
   return true;
 }
 
-}  // namespace
-
-OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from) {
-  const bool by_inputs = op.opset() >= 10;
-  op.check_inputs(by_inputs ? 3 : 1, by_inputs ? 5 : 1);
-  const auto list = [&](int input, const char* attribute) {
-    if (!by_inputs) return op.integers(attribute);
-    return op.has_input(input) ? op.integers(input).values : std::vector<int64_t>();
-  };
-  const auto first = list(1, "starts"), end = list(2, "ends");
-  auto axes = list(3, "axes");
-  const auto steps = by_inputs ? list(4, "") : std::vector<int64_t>();
-  if (axes.empty())
-    for (size_t i = 0; i < first.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  if (end.size() != first.size() || axes.size() != first.size() ||
-      (!steps.empty() && steps.size() != first.size()))
-    fail("its starts, ends, axes and steps have different lengths");
-  OnnxSlice slice = whole(from);
-  for (size_t i = 0; i < first.size(); ++i) {
-    const auto axis = static_cast<size_t>(normal_axis(axes[i], from.size()));
-    add_range(slice, axis, first[i], end[i], steps.empty() ? 1 : steps[i], from[axis]);
-  }
-  return slice;
-}
-
-void import_onnx_slice(OnnxOp& op) {
+void import_slice(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const OnnxSlice slice = read_onnx_slice(op, from);
@@ -80,29 +55,7 @@ void import_onnx_slice(OnnxOp& op) {
       add_slice(op.draft(), op.output_name(), op.source(), x, slice.begin, slice.strides, slice.shape));
 }
 
-OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from) {
-  op.check_inputs(1, op.opset() >= 13 ? 2 : 1);
-  OnnxParts parts;
-  parts.axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
-  const int64_t dim = from[parts.axis], outputs = op.output_count();
-  std::vector<int64_t> sizes = op.has_input(1) ? op.integers(1).values : op.integers("split");
-  if (op.integer("num_outputs", outputs) != outputs) fail("its num_outputs is not ", outputs);
-  const int64_t equal = (dim + outputs - 1) / outputs;
-  if (sizes.empty())
-    for (int64_t i = 0; i < outputs; ++i) sizes.push_back(std::min(equal, dim - i * equal));
-  if (static_cast<int64_t>(sizes.size()) != outputs)
-    fail("it has ", sizes.size(), " sizes for ", outputs, " outputs");
-  int64_t rest = dim;
-  for (const int64_t size : sizes) {
-    if (size < 1 || size > rest) fail("its parts do not add up to ", dim);
-    parts.sizes.push_back(static_cast<int32_t>(size));
-    rest -= size;
-  }
-  if (rest != 0) fail("its parts do not add up to ", dim);
-  return parts;
-}
-
-void import_onnx_split(OnnxOp& op) {
+void import_split(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
   const OnnxParts parts = read_onnx_parts(op, op.draft().tensor(x).shape);
   int32_t first = 0;
@@ -113,7 +66,7 @@ void import_onnx_split(OnnxOp& op) {
   }
 }
 
-void import_onnx_concat(OnnxOp& op) {
+void import_concat(OnnxOp& op) {
   op.check_inputs(1, 64);
   std::vector<int32_t> inputs;
   for (int i = 0; i < op.input_count(); ++i) {
@@ -148,7 +101,7 @@ void import_onnx_concat(OnnxOp& op) {
   op.set_output(y);
 }
 
-void import_onnx_gather(OnnxOp& op) {
+void import_gather(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
@@ -176,5 +129,61 @@ void import_onnx_gather(OnnxOp& op) {
   check_shape(out, DType::kF32);
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Concat", import_concat, {Op::kConcat}, "At most 64 inputs, of one type."},
+    {"Gather", import_gather, {Op::kGather, Op::kStridedSlice}, "Indices are constants."},
+    {"Slice", import_slice, {Op::kStridedSlice}, "Starts, ends, axes and steps are constants."},
+    {"Split", import_split, {Op::kStridedSlice}, "Sizes are constants."},
+};
+
+}  // namespace
+
+OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from) {
+  const bool by_inputs = op.opset() >= 10;
+  op.check_inputs(by_inputs ? 3 : 1, by_inputs ? 5 : 1);
+  const auto list = [&](int input, const char* attribute) {
+    if (!by_inputs) return op.integers(attribute);
+    return op.has_input(input) ? op.integers(input).values : std::vector<int64_t>();
+  };
+  const auto first = list(1, "starts"), end = list(2, "ends");
+  auto axes = list(3, "axes");
+  const auto steps = by_inputs ? list(4, "") : std::vector<int64_t>();
+  if (axes.empty())
+    for (size_t i = 0; i < first.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  if (end.size() != first.size() || axes.size() != first.size() ||
+      (!steps.empty() && steps.size() != first.size()))
+    fail("its starts, ends, axes and steps have different lengths");
+  OnnxSlice slice = whole(from);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const auto axis = static_cast<size_t>(normal_axis(axes[i], from.size()));
+    add_range(slice, axis, first[i], end[i], steps.empty() ? 1 : steps[i], from[axis]);
+  }
+  return slice;
+}
+
+OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from) {
+  op.check_inputs(1, op.opset() >= 13 ? 2 : 1);
+  OnnxParts parts;
+  parts.axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
+  const int64_t dim = from[parts.axis], outputs = op.output_count();
+  std::vector<int64_t> sizes = op.has_input(1) ? op.integers(1).values : op.integers("split");
+  if (op.integer("num_outputs", outputs) != outputs) fail("its num_outputs is not ", outputs);
+  const int64_t equal = (dim + outputs - 1) / outputs;
+  if (sizes.empty())
+    for (int64_t i = 0; i < outputs; ++i) sizes.push_back(std::min(equal, dim - i * equal));
+  if (static_cast<int64_t>(sizes.size()) != outputs)
+    fail("it has ", sizes.size(), " sizes for ", outputs, " outputs");
+  int64_t rest = dim;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > rest) fail("its parts do not add up to ", dim);
+    parts.sizes.push_back(static_cast<int32_t>(size));
+    rest -= size;
+  }
+  if (rest != 0) fail("its parts do not add up to ", dim);
+  return parts;
+}
+
+Span<const OnnxOperator> onnx_pieces_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -1,5 +1,5 @@
 // ONNX windows over height and width.
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -41,6 +41,17 @@ void import_pool(OnnxOp& op, Op kind) {
   op.set_nhwc_output(y);
 }
 
+void import_average_pool(OnnxOp& op) { import_pool(op, Op::kAvgPool2d); }
+void import_max_pool(OnnxOp& op) { import_pool(op, Op::kMaxPool2d); }
+
+constexpr OnnxOperator kOperators[] = {
+    {"AveragePool",
+     import_average_pool,
+     {Op::kAvgPool2d},
+     "Two dimensions, without dilation; ceil_mode not together with count_include_pad where it adds padding."},
+    {"MaxPool", import_max_pool, {Op::kMaxPool2d}, "Two dimensions, without the output of indices."},
+};
+
 }  // namespace
 
 OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w) {
@@ -66,7 +77,6 @@ OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int
   return window;
 }
 
-void import_onnx_average_pool(OnnxOp& op) { import_pool(op, Op::kAvgPool2d); }
-void import_onnx_max_pool(OnnxOp& op) { import_pool(op, Op::kMaxPool2d); }
+Span<const OnnxOperator> onnx_pool_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

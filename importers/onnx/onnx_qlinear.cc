@@ -1,6 +1,6 @@
 // Operators that take and give codes, as onnxruntime's quantizer writes them, spelled out: DequantizeLinear
 // of each input, the FP32 operator, QuantizeLinear. A pass then makes one int8 node of the three.
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -132,45 +132,75 @@ void spell_concat(Speller& s) {
   s.codes(s.operation("Concat", inputs), 0);
 }
 
-struct Entry {
-  const char* source;
+struct Row {
+  const char* op_type;
   void (*spell)(Speller& s, const NodeProto& node);
+  Op becomes[4];
+  const char* limits;
   bool is_standard = false;  // not com.microsoft's alone
 };
 
-constexpr Entry kEntries[] = {
-    {"QLinearConv", [](Speller& s, const NodeProto&) { spell_conv(s); }, true},
-    {"QLinearMatMul", [](Speller& s, const NodeProto&) { spell_mat_mul(s); }, true},
-    {"QGemm", spell_gemm},
-    {"QLinearAdd", [](Speller& s, const NodeProto&) { spell_binary(s, "Add"); }},
-    {"QLinearMul", [](Speller& s, const NodeProto&) { spell_binary(s, "Mul"); }},
-    {"QLinearConcat", [](Speller& s, const NodeProto&) { spell_concat(s); }},
-    {"QLinearAveragePool", [](Speller& s, const NodeProto&) { spell_unary(s, "AveragePool"); }},
-    {"QLinearGlobalAveragePool", [](Speller& s, const NodeProto&) { spell_unary(s, "GlobalAveragePool"); }},
-    {"QLinearLeakyRelu", [](Speller& s, const NodeProto&) { spell_unary(s, "LeakyRelu"); }},
-    {"QLinearSigmoid", [](Speller& s, const NodeProto&) { spell_unary(s, "Sigmoid"); }},
-    {"QLinearSoftmax", [](Speller& s, const NodeProto&) { spell_unary(s, "Softmax"); }},
+constexpr Row kRows[] = {
+    {"QGemm", spell_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias."},
+    {"QLinearAdd", [](Speller& s, const NodeProto&) { spell_binary(s, "Add"); }, {Op::kAdd}, ""},
+    {"QLinearAveragePool",
+     [](Speller& s, const NodeProto&) { spell_unary(s, "AveragePool"); },
+     {Op::kAvgPool2d},
+     "As AveragePool, with channels first."},
+    {"QLinearConcat",
+     [](Speller& s, const NodeProto&) { spell_concat(s); },
+     {Op::kConcat},
+     "At most 64 inputs."},
+    {"QLinearConv",
+     [](Speller& s, const NodeProto&) { spell_conv(s); },
+     {Op::kConv2d, Op::kDepthwiseConv2d},
+     "As Conv.",
+     true},
+    {"QLinearGlobalAveragePool",
+     [](Speller& s, const NodeProto&) { spell_unary(s, "GlobalAveragePool"); },
+     {Op::kMean},
+     "Rank 4, channels first."},
+    {"QLinearLeakyRelu",
+     [](Speller& s, const NodeProto&) { spell_unary(s, "LeakyRelu"); },
+     {Op::kLeakyRelu},
+     ""},
+    {"QLinearMatMul",
+     [](Speller& s, const NodeProto&) { spell_mat_mul(s); },
+     {Op::kFullyConnected},
+     "As MatMul.",
+     true},
+    {"QLinearMul", [](Speller& s, const NodeProto&) { spell_binary(s, "Mul"); }, {Op::kMul}, ""},
+    {"QLinearSigmoid", [](Speller& s, const NodeProto&) { spell_unary(s, "Sigmoid"); }, {Op::kSigmoid}, ""},
+    {"QLinearSoftmax",
+     [](Speller& s, const NodeProto&) { spell_unary(s, "Softmax"); },
+     {Op::kSoftmax},
+     "It is computed in FP32."},
 };
 
 }  // namespace
 
 std::vector<NodeProto> spell_out_quantized(const NodeProto& node) {
   const bool is_microsoft = node.domain() == "com.microsoft";
-  for (const Entry& entry : kEntries) {
-    if (node.op_type() != entry.source) continue;
-    if (!is_microsoft && !(entry.is_standard && is_standard_onnx(node.domain()))) continue;
+  for (const Row& row : kRows) {
+    if (node.op_type() != row.op_type) continue;
+    if (!is_microsoft && !(row.is_standard && is_standard_onnx(node.domain()))) continue;
     Speller speller(node);
-    entry.spell(speller, node);
+    row.spell(speller, node);
     return speller.take();
   }
   return {};
 }
 
-void add_quantized_operators(std::vector<OnnxOperator>& list) {
-  for (const Entry& entry : kEntries) {
-    if (entry.is_standard) list.push_back({"", entry.source});
-    list.push_back({"com.microsoft", entry.source});
+std::vector<ImportedOperator> onnx_qlinear_operators() {
+  std::vector<ImportedOperator> list;
+  for (const Row& row : kRows) {
+    ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
+    made.is_float = false;
+    list.push_back(made);
+    made.domain = "";
+    if (row.is_standard) list.push_back(made);
   }
+  return list;
 }
 
 }  // namespace intaglio::importers

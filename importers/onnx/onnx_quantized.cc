@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -122,9 +122,7 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
   if (on_grid) op.set_grid(grid);
 }
 
-}  // namespace
-
-void import_onnx_quantize_linear(OnnxOp& op) {
+void import_quantize_linear(OnnxOp& op) {
   if (op.is_constant(0)) {
     const OnnxConstant<float> x = op.floats(0);
     const Parameters p = read_parameters(op, x.shape);
@@ -153,7 +151,7 @@ void import_onnx_quantize_linear(OnnxOp& op) {
   op.set_output(y);
 }
 
-void import_onnx_dequantize_linear(OnnxOp& op) {
+void import_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
     const int32_t x = op.activation_or_codes(0);
     const Shape shape = op.draft().tensor(x).shape;
@@ -186,7 +184,7 @@ void import_onnx_dequantize_linear(OnnxOp& op) {
   op.set_grid({p.scales, p.axis});
 }
 
-void import_onnx_fake_quantize(OnnxOp& op) {
+void import_fake_quantize(OnnxOp& op) {
   op.check_inputs(5, 5);
   const int64_t levels = op.integer("levels", 0);
   op.ignore("auto_broadcast");
@@ -209,5 +207,27 @@ void import_onnx_fake_quantize(OnnxOp& op) {
   op.add(Op::kDequantize, {codes}, y);
   op.set_output(y);
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize},
+     "8 bits. An activation has one scale, a constant one or one a channel."},
+    {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "As ONNX has it.", "com.microsoft"},
+    {"FakeQuantize",
+     import_fake_quantize,
+     {Op::kQuantize, Op::kDequantize},
+     "255 or 256 levels in one range, which holds 0; constants may have one a channel.",
+     "org.openvinotoolkit"},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize},
+     "8 bits. An activation has one scale, a constant one or one a channel."},
+    {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "As ONNX has it.", "com.microsoft"},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_quantized_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

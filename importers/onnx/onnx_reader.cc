@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"
 
 namespace intaglio::importers {
@@ -108,10 +108,10 @@ class Reader {
     const bool standard = is_standard_onnx(node.domain());
     OnnxOp op(file_, node);
     if (standard && fold_onnx_constants(op)) return;
-    const OnnxHandler handler = find_onnx_handler(node.domain(), node.op_type());
-    if (handler == nullptr)
+    const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
+    if (known == nullptr)
       fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")");
-    handler(op);
+    known->import(op);
     op.check_all_read();
   }
 

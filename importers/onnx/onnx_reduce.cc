@@ -1,7 +1,7 @@
 // ONNX operators that reduce axes: means, sums, norms, maxima.
 #include <algorithm>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -56,21 +56,19 @@ int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
   return y;
 }
 
-}  // namespace
-
-void import_onnx_reduce_mean(OnnxOp& op) {
+void import_reduce_mean(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   const int32_t x = op.activation(0);
   op.set_output(reduced.axes.empty() ? x : add_mean(op, x, reduced));
 }
 
-void import_onnx_reduce_sum(OnnxOp& op) {
+void import_reduce_sum(OnnxOp& op) {
   const Axes reduced = read_axes(op, 13);
   const int32_t x = op.activation(0);
   op.set_output(reduced.axes.empty() ? x : add_sum(op, x, reduced));
 }
 
-void import_onnx_reduce_norm(OnnxOp& op) {
+void import_reduce_norm(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   if (reduced.axes.empty()) fail("it reduces no axis");
   const int32_t x = op.activation(0);
@@ -79,7 +77,7 @@ void import_onnx_reduce_norm(OnnxOp& op) {
   op.set_output(op.source() == "ReduceL2" ? add_unary(op, Op::kSqrt, sum) : sum);
 }
 
-void import_onnx_reduce_max(OnnxOp& op) {
+void import_reduce_max(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   const int32_t x = op.activation(0);
   if (reduced.axes.empty()) return op.set_output(x);
@@ -97,7 +95,7 @@ void import_onnx_reduce_max(OnnxOp& op) {
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, out));
 }
 
-void import_onnx_global_average_pool(OnnxOp& op) {
+void import_global_average_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const Shape& shape = op.draft().tensor(x).shape;
@@ -105,7 +103,7 @@ void import_onnx_global_average_pool(OnnxOp& op) {
   op.set_output(add_mean(op, x, {{2, 3}, true}));
 }
 
-void import_onnx_global_max_pool(OnnxOp& op) {
+void import_global_max_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.nhwc(op.activation(0));
   const Shape shape = op.draft().tensor(x).shape;
@@ -116,7 +114,7 @@ void import_onnx_global_max_pool(OnnxOp& op) {
   op.set_nhwc_output(y);
 }
 
-void import_onnx_lp_normalization(OnnxOp& op) {
+void import_lp_normalization(OnnxOp& op) {
   op.check_inputs(1, 1);
   if (op.integer("p", 2) != 2) fail("p ", op.integer("p", 2), " is not supported; 2 is");
   const int32_t x = op.activation(0);
@@ -124,5 +122,24 @@ void import_onnx_lp_normalization(OnnxOp& op) {
   op.set_output(
       op.along_last_axis(x, axis, [&](int32_t rows) { return add_unary(op, Op::kL2Normalize, rows); }));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"GlobalAveragePool", import_global_average_pool, {Op::kMean}, "Rank 4."},
+    {"GlobalMaxPool", import_global_max_pool, {Op::kMaxPool2d}, "Rank 4."},
+    {"LpNormalization", import_lp_normalization, {Op::kL2Normalize}, "p is 2."},
+    {"ReduceL1", import_reduce_norm, {Op::kAbs, Op::kMean, Op::kMul}, "Axes are constants."},
+    {"ReduceL2", import_reduce_norm, {Op::kMul, Op::kMean, Op::kSqrt}, "Axes are constants."},
+    {"ReduceMax",
+     import_reduce_max,
+     {Op::kMaxPool2d},
+     "Axes are constants that lie side by side, at most 4096 elements each way."},
+    {"ReduceMean", import_reduce_mean, {Op::kMean}, "Axes are constants."},
+    {"ReduceSum", import_reduce_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
+    {"ReduceSumSquare", import_reduce_norm, {Op::kMul, Op::kMean}, "Axes are constants."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_reduce_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

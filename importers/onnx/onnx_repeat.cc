@@ -1,7 +1,7 @@
 // ONNX operators that repeat elements or move them between channels and pixels.
 #include <algorithm>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -30,9 +30,7 @@ int32_t read_block(OnnxOp& op) {
   return static_cast<int32_t>(block);
 }
 
-}  // namespace
-
-void import_onnx_tile(OnnxOp& op) {
+void import_tile(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation_or_codes(0);
   const std::vector<int64_t> repeats = op.integers(1).values;
@@ -42,7 +40,7 @@ void import_onnx_tile(OnnxOp& op) {
   op.set_output(add_repeats(op, x, repeats));
 }
 
-void import_onnx_expand(OnnxOp& op) {
+void import_expand(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t input = op.activation_or_codes(0);
   const std::vector<int64_t> to = op.integers(1).values;
@@ -61,7 +59,7 @@ void import_onnx_expand(OnnxOp& op) {
   op.set_output(add_repeats(op, x, repeats));
 }
 
-void import_onnx_depth_to_space(OnnxOp& op) {
+void import_depth_to_space(OnnxOp& op) {
   op.check_inputs(1, 1);
   const std::string mode = op.string("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") fail("mode ", quoted(mode), " is not known");
@@ -71,12 +69,23 @@ void import_onnx_depth_to_space(OnnxOp& op) {
   op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
 }
 
-void import_onnx_space_to_depth(OnnxOp& op) {
+void import_space_to_depth(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t block = read_block(op);
   const int32_t x = op.nhwc(op.activation_or_codes(0));
   const int32_t y = add_space_to_depth(op.draft(), op.output_name(), op.source(), x, block);
   op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"DepthToSpace", import_depth_to_space, {Op::kReshape, Op::kTranspose}, "Rank 4."},
+    {"Expand", import_expand, {Op::kGather, Op::kReshape}, "The shape is a constant."},
+    {"SpaceToDepth", import_space_to_depth, {Op::kReshape, Op::kTranspose}, "Rank 4."},
+    {"Tile", import_tile, {Op::kGather}, "Repeats are constants."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_repeat_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -1,7 +1,7 @@
 // ONNX Resize and Upsample: pictures at another size.
 #include <cmath>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -76,9 +76,7 @@ std::vector<T> of_all_axes(OnnxOp& op, const std::vector<T>& given, std::vector<
   return all;
 }
 
-}  // namespace
-
-void import_onnx_upsample(OnnxOp& op) {
+void import_upsample(OnnxOp& op) {
   op.check_inputs(1, 2);
   const Resample resample{interpolation_of(op.string("mode", "nearest")), Coordinates::kAsymmetric,
                           NearestRounding::kFloor};
@@ -86,8 +84,8 @@ void import_onnx_upsample(OnnxOp& op) {
   add_resize(op, sizes_from(scales, picture_shape(op), resample), resample);
 }
 
-void import_onnx_resize(OnnxOp& op) {
-  if (op.opset() < 11) return import_onnx_upsample(op);
+void import_resize(OnnxOp& op) {
+  if (op.opset() < 11) return import_upsample(op);
   op.check_inputs(1, 4);
   const Shape from = picture_shape(op);
   const std::string coordinates = op.string("coordinate_transformation_mode", "half_pixel");
@@ -111,5 +109,20 @@ void import_onnx_resize(OnnxOp& op) {
   if (one && coordinates == "pytorch_half_pixel") fail("pytorch_half_pixel to a size of 1 is not supported");
   add_resize(op, to, resample);
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Resize",
+     import_resize,
+     {Op::kResize},
+     "Height and width of rank 4, nearest or linear, to a constant size; without antialias and tf_crop_and_resize."},
+    {"Upsample",
+     import_upsample,
+     {Op::kResize},
+     "Height and width of rank 4, nearest or linear, by constant scales."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_resize_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

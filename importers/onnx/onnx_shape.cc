@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -50,9 +50,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
   return all;
 }
 
-}  // namespace
-
-void import_onnx_flatten(OnnxOp& op) {
+void import_flatten(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation_or_codes(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -65,7 +63,7 @@ void import_onnx_flatten(OnnxOp& op) {
   reshape_to(op, x, flat);
 }
 
-void import_onnx_reshape(OnnxOp& op) {
+void import_reshape(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
@@ -98,7 +96,7 @@ void import_onnx_reshape(OnnxOp& op) {
   reshape_to(op, x, shape);
 }
 
-void import_onnx_squeeze(OnnxOp& op) {
+void import_squeeze(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
@@ -112,7 +110,7 @@ void import_onnx_squeeze(OnnxOp& op) {
   reshape_to(op, x, shape);
 }
 
-void import_onnx_unsqueeze(OnnxOp& op) {
+void import_unsqueeze(OnnxOp& op) {
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
@@ -127,7 +125,7 @@ void import_onnx_unsqueeze(OnnxOp& op) {
   reshape_to(op, x, shape);
 }
 
-void import_onnx_transpose(OnnxOp& op) {
+void import_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation_or_codes(0);
   const size_t rank = op.draft().tensor(x).shape.size();
@@ -139,7 +137,7 @@ void import_onnx_transpose(OnnxOp& op) {
   op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), x, permutation));
 }
 
-void import_onnx_pad(OnnxOp& op) {
+void import_pad(OnnxOp& op) {
   op.check_inputs(op.opset() < 11 ? 1 : 2, op.opset() < 11 ? 1 : 4);
   const std::string mode = op.string("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge")
@@ -171,7 +169,7 @@ void import_onnx_pad(OnnxOp& op) {
   op.set_output(y);
 }
 
-void import_onnx_constant(OnnxOp& op) {
+void import_constant(OnnxOp& op) {
   op.check_inputs(0, 0);
   if (const auto* tensor = op.tensor("value")) return op.set_constant(tensor);
   auto made = std::make_unique<onnx_file::TensorProto>();
@@ -195,5 +193,22 @@ void import_onnx_constant(OnnxOp& op) {
   if (is_vector) made->add_dims(is_integer ? made->int64_data_size() : made->float_data_size());
   op.set_own_constant(std::move(made));
 }
+
+constexpr OnnxOperator kOperators[] = {
+    {"Constant", import_constant, {}, "A tensor or numbers."},
+    {"Flatten", import_flatten, {Op::kReshape}, ""},
+    {"Pad",
+     import_pad,
+     {Op::kPad, Op::kGather},
+     "Modes constant, reflect and edge. Pads are constants and not below 0."},
+    {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
+    {"Squeeze", import_squeeze, {Op::kReshape}, "Axes are constants."},
+    {"Transpose", import_transpose, {Op::kTranspose}, ""},
+    {"Unsqueeze", import_unsqueeze, {Op::kReshape}, "Axes are constants."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_shape_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

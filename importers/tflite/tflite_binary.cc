@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -75,28 +75,26 @@ void import_plain(TfliteOp& op, Op kind) {
   add_binary(op, kind, op.activation_or_constant(0), op.activation_or_constant(1), tflite::Activation::None);
 }
 
-}  // namespace
+void import_add(TfliteOp& op) { import_binary<tflite::AddOptions>(op, Op::kAdd); }
+void import_sub(TfliteOp& op) { import_binary<tflite::SubOptions>(op, Op::kSub); }
+void import_mul(TfliteOp& op) { import_binary<tflite::MulOptions>(op, Op::kMul); }
+void import_div(TfliteOp& op) { import_binary<tflite::DivOptions>(op, Op::kDiv); }
+void import_maximum(TfliteOp& op) { import_plain(op, Op::kMaximum); }
+void import_minimum(TfliteOp& op) { import_plain(op, Op::kMinimum); }
 
-void import_tflite_add(TfliteOp& op) { import_binary<tflite::AddOptions>(op, Op::kAdd); }
-void import_tflite_sub(TfliteOp& op) { import_binary<tflite::SubOptions>(op, Op::kSub); }
-void import_tflite_mul(TfliteOp& op) { import_binary<tflite::MulOptions>(op, Op::kMul); }
-void import_tflite_div(TfliteOp& op) { import_binary<tflite::DivOptions>(op, Op::kDiv); }
-void import_tflite_maximum(TfliteOp& op) { import_plain(op, Op::kMaximum); }
-void import_tflite_minimum(TfliteOp& op) { import_plain(op, Op::kMinimum); }
-
-void import_tflite_square(TfliteOp& op) {
+void import_square(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   add_binary(op, Op::kMul, x, x, tflite::Activation::None);
 }
 
-void import_tflite_neg(TfliteOp& op) {
+void import_neg(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   add_binary(op, Op::kMul, x, add_number(op, x, -1.0f), tflite::Activation::None);
 }
 
-void import_tflite_squared_difference(TfliteOp& op) {
+void import_squared_difference(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t a = op.activation(0), b = op.activation_or_constant(1);
   const Shape shape = op.draft().tensor(a).shape;
@@ -111,7 +109,7 @@ void import_tflite_squared_difference(TfliteOp& op) {
   add_binary(op, Op::kMul, difference, difference, tflite::Activation::None);
 }
 
-void import_tflite_pow(TfliteOp& op) {
+void import_pow(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   if (!op.is_constant(1)) fail("its exponent must be a constant");
@@ -125,6 +123,29 @@ void import_tflite_pow(TfliteOp& op) {
   op.add(exponent[0] == 0.5f ? Op::kSqrt : exponent[0] == -0.5f ? Op::kRsqrt : Op::kReciprocal, {x}, y);
 }
 
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::ADD, import_add, {Op::kAdd}, ""},
+    {Builtin::DIV, import_div, {Op::kDiv}, ""},
+    {Builtin::MAXIMUM, import_maximum, {Op::kMaximum}, ""},
+    {Builtin::MINIMUM, import_minimum, {Op::kMinimum}, ""},
+    {Builtin::MUL, import_mul, {Op::kMul}, ""},
+    {Builtin::NEG, import_neg, {Op::kMul}, ""},
+    {Builtin::POW,
+     import_pow,
+     {Op::kMul, Op::kSqrt, Op::kRsqrt, Op::kReciprocal},
+     "The exponent is a constant: -1, -0.5, 0.5 or 2.",
+     kFloatOnly},
+    {Builtin::SQUARE, import_square, {Op::kMul}, ""},
+    {Builtin::SQUARED_DIFFERENCE,
+     import_squared_difference,
+     {Op::kSub, Op::kMul},
+     "Operands of one shape.",
+     kFloatOnly},
+    {Builtin::SUB, import_sub, {Op::kSub}, ""},
+};
+
+}  // namespace
+
 int32_t add_number(TfliteOp& op, int32_t like, float value) {
   const Shape shape(op.draft().tensor(like).shape.size(), 1);
   const std::string name = op.name() + "/factor";
@@ -135,5 +156,7 @@ int32_t add_number(TfliteOp& op, int32_t like, float value) {
   op.draft().tensor(made).scales = {std::fabs(value)};
   return made;
 }
+
+Span<const TfliteOperator> tflite_binary_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -105,20 +105,29 @@ Windowed window_of(const Options& options, const Shape& x, int32_t kernel_h, int
   return result;
 }
 
-void finish(TfliteOp& op, Op kind, int32_t x, Weighted weighted, const Windowed& windowed, int32_t groups,
-            int32_t channels, tflite::Activation activation) {
-  const int32_t y = op.output({op.draft().tensor(x).shape[0], windowed.out_h, windowed.out_w, channels});
-  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+// A convolution whose operands have been read.
+struct Convolution {
+  Op op = Op::kNone;
+  int32_t x = -1;
+  Weighted weighted;
+  Windowed windowed;
+  int32_t groups = 1, channels = 0;
+  tflite::Activation activation{};
+};
+
+void add_convolution(TfliteOp& op, const Convolution& conv) {
+  const Windowed& windowed = conv.windowed;
+  const int32_t y =
+      op.output({op.draft().tensor(conv.x).shape[0], windowed.out_h, windowed.out_w, conv.channels});
+  if (op.draft().tensor(y).dtype != op.draft().tensor(conv.x).dtype)
     fail("its output has another element type than its input");
-  DraftNode& node = op.add(kind, {x, weighted.weights, weighted.bias}, y);
+  DraftNode& node = op.add(conv.op, {conv.x, conv.weighted.weights, conv.weighted.bias}, y);
   node.options.window = windowed.window;
-  node.options.groups = groups;
-  set_activation(node, activation, op.draft().tensor(y));
+  node.options.groups = conv.groups;
+  set_activation(node, conv.activation, op.draft().tensor(y));
 }
 
-}  // namespace
-
-void import_tflite_conv_2d(TfliteOp& op) {
+void import_conv_2d(TfliteOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Conv2DOptions>();
@@ -135,11 +144,11 @@ void import_tflite_conv_2d(TfliteOp& op) {
   DraftTensor b = read_bias(op, info, weights, channels);
   center(op, weights, b, 0);
   const int32_t bias = put(op, std::move(b));
-  finish(op, Op::kConv2d, x, {put(op, std::move(weights)), bias}, windowed, groups, channels,
-         options.activation());
+  const Weighted weighted{put(op, std::move(weights)), bias};
+  add_convolution(op, {Op::kConv2d, x, weighted, windowed, groups, channels, options.activation()});
 }
 
-void import_tflite_depthwise_conv_2d(TfliteOp& op) {
+void import_depthwise_conv_2d(TfliteOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
@@ -160,11 +169,11 @@ void import_tflite_depthwise_conv_2d(TfliteOp& op) {
   const int32_t bias = put(op, std::move(b));
   weights.shape.erase(weights.shape.begin());
   if (weights.axis >= 0) weights.axis = 2;
-  finish(op, Op::kDepthwiseConv2d, x, {put(op, std::move(weights)), bias}, windowed, 1, channels,
-         options.activation());
+  const Weighted weighted{put(op, std::move(weights)), bias};
+  add_convolution(op, {Op::kDepthwiseConv2d, x, weighted, windowed, 1, channels, options.activation()});
 }
 
-void import_tflite_fully_connected(TfliteOp& op) {
+void import_fully_connected(TfliteOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::FullyConnectedOptions>();
@@ -196,5 +205,21 @@ void import_tflite_fully_connected(TfliteOp& op) {
                  op.draft().tensor(y));
   if (reshaped) op.add(Op::kReshape, {result}, y);
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d}, "Weights and bias are constants."},
+    {Builtin::DEPTHWISE_CONV_2D,
+     import_depthwise_conv_2d,
+     {Op::kDepthwiseConv2d},
+     "Weights and bias are constants."},
+    {Builtin::FULLY_CONNECTED,
+     import_fully_connected,
+     {Op::kFullyConnected},
+     "Weights and bias are constants, weights not shuffled."},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_conv_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

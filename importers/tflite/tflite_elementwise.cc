@@ -1,6 +1,6 @@
 // TFLite operators from element to element, and softmax.
 #include "importers/draft/quantized_tables.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -24,23 +24,21 @@ DraftNode& add_unary(TfliteOp& op, Op kind) {
   return op.add(kind, {x}, y);
 }
 
-}  // namespace
-
-void import_tflite_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
-void import_tflite_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
-void import_tflite_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
-void import_tflite_exp(TfliteOp& op) { add_unary(op, Op::kExp); }
-void import_tflite_log(TfliteOp& op) { add_unary(op, Op::kLog); }
-void import_tflite_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
-void import_tflite_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
-void import_tflite_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
-void import_tflite_elu(TfliteOp& op) { add_unary(op, Op::kElu).options.alpha = 1.0f; }
-void import_tflite_gelu(TfliteOp& op) {
+void import_logistic(TfliteOp& op) { add_unary(op, Op::kSigmoid); }
+void import_tanh(TfliteOp& op) { add_unary(op, Op::kTanh); }
+void import_hard_swish(TfliteOp& op) { add_unary(op, Op::kHardSwish); }
+void import_exp(TfliteOp& op) { add_unary(op, Op::kExp); }
+void import_log(TfliteOp& op) { add_unary(op, Op::kLog); }
+void import_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
+void import_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
+void import_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
+void import_elu(TfliteOp& op) { add_unary(op, Op::kElu).options.alpha = 1.0f; }
+void import_gelu(TfliteOp& op) {
   const auto* options = op.options_or_null<tflite::GeluOptions>();
   add_unary(op, options != nullptr && options->approximate() ? Op::kGeluTanh : Op::kGelu);
 }
 
-void import_tflite_l2_normalization(TfliteOp& op) {
+void import_l2_normalization(TfliteOp& op) {
   const auto* options = op.options_or_null<tflite::L2NormOptions>();
   if (options != nullptr && options->activation() != tflite::Activation::None)
     fail("a fused activation is not supported here");
@@ -48,7 +46,7 @@ void import_tflite_l2_normalization(TfliteOp& op) {
 }
 
 // Between reals only: what the file casts from or to integers is arithmetic on constants.
-void import_tflite_cast(TfliteOp& op) {
+void import_cast(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t y = op.output(op.draft().tensor(x).shape);
@@ -57,7 +55,7 @@ void import_tflite_cast(TfliteOp& op) {
   op.add(Op::kReshape, {x}, y);
 }
 
-void import_tflite_relu_0_to_1(TfliteOp& op) {
+void import_relu_0_to_1(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t y = op.output(op.draft().tensor(x).shape);
@@ -73,12 +71,12 @@ void import_tflite_relu_0_to_1(TfliteOp& op) {
   }
 }
 
-void import_tflite_leaky_relu(TfliteOp& op) {
+void import_leaky_relu(TfliteOp& op) {
   const float alpha = op.options<tflite::LeakyReluOptions>().alpha();
   add_unary(op, Op::kLeakyRelu).options.alpha = alpha;
 }
 
-void import_tflite_prelu(TfliteOp& op) {
+void import_prelu(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -95,11 +93,11 @@ void import_tflite_prelu(TfliteOp& op) {
   op.add(Op::kPRelu, {x, static_cast<int32_t>(op.draft().tensors.size()) - 1}, y);
 }
 
-void import_tflite_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
-void import_tflite_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
-void import_tflite_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
+void import_relu(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu); }
+void import_relu_n1_to_1(TfliteOp& op) { import_clamp(op, tflite::Activation::ReluN1To1); }
+void import_relu6(TfliteOp& op) { import_clamp(op, tflite::Activation::Relu6); }
 
-void import_tflite_softmax(TfliteOp& op) {
+void import_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const float beta = op.options<tflite::SoftmaxOptions>().beta();
@@ -115,7 +113,7 @@ void import_tflite_softmax(TfliteOp& op) {
   op.add(Op::kSoftmax, inputs, y);
 }
 
-void import_tflite_quantize(TfliteOp& op) {
+void import_quantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const DType from = op.draft().tensor(x).dtype;
@@ -129,7 +127,7 @@ void import_tflite_quantize(TfliteOp& op) {
   op.add(Op::kQuantize, {x}, y);
 }
 
-void import_tflite_dequantize(TfliteOp& op) {
+void import_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
   const int32_t x = op.activation(0);
@@ -138,5 +136,33 @@ void import_tflite_dequantize(TfliteOp& op) {
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
   op.add(Op::kDequantize, {x}, y);
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::ABS, import_abs, {Op::kAbs}, ""},
+    {Builtin::CAST, import_cast, {}, "From float to float.", kFloatOnly},
+    {Builtin::DEQUANTIZE, import_dequantize, {Op::kDequantize}, "From 8 bits; a constant also from float16."},
+    {Builtin::ELU, import_elu, {Op::kElu}, ""},
+    {Builtin::EXP, import_exp, {Op::kExp}, ""},
+    {Builtin::GELU, import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
+    {Builtin::HARD_SWISH, import_hard_swish, {Op::kHardSwish}, ""},
+    {Builtin::L2_NORMALIZATION, import_l2_normalization, {Op::kL2Normalize}, "Without a fused activation."},
+    {Builtin::LEAKY_RELU, import_leaky_relu, {Op::kLeakyRelu}, ""},
+    {Builtin::LOG, import_log, {Op::kLog}, ""},
+    {Builtin::LOGISTIC, import_logistic, {Op::kSigmoid}, ""},
+    {Builtin::PRELU, import_prelu, {Op::kPRelu}, "Slopes are constants, one a channel."},
+    {Builtin::QUANTIZE, import_quantize, {Op::kQuantize, Op::kLookup}, "To 8 bits."},
+    {Builtin::RELU, import_relu, {Op::kClamp}, ""},
+    {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
+    {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},
+    {Builtin::RELU_N1_TO_1, import_relu_n1_to_1, {Op::kClamp}, ""},
+    {Builtin::RSQRT, import_rsqrt, {Op::kRsqrt}, ""},
+    {Builtin::SOFTMAX, import_softmax, {Op::kSoftmax}, "Beta is 1."},
+    {Builtin::SQRT, import_sqrt, {Op::kSqrt}, ""},
+    {Builtin::TANH, import_tanh, {Op::kTanh}, ""},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_elementwise_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "importers/draft/constant_values.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -42,7 +42,7 @@ void fold_strided_slice(TfliteOp& op) {
   const Values x = op.values(0);
   const TfliteSlice slice = read_tflite_strided_slice(op, x.shape);
   Values y = sliced(x, slice.begin, slice.strides, slice.shape);
-  y.shape = slice.kept;
+  y.shape = slice.squeezed;
   op.set_values(y);
 }
 
@@ -86,64 +86,75 @@ void fold_reduction(TfliteOp& op, Reduction reduction) {
 }
 
 struct Entry {
-  int32_t builtin_code;
+  Builtin builtin;
   void (*fold)(TfliteOp& op);
 };
 
 constexpr Entry kFolds[] = {
-    {2, fold_concatenation},
-    {22, fold_reshape},
-    {36, fold_gather},
-    {39, fold_transpose},
-    {43, fold_reshape},  // SQUEEZE
-    {45, fold_strided_slice},
-    {53, fold_cast},
-    {65, fold_slice},
-    {70, fold_reshape},  // EXPAND_DIMS
-    {74, [](TfliteOp& op) { fold_reduction(op, Reduction::kSum); }},
-    {81, [](TfliteOp& op) { fold_reduction(op, Reduction::kProduct); }},
-    {82, [](TfliteOp& op) { fold_reduction(op, Reduction::kMax); }},
-    {83, fold_pack},
-    {89, [](TfliteOp& op) { fold_reduction(op, Reduction::kMin); }},
+    {Builtin::CONCATENATION, fold_concatenation},
+    {Builtin::RESHAPE, fold_reshape},
+    {Builtin::GATHER, fold_gather},
+    {Builtin::TRANSPOSE, fold_transpose},
+    {Builtin::SQUEEZE, fold_reshape},
+    {Builtin::STRIDED_SLICE, fold_strided_slice},
+    {Builtin::CAST, fold_cast},
+    {Builtin::SLICE, fold_slice},
+    {Builtin::EXPAND_DIMS, fold_reshape},
+    {Builtin::SUM, [](TfliteOp& op) { fold_reduction(op, Reduction::kSum); }},
+    {Builtin::REDUCE_PROD, [](TfliteOp& op) { fold_reduction(op, Reduction::kProduct); }},
+    {Builtin::REDUCE_MAX, [](TfliteOp& op) { fold_reduction(op, Reduction::kMax); }},
+    {Builtin::PACK, fold_pack},
+    {Builtin::REDUCE_MIN, [](TfliteOp& op) { fold_reduction(op, Reduction::kMin); }},
 };
 
 constexpr struct {
-  int32_t builtin_code;
+  Builtin builtin;
   Arithmetic operation;
 } kArithmetic[] = {
-    {0, Arithmetic::kAdd},  {18, Arithmetic::kMul}, {41, Arithmetic::kSub},      {42, Arithmetic::kDiv},
-    {55, Arithmetic::kMax}, {57, Arithmetic::kMin}, {90, Arithmetic::kFloorDiv}, {95, Arithmetic::kMod},
+    {Builtin::ADD, Arithmetic::kAdd},
+    {Builtin::MUL, Arithmetic::kMul},
+    {Builtin::SUB, Arithmetic::kSub},
+    {Builtin::DIV, Arithmetic::kDiv},
+    {Builtin::MAXIMUM, Arithmetic::kMax},
+    {Builtin::MINIMUM, Arithmetic::kMin},
+    {Builtin::FLOOR_DIV, Arithmetic::kFloorDiv},
+    {Builtin::FLOOR_MOD, Arithmetic::kMod},
 };
 
-}  // namespace
-
-std::vector<int32_t> folded_tflite_operators() {
-  std::vector<int32_t> list;
-  for (const Entry& entry : kFolds) list.push_back(entry.builtin_code);
-  for (const auto& entry : kArithmetic) list.push_back(entry.builtin_code);
-  return list;
-}
-
-bool folds_tflite_constants(int32_t builtin_code) {
-  const std::vector<int32_t> list = folded_tflite_operators();
-  return std::find(list.begin(), list.end(), builtin_code) != list.end();
-}
-
-bool fold_tflite_constants(TfliteOp& op, int32_t builtin_code) {
-  if (op.input_count() == 0 || !folds_tflite_constants(builtin_code) || !op.holds_numbers()) return false;
-  for (const Entry& entry : kFolds)
-    if (entry.builtin_code == builtin_code) return entry.fold(op), true;
-  op.check_inputs(2, 2);
-  for (const auto& entry : kArithmetic)
-    if (entry.builtin_code == builtin_code)
-      op.set_values(combined(entry.operation, op.values(0), op.values(1)));
-  return true;
-}
-
-void import_tflite_shape(TfliteOp& op) {
+void import_shape(TfliteOp& op) {
   op.check_inputs(1, 1);
   const Shape shape = op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.activation(0)).shape;
   op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::SHAPE, import_shape, {}, "It becomes a constant."},
+};
+
+}  // namespace
+
+std::vector<Builtin> folded_tflite_operators() {
+  std::vector<Builtin> list;
+  for (const Entry& entry : kFolds) list.push_back(entry.builtin);
+  for (const auto& entry : kArithmetic) list.push_back(entry.builtin);
+  return list;
+}
+
+bool folds_tflite_constants(Builtin builtin) {
+  const std::vector<Builtin> list = folded_tflite_operators();
+  return std::find(list.begin(), list.end(), builtin) != list.end();
+}
+
+bool fold_tflite_constants(TfliteOp& op, Builtin builtin) {
+  if (op.input_count() == 0 || !folds_tflite_constants(builtin) || !op.holds_numbers()) return false;
+  for (const Entry& entry : kFolds)
+    if (entry.builtin == builtin) return entry.fold(op), true;
+  op.check_inputs(2, 2);
+  for (const auto& entry : kArithmetic)
+    if (entry.builtin == builtin) op.set_values(combined(entry.operation, op.values(0), op.values(1)));
+  return true;
+}
+
+Span<const TfliteOperator> tflite_fold_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "importers/draft/quantized_tables.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -42,9 +42,7 @@ void split(TfliteOp& op, int32_t x, int32_t given_axis, const std::vector<int64_
   if (first != from[axis]) fail("its parts do not add up to ", from[axis]);
 }
 
-}  // namespace
-
-void import_tflite_concatenation(TfliteOp& op) {
+void import_concatenation(TfliteOp& op) {
   op.check_inputs(1, 64);
   const auto& options = op.options<tflite::ConcatenationOptions>();
   std::vector<int32_t> inputs;
@@ -74,6 +72,144 @@ void import_tflite_concatenation(TfliteOp& op) {
   }
   op.add(Op::kConcat, inputs, y).options.axis = axis;
 }
+
+void import_strided_slice(TfliteOp& op) {
+  op.check_inputs(4, 4);
+  const int32_t x = op.activation(0);
+  const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
+  const Shape out = slice.squeezed.empty() ? Shape{1} : slice.squeezed;
+  const int32_t y = op.output_same(x, out);
+  if (out == slice.shape) {
+    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
+    node.options.begin = op.draft().list(slice.begin);
+    node.options.strides = op.draft().list(slice.strides);
+  } else {
+    const int32_t piece =
+        add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
+    op.add(Op::kReshape, {piece}, y);
+  }
+  op.finish_same();
+}
+
+void import_split(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(1), axis = op.integer(0);
+  const Shape& from = op.draft().tensor(x).shape;
+  const int32_t dim = from[static_cast<size_t>(normal_axis(axis, from.size()))];
+  const auto parts = static_cast<int64_t>(op.output_count());
+  if (dim % parts != 0) fail("an axis of ", dim, " does not divide into ", parts, " parts");
+  split(op, x, axis, std::vector<int64_t>(op.output_count(), dim / parts));
+}
+
+void import_split_v(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t x = op.activation(0), axis = op.integer(2);
+  std::vector<int64_t> sizes = op.integers(1);
+  if (sizes.size() != op.output_count())
+    fail("it has ", sizes.size(), " sizes for ", op.output_count(), " outputs");
+  const Shape& from = op.draft().tensor(x).shape;
+  int64_t rest = from[static_cast<size_t>(normal_axis(axis, from.size()))];
+  for (const int64_t size : sizes)
+    if (size > 0) rest -= std::min(size, rest);
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);  // at most one takes what is left
+  if (open != sizes.end()) *open = rest;
+  split(op, x, axis, sizes);
+}
+
+void import_slice(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const TfliteSlice slice = read_tflite_slice(op, from);
+  const int32_t y = op.output_same(x, slice.shape);
+  DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
+  node.options.begin = op.draft().list(slice.begin);
+  node.options.strides = op.draft().list(slice.strides);
+  op.finish_same();
+}
+
+void import_pack(TfliteOp& op) {
+  op.check_inputs(1, 64);
+  const int32_t first = op.activation_or_constant(0);
+  Shape shape = op.draft().tensor(first).shape;
+  const Shape one = shape;
+  const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), shape.size() + 1);
+  shape.insert(shape.begin() + axis, static_cast<int32_t>(op.input_count()));
+  Shape part = shape;
+  part[static_cast<size_t>(axis)] = 1;
+  const int32_t y = op.output(shape);
+  std::vector<int32_t> inputs;
+  for (size_t i = 0; i < op.input_count(); ++i) {
+    const int32_t input = i == 0 ? first : op.activation_or_constant(i);
+    const DraftTensor info = op.draft().tensor(input);
+    if (info.shape != one)
+      fail("its inputs have the shapes ", shape_text(one), " and ", shape_text(info.shape));
+    if (info.dtype != op.draft().tensor(y).dtype || !info.same_quantization(op.draft().tensor(y)))
+      fail("its inputs and output have different element types or scales");
+    if (info.constant) op.draft().tensor(input).shape = part;
+    inputs.push_back(
+        info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
+  }
+  op.add(Op::kConcat, inputs, y).options.axis = axis;
+}
+
+void import_unpack(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  op.allow_outputs();
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const auto axis = static_cast<size_t>(normal_axis(op.options<tflite::UnpackOptions>().axis(), from.size()));
+  if (static_cast<size_t>(from[axis]) != op.output_count())
+    fail("it has ", op.output_count(), " outputs for an axis of ", from[axis]);
+  Shape shape = from;
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (shape.empty()) shape.push_back(1);
+  for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
+}
+
+void import_gather(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const auto& options = op.options<tflite::GatherOptions>();
+  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  const int32_t x = op.activation(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const int32_t axis = normal_axis(options.axis(), from.size());
+  const int32_t dim = from[static_cast<size_t>(axis)];
+  if (!op.is_constant(1)) fail("its indices must be constant");
+  std::vector<int32_t> indices;
+  for (const int64_t index : op.integers(1)) {
+    if (index < 0 || index >= dim)
+      fail("its index ", index, " does not exist in axis ", axis, " of ", shape_text(from));
+    indices.push_back(static_cast<int32_t>(index));
+  }
+  if (indices.empty()) fail("it takes nothing of its input");
+  Shape shape(from.begin(), from.begin() + axis);
+  for (const int32_t d : op.shape_in_file(1)) shape.push_back(d);
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  if (shape.empty()) shape.push_back(1);
+  const int32_t y = op.output_same(x, shape);
+  op.add(Op::kReshape, {add_gather(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices)}, y);
+  op.finish_same();
+}
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::CONCATENATION,
+     import_concatenation,
+     {Op::kConcat},
+     "At most 64 inputs, without a fused activation."},
+    {Builtin::GATHER, import_gather, {Op::kGather}, "Indices are constants, without batch dimensions."},
+    {Builtin::PACK, import_pack, {Op::kReshape, Op::kConcat}, "At most 64 inputs, of one scale."},
+    {Builtin::SLICE, import_slice, {Op::kStridedSlice}, "Begin and size are constants."},
+    {Builtin::SPLIT, import_split, {Op::kStridedSlice}, "The axis is a constant."},
+    {Builtin::SPLIT_V, import_split_v, {Op::kStridedSlice}, "Sizes and axis are constants."},
+    {Builtin::STRIDED_SLICE,
+     import_strided_slice,
+     {Op::kStridedSlice},
+     "Begin, end and strides are constants; without ellipsis, new axes and offsets."},
+    {Builtin::UNPACK, import_unpack, {Op::kStridedSlice, Op::kReshape}, ""},
+};
+
+}  // namespace
 
 TfliteSlice read_tflite_strided_slice(TfliteOp& op, const Shape& from) {
   const auto& options = op.options<tflite::StridedSliceOptions>();
@@ -109,64 +245,9 @@ TfliteSlice read_tflite_strided_slice(TfliteOp& op, const Shape& from) {
       slice.strides[i] = static_cast<int32_t>(stride);
       slice.shape[i] = static_cast<int32_t>((distance + length - 1) / length);
     }
-    if (!shrink) slice.kept.push_back(slice.shape[i]);
+    if (!shrink) slice.squeezed.push_back(slice.shape[i]);
   }
   return slice;
-}
-
-void import_tflite_strided_slice(TfliteOp& op) {
-  op.check_inputs(4, 4);
-  const int32_t x = op.activation(0);
-  const TfliteSlice slice = read_tflite_strided_slice(op, op.draft().tensor(x).shape);
-  const Shape out = slice.kept.empty() ? Shape{1} : slice.kept;
-  const int32_t y = op.output_same(x, out);
-  if (out == slice.shape) {
-    DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.begin = op.draft().list(slice.begin);
-    node.options.strides = op.draft().list(slice.strides);
-  } else {
-    const int32_t piece =
-        add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
-    op.add(Op::kReshape, {piece}, y);
-  }
-  op.finish_same();
-}
-
-void import_tflite_split(TfliteOp& op) {
-  op.check_inputs(2, 2);
-  const int32_t x = op.activation(1), axis = op.integer(0);
-  const Shape& from = op.draft().tensor(x).shape;
-  const int32_t dim = from[static_cast<size_t>(normal_axis(axis, from.size()))];
-  const auto parts = static_cast<int64_t>(op.output_count());
-  if (dim % parts != 0) fail("an axis of ", dim, " does not divide into ", parts, " parts");
-  split(op, x, axis, std::vector<int64_t>(op.output_count(), dim / parts));
-}
-
-void import_tflite_split_v(TfliteOp& op) {
-  op.check_inputs(3, 3);
-  const int32_t x = op.activation(0), axis = op.integer(2);
-  std::vector<int64_t> sizes = op.integers(1);
-  if (sizes.size() != op.output_count())
-    fail("it has ", sizes.size(), " sizes for ", op.output_count(), " outputs");
-  const Shape& from = op.draft().tensor(x).shape;
-  int64_t rest = from[static_cast<size_t>(normal_axis(axis, from.size()))];
-  for (const int64_t size : sizes)
-    if (size > 0) rest -= std::min(size, rest);
-  const auto open = std::find(sizes.begin(), sizes.end(), -1);  // at most one takes what is left
-  if (open != sizes.end()) *open = rest;
-  split(op, x, axis, sizes);
-}
-
-void import_tflite_slice(TfliteOp& op) {
-  op.check_inputs(3, 3);
-  const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const TfliteSlice slice = read_tflite_slice(op, from);
-  const int32_t y = op.output_same(x, slice.shape);
-  DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-  node.options.begin = op.draft().list(slice.begin);
-  node.options.strides = op.draft().list(slice.strides);
-  op.finish_same();
 }
 
 TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
@@ -187,68 +268,6 @@ TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
   return slice;
 }
 
-void import_tflite_pack(TfliteOp& op) {
-  op.check_inputs(1, 64);
-  const int32_t first = op.activation_or_constant(0);
-  Shape shape = op.draft().tensor(first).shape;
-  const Shape one = shape;
-  const int32_t axis = normal_axis(op.options<tflite::PackOptions>().axis(), shape.size() + 1);
-  shape.insert(shape.begin() + axis, static_cast<int32_t>(op.input_count()));
-  Shape part = shape;
-  part[static_cast<size_t>(axis)] = 1;
-  const int32_t y = op.output(shape);
-  std::vector<int32_t> inputs;
-  for (size_t i = 0; i < op.input_count(); ++i) {
-    const int32_t input = i == 0 ? first : op.activation_or_constant(i);
-    const DraftTensor info = op.draft().tensor(input);
-    if (info.shape != one)
-      fail("its inputs have the shapes ", shape_text(one), " and ", shape_text(info.shape));
-    if (info.dtype != op.draft().tensor(y).dtype || !info.same_quantization(op.draft().tensor(y)))
-      fail("its inputs and output have different element types or scales");
-    if (info.constant) op.draft().tensor(input).shape = part;
-    inputs.push_back(
-        info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
-  }
-  op.add(Op::kConcat, inputs, y).options.axis = axis;
-}
-
-void import_tflite_unpack(TfliteOp& op) {
-  op.check_inputs(1, 1);
-  op.allow_outputs();
-  const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const auto axis = static_cast<size_t>(normal_axis(op.options<tflite::UnpackOptions>().axis(), from.size()));
-  if (static_cast<size_t>(from[axis]) != op.output_count())
-    fail("it has ", op.output_count(), " outputs for an axis of ", from[axis]);
-  Shape shape = from;
-  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  if (shape.empty()) shape.push_back(1);
-  for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
-}
-
-void import_tflite_gather(TfliteOp& op) {
-  op.check_inputs(2, 2);
-  const auto& options = op.options<tflite::GatherOptions>();
-  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
-  const int32_t x = op.activation(0);
-  const Shape from = op.draft().tensor(x).shape;
-  const int32_t axis = normal_axis(options.axis(), from.size());
-  const int32_t dim = from[static_cast<size_t>(axis)];
-  if (!op.is_constant(1)) fail("its indices must be constant");
-  std::vector<int32_t> indices;
-  for (const int64_t index : op.integers(1)) {
-    if (index < 0 || index >= dim)
-      fail("its index ", index, " does not exist in axis ", axis, " of ", shape_text(from));
-    indices.push_back(static_cast<int32_t>(index));
-  }
-  if (indices.empty()) fail("it takes nothing of its input");
-  Shape shape(from.begin(), from.begin() + axis);
-  for (const int32_t d : op.shape_in_file(1)) shape.push_back(d);
-  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
-  if (shape.empty()) shape.push_back(1);
-  const int32_t y = op.output_same(x, shape);
-  op.add(Op::kReshape, {add_gather(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices)}, y);
-  op.finish_same();
-}
+Span<const TfliteOperator> tflite_pieces_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

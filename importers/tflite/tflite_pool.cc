@@ -1,7 +1,7 @@
 // TFLite operators that reduce height and width.
 #include <algorithm>
 
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -49,12 +49,10 @@ Reduced read_reduced(TfliteOp& op) {
   return reduced;
 }
 
-}  // namespace
+void import_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
+void import_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
 
-void import_tflite_average_pool_2d(TfliteOp& op) { import_pool(op, Op::kAvgPool2d); }
-void import_tflite_max_pool_2d(TfliteOp& op) { import_pool(op, Op::kMaxPool2d); }
-
-void import_tflite_mean(TfliteOp& op) {
+void import_mean(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
@@ -63,7 +61,7 @@ void import_tflite_mean(TfliteOp& op) {
 }
 
 // The mean times the number of elements. In int8 that number goes into the scale: the codes are the same.
-void import_tflite_sum(TfliteOp& op) {
+void import_sum(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
@@ -81,7 +79,7 @@ void import_tflite_sum(TfliteOp& op) {
   op.add(Op::kLookup, {mean, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, same)}, y);
 }
 
-void import_tflite_reduce_max(TfliteOp& op) {
+void import_reduce_max(TfliteOp& op) {
   const Reduced reduced = read_reduced(op);
   const int32_t x = op.activation(0);
   const int32_t most =
@@ -90,5 +88,20 @@ void import_tflite_reduce_max(TfliteOp& op) {
   op.add(Op::kReshape, {most}, y);
   op.finish_same();
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::AVERAGE_POOL_2D, import_average_pool_2d, {Op::kAvgPool2d}, ""},
+    {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
+    {Builtin::MEAN, import_mean, {Op::kMean}, "Axes are constants."},
+    {Builtin::REDUCE_MAX,
+     import_reduce_max,
+     {Op::kMaxPool2d},
+     "Axes are constants that lie side by side, at most 4096 elements each way."},
+    {Builtin::SUM, import_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_pool_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -2,7 +2,7 @@
 // handler.
 #include <algorithm>
 
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 #include "importers/tflite/tflite_reader.h"
 
 namespace intaglio::importers {
@@ -106,15 +106,15 @@ class Reader {
   void read_operator(const tflite::Operator& op, uint32_t number) {
     std::string source = "operator", name = text("node_", number);
     try {
-      const int32_t code = builtin_code(op);
+      const Builtin code = builtin(op);
       source = operator_name(op, code);
       name = node_name(op, number);
-      const TfliteHandler handler = find_tflite_handler(code);
-      if (handler == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
+      const TfliteOperator* const known = find_tflite_operator(code);
+      if (known == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
       TfliteOp view(file_, op, source, name);
       if (fold_tflite_constants(view, code)) return;
-      if (handler == nullptr) fail("this operator is supported with constant inputs alone");
-      handler(view);
+      if (known == nullptr) fail("this operator is supported with constant inputs alone");
+      known->import(view);
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));
@@ -131,10 +131,10 @@ class Reader {
     return *codes->Get(op.opcode());
   }
   // Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.
-  int32_t builtin_code(const tflite::Operator& op) const {
-    return std::max<int32_t>(opcode(op).old_builtin_code(), opcode(op).builtin_code());
+  Builtin builtin(const tflite::Operator& op) const {
+    return static_cast<Builtin>(std::max<int32_t>(opcode(op).old_builtin_code(), opcode(op).builtin_code()));
   }
-  std::string operator_name(const tflite::Operator& op, int32_t code) const {
+  std::string operator_name(const tflite::Operator& op, Builtin code) const {
     const auto* custom = opcode(op).custom_code();
     return custom != nullptr && custom->size() > 0 ? "custom operator " + quoted(custom->str())
                                                    : tflite_operator_name(code);

@@ -1,7 +1,7 @@
 // TFLite operators that repeat elements or move them between batches, channels and pixels.
 #include <algorithm>
 
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -77,9 +77,7 @@ int32_t checked_block(int32_t block) {
   return block;
 }
 
-}  // namespace
-
-void import_tflite_tile(TfliteOp& op) {
+void import_tile(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const std::vector<int64_t> repeats = op.integers(1);
@@ -88,7 +86,7 @@ void import_tflite_tile(TfliteOp& op) {
   add_repeats(op, x, repeats);
 }
 
-void import_tflite_broadcast_to(TfliteOp& op) {
+void import_broadcast_to(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t input = op.activation(0);
   const std::vector<int64_t> to = op.integers(1);
@@ -104,7 +102,7 @@ void import_tflite_broadcast_to(TfliteOp& op) {
   add_repeats(op, add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, from), repeats);
 }
 
-void import_tflite_mirror_pad(TfliteOp& op) {
+void import_mirror_pad(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int8_t mode = op.options<tflite::MirrorPadOptions>().mode();
   if (mode != 0 && mode != 1) fail("mode ", int{mode}, " is not known");
@@ -122,21 +120,21 @@ void import_tflite_mirror_pad(TfliteOp& op) {
                add_mirror_pad(op.draft(), op.name() + "/padded", op.source(), x, before, after, mirror));
 }
 
-void import_tflite_depth_to_space(TfliteOp& op) {
+void import_depth_to_space(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::DepthToSpaceOptions>().block_size());
   finish_moved(op, x, add_depth_to_space(op.draft(), op.name() + "/moved", op.source(), x, block, false));
 }
 
-void import_tflite_space_to_depth(TfliteOp& op) {
+void import_space_to_depth(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const int32_t block = checked_block(op.options<tflite::SpaceToDepthOptions>().block_size());
   finish_moved(op, x, add_space_to_depth(op.draft(), op.name() + "/moved", op.source(), x, block));
 }
 
-void import_tflite_space_to_batch(TfliteOp& op) {
+void import_space_to_batch(TfliteOp& op) {
   const Blocks blocks = read_blocks(op, "paddings");
   const int32_t x = op.activation(0);
   Shape shape = picture(op.draft(), x);
@@ -150,7 +148,7 @@ void import_tflite_space_to_batch(TfliteOp& op) {
   add_blocks(op, kSpaceToBatch, x, blocks, shape);
 }
 
-void import_tflite_batch_to_space(TfliteOp& op) {
+void import_batch_to_space(TfliteOp& op) {
   const Blocks blocks = read_blocks(op, "crops");
   const int32_t x = op.activation(0);
   Shape shape = picture(op.draft(), x);
@@ -164,5 +162,25 @@ void import_tflite_batch_to_space(TfliteOp& op) {
   }
   add_blocks(op, kBatchToSpace, x, blocks, shape);
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::BATCH_TO_SPACE_ND,
+     import_batch_to_space,
+     {Op::kReshape, Op::kTranspose, Op::kStridedSlice},
+     "Pictures; blocks and crops are constants. Around a convolution it becomes dilation."},
+    {Builtin::BROADCAST_TO, import_broadcast_to, {Op::kGather}, "The shape is a constant."},
+    {Builtin::DEPTH_TO_SPACE, import_depth_to_space, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::MIRROR_PAD, import_mirror_pad, {Op::kGather}, "Paddings are constants."},
+    {Builtin::SPACE_TO_BATCH_ND,
+     import_space_to_batch,
+     {Op::kPad, Op::kReshape, Op::kTranspose},
+     "Pictures; blocks and paddings are constants. Around a convolution it becomes dilation."},
+    {Builtin::SPACE_TO_DEPTH, import_space_to_depth, {Op::kReshape, Op::kTranspose}, ""},
+    {Builtin::TILE, import_tile, {Op::kGather}, "Repeats are constants."},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_repeat_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

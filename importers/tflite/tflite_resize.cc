@@ -1,5 +1,5 @@
 // TFLite pictures at another size.
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
 namespace {
@@ -23,16 +23,26 @@ void import_resize(TfliteOp& op, Resample resample, bool align_corners, bool hal
   op.finish_same();
 }
 
-}  // namespace
-
-void import_tflite_resize_bilinear(TfliteOp& op) {
+void import_resize_bilinear(TfliteOp& op) {
   const auto& options = op.options<tflite::ResizeBilinearOptions>();
   import_resize(op, {Interpolation::kBilinear}, options.align_corners(), options.half_pixel_centers());
 }
 
-void import_tflite_resize_nearest_neighbor(TfliteOp& op) {
+void import_resize_nearest_neighbor(TfliteOp& op) {
   const auto& options = op.options<tflite::ResizeNearestNeighborOptions>();
   import_resize(op, {Interpolation::kNearest}, options.align_corners(), options.half_pixel_centers());
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::RESIZE_BILINEAR, import_resize_bilinear, {Op::kResize}, "The size is a constant."},
+    {Builtin::RESIZE_NEAREST_NEIGHBOR,
+     import_resize_nearest_neighbor,
+     {Op::kResize},
+     "The size is a constant."},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_resize_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -1,11 +1,12 @@
 // TFLite operators that move data or change its shape.
 #include <cmath>
 
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
+namespace {
 
-void import_tflite_reshape(TfliteOp& op) {
+void import_reshape(TfliteOp& op) {
   op.check_inputs(1, 2);
   const int32_t x = op.activation(0);
   Shape shape = op.output_shape_in_file();
@@ -21,7 +22,7 @@ void import_tflite_reshape(TfliteOp& op) {
   op.finish_same();
 }
 
-void import_tflite_transpose(TfliteOp& op) {
+void import_transpose(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   Permutation permutation;
@@ -33,7 +34,7 @@ void import_tflite_transpose(TfliteOp& op) {
   op.finish_same();
 }
 
-void import_tflite_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
+void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
   float value = 0.0f;
@@ -63,5 +64,18 @@ void import_tflite_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   node.options.pad_value = value;
   op.finish_same();
 }
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::EXPAND_DIMS, import_reshape, {Op::kReshape}, ""},
+    {Builtin::PAD, import_pad, {Op::kPad}, "Paddings are constants."},
+    {Builtin::PADV2, import_pad, {Op::kPad}, "Paddings and the value are constants."},
+    {Builtin::RESHAPE, import_reshape, {Op::kReshape}, "The file holds the output's shape."},
+    {Builtin::SQUEEZE, import_reshape, {Op::kReshape}, ""},
+    {Builtin::TRANSPOSE, import_transpose, {Op::kTranspose}, "The permutation is a constant."},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_shape_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

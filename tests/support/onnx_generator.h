@@ -10,7 +10,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
-#include "importers/onnx/onnx_handlers.h"
+#include "importers/onnx/onnx_operators.h"
 #include "tests/support/choices.h"
 #include "tests/support/onnx_builder.h"
 
@@ -106,9 +106,9 @@ class OnnxGenerator {
   }
 
   // One node, 'n1', with the operand `letter` in place of its usual one at `position`, or behind them.
-  std::string one_node(const importers::OnnxOperator& op, size_t position, char letter) {
+  std::string one_node(const importers::ImportedOperator& op, size_t position, char letter) {
     add_input();
-    std::string letters = onnx_pattern(op.op_type).inputs;
+    std::string letters = onnx_pattern(op.name).inputs;
     if (position < letters.size()) letters[position] = letter;
     if (position >= letters.size()) letters += letter;
     add_node(op, letters);
@@ -138,7 +138,7 @@ class OnnxGenerator {
   void add_node() {
     const OnnxBuilder before = file_;
     const auto& op = operators_[c_.below(operators_.size())];
-    std::string letters = onnx_pattern(op.op_type).inputs;
+    std::string letters = onnx_pattern(op.name).inputs;
     if (c_.one_in(8)) letters.resize(c_.below(letters.size() + 1));
     if (c_.one_in(16)) letters += "afi1"[c_.below(4)];
     const bool constants = c_.one_in(8);  // of constants alone
@@ -156,19 +156,19 @@ class OnnxGenerator {
       file_ = before;
     }
   }
-  std::vector<std::string> add_node(const importers::OnnxOperator& op, const std::string& letters) {
+  std::vector<std::string> add_node(const importers::ImportedOperator& op, const std::string& letters) {
     const std::string name = "n" + std::to_string(++nodes_);
     first_ = Value();
     std::vector<std::string> inputs, outputs{name};
     for (const char letter : letters) inputs.push_back(operand(letter));
-    OnnxBuilder::Node& node = file_.node(op.op_type, inputs, name);
+    OnnxBuilder::Node& node = file_.node(op.name, inputs, name);
     node.set_domain(op.domain);
-    const int64_t count = op.op_type == "Split" ? c_.between(1, 3) : c_.one_in(32) ? 2 : 1;
+    const int64_t count = op.name == "Split" ? c_.between(1, 3) : c_.one_in(32) ? 2 : 1;
     for (int64_t i = 1; i < count; ++i) {
       outputs.push_back(name + "_" + std::to_string(i));
       node.add_output(outputs.back());
     }
-    add_attributes(node, onnx_pattern(op.op_type).attributes);
+    add_attributes(node, onnx_pattern(op.name).attributes);
     return outputs;
   }
 
@@ -384,7 +384,7 @@ class OnnxGenerator {
   Choices& c_;
   HostArena memory_;  // of all trials
   OnnxBuilder file_;
-  std::vector<importers::OnnxOperator> operators_;
+  std::vector<importers::ImportedOperator> operators_;
   std::vector<Value> values_;
   Value first_;  // the node's first activation
   int inputs_ = 0, nodes_ = 0, constants_ = 0;

@@ -9,7 +9,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "importers/import.h"
-#include "importers/tflite/tflite_handlers.h"
+#include "importers/tflite/tflite_operators.h"
 #include "tests/support/choices.h"
 #include "tests/support/tflite_builder.h"
 #include "tests/support/tflite_patterns.h"
@@ -21,7 +21,7 @@ class TfliteGenerator {
   using Dims = std::vector<int32_t>;
 
   explicit TfliteGenerator(Choices& choices)
-      : c_(choices), quantized_(c_.one_in(2)), codes_(importers::tflite_operators()) {
+      : c_(choices), quantized_(c_.one_in(2)), operators_(importers::tflite_operators()) {
     const std::vector<int8_t> types{kTfliteInt8, kTfliteUint8};
     type_ = quantized_ ? c_.of(types) : static_cast<int8_t>(kTfliteFloat);
   }
@@ -115,7 +115,7 @@ class TfliteGenerator {
   void add_node() {
     const auto tensors = tensors_;
     const auto inputs = inputs_;
-    const int32_t code = c_.of(codes_);
+    const int32_t code = c_.of(operators_).code;
     std::string letters = tflite_pattern(code).inputs;
     if (c_.one_in(12)) letters.resize(c_.below(letters.size() + 1));
     if (c_.one_in(16)) letters += "afin"[c_.below(4)];
@@ -321,7 +321,7 @@ class TfliteGenerator {
   HostArena memory_;  // of all trials
   bool quantized_;
   int8_t type_;
-  std::vector<int32_t> codes_;
+  std::vector<importers::ImportedOperator> operators_;
   std::vector<Tensor> tensors_;
   std::vector<Node> nodes_;
   std::vector<int32_t> inputs_, values_;

@@ -1,0 +1,74 @@
+// What the importer does with each ONNX operator: one line an operator, beside its function.
+#pragma once
+
+#include "importers/draft/imported_operator.h"
+#include "importers/onnx/onnx_op.h"
+
+namespace intaglio::importers {
+
+struct OnnxOperator {
+  const char* op_type;
+  void (*import)(OnnxOp& op);  // checks it, computes the output's shape and adds draft nodes
+  Op becomes[4];               // the operators that it is made of; kNone: no more
+  const char* limits;          // what is not supported, as a sentence; "": nothing to say
+  const char* domain = "";     // "": ONNX's own
+};
+
+inline bool is_standard_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+const OnnxOperator* find_onnx_operator(const std::string& domain,
+                                       const std::string& op_type);  // nullptr: not supported
+// Every operator that is imported, in any form, by name; one of two domains stands twice.
+std::vector<ImportedOperator> onnx_operators();
+
+// The families, a file each.
+Span<const OnnxOperator> onnx_binary_operators();
+Span<const OnnxOperator> onnx_conv_operators();
+Span<const OnnxOperator> onnx_elementwise_operators();
+Span<const OnnxOperator> onnx_fold_operators();
+Span<const OnnxOperator> onnx_linear_operators();
+Span<const OnnxOperator> onnx_pieces_operators();
+Span<const OnnxOperator> onnx_pool_operators();
+Span<const OnnxOperator> onnx_quantized_operators();
+Span<const OnnxOperator> onnx_reduce_operators();
+Span<const OnnxOperator> onnx_repeat_operators();
+Span<const OnnxOperator> onnx_resize_operators();
+Span<const OnnxOperator> onnx_shape_operators();
+std::vector<ImportedOperator> onnx_qlinear_operators();
+
+// An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
+// can be.
+bool fold_onnx_constants(OnnxOp& op);
+std::vector<std::string> folded_onnx_operators();
+
+// A slice of each axis: first index and step, and how many that gives (none: 0).
+struct OnnxSlice {
+  std::vector<int32_t> begin, strides;
+  Shape shape;
+};
+OnnxSlice read_onnx_slice(OnnxOp& op, const Shape& from);
+
+// The sizes of a Split's outputs along its axis; they add up.
+struct OnnxParts {
+  size_t axis = 0;
+  std::vector<int32_t> sizes;
+};
+OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
+
+// Reads what the tensors of a graph keep in files of this folder into them.
+void load_external_data(onnx_file::GraphProto& graph, const std::string& folder);
+
+// The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
+std::vector<onnx_file::NodeProto> spell_out_quantized(const onnx_file::NodeProto& node);
+
+// x times one number; x times x.
+int32_t add_scaled(OnnxOp& op, int32_t x, float factor);
+int32_t add_square(OnnxOp& op, int32_t x);
+
+// Height and width of a window from the attributes, pads from `auto_pad` and the picture's size.
+struct OnnxWindow {
+  WindowAxis h, w;
+};
+OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,53 @@
+// What the importer does with each TFLite operator: one line an operator, beside its function.
+#pragma once
+
+#include "importers/draft/imported_operator.h"
+#include "importers/tflite/tflite_op.h"
+
+namespace intaglio::importers {
+
+using tflite::Builtin;
+
+inline constexpr bool kFloatOnly = true;
+
+struct TfliteOperator {
+  Builtin builtin;
+  void (*import)(TfliteOp& op);  // checks it, computes the output's shape and adds draft nodes
+  Op becomes[4];                 // the operators that it is made of; kNone: no more
+  const char* limits;            // what is not supported, as a sentence; "": nothing to say
+  bool float_only = false;
+};
+
+const TfliteOperator* find_tflite_operator(Builtin builtin);  // nullptr: not supported
+std::string tflite_operator_name(Builtin builtin);            // "CONV_2D"
+std::vector<ImportedOperator> tflite_operators();  // every one that is imported, in any form, by name
+
+// The families, a file each.
+Span<const TfliteOperator> tflite_binary_operators();
+Span<const TfliteOperator> tflite_conv_operators();
+Span<const TfliteOperator> tflite_elementwise_operators();
+Span<const TfliteOperator> tflite_fold_operators();
+Span<const TfliteOperator> tflite_pieces_operators();
+Span<const TfliteOperator> tflite_pool_operators();
+Span<const TfliteOperator> tflite_repeat_operators();
+Span<const TfliteOperator> tflite_resize_operators();
+Span<const TfliteOperator> tflite_shape_operators();
+
+// A constant of one number, of the element type and rank of `like`.
+int32_t add_number(TfliteOp& op, int32_t like, float value);
+
+// An operator of constants alone becomes a constant; false where it is none that can be.
+bool fold_tflite_constants(TfliteOp& op, Builtin builtin);
+bool folds_tflite_constants(Builtin builtin);  // where all its inputs are constant
+std::vector<Builtin> folded_tflite_operators();
+
+// A slice of each axis: first index and step, and how many that gives; `squeezed` without the axes that are taken
+// out.
+struct TfliteSlice {
+  std::vector<int32_t> begin, strides;
+  Shape shape, squeezed;
+};
+TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from);
+TfliteSlice read_tflite_strided_slice(TfliteOp& op, const Shape& from);
+
+}  // namespace intaglio::importers
