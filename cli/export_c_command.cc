@@ -113,7 +113,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
         target->name.c_str(), arguments.planned ? ", planned" : "");
   print("  flash   model %s bytes", grouped(model.bytes().size).c_str());
   if (arguments.planned)
-    print(", plan %s", grouped(plan.nodes.size() * sizeof(PlannedNode) + plan.kept.size()).c_str());
+    print(", plan %s", grouped(plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size()).c_str());
   print("\n");
   print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n", grouped(needs->total()).c_str(),
         grouped(needs->persistent_bytes).c_str(), grouped(needs->activation_bytes).c_str(),

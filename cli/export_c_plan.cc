@@ -149,13 +149,14 @@ std::string planned_program(const ExportedModel& e) {
       "const intaglio::PlannedNode kNodes[] = {");
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
-    c.add("%s{%u, %u, %u},", i % 8 == 0 ? "\n    " : " ", static_cast<unsigned>(node.kept_offset),
+    c.add("%s{%u, %u, %u},", i % 8 == 0 ? "\n    " : " ", static_cast<unsigned>(node.prepared_offset),
           static_cast<unsigned>(node.kernel), static_cast<unsigned>(node.op));
   }
   c.add("\n};\n\n");
-  if (plan.kept.size() > 0)
-    c.add("// What prepare() made for the nodes.\nalignas(ITG_MEMORY_ALIGNMENT) const uint8_t kKept[] = {")
-        .add(plan.kept.span())
+  if (plan.prepared.size() > 0)
+    c.add(
+         "// What prepare() made for the nodes.\nalignas(ITG_MEMORY_ALIGNMENT) const uint8_t kPrepared[] = {")
+        .add(plan.prepared.span())
         .add("\n};\n\n");
   c.add(
       "// The plan is for these bytes.\nitg_error check(const itg_model&) { return "
@@ -164,7 +165,7 @@ std::string planned_program(const ExportedModel& e) {
   c.add(
       "constexpr intaglio::PlannedModel %s_planned = {{%s_model_data, %s_MODEL_BYTES}, 0x%08xu, kNodes, kOps, %s,\n"
       "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu};\n\n",
-      p, p, m, static_cast<unsigned>(plan.crc32), plan.kept.size() > 0 ? "kKept" : "nullptr", m, m, m,
+      p, p, m, static_cast<unsigned>(plan.crc32), plan.prepared.size() > 0 ? "kPrepared" : "nullptr", m, m, m,
       static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed));
   c.add(
       "const itg_planned_model* %s_planned_model(void) {\n"

@@ -52,7 +52,7 @@ inline constexpr IsaMask scalar = isa::kScalar;
 #undef ITG_ISA
 }  // namespace isa_by_name
 
-// Whether any kernel of this build reads weights otherwise than they stand in a model. Those of a Cortex-M do
+// Whether any kernel of this build reads weights in another layout than the model's. Those of a Cortex-M do
 // not.
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 inline constexpr bool kPacksWeights = false;

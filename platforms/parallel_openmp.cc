@@ -12,9 +12,9 @@ void openmp_region(void* context, void (*body)(void* argument, const Executor& r
   {
     const int32_t thread = omp_get_thread_num();
     if (thread > 0)
-      team.sit(thread - 1);
+      team.run_worker(thread - 1);
     else
-      team.lead(omp_get_num_threads() - 1, threads, body, argument);
+      team.run_master(omp_get_num_threads() - 1, threads, body, argument);
   }
 }
 

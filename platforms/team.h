@@ -1,5 +1,5 @@
-// Hands the jobs of one parallel region to workers that watch for them, in a tenth of a microsecond. Whose
-// threads they are is the caller's business: each worker sits down, the master leads.
+// Hands the jobs of one parallel region to worker threads, which spin for them, in a tenth of a microsecond. The caller
+// owns the threads: each worker calls run_worker(), the master run_master().
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,38 @@
 
 namespace intaglio {
 
-// One parallel_for at a time. The first index is the master's; the others are laid on the workers' seats,
-// which each watches. A ticket is the number of the job and the seat's next index: whoever raises it has
-// taken that index, the worker or, where that is late, the master and the other workers. Whoever takes an
-// index holds the job open until it is done, and what it has read of the job before is then sure to be of
-// that one. Lines of cache cost most, some 60 ns each way: a seat's job is in one that the master alone
-// writes, its ticket in one that the worker keeps unless another takes an index, how many are done in a
-// third. So a job of an index each moves the first to the worker and the last back.
+// One parallel_for at a time. The master runs the first index, and divides the others among the workers' slots. A
+// slot's ticket holds the number of the job and the next index. Whoever raises it has taken that index: the slot's
+// worker, or, where that is late, the master or another worker (work stealing). A job stays open until each taken
+// index is done, so what a thread has read of the job before belongs to that job.
+//
+// A cache line costs some 60 ns each time it moves between cores. So a slot has three: the job, which the master
+// alone writes; the ticket, which stays with the worker unless another thread steals; the count of what is done. A
+// job of one index a worker moves the first line to the worker and the last one back.
 class Team {
  public:
   using Task = void (*)(void* argument, int32_t i);
 
-  // Worker 0, 1, ...: takes indices until the master has led.
-  void sit(int32_t worker) {
-    Seat* const seat = &seats_[worker];
+  // Worker 0, 1, ...: takes indices until run_master() ends.
+  void run_worker(int32_t worker) {
+    JobSlot* const slot = &slots_[worker];
     uint32_t done = 0;
-    for (Patience patience; !load(over_);) {
-      const uint32_t taken = work(seat);
+    for (Backoff backoff; !load(over_);) {
+      const uint32_t taken = take_indices(slot);
       if (taken == 0) {
-        patience.wait();
+        backoff.wait();
         continue;
       }
-      store(&seat->done, done += taken);
-      if (workers_ > 1) store(&seat->done, done += help());
-      patience.spins = 0;
+      store(&slot->done, done += taken);
+      if (workers_ > 1) store(&slot->done, done += steal());
+      backoff.spins = 0;
     }
   }
 
-  // The master: calls body(argument, ready) once, `workers` others share its jobs, and lets them go. `width`
-  // is the executor's, which a team that got fewer threads than it asked for keeps.
-  void lead(int32_t workers, int32_t width, void (*body)(void* argument, const Executor& ready),
-            void* argument) {
+  // The master: calls body(argument, ready) once, shares its jobs with `workers` other threads, and ends them.
+  // `width` is the executor's, also where fewer threads were had.
+  void run_master(int32_t workers, int32_t width, void (*body)(void* argument, const Executor& ready),
+                  void* argument) {
     workers_ = workers;
     Executor ready;
     ready.context = this;
@@ -55,17 +56,17 @@ class Team {
   }
 
  private:
-  struct alignas(128) Seat {
+  struct alignas(128) JobSlot {
     uint32_t job;  // its number; 0: none, or it is being written
     int32_t first, end;
     Task task;
     void* argument;
     alignas(128) uint64_t ticket;  // job << 32 | next index; of an older job: the first one
-    alignas(128) uint32_t done;    // of all jobs, by the worker whose seat this is
+    alignas(128) uint32_t done;    // indices of all jobs, by the slot's worker
   };
 
-  // Spins for some microseconds, then lets others have the core.
-  struct Patience {
+  // Spins for some microseconds, then yields the core.
+  struct Backoff {
     static constexpr int32_t kSpins = 1000;
     int32_t spins = 0;
 
@@ -92,19 +93,19 @@ class Team {
     __atomic_store_n(v, value, __ATOMIC_RELEASE);
   }
 
-  // Takes indices of a seat's job until there are none; how many it took.
-  static uint32_t work(Seat* seat) {
+  // Takes indices of a slot's job until there are none; how many it took.
+  static uint32_t take_indices(JobSlot* slot) {
     for (uint32_t taken = 0;; ++taken) {
-      const uint32_t job = load(seat->job);
-      uint64_t ticket = load(seat->ticket);
+      const uint32_t job = load(slot->job);
+      uint64_t ticket = load(slot->ticket);
       const bool begun = ticket >> 32 == job;
-      const int32_t index = begun ? static_cast<int32_t>(ticket & kIndexMask) : load(seat->first);
-      if (job == 0 || index >= load(seat->end)) return taken;
-      const Task task = load(seat->task);
-      void* const argument = load(seat->argument);
-      if (load(seat->job) != job) return taken;  // what was read is not all of one job
+      const int32_t index = begun ? static_cast<int32_t>(ticket & kIndexMask) : load(slot->first);
+      if (job == 0 || index >= load(slot->end)) return taken;
+      const Task task = load(slot->task);
+      void* const argument = load(slot->argument);
+      if (load(slot->job) != job) return taken;  // what was read is not all of one job
       fetch_ahead(argument);
-      if (!__atomic_compare_exchange_n(&seat->ticket, &ticket,
+      if (!__atomic_compare_exchange_n(&slot->ticket, &ticket,
                                        uint64_t{job} << 32 | static_cast<uint32_t>(index + 1), false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         --taken;
@@ -114,23 +115,23 @@ class Team {
     }
   }
 
-  // An argument is mostly pointers to what stands behind it on the master's stack: all its lines at once
-  // instead of one after the other.
+  // An argument is mostly pointers to values after it on the master's stack: all lines are fetched at once,
+  // not one after the other.
   static void fetch_ahead(const void* argument) {
     constexpr int32_t kLines = 12, kLineBytes = 64;
     for (int32_t i = 0; i < kLines; ++i)
       __builtin_prefetch(static_cast<const char*>(argument) + kLineBytes * i);
   }
 
-  uint32_t help() {
+  uint32_t steal() {
     uint32_t taken = 0;
-    for (int32_t w = 0; w < workers_; ++w) taken += work(&seats_[w]);
+    for (int32_t w = 0; w < workers_; ++w) taken += take_indices(&slots_[w]);
     return taken;
   }
 
   uint32_t done() const {
     uint32_t sum = taken_;
-    for (int32_t w = 0; w < workers_; ++w) sum += load(seats_[w].done);
+    for (int32_t w = 0; w < workers_; ++w) sum += load(slots_[w].done);
     return sum;
   }
 
@@ -138,23 +139,23 @@ class Team {
     const int32_t workers = workers_ < count - 1 ? workers_ : count - 1;
     ++job_;
     for (int32_t w = 0, first = 1; w < workers; ++w) {
-      Seat* const seat = &seats_[w];
+      JobSlot* const slot = &slots_[w];
       const int32_t end = first + (count - first) / (workers - w);
-      store(&seat->job, 0u);
-      store(&seat->first, first);
-      store(&seat->end, end);
-      store(&seat->task, task);
-      store(&seat->argument, argument);
-      store(&seat->job, job_);
+      store(&slot->job, 0u);
+      store(&slot->first, first);
+      store(&slot->end, end);
+      store(&slot->task, task);
+      store(&slot->argument, argument);
+      store(&slot->job, job_);
       first = end;
     }
     for (int32_t i = 0; i < (workers > 0 ? 1 : count); ++i) task(argument, i);
     if (workers <= 0) return;
     posted_ += static_cast<uint32_t>(count) - 1;
-    // To look at a ticket takes its line from the worker: not where each has one index and is in time.
+    // Reading a ticket takes its line from the worker: not where each has one index and is in time.
     bool late = count - 1 > workers;
-    for (Patience patience; done() != posted_; patience.wait()) {
-      if (late || patience.spins == kLateSpins) taken_ += help();
+    for (Backoff backoff; done() != posted_; backoff.wait()) {
+      if (late || backoff.spins == kLateSpins) taken_ += steal();
       late = false;
     }
   }
@@ -164,9 +165,9 @@ class Team {
 
   int32_t workers_ = 0;
   uint32_t job_ = 0;
-  uint32_t posted_ = 0, taken_ = 0;  // indices of all jobs: on seats; from there by the master
+  uint32_t posted_ = 0, taken_ = 0;  // indices of all jobs: in slots; taken from there by the master
   alignas(128) bool over_ = false;
-  Seat seats_[Executor::kMaxWidth - 1] = {};
+  JobSlot slots_[Executor::kMaxWidth - 1] = {};
 };
 
 }  // namespace intaglio

@@ -1,4 +1,4 @@
-// What an operator is. One file of runtime/ops defines an operator's forms, by element type; op_list.inc
+// What an operator is. One file of runtime/ops defines an operator's variants, by element type; op_list.inc
 // lists them. Nothing here knows a session or the file format.
 #pragma once
 
@@ -82,7 +82,7 @@ enum class OutputRule : uint8_t {
   kFixed,        // fixed_scale, fixed_zero_point
 };
 
-// A constant table that the int8 form takes as its last input.
+// A constant table that the int8 variant takes as its last input.
 enum class TableRule : uint8_t {
   kNone,
   kUnary,            // s8[256], index code + 128, from `unary`; the int8 node is a Lookup
@@ -118,7 +118,7 @@ struct QuantRule {
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
   ChannelRule channels = ChannelRule::kMixes;
-  int8_t index_input = -1;      // a constant of s32 in both forms, copied as it is; -1: none
+  int8_t index_input = -1;      // a constant of s32 in both variants, copied as it is; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
   double (*unary)(const NodeOptions& options, double x) = nullptr;

@@ -190,7 +190,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
       const bool room = choice.pack.size <= memory.activations.size;
       ITG_TRY(
           check_pack(view_node(model, i), def, choice, room ? memory.activations.data : memory.scratch.data));
-      records[i].kept_offset = static_cast<uint32_t>(choice.pack.data - model.bytes().data) | kInFile;
+      records[i].prepared_offset = static_cast<uint32_t>(choice.pack.data - model.bytes().data) | kInFile;
       continue;
     }
     if (plan.persistent_bytes > 0 && !at_once) {
@@ -202,7 +202,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   // Each node into bytes of its own.
   if (at_once)
     parallel_for(options.executor, model.node_count(), [&](int32_t i) {
-      const uint32_t place = records[i].kept_offset;
+      const uint32_t place = records[i].prepared_offset;
       if (place < kInFile && place < session.kept_end(i, offset))
         ops[records[i].op]->prepare(view_node(model, i), records[i].kernel, memory.persistent.data + place);
     });
@@ -237,8 +237,8 @@ const PlannedNode* Session::nodes() const {
 uint64_t Session::kept_end(int32_t i, uint64_t all) const {
   const PlannedNode* const records = nodes();
   int32_t after = i + 1;
-  while (kPacksWeights && after < model_.node_count() && records[after].kept_offset >= kInFile) ++after;
-  return after < model_.node_count() ? records[after].kept_offset : all;
+  while (kPacksWeights && after < model_.node_count() && records[after].prepared_offset >= kInFile) ++after;
+  return after < model_.node_count() ? records[after].prepared_offset : all;
 }
 
 Error Session::prepare_node(int32_t i) {
@@ -251,14 +251,15 @@ Error Session::prepare_node(int32_t i) {
   NodeChoice choice;
   ITG_TRY(plan_node(model_, {ops_, op_count_}, i, *context, false, &choice));
   const NodePlan& plan = choice.plan;
-  if (kPacksWeights && record.kept_offset >= kInFile) return {Status::kBadPack, i};
+  if (kPacksWeights && record.prepared_offset >= kInFile) return {Status::kBadPack, i};
   const uint64_t next = kept_end(i, memory_.persistent.size);
   if (choice.op != record.op || plan.kernel != record.kernel || plan.scratch_bytes > memory_.scratch.size ||
-      record.kept_offset + uint64_t{plan.persistent_bytes} > next)
-    return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.kept_offset),
+      record.prepared_offset + uint64_t{plan.persistent_bytes} > next)
+    return {Status::kPersistentTooSmall, i, -1, static_cast<int64_t>(next - record.prepared_offset),
             plan.persistent_bytes};
   if (plan.persistent_bytes > 0)
-    ops_[record.op]->prepare(view_node(model_, i), plan.kernel, memory_.persistent.data + record.kept_offset);
+    ops_[record.op]->prepare(view_node(model_, i), plan.kernel,
+                             memory_.persistent.data + record.prepared_offset);
   return kNoError;
 }
 
@@ -345,7 +346,7 @@ void Session::run_nodes(int32_t first, int32_t last) {
 void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t last) {
   const FloatMode mode;
   const PlannedNode* const records = nodes();
-  const uint8_t* const kept = planned() ? planned_->kept : memory_.persistent.data;
+  const uint8_t* const prepared = planned() ? planned_->prepared : memory_.persistent.data;
   NodeRun run;
   run.model = &model_;
   run.activations = memory_.activations.data;
@@ -353,9 +354,9 @@ void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t la
   run.executor = &executor;
   for (int32_t i = first; i < last; ++i) {
     const NodeView node = view_node(model_, i);
-    const uint32_t offset = records[i].kept_offset;
+    const uint32_t offset = records[i].prepared_offset;
     run.persistent =
-        kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile) : kept + offset;
+        kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile) : prepared + offset;
     run.kernel = records[i].kernel;
     const uint16_t op = records[i].op;
     (planned() ? planned_->ops[op] : ops_[op]->run)->run(node, run);

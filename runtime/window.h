@@ -1,4 +1,4 @@
-// Geometry of convolution and pooling windows, shared by the int8 and FP32 forms of their operators.
+// Geometry of convolution and pooling windows, shared by the int8 and FP32 variants of their operators.
 #pragma once
 
 #include "runtime/op.h"

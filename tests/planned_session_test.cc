@@ -116,7 +116,7 @@ TEST_CASE("what an operator prepares stands in the plan") {
   const AlignedBytes file = enlarging();
   PlannedSession planned(file.view(), kThisMachine);
   REQUIRE_MESSAGE(planned.error().ok(), text_of(planned.error()));
-  CHECK(planned.planned().kept != nullptr);
+  CHECK(planned.planned().prepared != nullptr);
   CHECK(planned.planned().needs.persistent_bytes == 0);
   RunningModel ordinary(AlignedBytes(file.view()));
   const std::vector<int8_t> codes = {-128, 127, 3, 50, -7, 99};

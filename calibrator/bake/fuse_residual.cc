@@ -7,7 +7,7 @@ namespace intaglio {
 namespace {
 
 const QuantRule* rule_of(const Graph& graph, const GraphNode& node) {
-  const int32_t index = find_op_index(all_ops(), form_of(graph, node));
+  const int32_t index = find_op_index(all_ops(), signature_of(graph, node));
   return index == kNoOp ? nullptr : &all_ops()[static_cast<size_t>(index)]->quant;
 }
 

@@ -51,7 +51,7 @@ GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<co
   return graph.nodes.push(arena, node);
 }
 
-OpForm form_of(const Graph& graph, const GraphNode& node) {
+OpSignature signature_of(const Graph& graph, const GraphNode& node) {
   const auto dtype = [&](int32_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].dtype; };
   const int32_t input = node.inputs.empty() ? -1 : node.inputs[0];
   return {node.op, input < 0 ? DType::kNone : dtype(input), dtype(node.outputs[0])};

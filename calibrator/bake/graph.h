@@ -53,7 +53,7 @@ int32_t add_constant(Graph& graph, Arena& arena, const char* name, DType dtype, 
 GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<const int32_t> inputs,
                     Span<const int32_t> outputs);
 
-OpForm form_of(const Graph& graph, const GraphNode& node);
+OpSignature signature_of(const Graph& graph, const GraphNode& node);
 
 // Options whose lists (axes, begin, strides, multipliers, folded biases) are copied to the arena.
 NodeOptions copy_options(const NodeOptions& options, Arena& arena);

@@ -167,7 +167,7 @@ int32_t Int8Model::tensor_like(int32_t fp32_tensor) const {
 
 const QuantRule* weight_rule(const Graph& graph, int32_t node) {
   const GraphNode& n = graph.nodes[static_cast<size_t>(node)];
-  const int32_t index = find_op_index(int8_ops(), form_of(graph, n));
+  const int32_t index = find_op_index(int8_ops(), signature_of(graph, n));
   if (index == kNoOp || int8_ops()[static_cast<size_t>(index)]->quant.weight_input < 0) return nullptr;
   return &int8_ops()[static_cast<size_t>(index)]->quant;
 }

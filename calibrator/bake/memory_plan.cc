@@ -97,7 +97,7 @@ class Planner {
   bool stand_on_input(int32_t n, int32_t output) {
     const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
     const auto out = static_cast<size_t>(output);
-    const int32_t index = find_op_index(ops_, form_of(graph_, node));
+    const int32_t index = find_op_index(ops_, signature_of(graph_, node));
     const int32_t alias = index == kNoOp ? -1 : ops_[static_cast<size_t>(index)]->alias_input;
     if (alias < 0 || output != node.outputs[0] || static_cast<size_t>(alias) >= node.inputs.size)
       return false;

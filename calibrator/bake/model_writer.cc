@@ -350,7 +350,7 @@ Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, EqualC
 
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
   for (GraphNode& node : graph.nodes) {
-    const int32_t index = find_op_index(ops, form_of(graph, node));
+    const int32_t index = find_op_index(ops, signature_of(graph, node));
     if (index == kNoOp || !node.options.multiplier.empty()) continue;
     const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
     if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);

@@ -98,7 +98,7 @@ Result<ModelPlan> plan_model(const Model& model, const PlanTarget& target) {
   plan.listed = target.cortex_m ? plan.isa : isa::kAll;
   plan.needs = needs_of(model, *choices);
   plan.crc32 = crc32(0, model.bytes().data, model.bytes().size);
-  size_t kept_bytes = 0;
+  size_t prepared_bytes = 0;
   for (const OpDef* const op : all_ops()) {
     const bool used = std::any_of(choices->begin(), choices->end(),
                                   [op](const NodeChoice& choice) { return choice.def == op; });
@@ -106,21 +106,22 @@ Result<ModelPlan> plan_model(const Model& model, const PlanTarget& target) {
   }
   for (const NodeChoice& choice : *choices) {
     const auto op = std::find(plan.ops.begin(), plan.ops.end(), choice.def) - plan.ops.begin();
-    plan.nodes.push_back({static_cast<uint32_t>(kept_bytes),
+    plan.nodes.push_back({static_cast<uint32_t>(prepared_bytes),
                           number_there(*choice.def, choice.plan.kernel, plan.listed),
                           static_cast<uint16_t>(op)});
-    kept_bytes += align_up(choice.plan.persistent_bytes, kMemoryAlignment);
+    prepared_bytes += align_up(choice.plan.persistent_bytes, kMemoryAlignment);
   }
-  constexpr size_t kMostKept = (size_t{1} << 31) - 1;
-  if (kept_bytes > kMostKept)
-    return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(kept_bytes), kMostKept};
-  if (kept_bytes == 0) return plan;
-  plan.kept = FileBytes(kept_bytes);
-  memset(plan.kept.data(), 0, kept_bytes);
+  constexpr size_t kMaxPrepared = (size_t{1} << 31) - 1;
+  if (prepared_bytes > kMaxPrepared)
+    return Error{Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(prepared_bytes), kMaxPrepared};
+  if (prepared_bytes == 0) return plan;
+  plan.prepared = FileBytes(prepared_bytes);
+  memset(plan.prepared.data(), 0, prepared_bytes);
   for (size_t i = 0; i < choices->size(); ++i) {
     const NodeChoice& choice = (*choices)[i];
     if (choice.plan.persistent_bytes > 0)
-      choice.def->prepare(choice.view, choice.plan.kernel, plan.kept.data() + plan.nodes[i].kept_offset);
+      choice.def->prepare(choice.view, choice.plan.kernel,
+                          plan.prepared.data() + plan.nodes[i].prepared_offset);
   }
   return plan;
 }
@@ -133,7 +134,7 @@ PlannedModel ModelPlan::planned(const Model& model, std::vector<const OpRun*>& r
   planned.crc32 = crc32;
   planned.nodes = {nodes.data(), nodes.size()};
   planned.ops = {runs.data(), runs.size()};
-  planned.kept = kept.data();
+  planned.prepared = prepared.data();
   planned.needs = needs;
   planned.isa = isa;
   planned.listed = listed;

@@ -23,7 +23,7 @@ struct PlanTarget {
 struct ModelPlan {
   std::vector<const OpDef*> ops;  // each once, in the order of all_ops()
   std::vector<PlannedNode> nodes;
-  FileBytes kept;  // every piece at a multiple of kMemoryAlignment
+  FileBytes prepared;  // every piece at a multiple of kMemoryAlignment
   SessionNeeds needs;
   IsaMask isa = isa::kScalar, listed = isa::kAll;
   uint32_t crc32 = 0;  // of the model's bytes

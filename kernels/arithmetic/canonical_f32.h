@@ -1,4 +1,4 @@
-// The form in which FP32 results leave a kernel: one NaN and one zero, the same bits on every machine.
+// FP32 results are canonical: one NaN and one zero, the same bits on every machine.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ inline __mmask16 first_lanes(int32_t count) {
 }
 
 // finish_f32. maxps and minps give their second operand where one is a NaN; vfixupimmps then makes NaN
-// 7FC00000 and zero positive, and leaves the rest.
+// 7FC00000 and zero positive, and does not change the rest.
 class FinishF32 {
  public:
   explicit FinishF32(const ClampF32& clamp)

@@ -1,4 +1,4 @@
-// requant.h on eight lanes, for kernels of AVX2 and of what has it. `inline` would leave weak symbols:
+// requant.h on eight lanes, for kernels of AVX2 and later. `inline` would leave weak symbols:
 // static.
 #pragma once
 

@@ -16,7 +16,7 @@ constexpr uint64_t power_of_x(int n) {
 
 inline __m128i load(const uint8_t* data) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(data)); }
 
-// What `v` is worth `factors`' distance further on, and `next`, which stands there.
+// `v` moved on by the distance of `factors`, and `next`, which is there.
 inline __m128i fold(__m128i v, __m128i factors, __m128i next) {
   return _mm_xor_si128(
       _mm_xor_si128(_mm_clmulepi64_si128(v, factors, 0x00), _mm_clmulepi64_si128(v, factors, 0x11)), next);

@@ -32,7 +32,7 @@ Dwconv3x3Block block_at(const Dwconv3x3S8Kernel& kernel, int32_t channels, int32
   return dwconv_3x3_s8_block(kernel.max_block, kernel.min_block, channels, first);
 }
 
-// The channel that stands at position p; -1: none.
+// The channel at position p; -1: none.
 int32_t channel_at(const Dwconv3x3S8Kernel& kernel, const Dwconv3x3Block& block, int32_t p) {
   const int32_t vectors = kernel.quad, lanes = block.width / vectors;
   const int32_t vector = p / lanes, lane = p % lanes;

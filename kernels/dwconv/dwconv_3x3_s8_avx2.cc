@@ -8,7 +8,7 @@ namespace {
 
 struct Pairs16 {
   using Codes = __m128i;
-  using Part = ptrdiff_t;  // where the upper eight channels stand: a block of eight to sixteen
+  using Part = ptrdiff_t;  // where the upper eight channels are: a block of eight to sixteen
   using Sum = __m256i;
   static constexpr int32_t kWidth = 16, kSums = 2;
   static constexpr int32_t kTapBytes = 2 * 2 * 32;  // of the weights of a line of output and a kx

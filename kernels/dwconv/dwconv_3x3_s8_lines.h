@@ -1,6 +1,6 @@
 // dwconv_3x3_s8 along the lines, over a class that knows how columns are held and multiplied (`Vnni` of
 // dwconv_3x3_s8_vnni.h is one). Small: an instance for each width of block and count of output lines, one
-// copy of each step in it; what a column hands on goes from register to register, which costs nothing.
+// copy of each step in it; what one column passes to the next stays in registers.
 #pragma once
 
 #include "kernels/dwconv/dwconv_3x3_s8.h"

@@ -11,7 +11,7 @@ namespace {
 struct Sixteen {
   using Codes = int8x16_t;
   struct Part {
-    ptrdiff_t upper;  // where the upper eight channels stand: a block of eight to sixteen
+    ptrdiff_t upper;  // where the upper eight channels are: a block of eight to sixteen
     bool whole;
   };
   struct Limits {

@@ -15,7 +15,7 @@ namespace {
 struct Vector16 {
   using Type = __m128i;
   static constexpr int32_t kBytes = 16;
-  using Part = ptrdiff_t;  // where the upper eight channels stand: a block of eight to sixteen
+  using Part = ptrdiff_t;  // where the upper eight channels are: a block of eight to sixteen
   static Part part(int32_t count) { return count - 8; }
   static Type load(const void* p) { return _mm_loadu_si128(static_cast<const Type*>(p)); }
   static Type load_codes(const void* p, Part upper) {

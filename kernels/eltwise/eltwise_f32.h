@@ -7,7 +7,7 @@
 //   prelu     y[r, i] = x > 0 ? x : slope[i] * x, canonical
 //   clamp     y[i] = finish(x[i])
 //
-// y may stand exactly where a (clamp, prelu: x) stands; no other overlap is allowed.
+// y may be a (clamp, prelu: x) itself; no other overlap is allowed.
 #pragma once
 
 #include "intaglio/isa.h"

@@ -7,7 +7,7 @@
 //   lookup    y[i] = table[x[i] + 128]             every unary function
 //   lookup    y[r, i] = tables[i, x[r, i] + 128]   a function of its own for each column
 //
-// y may stand exactly where a (lookup: x) stands; no other overlap is allowed.
+// y may be a (lookup: x) itself; no other overlap is allowed.
 #pragma once
 
 #include "intaglio/isa.h"

@@ -73,7 +73,7 @@ void mul_code_s8_neon(const int8_t* a, int8_t b, int8_t* y, int32_t n, const Mul
   map_code(mul_rows_s8_neon, a, b, y, n, params);
 }
 
-// Four quarters of the table, sixty-four entries each: what is asked for past a quarter changes nothing.
+// Four quarters of the table, sixty-four entries each: an index past a quarter changes nothing.
 // ARMv7 has no registers for it.
 void lookup_s8_neon(const int8_t* x, const int8_t* table, int8_t* y, int32_t n) {
   int32_t i = 0;

@@ -65,7 +65,7 @@ void shuffle_rows(const int8_t* const* rows, int32_t count, int32_t k, const Pai
     };
     next();
     int32_t high_at = low_at;
-    if (i + kPairsDepths < layout.depth) {  // else the last one goes twice
+    if (i + kPairsDepths < layout.depth) {  // else the last one is loaded twice
       high = rows;
       high_at = at;
       next();
@@ -191,7 +191,7 @@ void gemm_s8_avx2(const GemmS8Args& args) {
     k = layout.depth;
   }
   alignas(32) __m256i sums[2 * kMr];
-  // The next panel goes into the second-level cache by and by, a share for each tile; not where all of them
+  // The next panel is prefetched into the second-level cache, a share for each tile; not where all of them
   // stay there.
   const bool fetches = args.m > kRows && layout.bytes * args.n > 128 * 1024 * kAvx2Columns;
   const ptrdiff_t share = fetches ? layout.bytes / ((args.m + kRows - 1) / kRows) + 64 : 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int32_t kMr = 56, kNr = 64, kLanes = 16;
 
-// How codes leave a tile, see requant.h.
+// How a tile becomes codes, see requant.h.
 struct Output {
   __m512i order;       // of the packs, as dwords
   __m512i zero_point;  // int16
@@ -152,12 +152,12 @@ __attribute__((always_inline)) inline __m512i leave(const __m512i (*acc)[V], int
 
 // m >= M rows of 16 V columns, M at a time, where no product passes int32 and k is a multiple of 4. What
 // follows a tile's last product would not overlap the next tile, whose products wait behind it: so the rows
-// leave one by one, each between them and its first products of the next tile. The next panel is fetched into
+// are stored one by one, each between its sums and its first products of the next tile. The next panel is fetched into
 // the second-level cache meanwhile, a line a step: it would be late otherwise, in a tile that is 64 columns
 // wide.
 template <int32_t M, int32_t V>
 __attribute__((noinline)) void strip(const Tile& t, int32_t m, const Output& out) {
-  constexpr int32_t kShare = 4 / V;  // rows that leave in one vector
+  constexpr int32_t kShare = 4 / V;  // rows that one vector stores
   const int8_t* const multiplier = t.panel + 64 * V;
   const int8_t* const weights = t.panel + 2 * 64 * V;
   const ptrdiff_t depth = t.k;

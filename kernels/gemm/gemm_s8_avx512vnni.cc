@@ -59,7 +59,7 @@ void tile(const Tile& t, const Output& out) {
     step += t.next_step;
   }
 
-  constexpr int32_t kShare = 4 / V;  // rows that leave in one vector
+  constexpr int32_t kShare = 4 / V;  // rows that one vector stores
   const int8_t* const multiplier = t.panel + 64 * V;
   int8_t* y = t.output;
 #pragma GCC unroll 14
@@ -74,7 +74,7 @@ void tile(const Tile& t, const Output& out) {
   }
 }
 
-// For 64, 32 and 16 columns: many rows, and one. Another count takes the larger tile and leaves by way of the
+// For 64, 32 and 16 columns: many rows, and one. Another count takes the larger tile and is stored by way of the
 // stack: few tiles are odd, and each is text. 64 columns have strips for many rows, and need no more than
 // these: one row keeps the multipliers nearly as busy. Steep columns go row by row.
 using TileFunction = void (*)(const Tile& t, const Output& out);
@@ -83,7 +83,7 @@ constexpr TileFunction kMost[3] = {nullptr, tile<kMany, 2, false>, tile<kMany, 1
 constexpr TileFunction kOne[3] = {tile<1, 4, true>, tile<1, 2, true>, tile<1, 1, true>};
 
 // output = add_s8(codes, residual), rows of codes kNr apart. A row that does not end with a whole vector
-// leaves by a masked store, for which the next row's residual would wait if it stood in the output.
+// is stored with a mask, for which the next row's residual would wait if it were in the output.
 __attribute__((noinline)) void add_rows(const int8_t* codes, const int8_t* residual, size_t residual_stride,
                                         int8_t* output, size_t output_stride, int32_t rows, int32_t columns,
                                         const AddS8& p) {
@@ -143,7 +143,7 @@ __attribute__((noinline)) void copy_rows(const int8_t* codes, int8_t* output, si
     _mm512_mask_storeu_epi8(output, mask, _mm512_loadu_si512(codes));
 }
 
-// Below 1 each, no product leaves int32.
+// Below 1 each, every product fits int32.
 inline bool is_steep(const int8_t* multiplier, int32_t vectors) {
   __m512 most = _mm512_loadu_ps(multiplier);
   for (int32_t v = 1; v < vectors; ++v) most = _mm512_max_ps(most, _mm512_loadu_ps(multiplier + 64 * v));
@@ -178,7 +178,7 @@ void gemm_s8_avx512vnni(const GemmS8Args& args) {
     const bool steep = is_steep(t.panel + 64 * vectors, vectors);
     int8_t* const y = args.output + first;
     const bool aligned = !adds && columns == width;
-    // Rows that follow one another everywhere leave as one: each row's last bytes are where the next one
+    // Rows that follow one another everywhere are stored as one: each row's last bytes are where the next one
     // begins.
     const auto dense = static_cast<size_t>(columns);
     const bool flat = !aligned && args.output_stride == dense && (!adds || args.residual_stride == dense);

@@ -2,7 +2,7 @@
 // four bytes of weights become the pairs (0, 2) and (1, 3), and a tile's rows are widened once, in that
 // order (gemm_s8_dsp_columns.h).
 //
-// The depth is one run of taps * k, as the weights stand. Scratch: with four rows [blocks][4 rows][4 depths],
+// The depth is one run of taps * k, in the order of the weights. Scratch: with four rows [blocks][4 rows][4 depths],
 // else [blocks][4 depths], int16; a last block that is not whole comes first, zeros behind its last depth.
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/arithmetic/widen_dsp.h"

@@ -194,7 +194,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, folded_
       ITG_COLUMN_DSP("r7", "r5", "r10", "r11")
 
 // All columns of four rows where args.m is 4; else of one, two at a time, and a last odd one twice over. `x` are
-// the rows as they were widened, `y` and `residual` (or nullptr) where the first of them stand. Aligned, since
+// the rows as they were widened, `y` and `residual` (or nullptr) where the first of them are. Aligned, since
 // adr counts from a multiple of 4.
 __attribute__((naked, noinline, aligned(4))) static void columns_dsp(const GemmS8Args&, const int16_t*,
                                                                      int8_t*, const int8_t*) {

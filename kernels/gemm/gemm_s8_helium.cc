@@ -1,9 +1,9 @@
 // Cortex-M with Helium: sixteen products an instruction (vmladava), summed into a core register.
 //
-// The depth is one run of taps * k, as the weights stand. Two rows meet three columns in a step, six sums in
+// The depth is one run of taps * k, in the order of the weights. Two rows meet three columns in a step, six sums in
 // the core's even registers: five loads for six products. Of columns that are left each meets the four rows,
 // and where a tile has fewer rows a row meets four columns: five loads for four products. Rows that do not
-// stand at even distances already are copied once, to scratch [4][taps * k].
+// are at even distances already are copied once, to scratch [4][taps * k].
 #include "kernels/arithmetic/requant_helium.h"
 #include "kernels/gemm/gemm_s8.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kMr = 4;
 
-// `start` and the sums of `depth` products of one with each of four, which stand `stride` apart.
+// `start` and the sums of `depth` products of one with each of four, which are `stride` apart.
 inline int32x4_t multiply(const int8_t* one, const int8_t* four, int32_t stride, int32_t depth,
                           int32_t start) {
   int32_t a0 = start, a1 = start, a2 = start, a3 = start;
@@ -46,7 +46,7 @@ inline int32x4_t multiply(const int8_t* one, const int8_t* four, int32_t stride,
 struct ThreeColumns {
   const int8_t* w[3];
   const int32_t* bias;
-  int32_t depth, to_next;  // from where the loop leaves a column's weights to the next three columns
+  int32_t depth, to_next;  // from the end of a column's weights to the next three columns
   const int8_t* x[4];
   int32_t sums[4][3];
 };
@@ -131,7 +131,7 @@ void copy_row(const GemmS8Args& args, int32_t r, int8_t* to) {
   }
 }
 
-// Where all four rows stand at the same distance, that; else they are copied, and it is the depth.
+// The distance between the four rows, where it is the same; else they are copied, and it is the depth.
 int32_t gather_rows(const GemmS8Args& args, const int8_t** x) {
   const int8_t* const* const rows = args.rows;
   const ptrdiff_t distance = rows[1] - rows[0];

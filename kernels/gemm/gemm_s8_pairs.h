@@ -10,18 +10,18 @@
 // what pairs are left unsafe it takes apart: even codes, then odd ones. Nothing saturates.
 //
 // A panel of sixteen columns, depth = taps * ceil(k / 4) * 4:
-//   int32[16] bias, less what the rows' offsets add, float[16] multiplier, in the order in which packs leave
-//             the columns
+//   int32[16] bias, less what the rows' offsets add, float[16] multiplier, in the order of the columns
+//             that packs give
 //   int32     double_quads: how many groups of eight depths are summed by fours
 //   int32     safe: how many quads after them are multiplied by safe pairs
-//   u8[ceil(depth / 32)][32]  from 160 bytes on: which of its sixteen depths stands at a place of a shuffled
+//   u8[ceil(depth / 32)][32]  from 160 bytes on: which of its sixteen depths is at a place of a shuffled
 //             row
 //   u8[ceil(depth / 32)][32]  what a code there is combined with, by exclusive or: 0x80 gives x + 128, 0x7f
 //             127 - x
 //   int32[depth / 4]  where in that row each quad begins: those of double quads, two that follow each other,
 //             then safe ones, then others
 //   padding to 64 bytes, s8[depth / 4][16][4]  the weights, quad by quad
-// Where eight columns or fewer are left, their weights stand in the first eight places, in natural order.
+// Where eight columns or fewer are left, their weights are in the first eight places, in natural order.
 #pragma once
 
 #include "kernels/gemm/gemm_s8.h"
@@ -49,7 +49,7 @@ static inline PairsLayout pairs_layout(int32_t taps, int32_t k) {
   return l;
 }
 
-// Whether sixteen depths always stand in one row of one tap. Where they do not, the kernel puts the rows of a
+// Whether sixteen depths are always in one row of one tap. Where they are not, the kernel puts the rows of a
 // tile's taps together first, each rounded up to a multiple of four.
 static inline bool pairs_in_place(int32_t k) { return k % kPairsDepths == 0; }
 
@@ -66,7 +66,7 @@ struct PairsCounts {
 };
 
 // Completes the panel of columns [first, first + 16), whose biases (less 128 * sum w) and multipliers
-// stand there.
+// are there.
 void pack_pairs(const GemmS8Kernel& kernel, const GemmS8Weights& plain, int32_t first, uint8_t* panel);
 
 // Quads of depths of all panels; those that are multiplied by safe pairs at least, and of these by fours.
@@ -76,7 +76,7 @@ struct PairsProof {
 PairsProof count_safe_pairs(const GemmS8Kernel& kernel, const void* packed, int32_t n, int32_t taps,
                             int32_t k);
 
-// The column, within its panel, that stands at position p.
+// The column, within its panel, at position p.
 int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p);
 
 }  // namespace intaglio

@@ -1,4 +1,4 @@
-// How sixteen columns of sums leave the GEMM kernels on 256 bits, in the order of `lanes` 8 (gemm_s8.h).
+// How the GEMM kernels on 256 bits store sixteen columns of sums, in the order of `lanes` 8 (gemm_s8.h).
 #pragma once
 
 #include "kernels/arithmetic/requant_avx2.h"

@@ -1,10 +1,10 @@
-// One row of int8 codes times plain int8 weights, in reals: sums that leave an int8 model.
+// One row of int8 codes times plain int8 weights, with FP32 results: the end of an int8 model.
 //
 //   acc = bias[c] + sum over i of x[i] * w[c * k + i]   may wrap in between: the caller has proved the whole
 //   y[c] = f32(acc) * multiplier[c]                     one conversion, one multiply, each to nearest even
 //
 // x [k] codes, w [n, k] in [-128, 127], bias [n] with the zero point of x folded in, multiplier [n] finite;
-// y [n]. n and k at least 1; no alignment is asked for. y overlaps nothing.
+// y [n]. n and k at least 1; no alignment is needed. y overlaps nothing.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ inline __m256i load_tail(const int8_t* row, int32_t k, const Tail& tail) {
   return load_32(some);
 }
 
-// Sums of the weights' rows [w + c * k), c < Channels, in eight lanes each. What stands `ahead` is read next.
+// Sums of the weights' rows [w + c * k), c < Channels, in eight lanes each. What is `ahead` is read next.
 template <int32_t Channels>
 inline void sum_rows(const int8_t* x, const int8_t* w, int32_t k, ptrdiff_t ahead, const Tail& tail,
                      __m256i* sums) {

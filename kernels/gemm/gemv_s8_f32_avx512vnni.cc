@@ -10,10 +10,10 @@ namespace {
 constexpr int32_t kStep = 64;  // codes of a vector
 constexpr __mmask64 kWhole = ~__mmask64{0};
 
-// The codes that are left, as lanes; zeros behind them are worth nothing, whatever weight meets them.
+// The remaining codes, as lanes; zeros behind them add nothing, whatever their weights are.
 inline __mmask64 lanes(int32_t left) { return left < kStep ? kWhole >> (kStep - left) : kWhole; }
 
-// Sums of the weights' rows [w + c * k), c < Channels, in sixteen lanes each. What stands `ahead` is read
+// Sums of the weights' rows [w + c * k), c < Channels, in sixteen lanes each. What is `ahead` is read
 // next.
 template <int32_t Channels>
 inline void sum_rows(const int8_t* x, const int8_t* w, int32_t k, ptrdiff_t ahead, __m512i* sums) {

@@ -18,7 +18,7 @@ struct ExtremesF32 {
   bool finite = true;
 };
 
-// Counts stand in two histograms, which do not wait for each other's bins: only their sum has a meaning.
+// Counts are in two histograms, so that a bin's additions do not wait for each other. Only the sum counts.
 struct BinsF32 {
   float per_bin;
   int32_t zero;

@@ -1,4 +1,4 @@
-// Extremes in integers: as int32 positive reals stand in their own order and above all negative ones, as
+// Extremes in integers: as int32 positive reals are in their own order and above all negative ones, as
 // uint32 negative ones do. So ARMv7's vectors, which flush subnormals, find them, too.
 #include <arm_neon.h>
 

@@ -5,7 +5,7 @@
 
 namespace intaglio {
 
-// All channels from `c` on, one by one: what vectors leave.
+// All channels from `c` on, one by one: those after the last vector.
 void patch_rest_s8_scalar(const PatchRow<int8_t>& row, int32_t c);
 void patch_rest_f32_scalar(const PatchRow<float>& row, int32_t c);
 

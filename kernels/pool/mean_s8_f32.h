@@ -1,4 +1,4 @@
-// Mean of int8 codes over taps (taps.h), in reals: sums that leave an int8 model.
+// Mean of int8 codes over taps (taps.h), with FP32 results: the end of an int8 model.
 //
 //   acc = sum of (x - x_zero_point) over the taps, exact
 //   y = f32(acc) * multiplier            multiplier = s_in / f32(taps); each rounded to nearest even

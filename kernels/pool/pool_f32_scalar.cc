@@ -25,7 +25,7 @@ template <int32_t Channels>
 inline void max_block(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t some) {
   const int32_t channels = Channels > 0 ? Channels : some;
   float best[kBlock];
-  // The first tap stands at x itself; meeting it again changes nothing: max(a, a) is a.
+  // The first tap is x itself; taking it again changes nothing: max(a, a) is a.
   for (int32_t c = 0; c < channels; ++c) best[c] = x[c];
   for_each_tap(taps, [&](ptrdiff_t offset) {
     const float* const tap = x + offset;

@@ -1,7 +1,7 @@
 // Reals to codes and back.
 //
 //   quantize    q = rne(clamp(x / scale)) + zero_point   IEEE division, clamped as requant.h does; NaN gives
-//                                                        zero_point, also where the clamp leaves it out
+//                                                        zero_point, even if that is outside the clamp
 //   dequantize  x = scale * float(q - zero_point)        one multiply
 //
 // Scales are finite and positive. y overlaps nothing.

@@ -33,8 +33,8 @@ inline Executor thread_executor(int32_t width) {
     const auto all = static_cast<int32_t>(reinterpret_cast<intptr_t>(context));
     Team team;
     std::vector<std::thread> threads;
-    for (int32_t i = 0; i < all - 1; ++i) threads.emplace_back([&team, i] { team.sit(i); });
-    team.lead(all - 1, all, body, argument);
+    for (int32_t i = 0; i < all - 1; ++i) threads.emplace_back([&team, i] { team.run_worker(i); });
+    team.run_master(all - 1, all, body, argument);
     for (std::thread& thread : threads) thread.join();
   };
   return executor;

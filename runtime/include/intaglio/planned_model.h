@@ -15,9 +15,9 @@ struct OpRun;  // runtime/op.h
 // What a session stores for a node: a constant of a planned model, else the start of persistent memory. Written by the
 // library and by `intaglio export-c`, not by programs.
 struct PlannedNode {
-  uint32_t kept_offset;  // where its packed weights start, in PlannedModel::kept or in persistent memory
-  uint16_t kernel;       // by the operator's own numbering
-  uint16_t op;           // position in the list of operators
+  uint32_t prepared_offset;  // where its packed weights start: in PlannedModel::prepared or persistent memory
+  uint16_t kernel;           // by the operator's own numbering
+  uint16_t op;               // position in the list of operators
 };
 
 // A planned model, as `intaglio export-c --planned` writes it. Its members are not to be changed.
@@ -28,8 +28,8 @@ struct PlannedModel {
   uint32_t crc32 = 0;             // of these bytes
   Span<const PlannedNode> nodes;  // one for each node of the model
   Span<const OpRun* const> ops;   // the operators that its nodes use
-  const uint8_t* kept =
-      nullptr;                 // packed weights, at a multiple of kMemoryAlignment; nullptr: there are none
+  // Packed weights, at a multiple of kMemoryAlignment; nullptr: there are none.
+  const uint8_t* prepared = nullptr;
   SessionNeeds needs;          // exact, for one thread
   IsaMask isa = isa::kScalar;  // the instruction sets that its kernels need
   IsaMask listed = isa::kAll;  // those of the library that it was made with: kernels are numbered by them
