@@ -33,7 +33,11 @@ struct Calibrator::Parts {
   // Only states that are kept or merged name their graph.
   void name_graph();
 };
-using Calibration = Calibrator::Parts;
+// Gives the private name to the library.
+struct CalibratorParts {
+  using Type = Calibrator::Parts;
+};
+using Calibration = CalibratorParts::Type;
 
 // Bytes of what create() makes beside the session.
 uint64_t observer_bytes(const Model& model, const CalibratorOptions& options);
@@ -50,7 +54,7 @@ struct FinishAs {
   RangeMethod method;  // that chooses the ranges; options.method is the one that was asked for
   // The model is judged, and never handed over: its bytes are not written anew, reopened and replayed, and their
   // checksum is that of the model as it was baked.
-  bool rehearses = false;
+  bool dry_run = false;
 };
 // What the sink gets; see finish.cc.
 Error finish_calibration(Calibration& calibration, const FinishAs& as, const ModelSink& sink,

@@ -15,14 +15,14 @@ class Finish {
   Finish(Calibration& calibration, const FinishAs& as, const SampleSource* source)
       : calibration_(calibration),
         options_(calibration.options),
-        rehearses_(as.rehearses),
+        dry_run_(as.dry_run),
         samples_({calibration.fp32, calibration.seen, calibration.references, *calibration.observing.sha256},
                  source),
         arena_(calibration.output),
         meter_(calibration.fp32, calibration.observing.outputs, calibration.exact_outputs, arena_),
         equalizer_(calibration.fp32.model, calibration.seen, options_, arena_),
         absorber_(calibration.fp32, calibration.seen, options_, arena_),
-        lasting_(arena_.make<uint8_t>(
+        persistent_(arena_.make<uint8_t>(
             static_cast<size_t>(range_recovery_bytes(calibration.fp32.model, options_)))),
         int8_({calibration.fp32, options_, calibration.slots.map, calibration.output.size}, arena_),
         kept_(calibration.references.rest()),
@@ -37,7 +37,7 @@ class Finish {
                  meter_,
                  equalizer_,
                  absorber_,
-                 lasting_,
+                 persistent_,
                  calibration.records,
                  calibration.report,
                  as.method,
@@ -53,7 +53,7 @@ class Finish {
     ITG_TRY(recover(context_));
     calibration_.steps_done = steps_of(options_) - 1;
     ITG_TRY(context_.complete());
-    if (!rehearses_) ITG_TRY(reopen());
+    if (!dry_run_) ITG_TRY(reopen());
     ITG_TRY(report());
     ITG_TRY(context_.step("store", 0, 1));
     return store(sink);
@@ -153,13 +153,13 @@ class Finish {
 
   Calibration& calibration_;
   const CalibratorOptions& options_;
-  bool rehearses_;
+  bool dry_run_;
   Replay samples_;
   Arena arena_;
   NetworkErrorMeter meter_;
   Equalizer equalizer_;
   BiasAbsorber absorber_;
-  Arena lasting_;
+  Arena persistent_;
   Int8Model int8_;
   Arena kept_;  // memory for what is not computed twice
   SampleWalk walk_{samples_, calibration_.fp32, int8_.session(), int8_.lanes(), kept_};

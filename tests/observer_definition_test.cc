@@ -129,12 +129,12 @@ TEST_CASE("a value that is not finite, wherever it stands") {
     CHECK(first_non_finite({values.data(), values.size()}) == static_cast<int64_t>(at));
     auto observer = std::make_unique<TensorObserver>();
     CHECK(!observe(*observer, {values.data(), values.size()}, 0, tools));
-    TensorLook look(nullptr, values.size(), 0, tools);
+    TensorPass look(nullptr, values.size(), 0, tools);
     CHECK(!look.add({values.data(), values.size()}));
     look.finish();
   }
   Values good = {1.0f, -3.4e38f};
-  TensorLook look(nullptr, 2, 0, tools);
+  TensorPass look(nullptr, 2, 0, tools);
   CHECK(look.add({good.data(), 2}));
   CHECK(first_non_finite({}) == -1);
 }

@@ -199,7 +199,7 @@ TEST_CASE("a channel without weights keeps its bias") {
   const float weights[] = {0, 0, 0, 0, 1, -2, 3, -4}, bias[] = {5.0f, 0.25f};
   const float in_scale = 0.01f;
   const QuantizedWeights q =
-      quantize_weights(weights, {dims, 2}, 0, bias, in_scale, weight_form(), false, memory.arena());
+      quantize_weights({weights, {dims, 2}, 0, bias, in_scale, weight_form()}, memory.arena());
   CHECK(static_cast<float>(q.bias[0]) * in_scale * q.scales[0] == doctest::Approx(5.0f).epsilon(1e-6));
   CHECK(static_cast<float>(q.bias[1]) * in_scale * q.scales[1] == doctest::Approx(0.25f).epsilon(1e-4));
   CHECK(q.codes[7] == -127);
@@ -210,7 +210,7 @@ TEST_CASE("seven-bit weights stay within [-63, 63]") {
   const int32_t dims[] = {1, 3};
   const float weights[] = {-1.0f, 0.5f, 0.99f};
   const QuantizedWeights q =
-      quantize_weights(weights, {dims, 2}, 0, {}, 1.0f, weight_form(7), false, memory.arena());
+      quantize_weights({weights, {dims, 2}, 0, {}, 1.0f, weight_form(7)}, memory.arena());
   for (const int8_t code : q.codes) CHECK((code >= -63 && code <= 63));
   CHECK(q.codes[0] == -63);
 }
@@ -226,9 +226,9 @@ TEST_CASE("safe pairs: neighbours add up to no more than 128, channels that do a
   for (const Rounding rounding : {Rounding::kHalfEven, Rounding::kHalfFarFromZero, Rounding::kUp}) {
     QuantConfig form = weight_form();
     form.rounding = rounding;
-    const QuantizedWeights free =
-        quantize_weights(reals, {dims, 2}, 0, {}, 1.0f, form, false, memory.arena());
-    const QuantizedWeights safe = quantize_weights(reals, {dims, 2}, 0, {}, 1.0f, form, true, memory.arena());
+    const QuantizedWeights free = quantize_weights({reals, {dims, 2}, 0, {}, 1.0f, form}, memory.arena());
+    const QuantizedWeights safe =
+        quantize_weights({reals, {dims, 2}, 0, {}, 1.0f, form, true}, memory.arena());
     CHECK(safe.scales[0] == free.scales[0]);
     int32_t wider = 0;
     for (size_t c = 0; c < kChannels; ++c) {
@@ -248,8 +248,8 @@ TEST_CASE("the accumulator proof widens the scale of deep channels") {
   HostArena memory;
   const int32_t dims[] = {1, 70000};
   const std::vector<float> weights(70000, 1.0f);
-  const QuantizedWeights q = quantize_weights({weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f,
-                                              weight_form(), false, memory.arena());
+  const QuantizedWeights q = quantize_weights(
+      {{weights.data(), weights.size()}, {dims, 2}, 0, {}, 1.0f, weight_form()}, memory.arena());
   CHECK(bias_room({q.codes.data, q.codes.size}, {dims, 2}, 0, 0) >= 0);
   CHECK(q.codes[0] == 64);
 }

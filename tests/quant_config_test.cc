@@ -181,7 +181,7 @@ TEST_CASE("every ordered pair of states: 42 steps are legal, a refusal names bot
       CAPTURE(quant_state_name(i));
       QuantConfig config = with_params();
       config.state = from;
-      config.kept = to;
+      config.saved_state = to;
       const Error error = set_state(config, to);
       CHECK(error.ok() == (allowed.count(to) == 1));
       legal += error.ok() ? 1 : 0;

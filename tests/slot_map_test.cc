@@ -100,7 +100,7 @@ TEST_CASE("what is baked, in float or an index is not written; what is of anothe
   REQUIRE(slots.set_state(2, QuantState::kBaked).ok());
   QuantConfig per_channel;
   per_channel.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
-  REQUIRE(slots.set_form(3, per_channel).ok());
+  REQUIRE(slots.configure(3, per_channel).ok());
   for (const int32_t slot : {0, 1, 2})
     CHECK(slots.set_params(slot, {1.0f, 0}).status == Status::kFixedConfig);
   CHECK(slots.own(2).scale == 0.5f);
@@ -114,7 +114,7 @@ TEST_CASE("what is baked, in float or an index is not written; what is of anothe
   CHECK(slots.set_params(4, {1.0f, 128}).status == Status::kConfigWithoutScale);
   QuantConfig wrong;
   wrong.policy = 0;
-  CHECK(slots.set_form(4, wrong).status == Status::kBadPolicy);
+  CHECK(slots.configure(4, wrong).status == Status::kBadPolicy);
 }
 
 TEST_CASE("a slot can leave its set") {

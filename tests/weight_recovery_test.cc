@@ -47,9 +47,9 @@ struct Layer {
     HostArena memory;
     Shape shape{w.data(), static_cast<int32_t>(w.size())};
     std::vector<float> bias_reals = random.reals(outputs, -2.0f, 2.0f);
-    const QuantizedWeights q =
-        quantize_weights({reals.data(), reals.size()}, shape, axis, {bias_reals.data(), outputs}, kInScale,
-                         weight_form(), false, memory.arena());
+    const QuantizedWeights q = quantize_weights(
+        {{reals.data(), reals.size()}, shape, axis, {bias_reals.data(), outputs}, kInScale, weight_form()},
+        memory.arena());
     codes.assign(q.codes.begin(), q.codes.end());
     scales.assign(q.scales.begin(), q.scales.end());
     bias.assign(q.bias.begin(), q.bias.end());

@@ -27,7 +27,7 @@ class Baker {
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
     for (int32_t& t : s8_) t = -1;
     for (int32_t& t : f32_) t = -1;
-    // Room for every tensor, a table or bias beside it, and both forms at each border.
+    // Room for every tensor, a table or bias beside it, and both versions at each border.
     graph_.tensors.reserve(arena_, 3 * tensors + 2 * static_cast<size_t>(model_.node_count()));
     graph_.nodes.reserve(arena_, static_cast<size_t>(model_.node_count()) + tensors);
 
@@ -85,7 +85,7 @@ class Baker {
     return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
   }
 
-  // The int8 form of a tensor with the parameters that its reader wants.
+  // The int8 version of a tensor with the parameters that its reader wants.
   int32_t as_s8(int32_t tensor, const QuantParams& wanted) {
     const auto t = static_cast<size_t>(tensor);
     const TensorInfo info = model_.tensor(tensor);
@@ -242,9 +242,15 @@ class Baker {
     const int32_t slot = slots_.input_slot(n, weight);
     // Kernels whose sums leave in FP32 read plain weights and add nothing in 16 bits.
     const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
-    const QuantizedWeights q = quantize_weights(
-        floats(w), w.shape, rule.weight_axis, floats(b), params(slots_.input_slot(n, 0)).scale,
-        slots_.slots.config(slot), safe_pairs, arena_, options_.executor, known_scales(node.inputs[weight]));
+    const RealWeights layer{floats(w),
+                            w.shape,
+                            rule.weight_axis,
+                            floats(b),
+                            params(slots_.input_slot(n, 0)).scale,
+                            slots_.slots.config(slot),
+                            safe_pairs,
+                            known_scales(node.inputs[weight])};
+    const QuantizedWeights q = quantize_weights(layer, arena_, options_.executor);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
     ITG_TRY(settle(slot, q.scales, QuantState::kActivated, QuantState::kBaked));
@@ -365,7 +371,7 @@ class Baker {
   const CalibratorOptions& options_;
   Arena& arena_;
   Graph graph_;
-  Span<int32_t> s8_, f32_;  // the int8 and the FP32 form of each tensor of the FP32 model; -1: none yet
+  Span<int32_t> s8_, f32_;  // the int8 and the FP32 version of each tensor of the FP32 model; -1: none yet
 };
 
 }  // namespace

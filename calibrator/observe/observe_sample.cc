@@ -5,7 +5,7 @@
 namespace intaglio {
 namespace {
 
-// One sample, which stands in the inputs of a lane: runs it and looks at every tensor.
+// One sample, which stands in the inputs of a lane: runs it and observes every tensor.
 class SampleObservation {
  public:
   SampleObservation(const FloatModel& fp32, const Observing& observing, int32_t lane,
@@ -25,7 +25,7 @@ class SampleObservation {
     }
     for (int32_t n = -1; n < model_.node_count(); ++n) {
       if (n >= 0) session_.run_nodes(n, n + 1);
-      ITG_TRY(look_behind(n));
+      ITG_TRY(observe_behind(n));
       for (const OutputTensor& output : observing_.outputs)
         if (output.node == n && sample_.outputs != nullptr)
           memcpy(sample_.outputs + output.first, session_.tensor(output.tensor).data,
@@ -37,7 +37,7 @@ class SampleObservation {
  private:
   // What node `n` has written, or the model's inputs, and what the node behind it will read: in one pass
   // where that is the same and there are no threads to do it side by side.
-  Error look_behind(int32_t n) {
+  Error observe_behind(int32_t n) {
     const Span<const int32_t> written = n < 0 ? model_.inputs() : model_.node(n).outputs;
     const Span<double> means =
         n + 1 < model_.node_count() ? observing_.means_of(n + 1, lane_) : Span<double>();
@@ -45,7 +45,8 @@ class SampleObservation {
     const NodeInfo reader = model_.node(n + 1);
     int32_t together = -1;
     for (const int32_t tensor : written)
-      if (tensor == reader.inputs[0] && executor_.parallel_for == nullptr && can_look_by_rows(model_, reader))
+      if (tensor == reader.inputs[0] && executor_.parallel_for == nullptr &&
+          can_observe_by_rows(model_, reader))
         together = tensor;
     Error error;
     parallel_for(executor_, together < 0 ? 2 : 1, [&](int32_t task) {
@@ -61,21 +62,21 @@ class SampleObservation {
     return kNoError;
   }
 
-  // `together`: the tensor that is looked at while the means of node + 1 are taken, or -1.
+  // `together`: the tensor that is observed while the means of node + 1 are taken, or -1.
   Error observe_all(Span<const int32_t> tensors, int32_t node, int32_t together) {
     Histogram& scratch = observing_.spare[static_cast<size_t>(lane_)].halves[0];
     for (const int32_t tensor : tensors) {
       const Span<float> values = session_.tensor(tensor).as<float>();
       const int32_t observer = observing_.observer_of[static_cast<size_t>(tensor)];
-      TensorLook look(observer < 0 ? nullptr : &into_.observers[static_cast<size_t>(observer)], values.size,
+      TensorPass pass(observer < 0 ? nullptr : &into_.observers[static_cast<size_t>(observer)], values.size,
                       half_of(sample_.name.digest), {*observing_.observe, scratch});
       bool finite;
       if (tensor == together) {
-        finite = observe_with_means(session_, node + 1, *observing_.patch_sums, look,
+        finite = observe_with_means(session_, node + 1, *observing_.patch_sums, pass,
                                     observing_.means_of(node + 1, lane_));
       } else {
-        finite = look.add(values);
-        if (finite) look.finish();
+        finite = pass.add(values);
+        if (finite) pass.finish();
       }
       if (!finite)
         return {Status::kNonFiniteActivation, node, tensor, sample_.index, first_non_finite(values)};

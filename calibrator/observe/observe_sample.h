@@ -1,4 +1,4 @@
-// A sample runs through the FP32 network, and every tensor is looked at.
+// A sample runs through the FP32 network, and every tensor is observed.
 #pragma once
 
 #include "calibrator/observe/input_values.h"

@@ -116,20 +116,20 @@ Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel) {
   return found;
 }
 
-TensorLook::TensorLook(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools)
+TensorPass::TensorPass(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools)
     : observer_(observer), half_(half), tools_(tools), stride_(stride_of(elements)) {
   if (observer != nullptr) memset(&tools_.scratch, 0, sizeof tools_.scratch);
 }
 
-bool TensorLook::add(Span<const float> values) {
-  for (size_t first = 0; first < values.size && seen_.finite; first += kLookElements) {
+bool TensorPass::add(Span<const float> values) {
+  for (size_t first = 0; first < values.size && seen_.finite; first += kPassElements) {
     const size_t left = values.size - first;
-    add_piece({values.data + first, left < kLookElements ? left : kLookElements});
+    add_piece({values.data + first, left < kPassElements ? left : kPassElements});
   }
   return seen_.finite;
 }
 
-void TensorLook::add_piece(Span<const float> values) {
+void TensorPass::add_piece(Span<const float> values) {
   tools_.kernel.extremes(values.data, values.size, &seen_);
   if (!seen_.finite || observer_ == nullptr) return;
   make_room();
@@ -144,20 +144,20 @@ void TensorLook::add_piece(Span<const float> values) {
   skip_ += counted * stride_ - values.size;
 }
 
-void TensorLook::make_room() {
+void TensorPass::make_room() {
   const auto min = static_cast<double>(seen_.min), max = static_cast<double>(seen_.max);
   if (fits(*observer_, min, max) && (min >= 0.0 || observer_->two_sided != 0)) return;
   gather();
   widen_to(*observer_, min, max);
 }
 
-void TensorLook::gather() {
+void TensorPass::gather() {
   uint32_t *const counts = observer_->halves[half_].counts, *const more = tools_.scratch.counts;
   for (int32_t bin = 0; bin < kBins; ++bin) counts[bin] += more[bin];
   memset(more, 0, sizeof tools_.scratch.counts);
 }
 
-void TensorLook::finish() {
+void TensorPass::finish() {
   if (observer_ == nullptr) return;
   gather();
   ++observer_->samples[half_];
@@ -166,9 +166,9 @@ void TensorLook::finish() {
 }
 
 bool observe(TensorObserver& o, Span<const float> values, int32_t half, const ObserverTools& tools) {
-  TensorLook look(&o, values.size, half, tools);
-  if (!look.add(values)) return false;
-  look.finish();
+  TensorPass pass(&o, values.size, half, tools);
+  if (!pass.add(values)) return false;
+  pass.finish();
   return true;
 }
 

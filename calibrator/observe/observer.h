@@ -48,22 +48,22 @@ void reset(TensorObserver& observer);
 using Extremes = ExtremesF32;
 Extremes extremes_of(Span<const float> values, const ObserveF32Kernel& kernel);
 
-// What looking at one sample's tensor needs.
+// What observing one sample's tensor needs.
 struct ObserverTools {
   const ObserveF32Kernel& kernel;
   Histogram& scratch;  // overwritten
 };
 
-// Elements that stay in a CPU's nearest memory while they are looked at in several ways.
-inline constexpr size_t kLookElements = 8192;
+// Elements that stay in a CPU's nearest memory while they are read in several ways.
+inline constexpr size_t kPassElements = 8192;
 
-// Looks at the values of one sample's tensor, piece by piece, in their order. Min and max see all; the
+// Observes the values of one sample's tensor, piece by piece, in their order. Min and max see all; the
 // histogram of `half` every stride-th. Counts do not depend on the pieces.
-class TensorLook {
+class TensorPass {
  public:
   // `observer`: nullptr, where only finite() is asked for.
-  TensorLook(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools);
-  // Returns whether all values are finite; where not, the look ends here, and the observer is of no use.
+  TensorPass(TensorObserver* observer, size_t elements, int32_t half, const ObserverTools& tools);
+  // Returns whether all values are finite; where not, the pass ends here, and the observer is of no use.
   bool add(Span<const float> values);
   void finish();
 

@@ -118,12 +118,12 @@ void patch_means(const Session& session, int32_t node_index, const PatchSumsKern
   for (double& mean : means) mean *= unit;
 }
 
-bool can_look_by_rows(const Model& model, const NodeInfo& node) {
+bool can_observe_by_rows(const Model& model, const NodeInfo& node) {
   return is_windowed(model, node) && node.options.window.kernel_w <= kMostTaps;
 }
 
 bool observe_with_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
-                        TensorLook& look, Span<double> means) {
+                        TensorPass& pass, Span<double> means) {
   const NodeInfo node = session.model().node(node_index);
   const TensorView in = session.tensor(node.inputs[0]);
   const TensorInfo out = session.model().tensor(node.outputs[0]);
@@ -132,14 +132,14 @@ bool observe_with_means(const Session& session, int32_t node_index, const PatchS
   WindowSums<float> sums(in.info, out, node.options.window, 0, kernel, means.data);
   const int32_t rows = in.info.shape[0] * in.info.shape[1];
   const size_t row_elements = values.size / static_cast<size_t>(rows);
-  const auto piece = static_cast<int32_t>(row_elements < kLookElements ? kLookElements / row_elements : 1);
+  const auto piece = static_cast<int32_t>(row_elements < kPassElements ? kPassElements / row_elements : 1);
   for (int32_t first = 0; first < rows; first += piece) {
     const int32_t count = rows - first < piece ? rows - first : piece;
     const size_t start = static_cast<size_t>(first) * row_elements;
-    if (!look.add({values.data + start, static_cast<size_t>(count) * row_elements})) return false;
+    if (!pass.add({values.data + start, static_cast<size_t>(count) * row_elements})) return false;
     sums.add_rows(values.data, first, count);
   }
-  look.finish();
+  pass.finish();
   const double unit = 1.0 / positions_of(out);
   for (double& mean : means) mean *= unit;
   return true;

@@ -21,10 +21,10 @@ size_t mean_count(const Model& model, int32_t node, const CalibratorOptions& opt
 // Of the values that stand in the node's first input, as reals (zero point and scale removed).
 void patch_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, Span<double> means);
 
-// The same of an FP32 node, in one pass with a look at its input's values; the look is finished. Returns
+// The same of an FP32 node, in one pass with the observer of its input's values, which is finished. Returns
 // whether all of them are finite; where not, the means are of no use. Not for every window.
-bool can_look_by_rows(const Model& model, const NodeInfo& node);
-bool observe_with_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, TensorLook& look,
+bool can_observe_by_rows(const Model& model, const NodeInfo& node);
+bool observe_with_means(const Session& session, int32_t node, const PatchSumsKernel& kernel, TensorPass& pass,
                         Span<double> means);
 
 // Mean inputs of several samples as order-free sums: one fixed-point number for each sample's mean.

@@ -7,13 +7,13 @@
 
 namespace intaglio {
 
-// The operator of the int8 model for a node that gives an answer, whose int8 form writes FP32; Op::kNone for
+// The operator of the int8 model for a node that gives an answer, whose int8 version writes FP32; Op::kNone for
 // every other node. That is
 //   - a layer of one place (no axis but the first and the last is longer than 1) without a finite clamp:
 //     FullyConnected; a Conv2d of one tap on a map of one place, which is one; Mean; an AvgPool2d over the
 //     whole map, which is one
 //   - whose values reach one output of the model, each tensor on the way being read once, through nothing but
-//     operators that have an FP32 form for int8 models: Reshape and Softmax.
+//     operators that have an FP32 version for int8 models: Reshape and Softmax.
 // With CalibratorOptions::int8_answers, and as other tools do it, no node is.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
 

@@ -6,10 +6,10 @@
 
 namespace intaglio {
 
-// The operator of a node's int8 form, whose FP32 form has this rule.
+// The operator of a node's int8 version, whose FP32 version has this rule.
 Op int8_op(const NodeInfo& node, const QuantRule& rule);
 
-// Whether a node of the FP32 model becomes an int8 one: it has an int8 form, the options do not keep it in FP32,
+// Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (answers.h).
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
 

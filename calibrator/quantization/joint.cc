@@ -23,19 +23,19 @@ Error JointSlots::check_writable(int32_t slot) const {
   }
 }
 
-Error JointSlots::set_form(int32_t slot, const QuantConfig& form) {
+Error JointSlots::configure(int32_t slot, const QuantConfig& from) {
   ITG_TRY(check_writable(slot));
-  ITG_TRY(check_policy(form.policy));
+  ITG_TRY(check_policy(from.policy));
   QuantConfig& config = at(slot);
   if (config.state != QuantState::kInitial)
     return {Status::kFixedConfig, -1, -1, static_cast<int64_t>(config.state), slot};
-  config.policy = form.policy;
-  config.rounding = form.rounding;
-  config.observer = form.observer;
-  config.parameter = form.parameter;
-  config.bits = form.bits;
-  config.lo = form.lo;
-  config.hi = form.hi;
+  config.policy = from.policy;
+  config.rounding = from.rounding;
+  config.observer = from.observer;
+  config.parameter = from.parameter;
+  config.bits = from.bits;
+  config.lo = from.lo;
+  config.hi = from.hi;
   return kNoError;
 }
 

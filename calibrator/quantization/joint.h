@@ -24,8 +24,9 @@ class JointSlots {
     return {holds.scale, holds.offset, holds.lo, holds.hi};
   }
 
-  // Policy, rounding, observer, bits and codes of a slot that is still initial. kDominatedSlot, kFixedConfig.
-  Error set_form(int32_t slot, const QuantConfig& form);
+  // Takes over policy, rounding, observer, bits and codes of `from`, for a slot that is still initial.
+  // kDominatedSlot, kFixedConfig.
+  Error configure(int32_t slot, const QuantConfig& from);
   // The set of `child` follows the set of `master` from now on. Nothing where they are one already. Refused
   // for slots in float, of indices, or of another granularity (kNotJoinable), and for a state that cannot be
   // overlapped (kStateTransition).

@@ -14,7 +14,7 @@ constexpr uint16_t set_of(States... states) {
 
 using S = QuantState;
 
-// Row: from; bits: to. From kDequantized only back to what was kept.
+// Row: from; bits: to. From kDequantized only back to what was saved.
 constexpr uint16_t kLegal[kQuantStateCount] = {
     /* kInitial */ set_of(S::kActivated, S::kOverlapped, S::kSoi, S::kFp32, S::kPassiveInit, S::kPassive,
                           S::kDequantized, S::kDeactivated),
@@ -77,12 +77,12 @@ Error set_state(QuantConfig& config, QuantState to) {
   const Error refused{Status::kStateTransition, -1, -1, static_cast<int64_t>(config.state),
                       static_cast<int64_t>(to)};
   if (!is_legal(config.state, to)) return refused;
-  if (config.state == S::kDequantized && to != config.kept) return refused;
+  if (config.state == S::kDequantized && to != config.saved_state) return refused;
   const bool quantizes = to == S::kActivated || to == S::kPassive;
   if (quantizes && !has_params(config))
     return {Status::kConfigWithoutScale, -1, -1, static_cast<int64_t>(config.state),
             static_cast<int64_t>(to)};
-  if (to == S::kDequantized) config.kept = config.state;
+  if (to == S::kDequantized) config.saved_state = config.state;
   config.state = to;
   return kNoError;
 }

@@ -8,7 +8,7 @@ namespace intaglio {
 bool is_legal(QuantState from, QuantState to);
 
 // Takes a config to another state. Refused, with nothing changed: kStateTransition for a step that the table
-// does not have, or from kDequantized to another state than was kept; kConfigWithoutScale for kActivated and
+// does not have, or from kDequantized to another state than was saved; kConfigWithoutScale for kActivated and
 // kPassive where scales are not above 0 and finite or the offset is outside the codes.
 Error set_state(QuantConfig& config, QuantState to);
 

@@ -24,9 +24,9 @@ float up_to_power_of_two(float scale) {
   return scale < kMaxScale ? scale : kMaxScale;
 }
 
-float scale_of(double scale, const QuantConfig& form) {
+float scale_of(double scale, const QuantConfig& config) {
   const float rounded = to_scale(scale);
-  return form.has(policy::kPowerOfTwo) ? up_to_power_of_two(rounded) : rounded;
+  return config.has(policy::kPowerOfTwo) ? up_to_power_of_two(rounded) : rounded;
 }
 
 double power_of_two(int32_t exponent) {  // 0 where that is no normal number
@@ -56,12 +56,13 @@ void for_each(const ChannelWalk& walk, Visit&& visit) {
 double magnitude(double x) { return x < 0 ? -x : x; }
 
 // Codes of `n` neighbours; gives the sum of their magnitudes.
-int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantConfig& form, int8_t* codes) {
-  const double largest = form.hi;
+int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantConfig& config,
+                     int8_t* codes) {
+  const double largest = config.hi;
   int64_t sum = 0;
-  if (form.rounding != Rounding::kHalfEven) {
+  if (config.rounding != Rounding::kHalfEven) {
     for (int64_t i = 0; i < n; ++i) {
-      double code = round_by(form.rounding, static_cast<double>(weights[i]) / scale);
+      double code = round_by(config.rounding, static_cast<double>(weights[i]) / scale);
       code = code > largest ? largest : (code < -largest ? -largest : code);
       codes[i] = static_cast<int8_t>(code);
       sum += static_cast<int64_t>(magnitude(code));
@@ -89,18 +90,24 @@ int64_t quantize_run(const float* weights, int64_t n, double scale, const QuantC
   return sum;
 }
 
-// Codes of one channel for a scale. Returns whether the accumulator proof holds.
-bool quantize_channel(Span<const float> weights, const ChannelWalk& walk, double bias, float in_scale,
-                      float scale, const QuantConfig& form, Span<int8_t> codes, int32_t* bias_code) {
+double bias_of(const RealWeights& layer, size_t c) {
+  return layer.bias.empty() ? 0.0 : static_cast<double>(layer.bias[c]);
+}
+
+// Codes of channel `c` for a scale. Returns whether the accumulator proof holds.
+bool quantize_channel(const RealWeights& layer, const ChannelWalk& walk, size_t c, float scale,
+                      QuantizedWeights& result) {
+  result.scales[c] = scale;
   int64_t sum = 0;
   for (int64_t i = 0; i < walk.outer; ++i) {
     const int64_t at = walk.first + i * walk.stride;
-    sum += quantize_run(weights.data + at, walk.inner, static_cast<double>(scale), form, codes.data + at);
+    sum += quantize_run(layer.weights.data + at, walk.inner, static_cast<double>(scale), layer.config,
+                        result.codes.data + at);
   }
-  const double b =
-      round_by(form.rounding, bias / (static_cast<double>(in_scale) * static_cast<double>(scale)));
+  const double b = round_by(layer.config.rounding, bias_of(layer, c) / (static_cast<double>(layer.in_scale) *
+                                                                        static_cast<double>(scale)));
   if (magnitude(b) > 2147483647.0) return false;
-  *bias_code = static_cast<int32_t>(b);
+  result.bias[c] = static_cast<int32_t>(b);
   return static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
 }
 
@@ -134,23 +141,37 @@ double largest_pair(Span<const float> weights, const ChannelWalk& walk) {
   return largest;
 }
 
+// The least scale of channel `c`, by its weights and its bias. A channel without weights keeps its bias: the scale
+// grows until the bias fits.
+float least_scale(const RealWeights& layer, const ChannelWalk& channel, size_t c) {
+  const auto peak = static_cast<double>(peak_of(layer.weights, channel));
+  const double for_bias = magnitude(bias_of(layer, c)) / (static_cast<double>(layer.in_scale) * 0x1p30);
+  double for_weights = peak / layer.config.hi;
+  if (layer.safe_pairs && layer.axis == 0) {
+    constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
+    const double for_pairs = largest_pair(layer.weights, channel) / kSafe;
+    for_weights = for_pairs > for_weights ? for_pairs : for_weights;
+  }
+  return scale_of(for_weights > for_bias ? for_weights : for_bias, layer.config);
+}
+
 }  // namespace
 
-QuantParams params_of(const Range& range, const QuantConfig& form, bool non_negative) {
+QuantParams params_of(const Range& range, const QuantConfig& config, bool non_negative) {
   const double end = -range.lo > range.hi ? -range.lo : range.hi;
-  const auto lo = static_cast<double>(form.lo), hi = static_cast<double>(form.hi);
-  QuantParams params{0.0f, 0, form.lo, form.hi};
-  if (form.has(policy::kExponential)) {
-    params.scale = to_scale(end * power_of_two(-form.hi));
-  } else if (!form.has(policy::kSymmetric)) {
-    params.scale = scale_of((range.hi - range.lo) / (hi - lo), form);
+  const auto lo = static_cast<double>(config.lo), hi = static_cast<double>(config.hi);
+  QuantParams params{0.0f, 0, config.lo, config.hi};
+  if (config.has(policy::kExponential)) {
+    params.scale = to_scale(end * power_of_two(-config.hi));
+  } else if (!config.has(policy::kSymmetric)) {
+    params.scale = scale_of((range.hi - range.lo) / (hi - lo), config);
     const double zero = lo - round_even(range.lo / static_cast<double>(params.scale));
     params.zero_point = static_cast<int32_t>(zero < lo ? lo : (zero > hi ? hi : zero));
   } else if (non_negative) {
-    params.scale = scale_of(range.hi / (hi - lo), form);
-    params.zero_point = form.lo;
+    params.scale = scale_of(range.hi / (hi - lo), config);
+    params.zero_point = config.lo;
   } else {
-    params.scale = scale_of(end / hi, form);
+    params.scale = scale_of(end / hi, config);
   }
   return params;
 }
@@ -178,20 +199,18 @@ void quantize_values(Span<const float> values, const QuantParams& params, int8_t
   }
 }
 
-QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
-                                  Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena, const Executor& executor,
-                                  Span<const float> known) {
-  const auto channels = static_cast<size_t>(shape[axis]);
-  QuantizedWeights result{arena.make<int8_t>(weights.size), arena.make<float>(channels),
+QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor) {
+  const auto channels = static_cast<size_t>(layer.shape[layer.axis]);
+  QuantizedWeights result{arena.make<int8_t>(layer.weights.size), arena.make<float>(channels),
                           arena.make<int32_t>(channels)};
   if (arena.exhausted()) return {};
-  const auto bias_of = [&bias](size_t c) { return bias.empty() ? 0.0 : static_cast<double>(bias[c]); };
-  if (!known.empty()) {
+  const auto channel_of = [&layer](size_t c) {
+    return walk(layer.shape, layer.axis, static_cast<int32_t>(c));
+  };
+  if (!layer.known.empty()) {
     for (size_t c = 0; c < channels; ++c) {
-      result.scales[c] = known[known.size == 1 ? 0 : c];
-      const bool fits = quantize_channel(weights, walk(shape, axis, static_cast<int32_t>(c)), bias_of(c),
-                                         in_scale, result.scales[c], form, result.codes, &result.bias[c]);
+      const float scale = layer.known[layer.known.size == 1 ? 0 : c];
+      const bool fits = quantize_channel(layer, channel_of(c), c, scale, result);
       if (!fits && result.refused < 0) result.refused = static_cast<int32_t>(c);
     }
     return result;
@@ -200,32 +219,17 @@ QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape,
   parallel_for(executor, static_cast<int32_t>((channels + kBlock - 1) / kBlock), [&](int32_t block) {
     const size_t first = static_cast<size_t>(block) * kBlock;
     for (size_t c = first; c < channels && c < first + kBlock; ++c) {
-      const ChannelWalk channel = walk(shape, axis, static_cast<int32_t>(c));
-      const auto peak = static_cast<double>(peak_of(weights, channel));
-      // A channel without weights keeps its bias: the scale grows until the bias fits.
-      const double for_bias = magnitude(bias_of(c)) / (static_cast<double>(in_scale) * 0x1p30);
-      double for_weights = peak / form.hi;
-      if (safe_pairs && axis == 0) {
-        constexpr double kSafe = 128.0 - 2.0;  // rounding adds less than one to each
-        const double for_pairs = largest_pair(weights, channel) / kSafe;
-        for_weights = for_pairs > for_weights ? for_pairs : for_weights;
-      }
-      float scale = scale_of(for_weights > for_bias ? for_weights : for_bias, form);
-      while (!quantize_channel(weights, channel, bias_of(c), in_scale, scale, form, result.codes,
-                               &result.bias[c]) &&
-             scale < kMaxScale)
-        scale *= 2.0f;
+      const ChannelWalk channel = channel_of(c);
+      float scale = least_scale(layer, channel, c);
+      while (!quantize_channel(layer, channel, c, scale, result) && scale < kMaxScale) scale *= 2.0f;
       result.scales[c] = scale;
     }
   });
   float widest = 0.0f;
   for (const float scale : result.scales) widest = scale > widest ? scale : widest;
   // A wider scale only makes codes smaller: the proof of each channel still holds.
-  for (size_t c = 0; form.has(policy::kPerTensor) && c < channels; ++c) {
-    result.scales[c] = widest;
-    quantize_channel(weights, walk(shape, axis, static_cast<int32_t>(c)), bias_of(c), in_scale, widest, form,
-                     result.codes, &result.bias[c]);
-  }
+  for (size_t c = 0; layer.config.has(policy::kPerTensor) && c < channels; ++c)
+    quantize_channel(layer, channel_of(c), c, widest, result);
   return result;
 }
 

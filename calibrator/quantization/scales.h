@@ -21,32 +21,38 @@ struct QuantParams {
 
 // The parameters of a config over a range. Symmetric: zero point 0, or the lowest code where the tensor is
 // known to hold nothing negative. Exponential: the scale whose largest power reaches the range's ends.
-QuantParams params_of(const Range& range, const QuantConfig& form, bool non_negative = false);
+QuantParams params_of(const Range& range, const QuantConfig& config, bool non_negative = false);
 
 // clamp(rne(x / s) + z) to [lo, hi], as the Quantize operator computes it (float division).
 int32_t quantize_value(float x, const QuantParams& params);
 // The same for many, to int8 codes: lo and hi within [-128, 127].
 void quantize_values(Span<const float> values, const QuantParams& params, int8_t* codes);
 
-// One convolution's weights and bias as codes. `channels` along `axis` of weights' shape.
+// One layer's weights and bias as reals.
+struct RealWeights {
+  Span<const float> weights;
+  Shape shape;             // of the weights
+  int32_t axis = 0;        // of `shape` along which the output channels stand
+  Span<const float> bias;  // [channels]; empty: zeros
+  float in_scale = 1.0f;   // of the layer's input
+  QuantConfig config;  // linear, symmetric, 8 bits at most; its rounding makes the codes of weights and bias
+  bool safe_pairs = false;  // with axis 0: codes side by side add up to -128 to 128
+  Span<const float> known;  // scales, one for all channels or one each; empty: they are chosen here
+};
+
+// The same as codes. `channels` along `axis` of the weights' shape.
 struct QuantizedWeights {
-  Span<int8_t> codes;  // in the weights' layout
-  Span<float> scales;  // [channels]
-  Span<int32_t> bias;  // [channels], scale s_in * scales[c]
-  int32_t refused = -1;
+  Span<int8_t> codes;    // in the weights' layout
+  Span<float> scales;    // [channels]
+  Span<int32_t> bias;    // [channels], scale s_in * scales[c]
+  int32_t refused = -1;  // channel
 };
 
 // Scales so that each channel's (or, per tensor, all channels') largest weight becomes the largest code,
-// wider where the bias would not fit or the int32 accumulator could overflow. `bias` may be empty: zeros.
-// `form` is linear, symmetric and of 8 bits at most; its rounding makes the codes of weights and bias.
-// `known` scales, one for all channels or one each, are taken as they are; then `refused` is the first
-// channel that the accumulator proof does not hold for. With `safe_pairs` and axis 0 also wider where codes
-// side by side would add up to more than 128, or less than -128. Channels do not depend on each other: the
-// executor's threads share them.
-QuantizedWeights quantize_weights(Span<const float> weights, const Shape& shape, int32_t axis,
-                                  Span<const float> bias, float in_scale, const QuantConfig& form,
-                                  bool safe_pairs, Arena& arena, const Executor& executor = {},
-                                  Span<const float> known = {});
+// wider where the bias would not fit, the int32 accumulator could overflow, or pairs would not be safe.
+// Known scales are taken as they are; then `refused` is the first channel that the accumulator proof does not
+// hold for. Channels do not depend on each other: the executor's threads share them.
+QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor = {});
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
 // none.

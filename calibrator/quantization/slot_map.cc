@@ -87,23 +87,23 @@ class SlotMaker {
            static_cast<int8_t>(i) != rule.parameter_input;
   }
 
-  // ---- forms
+  // ---- configs
 
-  QuantConfig default_form(SlotRole role) const {
+  QuantConfig default_config(SlotRole role) const {
     const bool tengine = options_.compat == Compat::kTengine;
-    QuantConfig form;
-    form.observer = method_;
-    form.parameter = role == SlotRole::kWeights;
-    if (form.parameter) {
-      form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
-      form.rounding = tengine ? Rounding::kHalfFarFromZero : Rounding::kHalfEven;
+    QuantConfig config;
+    config.observer = method_;
+    config.parameter = role == SlotRole::kWeights;
+    if (config.parameter) {
+      config.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+      config.rounding = tengine ? Rounding::kHalfFarFromZero : Rounding::kHalfEven;
     } else {
       const bool symmetric = options_.symmetric || tengine;
-      form.policy = static_cast<QuantPolicy>(policy::kPerTensor | policy::kLinear |
-                                             (symmetric ? policy::kSymmetric : policy::kAsymmetric));
+      config.policy = static_cast<QuantPolicy>(policy::kPerTensor | policy::kLinear |
+                                               (symmetric ? policy::kSymmetric : policy::kAsymmetric));
     }
-    if (options_.power_of_two) form.policy |= policy::kPowerOfTwo;
-    return form;
+    if (options_.power_of_two) config.policy |= policy::kPowerOfTwo;
+    return config;
   }
 
   static bool applies(const SlotSetting& setting, const Place& place) {
@@ -120,20 +120,20 @@ class SlotMaker {
     }
   }
 
-  Error set_form(int32_t slot, const Place& place) {
-    QuantConfig form = default_form(place.role);
+  Error set_config(int32_t slot, const Place& place) {
+    QuantConfig config = default_config(place.role);
     int32_t bits = place.role == SlotRole::kWeights ? options_.weight_bits : 8;
     for (const SlotSetting& setting : options_.slots) {
       if (!applies(setting, place)) continue;
       bits = setting.bits > 0 ? setting.bits : bits;
-      form.rounding = setting.rounding >= 0 ? static_cast<Rounding>(setting.rounding) : form.rounding;
-      form.policy = setting.policy != 0 ? setting.policy : form.policy;
+      config.rounding = setting.rounding >= 0 ? static_cast<Rounding>(setting.rounding) : config.rounding;
+      config.policy = setting.policy != 0 ? setting.policy : config.policy;
     }
-    ITG_TRY(set_bits(form, bits));
+    ITG_TRY(set_bits(config, bits));
     // Products of weights are summed in pairs, and Tengine's codes are symmetric throughout: no lowest code.
-    const bool even = place.role == SlotRole::kWeights && form.has(policy::kSymmetric);
-    if (even || options_.compat == Compat::kTengine) form.lo = -form.hi;
-    return map_.slots.set_form(slot, form);
+    const bool even = place.role == SlotRole::kWeights && config.has(policy::kSymmetric);
+    if (even || options_.compat == Compat::kTengine) config.lo = -config.hi;
+    return map_.slots.configure(slot, config);
   }
 
   // ---- states
@@ -143,7 +143,7 @@ class SlotMaker {
     if (model_.tensor(tensor).dtype != DType::kF32) return map_.slots.set_state(tensor, QuantState::kSoi);
     const bool unread = use.reads == 0 && !model_.tensor(tensor).is_constant();
     if (!use.has_codes && !unread) return map_.slots.set_state(tensor, QuantState::kFp32);
-    return set_form(tensor, {use.writer, SlotRole::kOutput, -1});
+    return set_config(tensor, {use.writer, SlotRole::kOutput, -1});
   }
 
   Error set_up_inputs(int32_t n) {
@@ -153,11 +153,11 @@ class SlotMaker {
     for (size_t i = 0; i < node.inputs.size; ++i) {
       const int32_t slot = map_.input_slot(n, i);
       if (!in_float && is_weight(*rule, i)) {
-        ITG_TRY(set_form(slot, {n, SlotRole::kWeights, static_cast<int32_t>(i)}));
+        ITG_TRY(set_config(slot, {n, SlotRole::kWeights, static_cast<int32_t>(i)}));
       } else if (!in_float && is_bias(*rule, i) && node.inputs[i] >= 0) {
         ITG_TRY(set_up_bias(slot));
       } else if (!in_float && is_operand(*rule, i) && node.inputs[i] >= 0) {
-        ITG_TRY(set_form(slot, {n, SlotRole::kInput, static_cast<int32_t>(i)}));
+        ITG_TRY(set_config(slot, {n, SlotRole::kInput, static_cast<int32_t>(i)}));
       } else {
         const bool index = rule != nullptr && static_cast<int8_t>(i) == rule->index_input;
         ITG_TRY(map_.slots.set_state(slot, index ? QuantState::kSoi : QuantState::kFp32));
@@ -167,11 +167,11 @@ class SlotMaker {
   }
 
   Error set_up_bias(int32_t slot) {
-    QuantConfig form;
-    form.parameter = true;
-    form.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
-    ITG_TRY(set_bits(form, 32));
-    ITG_TRY(map_.slots.set_form(slot, form));
+    QuantConfig config;
+    config.parameter = true;
+    config.policy = policy::kPerChannel | policy::kLinear | policy::kSymmetric;
+    ITG_TRY(set_bits(config, 32));
+    ITG_TRY(map_.slots.configure(slot, config));
     return map_.slots.set_state(slot, QuantState::kPassiveInit);
   }
 

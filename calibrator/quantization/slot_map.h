@@ -1,4 +1,4 @@
-// The slots of a model, with what each is before anything is seen: its form, its state and whom it follows.
+// The slots of a model, with what each is before anything is seen: its config, its state and whom it follows.
 #pragma once
 
 #include "calibrator/quantization/joint.h"

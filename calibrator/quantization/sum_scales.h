@@ -1,4 +1,4 @@
-// Scales with which every Add and Sub has an exact form.
+// Scales with which every Add and Sub can be computed exactly.
 #pragma once
 
 #include "calibrator/quantization/slot_map.h"

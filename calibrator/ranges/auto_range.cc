@@ -69,8 +69,8 @@ double room_by_peaks(const PeakSums& peaks) {
 
 }  // namespace
 
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form) {
-  return best_room(observer, RangeScore(observer, form, bounds.non_negative()));
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config) {
+  return best_room(observer, RangeScore(observer, config, bounds.non_negative()));
 }
 
 void PooledRoom::add(double room) {

@@ -12,7 +12,7 @@ struct Bounds;
 
 // The factor for the range of the values seen: that which serves one half of the samples best on the values of the other,
 // both ways.
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form);
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config);
 
 // The mean, in logarithms, of the rooms of a network's tensors: none gets less than this says.
 class PooledRoom {

@@ -114,7 +114,7 @@ Range within(const Range& range, const Range& seen) {
   return {lo < 0.0 ? lo : 0.0, hi > 0.0 ? hi : 0.0};
 }
 
-double codes_of(const QuantConfig& form) { return static_cast<double>(form.hi) - form.lo; }
+double codes_of(const QuantConfig& config) { return static_cast<double>(config.hi) - config.lo; }
 
 }  // namespace
 
@@ -123,11 +123,11 @@ Range seen_range(const TensorObserver& o) {
           static_cast<double>(o.max[0] > o.max[1] ? o.max[0] : o.max[1])};
 }
 
-Range kl_range(const TensorObserver& o, const QuantConfig& form) {
+Range kl_range(const TensorObserver& o, const QuantConfig& config) {
   const Range seen = seen_range(o);
   Folded folded;
   fold(o, folded);
-  const double codes = (o.two_sided != 0 ? codes_of(form) / 2 : codes_of(form)) + 0.5;
+  const double codes = (o.two_sided != 0 ? codes_of(config) / 2 : codes_of(config)) + 0.5;
   if (folded.end <= codes) return seen;  // each bin has a code
   double least = 0.0, all = 0.0;
   for (int32_t bin = 0; bin < folded.end; ++bin) all += information(folded, bin);
@@ -163,17 +163,17 @@ double laplacian_end(double steps) {
   return crossing([steps](double t) { return 2.0 * exp_real(-t) - 2.0 * t / (3.0 * steps * steps); });
 }
 
-Range aciq_range(const TensorObserver& o, const QuantConfig& form, bool non_negative) {
+Range aciq_range(const TensorObserver& o, const QuantConfig& config, bool non_negative) {
   constexpr double kGaussianRatio = 0.79788456080286536, kLaplacianRatio = 0.70710678118654752;
   const Range seen = seen_range(o);
   const bool one_sided = o.two_sided == 0;
-  const bool centered = one_sided || form.has(policy::kSymmetric);
+  const bool centered = one_sided || config.has(policy::kSymmetric);
   const double center = centered ? 0.0 : mean_of(o);
   const Spread spread = spread_of(o, center);
   if (spread.deviation == 0.0) return seen;
   // Codes on one side of zero only: as fine as twice as many on both.
-  const bool doubled = one_sided && (non_negative || !form.has(policy::kSymmetric));
-  const double steps = (codes_of(form) + 1) * (doubled ? 2.0 : 1.0);
+  const bool doubled = one_sided && (non_negative || !config.has(policy::kSymmetric));
+  const double steps = (codes_of(config) + 1) * (doubled ? 2.0 : 1.0);
   const bool laplacian = spread.mean_deviation / spread.deviation < (kGaussianRatio + kLaplacianRatio) / 2;
   const double end =
       laplacian ? spread.mean_deviation * laplacian_end(steps) : spread.deviation * gaussian_end(steps);

@@ -14,11 +14,11 @@ Range seen_range(const TensorObserver& observer);
 // values over the same bins: each code's share spread over its bins that are not empty, everything past t on
 // the last code, and a sliver of a count for a bin past t. Ends up to the largest value are tried; of equal
 // ones the widest is taken.
-Range kl_range(const TensorObserver& observer, const QuantConfig& form);
+Range kl_range(const TensorObserver& observer, const QuantConfig& config);
 
 // Least expected squared error of rounding and clipping for a Gaussian or a Laplacian, whichever has the
 // measured ratio of mean deviation and standard deviation, with the measured spread (Banner et al., 2019).
-Range aciq_range(const TensorObserver& observer, const QuantConfig& form, bool non_negative);
+Range aciq_range(const TensorObserver& observer, const QuantConfig& config, bool non_negative);
 
 // The end alpha * deviation of that range for a distribution around zero and codes `steps` apart over [-end,
 // end]: 3.92403714 for a Gaussian and 9.89675982 for a Laplacian (in units of its mean deviation) with 256.

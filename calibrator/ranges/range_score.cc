@@ -11,13 +11,13 @@ typedef double Pair __attribute__((vector_size(16)));
 // One pair's sum of squared errors.
 class PairError {
  public:
-  PairError(const QuantParams* params, const QuantConfig& form, double width) {
+  PairError(const QuantParams* params, const QuantConfig& config, double width) {
     for (int32_t t = 0; t < 2; ++t) {
       const auto step = static_cast<double>(params[t].scale);
       step_[t] = step;
       per_step_[t] = 1.0 / step;
-      lo_[t] = step * (static_cast<double>(form.lo) - params[t].zero_point);
-      hi_[t] = step * (static_cast<double>(form.hi) - params[t].zero_point);
+      lo_[t] = step * (static_cast<double>(config.lo) - params[t].zero_point);
+      hi_[t] = step * (static_cast<double>(config.hi) - params[t].zero_point);
       // Bins wider than a step hold values at all distances from the grid.
       least_[t] = width >= step ? step * step / 12 : width * width / 12;
       grid_[t] = width >= step ? 0.0 : 1.0;
@@ -48,12 +48,12 @@ class PairError {
 
 }  // namespace
 
-void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& form,
+void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& config,
                          const QuantParams* params, double* errors) {
   const double width = o.bin_width();
   const int32_t zero = o.two_sided != 0 ? kBins / 2 : 0;
   static_assert(kTrials == 4);
-  PairError first(params, form, width), second(params + 2, form, width);
+  PairError first(params, config, width), second(params + 2, config, width);
   for (int32_t bin = 0; bin < kBins; ++bin) {
     if (histogram.counts[bin] == 0) continue;
     const double x = (bin - zero) * width + width / 2, count = histogram.counts[bin];

@@ -11,10 +11,10 @@ inline Range scaled(const Range& range, double factor) { return {range.lo * fact
 // Parameters that are tried at once: their sums do not wait for each other.
 inline constexpr int32_t kTrials = 4;
 
-// errors[t]: sum of the squared errors of `histogram`'s values on the codes of `form` with params[t], each
+// errors[t]: sum of the squared errors of `histogram`'s values on the codes of `config` with params[t], each
 // added up in the order of the bins. Both [kTrials].
-void quantization_errors(const TensorObserver& observer, const Histogram& histogram, const QuantConfig& form,
-                         const QuantParams* params, double* errors);
+void quantization_errors(const TensorObserver& observer, const Histogram& histogram,
+                         const QuantConfig& config, const QuantParams* params, double* errors);
 
 // Tries [first, last] / 32 times a range, some at once: `score` adds the error of each of kTrials factors to
 // the sums it is given, which is least for the best. Ties go to the narrower one.
@@ -37,16 +37,16 @@ double best_factor(int32_t first, int32_t last, Score&& score) {
 // Scores ranges on what one config makes of them.
 class RangeScore {
  public:
-  RangeScore(const TensorObserver& observer, const QuantConfig& form, bool non_negative)
-      : observer_(observer), form_(form), non_negative_(non_negative) {}
+  RangeScore(const TensorObserver& observer, const QuantConfig& config, bool non_negative)
+      : observer_(observer), config_(config), non_negative_(non_negative) {}
 
   // errors[t] += that of range_of(factors[t]) on the values of one half.
   template <typename RangeOf>
   void add(const double* factors, int32_t half, double* errors, RangeOf&& range_of) const {
     QuantParams params[kTrials];
-    for (int32_t t = 0; t < kTrials; ++t) params[t] = params_of(range_of(factors[t]), form_, non_negative_);
+    for (int32_t t = 0; t < kTrials; ++t) params[t] = params_of(range_of(factors[t]), config_, non_negative_);
     double found[kTrials];
-    quantization_errors(observer_, observer_.halves[half], form_, params, found);
+    quantization_errors(observer_, observer_.halves[half], config_, params, found);
     for (int32_t t = 0; t < kTrials; ++t) errors[t] += found[t];
   }
   template <typename RangeOf>
@@ -56,7 +56,7 @@ class RangeScore {
 
  private:
   const TensorObserver& observer_;
-  const QuantConfig& form_;
+  const QuantConfig& config_;
   bool non_negative_;
 };
 

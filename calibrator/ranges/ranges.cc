@@ -25,7 +25,7 @@ static_assert(sizeof kRows == kRangeMethodCount && in_order());
 struct RangeQuery {
   const TensorObserver& observer;
   const Bounds& bounds;
-  const QuantConfig& form;
+  const QuantConfig& config;
   double percentile, room;
 };
 
@@ -58,7 +58,7 @@ Range choose_percentile(const RangeQuery& q) {
 // Both ends by one factor first, then each by its own.
 Range choose_mse(const RangeQuery& q) {
   const TensorObserver& o = q.observer;
-  const RangeScore error(o, q.form, q.bounds.non_negative());
+  const RangeScore error(o, q.config, q.bounds.non_negative());
   const Range seen = seen_range(o);
   const auto best = [&](int32_t first, auto&& range_of) {
     return best_factor(
@@ -71,12 +71,12 @@ Range choose_mse(const RangeQuery& q) {
   return range;
 }
 
-Range choose_kl(const RangeQuery& q) { return kl_range(q.observer, q.form); }
+Range choose_kl(const RangeQuery& q) { return kl_range(q.observer, q.config); }
 
-Range choose_aciq(const RangeQuery& q) { return aciq_range(q.observer, q.form, q.bounds.non_negative()); }
+Range choose_aciq(const RangeQuery& q) { return aciq_range(q.observer, q.config, q.bounds.non_negative()); }
 
 Range choose_auto(const RangeQuery& q) {
-  return roomy_range(q.observer, q.room > 0.0 ? q.room : room_of(q.observer, q.bounds, q.form));
+  return roomy_range(q.observer, q.room > 0.0 ? q.room : room_of(q.observer, q.bounds, q.config));
 }
 
 }  // namespace
@@ -87,11 +87,11 @@ Range within(const Range& range, const Bounds& bounds) {
   return {lo < 0.0 ? lo : 0.0, hi > 0.0 ? hi : 0.0};
 }
 
-Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& form,
+Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
                    double percentile, double room) {
-  const RangeQuery query{observer, bounds, form, percentile, room};
+  const RangeQuery query{observer, bounds, config, percentile, room};
   Range range;
-  switch (form.observer) {
+  switch (config.observer) {
 #define ITG_RANGE_METHOD(id, c_name, name, search, function, text) \
   case RangeMethod::id:                                            \
     range = function(query);                                       \

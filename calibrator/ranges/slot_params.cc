@@ -175,20 +175,20 @@ class SlotParams {
   }
 
   QuantParams params_of_root(int32_t slot) const {
-    const QuantConfig& form = map_.slots.own(slot);
+    const QuantConfig& config = map_.slots.own(slot);
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
     const bool non_negative = is_non_negative(static_cast<size_t>(tensor));
     const TensorInfo info = model_.tensor(tensor);
     if (const KnownParams* const known = known_at(slot))
-      return {known->scale, known->zero_point, form.lo, form.hi};
-    if (info.is_constant()) return params_of(range_of_constant(info), form, non_negative);
-    if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, form);
+      return {known->scale, known->zero_point, config.lo, config.hi};
+    if (info.is_constant()) return params_of(range_of_constant(info), config, non_negative);
+    if (const QuantRule* const rule = fixing_rule(tensor)) return fixed_params(*rule, config);
     Range range;
-    if (!range_of_input(tensor, form, range)) {
+    if (!range_of_input(tensor, config, range)) {
       if (!has_samples()) return QuantParams();
-      range = range_of_seen(tensor, form);
+      range = range_of_seen(tensor, config);
     }
-    return params_of(range, form, non_negative && range.lo >= 0.0);
+    return params_of(range, config, non_negative && range.lo >= 0.0);
   }
 
   // Of an operator whose output has the same parameters always; else nullptr.
@@ -226,7 +226,7 @@ class SlotParams {
     pooled_room_.finish(source_.seen.sample_count);
   }
 
-  Range range_of_seen(int32_t tensor, const QuantConfig& form) const {
+  Range range_of_seen(int32_t tensor, const QuantConfig& config) const {
     const TensorObserver& seen = observer_of(tensor);
     const Bounds bounds = bounds_of(tensor);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
@@ -234,24 +234,24 @@ class SlotParams {
     // With more than a few samples the head's own room is enough.
     const uint32_t probed = in_head ? kAutoRules.probes.full_samples : kAutoRules.probes.samples;
     const bool is_probed =
-        form.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
+        config.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
     Range range;
     if (source_.options.method == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
       range = vector_range(seen, bounds);
     else
-      range = observed_range(seen, bounds, form);
+      range = observed_range(seen, bounds, config);
     return is_probed ? with_probes(range, seen, bounds) : range;
   }
 
   // Of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
-  // method and the form: it is known without samples.
-  bool range_of_input(int32_t tensor, const QuantConfig& form, Range& range) const {
+  // method and the config: it is known without samples.
+  bool range_of_input(int32_t tensor, const QuantConfig& config, Range& range) const {
     const int32_t input = input_at(tensor);
     if (input < 0) return false;
     const InputValues& values = source_.seen.inputs[static_cast<size_t>(input)];
     if (range_of_pixels(model_, input, values, range)) return true;
-    if (source_.options.method != RangeMethod::kAuto || form.bits != 8 || form.has(policy::kSymmetric) ||
-        form.has(policy::kPowerOfTwo))
+    if (source_.options.method != RangeMethod::kAuto || config.bits != 8 || config.has(policy::kSymmetric) ||
+        config.has(policy::kPowerOfTwo))
       return false;
     const double step = code_step(values);
     return step > 0.0 && range_of_codes(step, seen_range(observer_of(tensor)), range);
@@ -265,35 +265,35 @@ class SlotParams {
   }
 
   void find_room(int32_t slot) {
-    const QuantConfig& form = map_.slots.own(slot);
+    const QuantConfig& config = map_.slots.own(slot);
     const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
-    if (form.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
+    if (config.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
     if (known_at(slot) != nullptr) return;
     Range range;
-    if (fixing_rule(tensor) != nullptr || range_of_input(tensor, form, range)) return;
-    rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), form);
+    if (fixing_rule(tensor) != nullptr || range_of_input(tensor, config, range)) return;
+    rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), config);
   }
 
-  double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
-    if (form.observer != RangeMethod::kAuto) return 0.0;
+  double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& config) const {
+    if (config.observer != RangeMethod::kAuto) return 0.0;
     const double known = rooms_[static_cast<size_t>(slot_)];
-    return pooled_room_.at_least(known > 0.0 ? known : room_of(seen, bounds, form));
+    return pooled_room_.at_least(known > 0.0 ? known : room_of(seen, bounds, config));
   }
 
   double percentile_of(const TensorObserver& seen) const {
     return source_.options.method == RangeMethod::kAuto ? tried_percentile(seen) : source_.options.percentile;
   }
 
-  Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& form) const {
-    const double percentile = percentile_of(seen), room = room_for(seen, bounds, form);
-    if (half_ == kBothHalves) return choose_range(seen, bounds, form, percentile, room);
+  Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& config) const {
+    const double percentile = percentile_of(seen), room = room_for(seen, bounds, config);
+    if (half_ == kBothHalves) return choose_range(seen, bounds, config, percentile, room);
     TensorObserver& part = source_.observing.spare[static_cast<size_t>(lane_)];
     part = seen;
     const int32_t other = 1 - half_;
     part.min[other] = part.max[other] = 0.0f;
     part.samples[other] = 0;
     memset(&part.halves[other], 0, sizeof part.halves[other]);
-    return choose_range(part, bounds, form, percentile, room);
+    return choose_range(part, bounds, config, percentile, room);
   }
 
   static Range range_of_constant(const TensorInfo& info) {
@@ -308,16 +308,16 @@ class SlotParams {
   }
 
   // What the operator fixes for 8 bits, over the same range for any number of them.
-  QuantParams fixed_params(const QuantRule& rule, const QuantConfig& form) const {
-    const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, form.lo, form.hi};
-    if (source_.options.compat == Compat::kTengine || form.has(policy::kExponential)) {
+  QuantParams fixed_params(const QuantRule& rule, const QuantConfig& config) const {
+    const QuantParams fixed{rule.fixed_scale, rule.fixed_zero_point, config.lo, config.hi};
+    if (source_.options.compat == Compat::kTengine || config.has(policy::kExponential)) {
       const auto hi = static_cast<double>(fixed.scale) * (128 - fixed.zero_point);
-      return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, form);
+      return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, config);
     }
-    if (form.bits == 8) return fixed;
+    if (config.bits == 8) return fixed;
     const double step =
-        static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(form.hi) - form.lo + 1.0);
-    return {static_cast<float>(step), fixed.zero_point == -128 ? form.lo : 0, form.lo, form.hi};
+        static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(config.hi) - config.lo + 1.0);
+    return {static_cast<float>(step), fixed.zero_point == -128 ? config.lo : 0, config.lo, config.hi};
   }
 
   const ParamSource& source_;

@@ -18,7 +18,7 @@ class RangeRecovery {
         bit_(bit),
         stage_(stage),
         slots_(context.slots.map.slots),
-        arena_(context.lasting) {}
+        arena_(context.persistent) {}
 
   // Tries other parameters; the model is as before where they do not help.
   template <typename Choose>
@@ -53,8 +53,8 @@ class RangeRecovery {
 
  private:
   Error out_of_memory() const {
-    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.lasting.left()),
-            static_cast<int64_t>(context_.lasting.left()) + 1};
+    return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(context_.persistent.left()),
+            static_cast<int64_t>(context_.persistent.left()) + 1};
   }
 
   // An observed activation that has parameters of its own.

@@ -10,7 +10,7 @@ namespace intaglio {
 // Each range in turn a tenth narrower or wider, about zero, as long as the model's error falls.
 Error search_ranges(RecoveryContext& context);
 
-// Bytes that it takes from context.lasting.
+// Bytes that it takes from context.persistent.
 uint64_t range_recovery_bytes(const Model& fp32, const CalibratorOptions& options);
 
 }  // namespace intaglio

@@ -35,18 +35,8 @@ class Lanes {
   }
 
   // `session` as it stands on lane `i`. With the serial executor all lanes may run at once.
-  Session of(const Session& session, int32_t i, const Executor& executor = {}) const {
-    if (i == 0) return *session.beside(own_.activations, own_.scratch, executor);
-    const Span<uint8_t> scratch = scratch_of(i);
-    uint8_t* const activations = scratch.data - align_memory(own_.activations.size);
-    return *session.beside({activations, own_.activations.size}, scratch, executor);
-  }
-  Span<uint8_t> scratch_of(int32_t i) const {
-    if (i == 0) return own_.scratch;
-    const size_t activations = align_memory(own_.activations.size), scratch = align_memory(own_.scratch.size);
-    return {others_.data + static_cast<size_t>(i - 1) * (activations + scratch) + activations,
-            own_.scratch.size};
-  }
+  Session of(const Session& session, int32_t i, const Executor& executor = {}) const;
+  Span<uint8_t> scratch_of(int32_t i) const;
 
  private:
   SessionMemory own_;

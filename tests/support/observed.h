@@ -19,7 +19,7 @@ inline std::unique_ptr<TensorObserver> observed(const std::vector<std::vector<fl
   const auto scratch = std::make_unique<Histogram>();
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::vector<float>& sample = samples[i];
-    TensorLook look(observer.get(), sample.size(), static_cast<int32_t>(i % 2),
+    TensorPass look(observer.get(), sample.size(), static_cast<int32_t>(i % 2),
                     {observe_f32_best(cpu_isa()), *scratch});
     size_t at = 0;
     for (size_t k = 0; at < sample.size(); ++k) {

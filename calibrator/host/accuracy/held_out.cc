@@ -228,7 +228,7 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
   if (!made) return made.error();
   Calibration& other = Calibration::of(*made);
   other.references = calibration.references;
-  const FinishAs rehearsal{calibrator_.report().method, true};
+  const FinishAs dry_run{calibrator_.report().method, true};
   for (; stage.part < stage.parts; ++stage.part) {
     reset_state(other.seen);
     if (parts_ == 0) add_state(other.seen, calibration.seen);
@@ -237,7 +237,7 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
     Subset others{source, members(stage.part, true)};
     others.all.ran = nullptr;
     const SampleSource learners = parts_ == 0 ? source : others.source();
-    ITG_TRY(finish_calibration(other, rehearsal, {}, repeats ? &learners : nullptr));
+    ITG_TRY(finish_calibration(other, dry_run, {}, repeats ? &learners : nullptr));
     std::vector<int32_t> judges = members(stage.part, false);
     for (int32_t i = 0; parts_ == 0 && i < source.count; ++i) judges.push_back(i);
     ITG_TRY(judge_model(made->report().bytes, source, judges, ran, errors));

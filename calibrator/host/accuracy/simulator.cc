@@ -87,7 +87,7 @@ Error Simulator::bake_rest() {
     const QuantConfig& own = map->slots.own(slot);
     if (own.state != QuantState::kInitial || own.parameter) continue;
     const QuantConfig& holds = calibration_.slots.map.slots.config(slot);
-    ITG_TRY(map->slots.set_form(slot, holds));
+    ITG_TRY(map->slots.configure(slot, holds));
     ITG_TRY(map->slots.set_params(slot, params_of(holds)));
   }
   Result<Graph> graph = bake({&fp32_, &*map, &options}, arena_.arena());

@@ -267,10 +267,10 @@ class Calibrator {
   // is of that other one.
   TensorStatistics statistics(int32_t tensor) const;
 
-  struct Parts;  // what it keeps: the library's own
-
  private:
-  Parts* parts_ = nullptr;  // in the caller's memory
+  struct Parts;
+  friend struct CalibratorParts;  // the library's own
+  Parts* parts_ = nullptr;        // in the caller's memory
 };
 
 }  // namespace intaglio

@@ -68,14 +68,14 @@ struct QuantConfig {
   Rounding rounding = Rounding::kHalfEven;
   RangeMethod observer = RangeMethod::kAuto;
   QuantState state = QuantState::kInitial;
-  QuantState kept = QuantState::kInitial;  // while kDequantized: the state to return to
-  bool parameter = false;                  // a weight or bias: quantized once, when the model is baked
-  uint8_t bits = 8;                        // kMinBits to kMaxBits
-  int32_t lo = -128, hi = 127;             // the least and the greatest code
-  float scale = 0.0f;                      // above 0 once there are parameters
-  int32_t offset = 0;                      // zero point, in [lo, hi]
-  Span<const float> channel_scales;        // of weights: one for each output channel; empty: `scale` for all
-  int32_t dominator = -1;                  // the slot whose parameters hold here; -1: its own
+  QuantState saved_state = QuantState::kInitial;  // while kDequantized: the state to return to
+  bool parameter = false;                         // a weight or bias: quantized once, when the model is baked
+  uint8_t bits = 8;                               // kMinBits to kMaxBits
+  int32_t lo = -128, hi = 127;                    // the least and the greatest code
+  float scale = 0.0f;                             // above 0 once there are parameters
+  int32_t offset = 0;                             // zero point, in [lo, hi]
+  Span<const float> channel_scales;  // of weights: one for each output channel; empty: `scale` for all
+  int32_t dominator = -1;            // the slot whose parameters hold here; -1: its own
 
   // Whether the policy has all properties of a mask.
   bool has(QuantPolicy property) const { return (policy & property) == property; }
