@@ -6,7 +6,7 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/judge/evaluate.h"
-#include "calibrator/recover/channel_shifts.h"
+#include "calibrator/recover/channels/channel_shifts.h"
 #include "calibrator/recover/provenance.h"
 #include "cli/class_scores.h"
 #include "intaglio/describe.h"

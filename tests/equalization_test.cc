@@ -2,7 +2,7 @@
 // than the others.
 #include <doctest/doctest.h>
 
-#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/channels/channel_groups.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
 #include "tests/support/recovery_run.h"

@@ -6,9 +6,9 @@
 
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/quantization/scales.h"
-#include "calibrator/recover/adaptive_rounding.h"
-#include "calibrator/recover/learned_scales.h"
-#include "calibrator/recover/weight_scale_search.h"
+#include "calibrator/recover/weights/adaptive_rounding.h"
+#include "calibrator/recover/weights/learned_scales.h"
+#include "calibrator/recover/weights/weight_scale_search.h"
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 

@@ -9,7 +9,7 @@
 // x: the values that the samples show.
 #pragma once
 
-#include "calibrator/recover/channel_shifts.h"
+#include "calibrator/recover/channels/channel_shifts.h"
 #include "calibrator/recover/model_rewrite.h"
 
 namespace intaglio {

@@ -11,7 +11,7 @@
 // w is 1 where only depthwise layers read the channel: each of their outputs has a scale of its own.
 #pragma once
 
-#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/channels/channel_groups.h"
 #include "calibrator/recover/model_rewrite.h"
 
 namespace intaglio {

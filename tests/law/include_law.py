@@ -75,7 +75,8 @@ RULES = [
 ORDERS = {
     "calibrator": ["calibrator/include/intaglio", "calibrator/workspace", "calibrator/quantization",
                    "calibrator/observe", "calibrator/state", "calibrator/ranges", "calibrator/bake",
-                   "calibrator/judge", "calibrator/recover", "calibrator", "calibrator/host/system",
+                   "calibrator/judge", "calibrator/recover/channels", "calibrator/recover/weights", "calibrator/recover",
+                   "calibrator", "calibrator/host/system",
                    "calibrator/host/pictures", "calibrator/host/accuracy", "calibrator/host"],
 }
 # Written by another program into the build tree, or by protoc from a package's file.

@@ -8,7 +8,7 @@
 // neither one code nor a pair of them can improve it. Nothing is random.
 #pragma once
 
-#include "calibrator/recover/layer_weights.h"
+#include "calibrator/recover/weights/layer_weights.h"
 
 namespace intaglio {
 

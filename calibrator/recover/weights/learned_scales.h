@@ -1,7 +1,7 @@
 // Scales that follow the gradient of the error they make, through fake quantization (fake_quantize.h).
 #pragma once
 
-#include "calibrator/recover/layer_weights.h"
+#include "calibrator/recover/weights/layer_weights.h"
 
 namespace intaglio {
 

@@ -1,4 +1,4 @@
-#include "calibrator/recover/layer_moments.h"
+#include "calibrator/recover/weights/layer_moments.h"
 
 #include "runtime/op.h"
 

@@ -6,7 +6,7 @@
 // -s[c].
 #pragma once
 
-#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/channels/channel_groups.h"
 
 namespace intaglio {
 

@@ -1,6 +1,6 @@
-#include "calibrator/recover/learned_scales.h"
+#include "calibrator/recover/weights/learned_scales.h"
 
-#include "calibrator/recover/fake_quantize.h"
+#include "calibrator/recover/weights/fake_quantize.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {

@@ -1,4 +1,4 @@
-#include "calibrator/recover/layer_weights.h"
+#include "calibrator/recover/weights/layer_weights.h"
 
 #include "runtime/op.h"
 #include "runtime/real_functions.h"

@@ -2,7 +2,7 @@
 // a quadratic form in them, so any number of candidates is scored without running the layer again.
 #pragma once
 
-#include "calibrator/recover/layer_matrix.h"
+#include "calibrator/recover/weights/layer_matrix.h"
 #include "calibrator/workspace/arena.h"
 
 namespace intaglio {

@@ -1,4 +1,4 @@
-#include "calibrator/recover/layer_matrix.h"
+#include "calibrator/recover/weights/layer_matrix.h"
 
 #include "runtime/window.h"
 

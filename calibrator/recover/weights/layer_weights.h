@@ -1,7 +1,7 @@
 // The weights of one layer while a recovery changes them: reals, codes, scales and biases, row by row.
 #pragma once
 
-#include "calibrator/recover/layer_moments.h"
+#include "calibrator/recover/weights/layer_moments.h"
 
 namespace intaglio {
 

@@ -1,4 +1,4 @@
-#include "calibrator/recover/weight_scale_search.h"
+#include "calibrator/recover/weights/weight_scale_search.h"
 
 #include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"

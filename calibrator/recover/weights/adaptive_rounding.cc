@@ -1,4 +1,4 @@
-#include "calibrator/recover/adaptive_rounding.h"
+#include "calibrator/recover/weights/adaptive_rounding.h"
 
 namespace intaglio {
 namespace {

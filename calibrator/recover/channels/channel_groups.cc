@@ -1,4 +1,4 @@
-#include "calibrator/recover/channel_groups.h"
+#include "calibrator/recover/channels/channel_groups.h"
 
 #include "runtime/op_search.h"
 

@@ -1,4 +1,4 @@
-#include "calibrator/recover/channel_shifts.h"
+#include "calibrator/recover/channels/channel_shifts.h"
 
 #include "runtime/op_search.h"
 

@@ -1,4 +1,4 @@
-#include "calibrator/recover/fake_quantize.h"
+#include "calibrator/recover/weights/fake_quantize.h"
 
 #include "runtime/real_functions.h"
 

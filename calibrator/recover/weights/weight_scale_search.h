@@ -2,7 +2,7 @@
 // output on its real inputs.
 #pragma once
 
-#include "calibrator/recover/layer_weights.h"
+#include "calibrator/recover/weights/layer_weights.h"
 
 namespace intaglio {
 
