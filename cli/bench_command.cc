@@ -21,9 +21,9 @@ struct BenchArguments {
 };
 
 constexpr const char* kFooter =
-    "Times are in milliseconds, of one run of the whole model on a fixed pattern of input values after a warm-up; a\n"
-    "layer's is its fastest. 'macs' counts multiply-and-adds of convolutions and fully connected layers; isa is the\n"
-    "best instruction set among the kernels that ran.\n\n"
+    "Times are in milliseconds, for one run of the whole model, after a warm-up. Input values are a fixed pattern.\n"
+    "The time of a layer is its fastest. 'macs' counts the multiply-adds of convolutions and fully connected layers.\n"
+    "'isa' is the best instruction set among the kernels that ran.\n\n"
     "Example:\n"
     "  intaglio bench net.int8.itg --threads 1 --per-layer";
 
@@ -153,17 +153,17 @@ Outcome<Done> run_bench(const BenchArguments& arguments) {
 
 Command add_bench_command(CLI::App& parent) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* app = add_subcommand(parent, "bench", "how long a model takes on this machine", kFooter);
+  CLI::App* app = add_subcommand(parent, "bench", "measure how long a model takes on this machine", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  add_option(*app, "--repeats", arguments->repeats, "runs that are timed")
+  add_option(*app, "--repeats", arguments->repeats, "time so many runs")
       .range(1, 1000000)
       .type_name("N")
       .show_default();
-  add_flag(*app, "--per-layer", arguments->per_layer, "a table of the layers");
+  add_flag(*app, "--per-layer", arguments->per_layer, "also show a table of the layers");
   add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
+           "print one JSON object: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
            "in_place_bytes, layers: [{name, op, kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }

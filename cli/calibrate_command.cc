@@ -41,12 +41,10 @@ struct CalibrateArguments {
 };
 
 constexpr const char* kFooter =
-    "The bytes written depend on the model, the set of samples and the options alone: not on their order, the\n"
-    "machine or the number of threads. Nothing is written before the int8 model has been reopened and run.\n\n"
-    "Methods: auto (one half of the samples judges the ranges of the other), minmax, percentile (of the values,\n"
-    "see --percentile), mse (least squared error), kl (least divergence), aciq (from the measured spread). What\n"
-    "int8 cannot hold is refused; 'intaglio simulate' shows what it would do. SQNR is in dB, larger is better;\n"
-    "'alone' is a layer's error with exact inputs.\n\n"
+    "The int8 model depends on the FP32 model, the set of samples and the options. It does not depend on the order\n"
+    "of the samples, the machine or the number of threads. It is opened and run before it is written.\n\n"
+    "A setting that int8 cannot hold is refused; 'intaglio simulate' shows its effect.\n"
+    "SQNR is in dB, and larger is better. 'alone' is a layer's error with exact inputs.\n\n"
     "Example:\n"
     "  intaglio calibrate net.itg --images calibration/ -o net.int8.itg";
 
@@ -94,7 +92,8 @@ Outcome<RecoveryMask> parse_recover(const std::string& list) {
     for (const RecoveryRule& rule : recovery_rules())
       if (name == rule.name) bit = rule.bit;
     if (name == "default" || name == "all" || name == "none")
-      return Failure{"--recover: '" + name + "' stands alone; without it there are " + recovery_names()};
+      return Failure{"--recover: '" + name + "' cannot be combined; without it there are " +
+                     recovery_names()};
     if (bit == recovery::kNone)
       return Failure{"--recover: '" + name + "' is no recovery; there are " + recovery_names() +
                      ", and, each alone, default, all and none"};
@@ -208,7 +207,8 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
 
   if (from_state) {
     if (auto step = load_state(arguments.state, model, *calibrator); !step) return step.failure();
-    print_note("samples of " + arguments.state + " are not at hand: biases are corrected from their means");
+    print_note("the samples of " + arguments.state +
+               " cannot be run again: biases are corrected from their means");
   }
   const CalibrationState before = steps.calibration->seen;
   // Of the samples that are left where others are held out for mixed precision nothing more is.
@@ -342,7 +342,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
 Command add_calibrate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* app =
-      add_subcommand(parent, "calibrate", "an FP32 model and a few samples to an int8 model", kFooter);
+      add_subcommand(parent, "calibrate", "make an int8 model from an FP32 model and a few samples", kFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_option(*app, "-o,--output", arguments->output, "the int8 model file to write")
@@ -351,28 +351,30 @@ Command add_calibrate_command(CLI::App& parent) {
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
   add_option(*app, "--recover", arguments->recover,
-             "what lessens the error of quantization: default (method,bias), all, none, or a list of " +
+             "steps that lessen the error of quantization: default (method,bias), all, none, or a list of " +
                  recovery_names())
       .type_name("LIST")
       .show_default();
   add_option(
       *app, "--params", arguments->params.file,
-      "scales and zero points that are known, from a file (see 'intaglio params'); what it does not say "
-      "comes from the samples, and without samples it must say everything")
+      "take scales and zero points from this file: see 'intaglio params'. The samples give those that it lacks. "
+      "Without samples it must have all of them")
       .type_name("FILE");
   add_params_format_option(*app, "--params-format", "the parameters", arguments->params.format);
   add_float_search_options(*app, arguments->float_search);
-  add_option(*app, "--state", arguments->state,
-             "what has been seen: read where the file exists, these samples added, written again")
+  add_option(
+      *app, "--state", arguments->state,
+      "a file for what was seen of the samples. If it exists, it is read, and these samples are added to "
+      "it. Then it is written")
       .type_name("S.itgcal");
   add_option(*app, "--report", arguments->report,
-             "an HTML page of its own: verdict, worst layers and remedies, ranges and histograms")
+             "write an HTML page: verdict, worst layers and remedies, ranges and histograms")
       .type_name("FILE.html");
   add_threads_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
-           "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}, with --min-sqnr or "
-           "--max-drop mixed beside them");
+           "print one JSON object: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
+           "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
+           "--max-drop it also has mixed");
   keep_given_words(*app, arguments->words);
   return make_command(app, arguments, run_calibrate);
 }

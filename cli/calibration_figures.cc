@@ -108,7 +108,7 @@ void note_vanished_sums(const Model& int8) {
     if (own > 0 && largest >= kVanished * own)
       print_note(
           "node '" + std::string(node.name) +
-          "': nearly nothing is left of what this sum adds, less than int8 can tell; --keep-float computes "
+          "': its inputs nearly cancel out, and int8 cannot represent what is left; --keep-float computes "
           "it in FP32");
   }
 }

@@ -18,10 +18,10 @@ struct CompareArguments {
 };
 
 constexpr const char* kFooter =
-    "SQNR is 10 log10(signal / noise) in dB over all samples, larger is better; the model's own is taken before a\n"
-    "final softmax. 'alone' is a layer's error with exact inputs. Agreement is the share of samples, 0 to 1, to which\n"
-    "both models give the same class. With --labels: a loss is real when b - c > 2 sqrt(b + c), b pictures lost and\n"
-    "c won. In JSON an SQNR of equal tensors is null.\n\n"
+    "SQNR is 10 log10(signal / noise) in dB over all samples, and larger is better. That of the model is taken before\n"
+    "a final softmax or sigmoid. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
+    "Agreement is the share of samples, 0 to 1, to which both models give the same class.\n"
+    "With --labels: of b pictures lost and c won, the loss is real if b - c > 2 sqrt(b + c).\n\n"
     "Example:\n"
     "  intaglio compare net.itg net.int8.itg --images test/ --labels test_labels.txt";
 
@@ -122,8 +122,8 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
     return Failure{arguments.reference + ": is the int8 model, and " + arguments.test +
                    " the one in FP32; name the FP32 model first"};
   if (!same_recipes(reference_file->model(), test_model))
-    print_warning("the models differ in their preprocessing; both get what that of " + arguments.reference +
-                  " gives");
+    print_warning("the models have different preprocessing; both get the inputs that " + arguments.reference +
+                  " makes");
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto reference = LoadedSession::create(*reference_file, *options);
@@ -172,20 +172,23 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
 
 Command add_compare_command(CLI::App& parent) {
   const auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* app = add_subcommand(parent, "compare",
-                                 "a model beside the one that it was made from, layer by layer", kFooter);
-  add_option(*app, "reference", arguments->reference, "the FP32 model").required().type_name("A.itg");
-  add_option(*app, "test", arguments->test, "the model made from it").required().type_name("B.itg");
+  CLI::App* app = add_subcommand(
+      parent, "compare", "compare a model with the one that it was made from, layer by layer", kFooter);
+  add_option(*app, "reference", arguments->reference, "the FP32 model file").required().type_name("A.itg");
+  add_option(*app, "test", arguments->test, "the file of the model that was made from it")
+      .required()
+      .type_name("B.itg");
   add_sample_options(*app, arguments->samples);
   add_option(*app, "--labels", arguments->labels,
-             "the classes of the pictures: also top1 of both, and whether it fell")
+             "the right classes of the samples. It also shows top1 of both models, and whether it fell")
       .type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {count, agreement, cosine, sqnr_db, channels_scaled, "
-           "channels_shifted, layers: [{name, op, cosine, sqnr_db, clipped}]}, with --labels also "
-           "{top1_a, top1_b, lost, won, loss_is_real}");
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {count, agreement, cosine, sqnr_db, channels_scaled, channels_shifted, layers: "
+      "[{name, op, cosine, sqnr_db, clipped}]}. With --labels it also has top1_a, top1_b, lost, won and "
+      "loss_is_real");
   return make_command(app, arguments, run_compare);
 }
 

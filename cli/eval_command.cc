@@ -18,8 +18,9 @@ struct EvalArguments {
 };
 
 constexpr const char* kFooter =
-    "A label file has a line 'name class' for each picture, or only 'class' for each sample of an array.\n"
-    "Of equal scores the lowest class counts. top1 and top5 are in percent.\n\n"
+    "A label file has a line 'name class' for each picture, or a line 'class' for each sample of an array.\n"
+    "top1 is the share of samples whose best class is the right one, top5 whose five best hold it, in percent.\n"
+    "Of equal scores the class with the lowest number counts.\n\n"
     "Example:\n"
     "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt";
 
@@ -76,15 +77,15 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
 Command add_eval_command(CLI::App& parent) {
   const auto arguments = std::make_shared<EvalArguments>();
   CLI::App* app =
-      add_subcommand(parent, "eval", "how often a model's best class is the labelled one", kFooter);
+      add_subcommand(parent, "eval", "count how often a model's best class is the right one", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
-  add_option(*app, "--labels", arguments->labels, "the classes of the pictures")
+  add_option(*app, "--labels", arguments->labels, "the right classes of the samples")
       .required()
       .type_name("LABELS.txt");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  add_flag(*app, "--json", arguments->json, "one JSON object on stdout: {count, top1, top5}");
+  add_flag(*app, "--json", arguments->json, "print one JSON object: {count, top1, top5}");
   return make_command(app, arguments, run_eval);
 }
 

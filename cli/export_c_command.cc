@@ -18,13 +18,15 @@ struct ExportArguments {
 };
 
 constexpr const char* kFooter =
-    "Writes into the folder: the model as an aligned constant array, the list of the operators that it needs (no other\n"
-    "is linked), the exact memory of a session on the target, helpers from reals to codes and back, a self-test whose\n"
-    "output was computed here, a sample main and a CMakeLists.txt.\n\n"
-    "Without --planned the model is a file inside the program: the device checks every byte when it starts, and another model\n"
-    "of the same operators may take its place (model store, calibration on the device). With --planned all of that is checked\n"
-    "here: the session is a table of constants, and neither the loader nor any operator's checks are linked, about half of\n"
-    "the code. It runs these bytes alone, with the version of the library that exported them.\n\n"
+    "The folder gets:\n"
+    "  - the model as an aligned constant array, and its list of operators: no other operator is linked\n"
+    "  - the exact memory of a session on the target\n"
+    "  - helpers from reals to codes and back\n"
+    "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n\n"
+    "Without --planned the device checks every byte of the model when it starts. Another model of the same operators may\n"
+    "take its place, from a model store or from a calibration on the device.\n"
+    "With --planned all checks are made here, and the session is a table of constants. About half of the code is not\n"
+    "linked. The program runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
     "  intaglio export-c net.int8.itg -o firmware/net --target cortex-m55 --planned";
 
@@ -125,15 +127,17 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
 
 Command add_export_c_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ExportArguments>();
-  CLI::App* app = add_subcommand(parent, "export-c", "a model as C and C++ sources for firmware", kFooter);
+  CLI::App* app =
+      add_subcommand(parent, "export-c", "write a model as C and C++ sources for firmware", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->folder, "the folder to write").required().type_name("DIR");
-  add_option(*app, "--target", arguments->target, "where it will run: " + target_names())
+  add_option(*app, "--target", arguments->target, "the machine that will run it: " + target_names())
       .type_name("NAME")
       .show_default();
   add_flag(*app, "--planned", arguments->planned,
-           "plan the session here: smaller, for a model that stays as it is built in");
-  add_option(*app, "--prefix", arguments->prefix, "of every name, so that several models fit one program")
+           "check and plan the session here. The program is smaller, and its model cannot be replaced");
+  add_option(*app, "--prefix", arguments->prefix,
+             "begin every name with this, so that several models fit one program")
       .type_name("NAME")
       .show_default();
   return make_command(app, arguments, run_export);

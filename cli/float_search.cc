@@ -294,13 +294,14 @@ class FloatSearch {
 void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
   add_option(
       app, "--min-sqnr", arguments.min_sqnr,
-      "keep the layers in FP32 that it takes for an output SQNR of DB, those that gain most for what they "
-      "cost; judged on every fourth sample, which then calibrates nothing")
+      "keep layers in FP32 until the output has an SQNR of DB. The layers that gain most for their cost come "
+      "first. Every fourth sample judges this, and does not calibrate")
       .type_name("DB");
-  add_option(app, "--labels", arguments.labels, "the classes of the samples, for --max-drop")
+  add_option(app, "--labels", arguments.labels, "the right classes of the samples, for --max-drop")
       .type_name("LABELS.txt");
   add_option(app, "--max-drop", arguments.max_drop,
-             "the same, until top1 falls by no more than POINTS (100 are all samples)")
+             "keep layers in FP32 until top1 falls by at most POINTS, from 0 to 100. It is judged as for "
+             "--min-sqnr, and needs --labels")
       .range(0.0, 100.0)
       .type_name("POINTS");
 }

@@ -25,18 +25,19 @@ struct ImportArguments {
 };
 
 constexpr const char* kFooter =
-    "How a picture becomes the input is stored in the model: value = (pixel - mean) * norm, pixels 0 to 255,\n"
-    "channels in the model's order. It is what the network was trained with, and no file but TFLite's metadata says\n"
-    "it, so say it here, by a recipe or by numbers (one for all channels, or one for each, separated by commas):\n\n"
+    "A network expects pictures in the range of values that it was trained with. Say here what that is: the model\n"
+    "file stores it as value = (pixel - mean) * norm, with pixels 0 to 255 and channels in the model's order.\n\n"
     "  --pixels 0..255    the pixels as they are\n"
     "           0..1      pixel / 255\n"
     "           -1..1     (pixel - 127.5) / 127.5\n"
-    "           imagenet  (pixel / 255 - mean) / deviation, with rgb means 0.485, 0.456, 0.406 and deviations\n"
-    "                     0.229, 0.224, 0.225: torchvision, timm\n"
+    "           imagenet  (pixel / 255 - mean) / deviation, as torchvision and timm do: rgb means 0.485, 0.456,\n"
+    "                     0.406 and deviations 0.229, 0.224, 0.225\n"
     "           caffe     pixel - mean, with bgr means 103.939, 116.779, 123.68\n\n"
-    "Without any of these TFLite's metadata is used where the file has it, a quantized input of 8 bits takes pixels\n"
-    "as its codes, as its own tools do, and any other input takes arrays of values alone. What was stored is\n"
-    "printed.\n\n"
+    "For other numbers give --mean and --norm: one number for all channels, or one for each, separated by commas.\n\n"
+    "Without any of these it depends on the input, and import prints what it stored:\n"
+    "  TFLite with metadata    the metadata's mean and std\n"
+    "  8-bit quantized input   its codes are the pixels\n"
+    "  any other input         it takes arrays of values, and no pictures\n\n"
     "Examples:\n"
     "  intaglio import net.onnx -o net.itg --pixels -1..1\n"
     "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196\n"
@@ -138,7 +139,7 @@ void note_without_effect(const ImportArguments& arguments, const Model& model, S
         const Shape& shape = model.tensor(t).shape;
         return shape.rank > 0 && shape[0] == arguments.batch;
       }))
-    print_note("--batch: no input of the network takes a number of samples that is open, or one");
+    print_note("--batch has no effect: no input of the network has an open batch size, or one of 1");
   if (arguments.external_data && is_tflite_file(network))
     print_note("--external-data: a TFLite network holds its weights itself");
 }
@@ -202,7 +203,8 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
 
 Command add_import_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* app = add_subcommand(parent, "import", "an ONNX or TFLite network to a model file", footer());
+  CLI::App* app =
+      add_subcommand(parent, "import", "make a model file from an ONNX or TFLite network", footer());
   add_option(*app, "network", arguments->network, "the network, .onnx or .tflite")
       .required()
       .type_name("FILE");
@@ -210,12 +212,12 @@ Command add_import_command(CLI::App& parent) {
       .required()
       .type_name("NET.itg");
   add_option(*app, "--pixels", arguments->pixels,
-             "what the network takes for the pixels 0 to 255 of a picture: " + pixel_choices())
+             "how the pixels of a picture become the network's input: " + pixel_choices() + ". See below")
       .one_of(pixel_recipes())
       .type_name("RECIPE");
-  add_option(*app, "--mean", arguments->mean, "subtracted from each pixel value, 0 to 255; 0 by default")
+  add_option(*app, "--mean", arguments->mean, "subtract this from each pixel, which is 0 to 255 (default 0)")
       .type_name("A[,B,C]");
-  add_option(*app, "--norm", arguments->norm, "what the difference is multiplied by; 1 by default")
+  add_option(*app, "--norm", arguments->norm, "multiply the difference by this (default 1)")
       .type_name("A[,B,C]");
   add_option(*app, "--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
       .one_of({"rgb", "bgr", "gray"})
@@ -225,16 +227,16 @@ Command add_import_command(CLI::App& parent) {
              "letterbox (all of it, with gray borders)")
       .one_of({"stretch", "crop", "letterbox"})
       .type_name("MODE");
-  add_option(*app, "--batch", arguments->batch, "samples in one run")
+  add_option(*app, "--batch", arguments->batch, "how many samples a run takes")
       .range(1, 65536)
       .type_name("N")
       .show_default();
   add_option(*app, "--shape", arguments->shapes,
-             "dimensions of an input, in the network's own layout; may be repeated")
+             "the dimensions of an input, in the network's own layout. May be repeated")
       .type_name("NAME=1,3,224,224")
       .repeated();
   add_flag(*app, "--external-data", arguments->external_data,
-           "read weights that an ONNX network keeps in files of its own folder");
+           "read weights that an ONNX network has in other files of its folder");
   add_option(*app, "--dump-after", arguments->dump_after,
              "print the network as it is after a pass of the import, once a round")
       .one_of(pass_names())

@@ -8,9 +8,11 @@ namespace intaglio::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Sizes are in bytes. 'arena' is the memory of activations as planned in the file; its lower bound is the largest\n"
-    "set of tensors alive at once. A session's need is exact: one byte less is refused. 'safe pairs' of a\n"
-    "layer's weights are those whose products AVX2 cannot saturate: they run at full speed, the rest at half.\n\n"
+    "Sizes are in bytes.\n"
+    "  arena        the memory of activations, as planned in the file. Its lower bound is the largest set of tensors\n"
+    "               alive at once\n"
+    "  session      the memory that running the model needs. It is exact: one byte less is refused\n"
+    "  safe pairs   weights whose products AVX2 cannot saturate. They run at full speed, the others at half of it\n\n"
     "Examples:\n"
     "  intaglio inspect net.int8.itg\n"
     "  intaglio inspect net.int8.itg --target x86-avx2 --threads 4 --json\n"
@@ -63,21 +65,23 @@ Outcome<Done> run_inspect(const InspectArguments& arguments) {
 
 Command add_inspect_command(CLI::App& parent) {
   const auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* app = add_subcommand(parent, "inspect", "what a model file holds and what it needs", kFooter);
+  CLI::App* app =
+      add_subcommand(parent, "inspect", "show what a model file holds and what it needs", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
-  add_flag(*app, "--ops", arguments->ops, "the nodes");
-  add_flag(*app, "--plan", arguments->plan, "where each activation stands in the arena, and when");
-  add_flag(*app, "--quant", arguments->quant, "scales and zero points");
-  add_option(*app, "--target", arguments->target, "what a session needs there: " + target_names())
+  add_flag(*app, "--ops", arguments->ops, "list the nodes");
+  add_flag(*app, "--plan", arguments->plan, "show where each activation lies in the arena, and when");
+  add_flag(*app, "--quant", arguments->quant, "list scales and zero points");
+  add_option(*app, "--target", arguments->target,
+             "show what a session needs on this target: " + target_names())
       .type_name("NAME");
-  add_option(*app, "--threads", arguments->threads, "what a session needs with so many threads")
+  add_option(*app, "--threads", arguments->threads, "show what a session needs with so many threads")
       .range(1, Executor::kMaxWidth)
       .type_name("N")
       .show_default();
   add_flag(*app, "--json", arguments->json,
-           "one JSON object on stdout: {format_version, nodes, weight_bytes, arena_bytes, "
+           "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
            "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
-  add_flag(*app, "--dot", arguments->dot, "the graph in Graphviz' language");
+  add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }
 

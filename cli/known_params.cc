@@ -63,8 +63,9 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
   if (!name.empty())
     return Failure{"'" + name + "' is no format of parameters; there are " + params_format_names()};
   if (const auto format = params_format_of(path)) return *format;
-  return Failure{path + ": its name does not say which format it has; say it with --format (calibrate: " +
-                 "--params-format): " + params_format_names()};
+  return Failure{path +
+                 ": its name does not tell its format; give it with --format (calibrate: --params-format): " +
+                 params_format_names()};
 }
 
 Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments) {
@@ -74,7 +75,8 @@ Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments) {
 
 void add_params_format_option(CLI::App& app, const std::string& name, const std::string& of,
                               std::string& format) {
-  add_option(app, name, format, "of " + of + ": " + params_format_names() + "; by default by the file's name")
+  add_option(app, name, format,
+             "the format of " + of + ": " + params_format_names() + ". By default the file's name says it")
       .type_name("FORMAT");
 }
 
@@ -91,8 +93,8 @@ Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const Load
   resolved_ = std::move(*resolved);
   for (const std::string& note : table_.notes) print_note(note);
   if (!resolved_.unknown.empty())
-    print_note(path_ + ": " + std::to_string(resolved_.unknown.size()) + " names are none of " + file.path() +
-               " and are passed over: " + listed(resolved_.unknown, ", "));
+    print_note(path_ + ": " + std::to_string(resolved_.unknown.size()) + " names are not in " + file.path() +
+               " and are ignored: " + listed(resolved_.unknown, ", "));
   return Done{};
 }
 
@@ -103,9 +105,9 @@ Outcome<Done> KnownParamsFile::check_complete(const LoadedModel& file,
   if (missing->empty()) return Done{};
   std::vector<std::string> names;
   for (const int32_t tensor : *missing) names.emplace_back(file.model().tensor(tensor).name);
-  return Failure{path_ + ": says nothing of " + std::to_string(names.size()) + " tensors of " + file.path() +
-                 ":\n  " + listed(names, "\n  ") +
-                 "\nadd them, keep their nodes in float (--keep-float), or have their ranges from pictures "
+  return Failure{path_ + ": has no parameters for " + std::to_string(names.size()) + " tensors of " +
+                 file.path() + ":\n  " + listed(names, "\n  ") +
+                 "\nadd them, keep their nodes in FP32 (--keep-float), or let pictures give their ranges "
                  "(intaglio calibrate --params FILE --images DIR)"};
 }
 
@@ -123,8 +125,9 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
     if (own == table_.provenance->options) {
       options.provenance = &info;
     } else {
-      print_note("the parameters were made with '" + table_.provenance->options + "', and here it is '" +
-                 own + "': the model does not say that it is the same");
+      print_note("the parameters were calibrated with '" + table_.provenance->options +
+                 "', and this call has '" + own +
+                 "': the int8 model does not name the first calibration as its origin");
     }
   }
   ModelFileSink sink{output};

@@ -34,7 +34,7 @@ std::string error_text(const Error& error, const Model* model) {
 
 void add_threads_option(CLI::App& app, ExecutionOptions& options) {
   add_option(app, "--threads", options.threads,
-             "threads that work on each layer; results do not depend on it, 1 to 64")
+             "threads that work on each layer, 1 to 64. Results do not depend on it")
       .type_name("N")
       .range(1, Executor::kMaxWidth)
       .show_default();
@@ -42,7 +42,7 @@ void add_threads_option(CLI::App& app, ExecutionOptions& options) {
 
 void add_isa_option(CLI::App& app, ExecutionOptions& options) {
   add_option(app, "--isa", options.isa,
-             "use no instruction set beyond this one (" + isa_names() + "); results do not depend on it")
+             "use no instruction set beyond this one: " + isa_names() + ". Results do not depend on it")
       .type_name("NAME");
 }
 

@@ -24,8 +24,8 @@ namespace {
 constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kDescription =
-    "intaglio turns FP32 networks into int8 model files, calibrated on a few pictures, and runs them: one small\n"
-    "library for Linux and bare metal, with the same results to the bit everywhere.";
+    "intaglio makes int8 model files from FP32 networks, calibrated on a few pictures, and runs them.\n"
+    "Results are the same everywhere, to the bit.";
 
 constexpr const char* kFooter =
     "From a network to a checked int8 model, in order:\n"
@@ -33,9 +33,10 @@ constexpr const char* kFooter =
     "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
     "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
-    "'intaglio SUBCOMMAND --help' explains a subcommand. Results are on stdout, for machines as one JSON object with\n"
-    "--json; everything else is on stderr. The exit code is 0 only when what was asked for holds, 1 when it does not,\n"
-    "2 when it was not understood, 130 after Ctrl-C, which leaves files whole or as they were.";
+    "'intaglio SUBCOMMAND --help' explains a subcommand.\n"
+    "Results are on stdout, with --json as one JSON object. Everything else is on stderr.\n"
+    "Exit code: 0 if what was asked for holds, 1 if not, 2 if the call was not understood, 130 after Ctrl-C.\n"
+    "A file is written whole, or stays as it was.";
 
 // Ctrl-C and its like end the program wherever it stands. Only what is safe in a handler is called.
 void end_by_signal(int signal) {
@@ -112,11 +113,12 @@ int run_command(const Command& command) {
 int run_main(int argc, char** argv) {
   CLI::App app(kDescription, "intaglio");
   app.set_version_flag("--version",
-                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion));
+                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion),
+                       "show the versions of the command and of its model files");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormat>());
-  app.set_help_flag("-h,--help", "this help");
+  app.set_help_flag("-h,--help", "show this help");
   const std::vector<Command> commands{
       add_import_command(app),  add_calibrate_command(app), add_simulate_command(app),
       add_run_command(app),     add_eval_command(app),      add_compare_command(app),

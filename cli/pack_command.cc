@@ -13,10 +13,10 @@ struct PackArguments {
 };
 
 constexpr const char* kFooter =
-    "Most kernels read weights in an order of their own, into which a session brings them when it starts. A packed file\n"
-    "holds them in that order too: a machine of this instruction set compares them with the plain ones and then uses\n"
-    "them where they stand (map the file: its pages are shared and never copied); every other machine runs the file as\n"
-    "it did before. Results do not change. `inspect` and `bench` show what is used.\n\n"
+    "Most kernels read weights in a layout of their own, and a session packs them when it starts. A packed file also\n"
+    "holds the packed weights. A machine with this instruction set compares them with the plain ones, then uses them\n"
+    "in place: map the file, and its pages are shared and never copied. Other machines ignore them. Results do not\n"
+    "change. 'inspect' and 'bench' show what is used.\n\n"
     "Example:\n"
     "  intaglio pack net.int8.itg -o net.avx2.itg --isa avx2";
 
@@ -52,10 +52,10 @@ Outcome<Done> run_pack(const PackArguments& arguments) {
 Command add_pack_command(CLI::App& parent) {
   const auto arguments = std::make_shared<PackArguments>();
   CLI::App* app =
-      add_subcommand(parent, "pack", "an int8 model with weights packed for one instruction set", kFooter);
+      add_subcommand(parent, "pack", "store weights in the layout of one instruction set", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
-  add_option(*app, "--isa", arguments->isa, "whose kernels will read them: " + isa_names())
+  add_option(*app, "--isa", arguments->isa, "the instruction set: " + isa_names())
       .required()
       .type_name("NAME");
   return make_command(app, arguments, run_pack);

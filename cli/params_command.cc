@@ -12,15 +12,15 @@ namespace {
 
 constexpr const char* kFooter =
     "Formats:\n"
-    "  tengine        name scale zero_point a line: int8 activations without zero points; no weights\n"
-    "  tengine-uint8  the same with zero points of 0 to 255\n"
-    "  ncnn           multipliers of the inputs and weights of layers, without zero points; no other tensors\n"
-    "  amct           Ascend's record: the inputs and weights of layers; no other tensors\n"
+    "  tengine        a line 'name scale zero_point' for each int8 activation. No zero points other than 0, no weights\n"
+    "  tengine-uint8  the same, with zero points of 0 to 255\n"
+    "  ncnn           multipliers of the inputs and weights of layers. No zero points, no other tensors\n"
+    "  amct           Ascend's record: the inputs and weights of layers. No other tensors\n"
     "  ppq            PPQ's JSON: everything\n"
-    "  model          an int8 model of ours; is read alone. OpenVINO's and MQBench's FakeQuantize nodes stand in an\n"
-    "                 ONNX file, which 'intaglio import' makes such a model of\n"
-    "Biases, and weights that a recovery rounded one by one, are in none of them: what is to come back to the byte is\n"
-    "calibrated with --recover none.\n\n"
+    "  model          an intaglio int8 model. It can be read, not written. For OpenVINO's and MQBench's FakeQuantize\n"
+    "                 nodes, first make one from the ONNX file with 'intaglio import'\n\n"
+    "No format has biases, or weights that a recovery rounded one by one. Calibrate with --recover none if the same\n"
+    "int8 model must come back.\n\n"
     "Examples:\n"
     "  intaglio params export net.int8.itg -o net.json\n"
     "  intaglio params import net.itg net.json -o net.int8.itg\n"
@@ -195,18 +195,18 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
 
 Command add_params_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ParamsCommandArguments>();
-  CLI::App* const app =
-      add_subcommand(parent, "params", "scales and zero points as files of other tools", kFooter);
+  CLI::App* const app = add_subcommand(
+      parent, "params", "write, read and compare scales and zero points as files of other tools", kFooter);
   require_subcommand(*app);
 
   CLI::App* const exports =
-      add_subcommand(*app, "export", "the parameters of an int8 model, to a file", kFooter);
+      add_subcommand(*app, "export", "write the parameters of an int8 model to a file", kFooter);
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
   add_params_format_option(*exports, "--format", "FILE", arguments->params.format);
 
-  CLI::App* const imports =
-      add_subcommand(*app, "import", "an FP32 model and a file of parameters to an int8 model", kFooter);
+  CLI::App* const imports = add_subcommand(
+      *app, "import", "make an int8 model from an FP32 model and a file of parameters", kFooter);
   add_option(*imports, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_option(*imports, "params", arguments->params.file, "the file of parameters")
       .required()
@@ -217,17 +217,17 @@ Command add_params_command(CLI::App& parent) {
   add_params_format_option(*imports, "--format", "FILE", arguments->params.format);
   add_quantization_options(*imports, arguments->quantization);
   add_flag(*imports, "--json", arguments->json,
-           "one JSON object on stdout: {activations, weight_layers, unknown, sha256}");
+           "print one JSON object: {activations, weight_layers, unknown, sha256}");
 
   CLI::App* const diff = add_subcommand(
-      *app, "diff", "what differs between two files or models; exit code 1 if anything does", kFooter);
+      *app, "diff", "show what differs between two files or models. Exit code 1 if anything does", kFooter);
   add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
       .required()
       .type_name("A");
-  add_option(*diff, "b", arguments->other.file, "another").required().type_name("B");
+  add_option(*diff, "b", arguments->other.file, "another one").required().type_name("B");
   add_params_format_option(*diff, "--format", "A", arguments->params.format);
   add_params_format_option(*diff, "--other-format", "B", arguments->other.format);
-  add_flag(*diff, "--json", arguments->json, "one JSON object on stdout: {differences:[{name, of, a, b}]}");
+  add_flag(*diff, "--json", arguments->json, "print one JSON object: {differences:[{name, of, a, b}]}");
 
   return {app, [arguments, exports, imports] {
             if (was_given(*exports)) return run_export(*arguments);

@@ -132,7 +132,7 @@ void add_range_options(CLI::App& app, QuantizationArguments& arguments) {
       .type_name("METHOD")
       .show_default();
   add_option(app, "--percentile", arguments.percentile,
-             "for --method percentile: share of the values within the range, above 0.5 up to 1")
+             "the share of the values that a range holds, for --method percentile: above 0.5, up to 1")
       .range(0.5, 1.0)
       .type_name("SHARE")
       .show_default();
@@ -140,29 +140,31 @@ void add_range_options(CLI::App& app, QuantizationArguments& arguments) {
 
 void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
   add_flag(app, "--symmetric", arguments.symmetric,
-           "activations with a zero point of 0 (-128 where none can be negative)");
-  add_flag(app, "--power-of-two", arguments.power_of_two, "every scale a power of two");
-  add_option(app, "--weight-bits", arguments.weight_bits, "8; 7 for codes of -63 to 63, and so on")
+           "give activations a zero point of 0, or of -128 where no value can be negative");
+  add_flag(app, "--power-of-two", arguments.power_of_two, "make every scale a power of two");
+  add_option(app, "--weight-bits", arguments.weight_bits,
+             "bits of the weights, 2 to 32: 8 gives codes of -127 to 127, 7 gives -63 to 63")
       .range(kMinBits, kMaxBits)
       .type_name("BITS")
       .show_default();
-  add_flag(app, "--safe-pairs", arguments.safe_pairs,
-           "weights that AVX2 multiplies at full speed throughout; costs up to 2 dB and excludes eq, lsq "
-           "and adaround");
+  add_flag(
+      app, "--safe-pairs", arguments.safe_pairs,
+      "choose weights that AVX2 multiplies at full speed. It costs up to 2 dB, and excludes the recoveries "
+      "eq, lsq and adaround");
   add_flag(app, "--int8-answers", arguments.int8_answers,
-           "the last layer's scores as codes, too; else they leave in FP32");
+           "round the scores of the last layer to codes, too. Without it they are FP32");
   add_option(app, "--compat", arguments.compat,
              "share scales and round weights as another tool does: tengine or ppq")
       .one_of(words_of(kCompats))
       .type_name("TOOL")
       .show_default();
-  add_option(app, "--set", arguments.set,
-             "of one slot or many: SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric; a "
-             "slot is all, "
-             "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; may be repeated, the last "
-             "one holds")
+  add_option(
+      app, "--set", arguments.set,
+      "quantize one slot or many in another way: "
+      "SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric. SLOT is all, activations, weights, "
+      "NODE, NODE/in0, NODE/out or NODE/weights. May be repeated; the last one holds")
       .type_name("SLOT:KEY=VALUE,...");
-  add_option(app, "--keep-float", arguments.keep_float, "nodes that stay in FP32, separated by commas")
+  add_option(app, "--keep-float", arguments.keep_float, "keep these nodes in FP32; separate them by commas")
       .type_name("NODE,...");
 }
 

@@ -21,8 +21,8 @@ struct RunArguments {
 };
 
 constexpr const char* kFooter =
-    "A picture goes through the preprocessing that is stored in the model. The first dimension of an array counts\n"
-    "samples; each is run. Int8 outputs are shown, and written, as the real numbers that they stand for.\n\n"
+    "A picture goes through the preprocessing that the model file stores. The first dimension of an array counts\n"
+    "samples, and each is run. Int8 outputs are shown and written as the real numbers that they stand for.\n\n"
     "Examples:\n"
     "  intaglio run net.int8.itg --input photo.jpg\n"
     "  intaglio run net.itg --input x.npy --output y.npy";
@@ -187,28 +187,28 @@ Outcome<Done> run_run(const RunArguments& arguments) {
 
 Command add_run_command(CLI::App& parent) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* app = add_subcommand(parent, "run", "a picture or an array through a model", kFooter);
+  CLI::App* app = add_subcommand(parent, "run", "run pictures or arrays through a model", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
-  add_option(*app, "--input", arguments->inputs,
-             "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples; for a model with "
-             "several inputs once for each, as NAME=X.npy")
+  add_option(
+      *app, "--input", arguments->inputs,
+      "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples. For a model with several "
+      "inputs give it once for each, as NAME=X.npy")
       .required()
       .repeated()
       .type_name("[NAME=]X.jpg|X.npy");
-  add_option(*app, "--top", arguments->top, "how many of the best classes are shown")
+  add_option(*app, "--top", arguments->top, "show so many of the best classes")
       .range(1, 1000000)
       .type_name("N")
       .show_default();
   add_option(*app, "--output", arguments->output,
-             "writes the outputs as float32 (several outputs: Y.0.npy, Y.1.npy, ...)")
+             "write the outputs to this file, as float32. Several outputs go to Y.0.npy, Y.1.npy and so on")
       .type_name("Y.npy");
-  add_flag(*app, "--raw", arguments->raw, "--output holds the codes of int8 outputs as they are");
+  add_flag(*app, "--raw", arguments->raw, "write int8 outputs as their codes, with --output");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
-  add_flag(
-      *app, "--json", arguments->json,
-      "one JSON object on stdout: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
-      "min, max}]}]}");
+  add_flag(*app, "--json", arguments->json,
+           "print one JSON object: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
+           "min, max}]}]}");
   return make_command(app, arguments, run_run);
 }
 

@@ -184,7 +184,7 @@ void SampleClasses::warn() const {
     uniform_.warn("samples with nearly equal scores for all classes; is the preprocessing right?");
   if (one_class())
     print_warning("the FP32 model gives class " + std::to_string(found_[0]) +
-                  " for every sample; is the preprocessing right, and are the samples of all kinds?");
+                  " for every sample; check the preprocessing, and that the samples are of several classes");
 }
 
 }  // namespace intaglio::cli

@@ -72,23 +72,23 @@ std::string without_ending(const std::string& name) { return std::filesystem::pa
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
   add_option(app, "--images", arguments.images,
-             "a folder of PNG, JPEG or BMP pictures, one picture, or an .npy "
-             "array whose first dimension counts "
-             "samples (uint8: pictures; float32: input tensors)")
+             "the samples: a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array. The first "
+             "dimension of an array counts samples: uint8 for pictures, float32 for input values")
       .type_name("DIR|X.npy");
-  add_option(app, "--input", arguments.inputs,
-             "for a model with several inputs, once for each: its pictures or array; they are paired in the "
-             "order of their names")
+  add_option(
+      app, "--input", arguments.inputs,
+      "the samples of one input, for a model with several: give it once for each. Samples are paired in "
+      "the order of their names")
       .type_name("NAME=DIR|X.npy")
       .repeated();
-  add_option(app, "--only", arguments.only, "a text file with the names of the pictures to take, one a line")
+  add_option(app, "--only", arguments.only, "take only the pictures that this text file names, one a line")
       .type_name("LIST");
   add_option(app, "--limit", arguments.limit,
-             "take only N pictures: those with the smallest SHA-256, so that no order matters")
+             "take only N pictures: those with the smallest SHA-256, whatever their order")
       .range(int64_t{1}, int64_t{1} << 40)
       .type_name("N");
   add_flag(app, "--skip-bad", arguments.skip_bad,
-           "leave out pictures that cannot be read, naming each; without it the first one is an error");
+           "leave out pictures that cannot be read, and name each. Without it the first one is an error");
 }
 
 Outcome<Samples> Samples::open(const SampleArguments& arguments, const LoadedModel& file) {
@@ -139,10 +139,9 @@ Outcome<Done> Samples::check_pictures(const LoadedModel& file) const {
       return Failure{what + " takes " + shape_text(info.shape) +
                      "; pictures fill 1 x height x width x 1 or 3: give the samples as an .npy array"};
     return Failure{
-        what + " has no preprocessing that makes values of pixels; import the network with --pixels " +
-        pixel_choices() +
-        ", whichever it was trained with, or --mean and --norm ('intaglio import --help'), or give "
-        "its values as a float32 .npy array"};
+        what + " has no preprocessing for pictures; import the network with --pixels " + pixel_choices() +
+        ", as it was trained, or with --mean and --norm (see 'intaglio import --help'), or give its values "
+        "as a float32 .npy array"};
   }
   return Done{};
 }

@@ -23,12 +23,14 @@ struct SimulateArguments {
 };
 
 constexpr const char* kFooter =
-    "Slots that int8 can hold run through the int8 kernels, so that their codes are those of the device. The others\n"
-    "are computed on codes too: exact products, then the rounding of the slot. No recovery runs: compare with\n"
+    "Nodes that int8 can hold run through the int8 kernels, and give the device's codes. The other nodes are computed\n"
+    "on codes, too: exact products, then the rounding of the slot. No recovery runs: compare with\n"
     "'intaglio calibrate --recover none'.\n\n"
-    "Roundings: half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int, up.\n"
-    "Bits: 2 to 32. Policies: one each of per-tensor and per-channel (weights), of linear and exponential, of\n"
-    "symmetric and asymmetric; power-of-two with linear.\n\n"
+    "Settings of --set:\n"
+    "  bits       2 to 32\n"
+    "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int or up\n"
+    "  policy     per-tensor or per-channel (weights); linear or exponential; symmetric or asymmetric;\n"
+    "             with linear also power-of-two\n\n"
     "Example: 4-bit weights but for the last layer, activations rounded half up\n"
     "  intaglio simulate net.itg --images calibration/ --set weights:bits=4 --set fc/weights:bits=8 \\\n"
     "                    --set activations:rounding=half-up";
@@ -236,17 +238,17 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
 Command add_simulate_command(CLI::App& parent) {
   const auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* app =
-      add_subcommand(parent, "simulate", "what other bits, roundings and codes would cost", kFooter);
+      add_subcommand(parent, "simulate", "show what other bits, roundings and codes would cost", kFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
   add_flag(*app, "--exact", arguments->exact,
-           "layers with weights in exact products, even where kernels could run them");
+           "compute layers with weights from exact products, even where kernels could run them");
   add_threads_option(*app, arguments->execution);
   add_flag(
       *app, "--json", arguments->json,
-      "one JSON object on stdout: {count, simulated_nodes, sqnr_db, agreement, layers:[{name, op, simulated, "
+      "print one JSON object: {count, simulated_nodes, sqnr_db, agreement, layers:[{name, op, simulated, "
       "input, weights, output, sqnr_db, cosine}]}");
   return make_command(app, arguments, run_simulate);
 }

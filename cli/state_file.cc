@@ -17,7 +17,8 @@ Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator
   if (!bytes) return Failure{bytes.message() + kRemedy};
   const Error error = calibrator.load(bytes->span());
   if (error.status == Status::kBadCalibrationState && error.value == 0)
-    return Failure{path + ": is no calibration state; --state names one, or a file that is not there yet"};
+    return Failure{path +
+                   ": is no calibration state; give --state a state file, or a name that is not in use"};
   if (!error.ok()) return Failure{path + ": " + error_text(error, &model) + kRemedy};
   return Done{};
 }
@@ -34,8 +35,8 @@ void warn_of_doubling(const std::string& path, const CalibrationState& before, c
   for (int32_t i = 0; i < 2; ++i) add_to_set(twice, before.samples);
   if (now.samples == twice)
     print_warning(path +
-                  ": held just these samples already, and each counts twice now; where that is not "
-                  "meant, delete it and calibrate again");
+                  ": already held exactly these samples, so each counts twice now; to count them once, "
+                  "delete the file and calibrate again");
 }
 
 }  // namespace intaglio::cli

@@ -18,8 +18,8 @@ struct VerifyArguments {
 };
 
 constexpr const char* kFooter =
-    "Opens the file with all its checks, lets every operator check its nodes, and runs the model twice on zeros, the\n"
-    "second time from memory that is full of other bytes: both runs must give the same.\n\n"
+    "Makes every check of the file and of its nodes. Then runs the model twice on zeros, the second time in memory that\n"
+    "is full of other bytes. Both runs must give the same outputs.\n\n"
     "Example:\n"
     "  intaglio verify net.int8.itg";
 
@@ -115,7 +115,8 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
 
 Command add_verify_command(CLI::App& parent) {
   const auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* app = add_subcommand(parent, "verify", "whether a model file is whole and can be run", kFooter);
+  CLI::App* app =
+      add_subcommand(parent, "verify", "check whether a model file is whole and can be run", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   return make_command(app, arguments, run_verify);
 }

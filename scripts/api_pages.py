@@ -261,7 +261,7 @@ class Reference:
                 continue
             if member.kind == "alias":
                 member.parts[0].code += ";"
-            above = self.words(member.comment.replace("\n", " "), page, part.names[0])
+            above = self.words(" ".join(member.comment.split()), page, part.names[0])
             codes = [self.bullet(page, p, part.names[0]) for p in member.parts]
             if above and len(codes) == 1:
                 lines.append(codes[0] + ("; " if member.parts[0].behind else ": ") + above)
@@ -298,9 +298,9 @@ class Reference:
         if page.language != "c" or not part.names[0].startswith("itg_"):
             return None
         if not hasattr(self, "by_snake"):
-            self.by_snake = {"::".join(snake(piece) for piece in name.split("::")).replace("::", "_"): name
+            self.by_snake = {("::".join(snake(piece) for piece in name.split("::")).replace("::", "_"), name in self.functions): name
                              for (where, name) in reversed(self.listed) if where != page.name}
-        return self.by_snake.get(part.names[0].removeprefix("itg_"))
+        return self.by_snake.get((part.names[0].removeprefix("itg_"), part.kind == "function"))
 
     @staticmethod
     def sorted_as(name):

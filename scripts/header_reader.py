@@ -84,7 +84,7 @@ def words(comment):
         lines = [re.sub(r"^// ?", "", line.strip()) for line in comment.split("\n")]
     else:
         lines = [re.sub(r"^\s*\*(?: |$)", "", line) for line in comment[2:-2].strip().split("\n")]
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
+    return "\n".join(line.rstrip() for line in lines if not line.startswith("clang-format o")).strip("\n")
 
 
 def joined(pieces):

@@ -43,12 +43,12 @@ TEST_CASE("what a table cannot hold is said") {
   const Meter folder;
   folder.bad("params export %/int8.itg -o %/t.scale", "has the zero point");
   folder.bad("params export %/int8.itg -o %/t.table", "ncnn has none");
-  folder.bad("params export %/int8.itg -o %/t.xyz", "does not say which format");
+  folder.bad("params export %/int8.itg -o %/t.xyz", "does not tell its format");
   folder.bad("params export %/int8.itg -o %/t.itg", "no format to write");
   folder.bad("params export %/int8.itg -o %/t --format x", "'x' is no format of parameters");
   folder.bad("params export %/net.itg -o %/t.json", "holds no int8 tensor");
   folder.good("params export %/int8.itg -o %/t.record");
-  folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: says nothing of ");
+  folder.bad("params import %/net.itg %/t.record -o %/new.itg", "t.record: has no parameters for ");
   folder.bad("calibrate %/net.itg --params %/t.record -o %/new.itg", "--keep-float");
   CHECK(holds(folder.run("calibrate %/net.itg --params %/t.record --recover all -o %/new.itg").err,
               "--recover all has no effect without --images or --input: it needs samples"));

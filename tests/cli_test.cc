@@ -129,7 +129,7 @@ TEST_CASE("errors say what, where and what to do") {
   const std::string recover = "calibrate %/net.itg --images @/calibration -o %/y.itg --recover ";
   folder.bad(recover + "magic", "'magic' is no recovery; there are method, cle");
   folder.bad(recover + "bias,", "'' is no recovery");
-  folder.bad(recover + "all,bias", "'all' stands alone");
+  folder.bad(recover + "all,bias", "'all' cannot be combined");
   folder.bad("calibrate %/net.itg --images @/calibration -o /proc/y.itg", "y.itg");
   CHECK(sorted_names(folder) == std::vector<std::string>{"empty", "net.itg"});
   CHECK(folder.get("net.itg") == small_model("x"));

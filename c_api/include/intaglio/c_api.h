@@ -71,7 +71,7 @@ size_t itg_describe(const itg_error* error, const union itg_model* model, char* 
 #define ITG_ISA_SCALAR UINT32_C(0)
 #define ITG_ISA_ALL UINT32_C(0xffffffff)
 
-uint32_t itg_cpu_isa(void);              /* those of this machine */
+uint32_t itg_cpu_isa(void);              /* the instruction sets of this machine */
 int32_t itg_isa_count(void);             /* how many the library knows */
 const char* itg_isa_name(int32_t index); /* "avx2"; `index` in [0, itg_isa_count()), least first */
 uint32_t itg_isa_bit(int32_t index);     /* the bit of that instruction set */

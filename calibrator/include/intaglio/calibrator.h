@@ -29,12 +29,12 @@ enum class SlotRole : uint8_t { kEvery, kActivations, kWeights, kInput, kOutput 
 
 // A setting that slots have instead of the default. If several apply to a slot, the last one holds.
 struct SlotSetting {
-  int32_t node = -1;  // of the FP32 model; -1: every node, and the model's inputs
-  SlotRole role = SlotRole::kEvery;
-  int32_t input = -1;      // for kInput: which input of the node; -1: every one that is no weight
-  int32_t bits = 0;        // 2 to 32; 0: unchanged
-  int32_t rounding = -1;   // a Rounding; -1: unchanged
-  QuantPolicy policy = 0;  // one of the 12 legal masks; 0: unchanged
+  int32_t node = -1;                 // of the FP32 model; -1: every node, and the model's inputs
+  SlotRole role = SlotRole::kEvery;  // which of the node's slots
+  int32_t input = -1;                // for kInput: which input of the node; -1: every one that is no weight
+  int32_t bits = 0;                  // 2 to 32; 0: unchanged
+  int32_t rounding = -1;             // a Rounding; -1: unchanged
+  QuantPolicy policy = 0;            // one of the 12 legal masks; 0: unchanged
 };
 
 // Parameters of a tensor that are known beforehand, from another tool's file or from an earlier calibration.
@@ -81,7 +81,7 @@ struct CalibratorOptions {
   // Make weights pair-safe: AVX2 can then add two products in 16 bits, which is its fastest way. Applies to
   // convolutions and matrix products. The recoveries of kLayers do not run, since they choose codes one by one.
   bool safe_pairs = false;
-  Compat compat = Compat::kNone;
+  Compat compat = Compat::kNone;  // whose rules for shared scales and rounding hold
   // Round the model's answers to codes, too. Without it the last matrix product or mean of the model reads int8 and
   // writes FP32, and the operators behind it run in FP32. That avoids ties between classes, and up to 2 dB of error.
   // A `compat` other than kNone always rounds them.
@@ -98,15 +98,15 @@ struct CalibratorOptions {
   // The origin that the int8 model states, for `known` of a model that was calibrated before. nullptr: this
   // calibration.
   const CalibrationInfo* provenance = nullptr;
-  RecoveryMask recover = recovery::kDefault;
-  bool layer_report = true;         // finish() compares every layer
-  Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
+  RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
+  bool layer_report = true;                   // finish() compares every layer
+  Span<const int32_t> float_nodes;            // nodes of the FP32 model that stay in FP32
   // Memory in which finish() stores what it would otherwise compute again. More memory saves time and changes no
   // byte: see Calibrator::replay_bytes().
   size_t replay_bytes = 0;
   IsaMask isa = isa::kAll;  // as SessionOptions::isa
-  Executor executor;
-  Progress progress;
+  Executor executor;        // its threads; serial unless given
+  Progress progress;        // nobody is told unless given
 };
 
 // The bytes of a calibrator's memory, which is one block. Exact: Calibrator::create() refuses one byte less, and
@@ -190,9 +190,9 @@ struct RecoveryRecord {
 
 // What Calibrator::finish() found. Its lists and bytes are in the calibrator's memory.
 struct CalibrationReport {
-  Span<const LayerReport> layers;         // empty without CalibratorOptions::layer_report or a source
-  Span<const RecoveryRecord> recoveries;  // in the order of their attempts
-  int32_t samples = 0;
+  Span<const LayerReport> layers;           // empty without CalibratorOptions::layer_report or a source
+  Span<const RecoveryRecord> recoveries;    // in the order of their attempts
+  int32_t samples = 0;                      // how many were observed
   RangeMethod method = RangeMethod::kAuto;  // the method that chose the ranges
   // Sums of squares of the FP32 values of the output, and of the differences, before a final softmax or sigmoid. For
   // several outputs: their number, and the sum of each one's noise over its signal. These samples have calibrated the
