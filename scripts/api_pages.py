@@ -20,7 +20,7 @@ FIRST = ["session.h", "model.h", "node_options.h", "tensor.h", "span.h", "image_
          "platform.h", "isa.h", "isa_list.inc", "planned_model.h", "model_store.h", "calibrator.h", "quant_config.h", "c_api.h"]
 MADE = "Made by `scripts/api_reference` from the comments of the public headers. To change a text, change the comment there, then run the script."
 INSTALL = re.compile(r"^itg_install\(\w+ (\w+) ([\w ]+)\)", re.MULTILINE)
-WORD = re.compile(r"`[^`]*`|(?<![\w/.])(?:\w+(?:::|->|\.))*\w+(?:\(\w*(?:, \w+)*\))?(?![\w/])|docs/\w+\.md")
+WORD = re.compile(r"`[^`]*`|\b[A-Z]\w*_\w*(?:=\w+|_\.\.\.)|(?<![\w/.])(?:\w+(?:::|->|\.))*\w+(?:\(\w*(?:, \w+)*\))?(?![\w/])|docs/\w+\.md")
 LIST_ENTRY = re.compile(r'^((?://[^\n]*\n)*)ITG_\w+\((\w+), (\w+), (\d+), "([\w-]*)"', re.MULTILINE)
 
 
@@ -129,7 +129,7 @@ class Reference:
                 if self.has_heading(member):
                     self.enter_declaration(page, member, part.names[0])
                 else:
-                    for name in (n for p in member.parts for n in p.names):
+                    for name in (n for p in member.parts for n in p.names if p.kind != "list"):
                         self.places.setdefault(name if page.language == "c" and part.kind == "enum" else f"{part.names[0]}::{name}", place)
 
     @staticmethod
@@ -295,7 +295,7 @@ class Reference:
         return lines + [""]
 
     def same_in_cpp(self, page, part):
-        if page.language != "c" or not part.names[0].startswith("itg_"):
+        if page.language != "c" or part.kind == "alias" or not part.names[0].startswith("itg_"):
             return None
         if not hasattr(self, "by_snake"):
             self.by_snake = {("::".join(snake(piece) for piece in name.split("::")).replace("::", "_"), name in self.functions): name

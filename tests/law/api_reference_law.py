@@ -25,7 +25,7 @@ namespace intaglio {
 class Part {
  public:
   Part() = default;
-  // Takes `count` bytes. [0, 1] * 2.
+  // Takes `count` bytes. [0, 1] * 2. Set PART_MODE=fast: ITG_PART_...
   int run(const unsigned char* bytes,
           int count = 0) { return count; }
   int width() const { return width_; }  // in pixels
@@ -89,7 +89,7 @@ int run(const unsigned char* bytes,
         int count = 0);
 ```
 
-Takes `count` bytes. [0, 1] \\* 2.
+Takes `count` bytes. [0, 1] \\* 2. Set `PART_MODE=fast`: `ITG_PART_...`
 
 #### `Part::width`
 
