@@ -26,7 +26,7 @@ TEST_CASE("a pass that does not exist is refused with the names of those that do
   const CommandFolder folder;
   const Ran ran = folder.run(kImport + "fold");
   CHECK(ran.code == 2);
-  for (const char* word : {"--dump-after", "fold_pad", "push_transposes", "tabulate_clamp"})
+  for (const char* word : {"--dump-after", "fold_pad", "push_transposes", "lower_to_lookup"})
     CHECK(holds(ran.err, word));
   const Ran help = folder.good("import --help");
   CHECK(holds(help.out, "--dump-after PASS"));

@@ -155,7 +155,7 @@ TEST_CASE("a pass that does not exist is refused with the names of those that do
   Import import(network(), options);
   CHECK(!import.good());
   CHECK(import.says("there is no pass 'fold'; there are read, drop_repeats, "));
-  CHECK(import.says(", tabulate_clamp"));
+  CHECK(import.says(", lower_to_lookup"));
 }
 
 TEST_CASE("a draft of codes as text") {

@@ -59,7 +59,7 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 void load_external_data(onnx_file::GraphProto& graph, const std::string& folder);
 
 // The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
-std::vector<onnx_file::NodeProto> spell_out_quantized(const onnx_file::NodeProto& node);
+std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node);
 
 // x times one number; x times x.
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor);

@@ -1,4 +1,4 @@
-// Operators that take and give codes, as onnxruntime's quantizer writes them, spelled out: DequantizeLinear
+// Operators that take and give codes, as onnxruntime's quantizer writes them, decomposed: DequantizeLinear
 // of each input, the FP32 operator, QuantizeLinear. A pass then makes one int8 node of the three.
 #include "importers/onnx/onnx_operators.h"
 
@@ -14,9 +14,9 @@ void set_axis(NodeProto& node, int64_t axis) {
   attribute.set_i(axis);
 }
 
-class Speller {
+class Decomposer {
  public:
-  explicit Speller(const NodeProto& node) : node_(node) {
+  explicit Decomposer(const NodeProto& node) : node_(node) {
     if (node.output_size() != 1) fail("it has ", node.output_size(), " outputs where 1 is expected");
   }
 
@@ -86,20 +86,20 @@ class Speller {
   std::vector<NodeProto> nodes_;
 };
 
-void spell_conv(Speller& s) {
+void decompose_conv(Decomposer& s) {
   s.check_inputs(8, 9);
   std::vector<std::string> inputs{s.real(0), s.real(3, 0)};
   if (s.has(8)) inputs.push_back(s.real_bias(8, 1, 4));
   s.codes(s.operation("Conv", inputs), 6);
 }
 
-void spell_mat_mul(Speller& s) {
+void decompose_mat_mul(Decomposer& s) {
   s.check_inputs(8, 8);
   s.codes(s.operation("MatMul", {s.real(0), s.real(3)}), 6);
 }
 
 // Without a scale for it the result is FP32.
-void spell_gemm(Speller& s, const NodeProto& node) {
+void decompose_gemm(Decomposer& s, const NodeProto& node) {
   s.check_inputs(6, 9);
   int64_t rows_are_channels = 0;
   for (const auto& attribute : node.attribute()) {
@@ -113,18 +113,18 @@ void spell_gemm(Speller& s, const NodeProto& node) {
   s.has(7) ? s.codes(result, 7) : s.end(result);
 }
 
-void spell_binary(Speller& s, const char* op_type) {
+void decompose_binary(Decomposer& s, const char* op_type) {
   s.check_inputs(7, 8);
   s.codes(s.operation(op_type, {s.real(0), s.real(3)}), 6);
 }
 
-void spell_unary(Speller& s, const char* op_type) {
+void decompose_unary(Decomposer& s, const char* op_type) {
   s.check_inputs(4, 5);
   s.check_channels_first();
   s.codes(s.operation(op_type, {s.real(0)}, {"channels_last", "opset"}), 3);
 }
 
-void spell_concat(Speller& s) {
+void decompose_concat(Decomposer& s) {
   s.check_inputs(5, 2 + 3 * 64);
   if (s.input_count() % 3 != 2) fail("it has ", s.input_count(), " inputs, which is not 2 and three each");
   std::vector<std::string> inputs;
@@ -134,59 +134,62 @@ void spell_concat(Speller& s) {
 
 struct Row {
   const char* op_type;
-  void (*spell)(Speller& s, const NodeProto& node);
+  void (*decompose)(Decomposer& s, const NodeProto& node);
   Op becomes[4];
   const char* limits;
   bool is_standard = false;  // not com.microsoft's alone
 };
 
 constexpr Row kRows[] = {
-    {"QGemm", spell_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias."},
-    {"QLinearAdd", [](Speller& s, const NodeProto&) { spell_binary(s, "Add"); }, {Op::kAdd}, ""},
+    {"QGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias."},
+    {"QLinearAdd", [](Decomposer& s, const NodeProto&) { decompose_binary(s, "Add"); }, {Op::kAdd}, ""},
     {"QLinearAveragePool",
-     [](Speller& s, const NodeProto&) { spell_unary(s, "AveragePool"); },
+     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "AveragePool"); },
      {Op::kAvgPool2d},
      "As AveragePool, with channels first."},
     {"QLinearConcat",
-     [](Speller& s, const NodeProto&) { spell_concat(s); },
+     [](Decomposer& s, const NodeProto&) { decompose_concat(s); },
      {Op::kConcat},
      "At most 64 inputs."},
     {"QLinearConv",
-     [](Speller& s, const NodeProto&) { spell_conv(s); },
+     [](Decomposer& s, const NodeProto&) { decompose_conv(s); },
      {Op::kConv2d, Op::kDepthwiseConv2d},
      "As Conv.",
      true},
     {"QLinearGlobalAveragePool",
-     [](Speller& s, const NodeProto&) { spell_unary(s, "GlobalAveragePool"); },
+     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "GlobalAveragePool"); },
      {Op::kMean},
      "Rank 4, channels first."},
     {"QLinearLeakyRelu",
-     [](Speller& s, const NodeProto&) { spell_unary(s, "LeakyRelu"); },
+     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "LeakyRelu"); },
      {Op::kLeakyRelu},
      ""},
     {"QLinearMatMul",
-     [](Speller& s, const NodeProto&) { spell_mat_mul(s); },
+     [](Decomposer& s, const NodeProto&) { decompose_mat_mul(s); },
      {Op::kFullyConnected},
      "As MatMul.",
      true},
-    {"QLinearMul", [](Speller& s, const NodeProto&) { spell_binary(s, "Mul"); }, {Op::kMul}, ""},
-    {"QLinearSigmoid", [](Speller& s, const NodeProto&) { spell_unary(s, "Sigmoid"); }, {Op::kSigmoid}, ""},
+    {"QLinearMul", [](Decomposer& s, const NodeProto&) { decompose_binary(s, "Mul"); }, {Op::kMul}, ""},
+    {"QLinearSigmoid",
+     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "Sigmoid"); },
+     {Op::kSigmoid},
+     ""},
     {"QLinearSoftmax",
-     [](Speller& s, const NodeProto&) { spell_unary(s, "Softmax"); },
+     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "Softmax"); },
      {Op::kSoftmax},
      "It is computed in FP32."},
 };
 
 }  // namespace
 
-std::vector<NodeProto> spell_out_quantized(const NodeProto& node) {
+std::vector<NodeProto> decompose_qlinear(const NodeProto& node) {
   const bool is_microsoft = node.domain() == "com.microsoft";
   for (const Row& row : kRows) {
     if (node.op_type() != row.op_type) continue;
     if (!is_microsoft && !(row.is_standard && is_standard_onnx(node.domain()))) continue;
-    Speller speller(node);
-    row.spell(speller, node);
-    return speller.take();
+    Decomposer decomposer(node);
+    row.decompose(decomposer, node);
+    return decomposer.take();
   }
   return {};
 }

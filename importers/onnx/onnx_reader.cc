@@ -117,7 +117,7 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      const auto parts = spell_out_quantized(node);
+      const auto parts = decompose_qlinear(node);
       for (const auto& part : parts) read_operator(part);
       if (parts.empty()) read_operator(node);
       return;

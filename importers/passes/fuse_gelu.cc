@@ -1,4 +1,4 @@
-// GELU spelled out in small operators becomes one node, however its product is nested:
+// GELU that is made of small operators becomes one node, however its product is nested:
 //   0.5 * x * (1 + Erf(x / sqrt(2)))                                 Gelu
 //   0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))        GeluTanh
 //   0.5 * x * (1 + Tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x^2)))    the same

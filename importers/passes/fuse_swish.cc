@@ -1,4 +1,4 @@
-// Activations that exporters spell out in small operators become one node:
+// Activations that exporters decompose into small operators become one node:
 //   x * Sigmoid(x)                                      Swish
 //   x * Tanh(Softplus(x))                               Mish
 //   clamp(x + 3, 0, 6) / 6                              HardSigmoid

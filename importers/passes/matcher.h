@@ -1,4 +1,4 @@
-// Looks for small operators that spell one out.
+// Looks for small operators that make up one.
 #pragma once
 
 #include "importers/draft/draft.h"

@@ -30,6 +30,7 @@ void run_to_rest(Span<const Pass> list, Draft& draft, const PassObserver& observ
 void note_float_nodes(Draft& draft);
 
 // The passes' functions, each in a file of its name.
+bool decompose_space_to_batch(Draft& draft);
 bool drop_repeats(Draft& draft);
 bool fold_batch_norm(Draft& draft);
 bool fold_bias(Draft& draft);
@@ -39,6 +40,7 @@ bool fuse_clamp(Draft& draft);
 bool fuse_gelu(Draft& draft);
 bool fuse_l2_normalize(Draft& draft);
 bool fuse_swish(Draft& draft);
+bool lower_to_lookup(Draft& draft);
 bool make_inputs_nhwc(Draft& draft);
 bool merge_quantizers(Draft& draft);
 bool permute_fully_connected(Draft& draft);
@@ -47,7 +49,5 @@ bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool simplify_reshapes(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
-bool spell_out_batches(Draft& draft);
-bool tabulate_clamp(Draft& draft);
 
 }  // namespace intaglio::importers

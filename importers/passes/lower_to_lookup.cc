@@ -14,7 +14,7 @@ std::vector<int8_t> table_of(const Draft& draft, const DraftNode& node) {
 
 }  // namespace
 
-bool tabulate_clamp(Draft& draft) {
+bool lower_to_lookup(Draft& draft) {
   bool changed = false;
   for (DraftNode& node : draft.nodes) {
     if (draft.tensor(node.output()).dtype != DType::kS8 || node.inputs.empty() ||

@@ -44,7 +44,7 @@ void add_batch_to_space(Draft& draft, const DraftNode& node) {
 
 }  // namespace
 
-bool spell_out_batches(Draft& draft) {
+bool decompose_space_to_batch(Draft& draft) {
   const auto is_one = [](const DraftNode& node) {
     return node.op == kSpaceToBatch || node.op == kBatchToSpace;
   };
