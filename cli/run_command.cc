@@ -22,7 +22,8 @@ struct RunArguments {
 
 constexpr const char* kFooter =
     "A picture goes through the preprocessing that the model file stores. The first dimension of an array counts\n"
-    "samples, and each is run. Int8 outputs are shown and written as the real numbers that they stand for.\n\n"
+    "samples, and each is run. A state of the model goes from one sample to the next. Int8 outputs are shown and\n"
+    "written as the real numbers that they stand for.\n\n"
     "Examples:\n"
     "  intaglio run net.int8.itg --input photo.jpg\n"
     "  intaglio run net.itg --input x.npy --output y.npy";

@@ -265,7 +265,7 @@ TEST_CASE("results: tensors and constants, each once") {
   CHECK(one.file.constant_bytes == 24);
   const int32_t x = add_activation(one.draft, "x", intaglio::DType::kF32, {1, 2, 3});
   CHECK(thrown([&] { (void)op.nhwc(x); }) ==
-        "its input has the shape [1, 2, 3]; only pictures [batch, channels, height, width] are supported");
+        "its input has the shape [1, 2, 3]; [batch, channels, height, width] is expected");
 }
 
 TEST_CASE("the grid of a quantized constant goes with it, by its own axis") {

@@ -1,6 +1,7 @@
 // Constants of a TFLite file as a handler sees them: each access by itself, with what it refuses.
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "tests/support/one_tflite_op.h"
 #include "tests/support/thrown.h"
 
@@ -209,19 +210,19 @@ TEST_CASE("codes as reals, and fused activations") {
     set_activation(node, activation, output);
     return node;
   };
-  CHECK(clamp(tflite::Activation::None, real).clamp_min == -INFINITY);
-  CHECK(clamp(tflite::Activation::Relu, real).clamp_min == 0.0f);
-  CHECK(clamp(tflite::Activation::Relu, real).clamp_max == INFINITY);
-  CHECK(clamp(tflite::Activation::ReluN1To1, real).clamp_min == -1.0f);
-  CHECK(clamp(tflite::Activation::ReluN1To1, real).clamp_max == 1.0f);
-  CHECK(clamp(tflite::Activation::Relu6, real).clamp_min == 0.0f);
-  CHECK(clamp(tflite::Activation::Relu6, real).clamp_max == 6.0f);
-  CHECK(clamp(tflite::Activation::None, s8).clamp_lo == -128);
-  CHECK(clamp(tflite::Activation::Relu, s8).clamp_lo == -10);
-  CHECK(clamp(tflite::Activation::Relu, s8).clamp_hi == 127);
-  CHECK(clamp(tflite::Activation::ReluN1To1, s8).clamp_lo == -12);
-  CHECK(clamp(tflite::Activation::ReluN1To1, s8).clamp_hi == -8);
-  CHECK(clamp(tflite::Activation::Relu6, s8).clamp_hi == 2);
+  CHECK(clamp(tflite::Activation::None, real).options.clamp_min == -INFINITY);
+  CHECK(clamp(tflite::Activation::Relu, real).options.clamp_min == 0.0f);
+  CHECK(clamp(tflite::Activation::Relu, real).options.clamp_max == INFINITY);
+  CHECK(clamp(tflite::Activation::ReluN1To1, real).options.clamp_min == -1.0f);
+  CHECK(clamp(tflite::Activation::ReluN1To1, real).options.clamp_max == 1.0f);
+  CHECK(clamp(tflite::Activation::Relu6, real).options.clamp_min == 0.0f);
+  CHECK(clamp(tflite::Activation::Relu6, real).options.clamp_max == 6.0f);
+  CHECK(clamp(tflite::Activation::None, s8).options.clamp_lo == -128);
+  CHECK(clamp(tflite::Activation::Relu, s8).options.clamp_lo == -10);
+  CHECK(clamp(tflite::Activation::Relu, s8).options.clamp_hi == 127);
+  CHECK(clamp(tflite::Activation::ReluN1To1, s8).options.clamp_lo == -12);
+  CHECK(clamp(tflite::Activation::ReluN1To1, s8).options.clamp_hi == -8);
+  CHECK(clamp(tflite::Activation::Relu6, s8).options.clamp_hi == 2);
   CHECK(thrown([&] { (void)clamp(static_cast<tflite::Activation>(4), real); }) ==
         "fused activation 4 is not supported");
 }

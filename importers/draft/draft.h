@@ -62,6 +62,12 @@ struct FilePicture {
   bool is_named = false;               // the file calls it a picture
 };
 
+// What a network carries from run to run. Passes see its ends among the draft's inputs and outputs, at these places.
+struct DraftState {
+  size_t input = 0, output = 0;
+  std::vector<uint8_t> initial;  // of the input's type; empty: zero
+};
+
 struct Draft {
   Draft() = default;
   Draft(Draft&&) = default;  // not copied: options point into `lists`
@@ -71,6 +77,7 @@ struct Draft {
   std::deque<DraftTensor> tensors;
   std::deque<DraftNode> nodes;  // every tensor is written before it is read
   std::vector<int32_t> inputs, outputs;
+  std::vector<DraftState> states;
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<FilePicture> pictures;
   std::vector<std::string> notes;
@@ -155,7 +162,8 @@ int32_t add_gather(Draft& draft, const std::string& name, const std::string& sou
 enum class Mirror { kReflect, kSymmetric, kEdge };
 int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                        const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror);
-// The maximum over axes that lie side by side (those of size 1 aside): a MaxPool. `shape` is the result's.
+// The maximum over `axes`, ascending: a MaxPool, behind a Transpose where they do not lie side by side. `shape` is the
+// result's.
 int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          const std::vector<int32_t>& axes, const Shape& shape);
 // Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,

@@ -55,16 +55,29 @@ int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string&
 int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          const std::vector<int32_t>& axes, const Shape& shape) {
   const Shape from = draft.tensor(x).shape;
-  Shape window{1, 1, 1, 1};  // what lies before, the first reduced axis, the others, what lies behind
-  size_t place = 0;
-  for (size_t d = 0; d < from.size(); ++d) {
-    if (from[d] == 1) continue;
-    const bool is_reduced = std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
-    if (is_reduced && place == 3)
-      fail("the axes that it reduces of ", shape_text(from), " do not lie side by side");
-    if (is_reduced) place = place == 0 ? 1 : 2;
-    if (!is_reduced && place > 0) place = 3;
-    window[place] *= from[d];
+  // Axes of size 1 aside: what lies before, the first reduced axis, the others, what lies behind.
+  const auto window_of = [&](const Permutation& order, Shape& window) {
+    size_t place = 0;
+    for (const int32_t d : order) {
+      const int32_t dim = from[static_cast<size_t>(d)];
+      if (dim == 1) continue;
+      const bool is_reduced = std::binary_search(axes.begin(), axes.end(), d);
+      if (is_reduced && place == 3) return false;
+      if (is_reduced) place = place == 0 ? 1 : 2;
+      if (!is_reduced && place > 0) place = 3;
+      window[place] *= dim;
+    }
+    return true;
+  };
+  Permutation order;
+  for (size_t d = 0; d < from.size(); ++d) order.push_back(static_cast<int32_t>(d));
+  Shape window{1, 1, 1, 1};
+  if (!window_of(order, window)) {  // they do not lie side by side: the reduced ones behind the others
+    std::stable_partition(order.begin(), order.end(),
+                          [&](int32_t d) { return !std::binary_search(axes.begin(), axes.end(), d); });
+    window = {1, 1, 1, 1};
+    window_of(order, window);
+    x = add_transpose(draft, name + "/last", source, x, order);
   }
   if (window[1] > kMaxPoolWindow || window[2] > kMaxPoolWindow)
     fail("it reduces ", window[1], " x ", window[2], " elements; at most ", kMaxPoolWindow,

@@ -66,6 +66,13 @@ void check_counts(const Draft& draft, size_t tensors, Problems& problems) {
     problems.add(text(draft.nodes.size(), " nodes are too many (at most ", kMaxNodes, ")"));
   if (tensors > static_cast<size_t>(kMaxTensors))
     problems.add(text(tensors, " tensors are too many (at most ", kMaxTensors, ")"));
+  for (const DraftState& state : draft.states) {
+    const DraftTensor &from = draft.tensor(draft.inputs[state.input]),
+                      &to = draft.tensor(draft.outputs[state.output]);
+    if (from.dtype != to.dtype || from.shape != to.shape || !from.same_quantization(to))
+      problems.add(text("state ", quoted(from.name), " ", shape_text(from.shape), " and its next value ",
+                        quoted(to.name), " ", shape_text(to.shape), " differ in shape, type or scale"));
+  }
   for (const int32_t output : draft.outputs)
     if (is_model_input(draft, output) || draft.tensor(output).constant)
       problems.add(
@@ -81,9 +88,18 @@ class Builder {
     // The model's own ends keep their names whatever stands between them.
     name_ends(draft_.inputs);
     name_ends(draft_.outputs);
-    for (const int32_t input : draft_.inputs) graph_.inputs.push(arena_, number(input));
+    std::vector<bool> input_is_state(draft_.inputs.size(), false),
+        output_is_state(draft_.outputs.size(), false);
+    for (const DraftState& state : draft_.states)
+      input_is_state[state.input] = output_is_state[state.output] = true;
+    for (size_t i = 0; i < draft_.inputs.size(); ++i)
+      if (!input_is_state[i]) graph_.inputs.push(arena_, number(draft_.inputs[i]));
     for (const DraftNode& node : draft_.nodes) add(node);
-    for (const int32_t output : draft_.outputs) graph_.outputs.push(arena_, number(output));
+    for (size_t i = 0; i < draft_.outputs.size(); ++i)
+      if (!output_is_state[i]) graph_.outputs.push(arena_, number(draft_.outputs[i]));
+    for (const DraftState& state : draft_.states)
+      graph_.states.push(arena_, {number(draft_.inputs[state.input]), number(draft_.outputs[state.output]),
+                                  arena_.copy(span(state.initial))});
     for (const DraftNormStatistics& entry : draft_.norm_statistics) {
       const int32_t tensor = numbers_[static_cast<size_t>(entry.tensor)];
       if (tensor < 0) continue;

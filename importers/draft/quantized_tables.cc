@@ -68,6 +68,26 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
   return moved;
 }
 
+DraftTensor dequantized(DraftTensor constant) {
+  if (constant.dtype == DType::kF32) return constant;
+  if (constant.dtype != DType::kS8 || constant.scales.empty())
+    fail("constant ", quoted(constant.name), " has no scale");
+  size_t behind = 1;  // elements of one index of the scales' axis
+  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
+    behind *= static_cast<size_t>(constant.shape[d]);
+  std::vector<float> reals;
+  for (const int8_t code : values_of<int8_t>(constant)) {
+    const size_t channel = reals.size() / behind % constant.scales.size();
+    reals.push_back(constant.scales[channel] * static_cast<float>(code - constant.zero_point));
+  }
+  constant.dtype = DType::kF32;
+  constant.scales.clear();
+  constant.axis = -1;
+  constant.zero_point = 0;
+  set_values(constant, reals);
+  return constant;
+}
+
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));

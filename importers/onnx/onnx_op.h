@@ -85,8 +85,12 @@ class OnnxOp {
   void check_all_read() const;
 
   // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
-  // result through set_nhwc_output().
+  // result through set_nhwc_output(). What also takes one dimension takes it through nhwc_or_line(), as a picture
+  // of one row; its window attributes then have one value an axis (spatial()).
   int32_t nhwc(int32_t tensor);
+  int32_t nhwc_or_line(int32_t tensor);
+  // The values of a window's attribute for height and width: `count` for each (pads have two); empty where it is absent.
+  std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
@@ -120,6 +124,7 @@ class OnnxOp {
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;
   std::string name_;
+  bool is_line_ = false;  // the input of nhwc_or_line() has one dimension
   mutable std::unordered_set<std::string> read_;
 };
 

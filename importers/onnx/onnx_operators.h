@@ -27,6 +27,7 @@ Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fold_operators();
 Span<const OnnxOperator> onnx_linear_operators();
+Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
 Span<const OnnxOperator> onnx_quantized_operators();

@@ -4,22 +4,20 @@
 namespace intaglio::importers {
 namespace {
 
-// An attribute with one value an axis, or `otherwise` for both.
-void read_pair(const OnnxOp& op, const char* name, int32_t otherwise, int32_t* h, int32_t* w) {
-  const auto values = op.integers(name);
-  if (!values.empty() && values.size() != 2)
-    fail("attribute ", name, " has ", values.size(), " values; 2 are expected");
-  *h = values.empty() ? otherwise : narrow(values[0], name);
-  *w = values.empty() ? otherwise : narrow(values[1], name);
+// An attribute with one value an axis, or 1 for both.
+void read_pair(const OnnxOp& op, const char* name, int32_t* h, int32_t* w) {
+  const auto values = op.spatial(name, 1, 1);
+  *h = values.empty() ? 1 : narrow(values[0], name);
+  *w = values.empty() ? 1 : narrow(values[1], name);
 }
 
 void import_pool(OnnxOp& op, Op kind) {
   op.check_inputs(1, 1);
   const bool average = kind == Op::kAvgPool2d;
-  const int32_t x = op.nhwc(average ? op.activation(0) : op.activation_or_codes(0));
+  const int32_t x = op.nhwc_or_line(average ? op.activation(0) : op.activation_or_codes(0));
   const Shape shape = op.draft().tensor(x).shape;
-  const auto kernel = op.integers("kernel_shape");
-  if (kernel.size() != 2) fail("its kernel_shape has ", kernel.size(), " values; 2 are expected");
+  const auto kernel = op.spatial("kernel_shape", 1, 1);
+  if (kernel.empty()) fail("its kernel_shape is missing");
   OnnxWindow window =
       read_onnx_window(op, shape, narrow(kernel[0], "window size"), narrow(kernel[1], "window size"));
   const bool include = average && op.integer("count_include_pad", 0) != 0;
@@ -58,15 +56,14 @@ OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int
   OnnxWindow window;
   window.h.kernel = kernel_h;
   window.w.kernel = kernel_w;
-  read_pair(op, "strides", 1, &window.h.stride, &window.w.stride);
-  read_pair(op, "dilations", 1, &window.h.dilation, &window.w.dilation);
-  const auto pads = op.integers("pads");  // top, left, bottom, right
+  read_pair(op, "strides", &window.h.stride, &window.w.stride);
+  read_pair(op, "dilations", &window.h.dilation, &window.w.dilation);
+  const auto pads = op.spatial("pads", 2, 0);  // top, left, bottom, right
   const std::string mode = op.string("auto_pad", "NOTSET");
   if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
     pad_same(window.h, nhwc[1], mode == "SAME_LOWER");
     pad_same(window.w, nhwc[2], mode == "SAME_LOWER");
   } else if (mode == "NOTSET" && !pads.empty()) {
-    if (pads.size() != 4) fail("attribute pads has ", pads.size(), " values; 4 are expected");
     window.h.before = narrow(pads[0], "padding");
     window.w.before = narrow(pads[1], "padding");
     window.h.after = narrow(pads[2], "padding");

@@ -56,6 +56,31 @@ int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
   return y;
 }
 
+// The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
+int32_t add_maximum(OnnxOp& op, int32_t x, const Axes& reduced) {
+  const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
+  const bool picture = shape.size() == 4;  // whose channels lie last here
+  Axes here{{}, true};
+  for (const int32_t axis : reduced.axes)
+    here.axes.push_back(picture ? inverse(kToNhwc)[static_cast<size_t>(axis)] : axis);
+  std::sort(here.axes.begin(), here.axes.end());
+  const int32_t rows = picture ? op.nhwc(x) : x;
+  const int32_t most = add_maximum_over(op.draft(), op.output_name(), op.source(), rows, here.axes,
+                                        reduced_shape(op.draft().tensor(rows).shape, here));
+  const int32_t back =
+      picture ? add_transpose(op.draft(), op.output_name(), op.source(), most, kToNchw) : most;
+  return add_reshape(op.draft(), op.output_name(), op.source(), back, out);
+}
+
+// The axes behind batch and channels.
+std::vector<int32_t> places(OnnxOp& op, int32_t x) {
+  const Shape& shape = op.draft().tensor(x).shape;
+  if (shape.size() < 3) fail("its input has the shape ", shape_text(shape), "; rank 3 or more is expected");
+  std::vector<int32_t> axes;
+  for (size_t d = 2; d < shape.size(); ++d) axes.push_back(static_cast<int32_t>(d));
+  return axes;
+}
+
 void import_reduce_mean(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   const int32_t x = op.activation(0);
@@ -81,37 +106,38 @@ void import_reduce_max(OnnxOp& op) {
   const Axes reduced = read_axes(op, 18);
   const int32_t x = op.activation(0);
   if (reduced.axes.empty()) return op.set_output(x);
-  const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
-  const bool picture = shape.size() == 4;  // whose channels lie last here
-  Axes here{{}, true};
-  for (const int32_t axis : reduced.axes)
-    here.axes.push_back(picture ? inverse(kToNhwc)[static_cast<size_t>(axis)] : axis);
-  std::sort(here.axes.begin(), here.axes.end());
-  const int32_t rows = picture ? op.nhwc(x) : x;
-  const int32_t most = add_maximum_over(op.draft(), op.output_name(), op.source(), rows, here.axes,
-                                        reduced_shape(op.draft().tensor(rows).shape, here));
-  const int32_t back =
-      picture ? add_transpose(op.draft(), op.output_name(), op.source(), most, kToNchw) : most;
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, out));
+  const bool least = op.source() == "ReduceMin";  // -max(-x)
+  const int32_t most = add_maximum(op, least ? add_scaled(op, x, -1.0f) : x, reduced);
+  op.set_output(least ? add_scaled(op, most, -1.0f) : most);
+}
+
+// log(sum(x)), or log(sum(exp(x - max))) + max, which no x is too large for.
+void import_reduce_log_sum(OnnxOp& op) {
+  const Axes reduced = read_axes(op, 18);
+  if (reduced.axes.empty()) fail("it reduces no axis");
+  const int32_t x = op.activation(0);
+  if (op.source() == "ReduceLogSum") return op.set_output(add_unary(op, Op::kLog, add_sum(op, x, reduced)));
+  const Axes kept{reduced.axes, true};
+  const int32_t most = add_maximum(op, x, kept);
+  const int32_t below = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(Op::kSub, {x, most}, below);
+  const int32_t sum = add_sum(op, add_unary(op, Op::kExp, below), kept);
+  const int32_t y = op.new_tensor(op.draft().tensor(most).shape);
+  op.add(Op::kAdd, {add_unary(op, Op::kLog, sum), most}, y);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y,
+                            reduced_shape(op.draft().tensor(x).shape, reduced)));
 }
 
 void import_global_average_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  const Shape& shape = op.draft().tensor(x).shape;
-  if (shape.size() != 4) fail("its input has the shape ", shape_text(shape), "; rank 4 is expected");
-  op.set_output(add_mean(op, x, {{2, 3}, true}));
+  op.set_output(add_mean(op, x, {places(op, x), true}));
 }
 
 void import_global_max_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.nhwc(op.activation(0));
-  const Shape shape = op.draft().tensor(x).shape;
-  const int32_t y = op.new_tensor({shape[0], 1, 1, shape[3]});
-  Window2d& window = op.add(Op::kMaxPool2d, {x}, y).options.window;
-  window.kernel_h = shape[1];
-  window.kernel_w = shape[2];
-  op.set_nhwc_output(y);
+  const int32_t x = op.activation(0);
+  op.set_output(add_maximum(op, x, {places(op, x), true}));
 }
 
 void import_lp_normalization(OnnxOp& op) {
@@ -124,15 +150,27 @@ void import_lp_normalization(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOperators[] = {
-    {"GlobalAveragePool", import_global_average_pool, {Op::kMean}, "Rank 4."},
-    {"GlobalMaxPool", import_global_max_pool, {Op::kMaxPool2d}, "Rank 4."},
+    {"GlobalAveragePool", import_global_average_pool, {Op::kMean}, "Rank 3 and more."},
+    {"GlobalMaxPool",
+     import_global_max_pool,
+     {Op::kMaxPool2d},
+     "Rank 3 and more, at most 4096 elements each way."},
     {"LpNormalization", import_lp_normalization, {Op::kL2Normalize}, "p is 2."},
     {"ReduceL1", import_reduce_norm, {Op::kAbs, Op::kMean, Op::kMul}, "Axes are constants."},
     {"ReduceL2", import_reduce_norm, {Op::kMul, Op::kMean, Op::kSqrt}, "Axes are constants."},
+    {"ReduceLogSum", import_reduce_log_sum, {Op::kMean, Op::kMul, Op::kLog}, "Axes are constants."},
+    {"ReduceLogSumExp",
+     import_reduce_log_sum,
+     {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog},
+     "Axes are constants, at most 4096 elements each way."},
     {"ReduceMax",
      import_reduce_max,
-     {Op::kMaxPool2d},
-     "Axes are constants that lie side by side, at most 4096 elements each way."},
+     {Op::kMaxPool2d, Op::kTranspose},
+     "Axes are constants, at most 4096 elements each way."},
+    {"ReduceMin",
+     import_reduce_max,
+     {Op::kMul, Op::kMaxPool2d, Op::kTranspose},
+     "Axes are constants, at most 4096 elements each way."},
     {"ReduceMean", import_reduce_mean, {Op::kMean}, "Axes are constants."},
     {"ReduceSum", import_reduce_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
     {"ReduceSumSquare", import_reduce_norm, {Op::kMul, Op::kMean}, "Axes are constants."},

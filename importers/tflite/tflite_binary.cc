@@ -34,20 +34,30 @@ int32_t with_scale_of(TfliteOp& op, int32_t input, int32_t y) {
   return same;
 }
 
-void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Activation activation) {
-  int32_t inputs[2] = {first, second};
-  const Shape a = op.draft().tensor(inputs[0]).shape, b = op.draft().tensor(inputs[1]).shape;
+struct Operands {
+  int32_t inputs[2];  // of one rank
+  Shape shape;        // of the result
+};
+
+Operands operands_of(TfliteOp& op, int32_t first, int32_t second) {
+  const Shape a = op.draft().tensor(first).shape, b = op.draft().tensor(second).shape;
   const size_t rank = std::max({a.size(), b.size(), size_t{1}});
-  for (int32_t& input : inputs) input = aligned(op, input, rank);
-  Shape shape = op.draft().tensor(inputs[0]).shape;
-  const Shape other = op.draft().tensor(inputs[1]).shape;
+  Operands operands{{aligned(op, first, rank), aligned(op, second, rank)}, {}};
+  operands.shape = op.draft().tensor(operands.inputs[0]).shape;
+  const Shape other = op.draft().tensor(operands.inputs[1]).shape;
   for (size_t d = 0; d < rank; ++d) {
-    if (shape[d] != other[d] && shape[d] != 1 && other[d] != 1)
+    if (operands.shape[d] != other[d] && operands.shape[d] != 1 && other[d] != 1)
       fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
            ", which do not fit each other");
-    if (shape[d] == 1) shape[d] = other[d];
+    if (operands.shape[d] == 1) operands.shape[d] = other[d];
   }
-  const int32_t y = op.output(shape);
+  return operands;
+}
+
+void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Activation activation) {
+  const Operands operands = operands_of(op, first, second);
+  int32_t inputs[2] = {operands.inputs[0], operands.inputs[1]};
+  const int32_t y = op.output(operands.shape);
   for (const int32_t input : inputs) {
     const DraftTensor& tensor = op.draft().tensor(input);
     if (tensor.dtype != op.draft().tensor(y).dtype)
@@ -96,16 +106,12 @@ void import_neg(TfliteOp& op) {
 
 void import_squared_difference(TfliteOp& op) {
   op.check_inputs(2, 2);
-  const int32_t a = op.activation(0), b = op.activation_or_constant(1);
-  const Shape shape = op.draft().tensor(a).shape;
+  const int32_t a = op.activation_or_constant(0), b = op.activation_or_constant(1);
   if (op.draft().tensor(a).dtype != DType::kF32 || op.draft().tensor(b).dtype != DType::kF32)
     fail("it is supported in float32 only");
-  const int32_t difference =
-      add_activation_like(op.draft(), op.name() + "/difference", a, op.output_shape_in_file());
-  if (op.draft().tensor(b).shape != shape || op.draft().tensor(difference).shape != shape)
-    fail("its inputs have the shapes ", shape_text(shape), " and ", shape_text(op.draft().tensor(b).shape),
-         "; equal ones are supported");
-  op.add(Op::kSub, {a, b}, difference);
+  const Operands operands = operands_of(op, a, b);
+  const int32_t difference = add_activation_like(op.draft(), op.name() + "/difference", a, operands.shape);
+  op.add(Op::kSub, {operands.inputs[0], operands.inputs[1]}, difference);
   add_binary(op, Op::kMul, difference, difference, tflite::Activation::None);
 }
 

@@ -1,7 +1,9 @@
 // TFLite operators with weights.
+#include <algorithm>
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
+#include "importers/draft/transposed_conv.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
@@ -25,11 +27,36 @@ DraftTensor read_weights(TfliteOp& op, const DraftTensor& x, size_t rank) {
   return weights;
 }
 
-DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& weights, int32_t channels) {
+// Codes of another scale than the arithmetic's, which is the product of the input's and the weights'.
+void rescale_bias(TfliteOp& op, DraftTensor& bias, const std::vector<float>& products) {
+  std::vector<int32_t> codes = values_of<int32_t>(bias);
+  const auto each = [&](const std::vector<float>& scales, size_t c) {
+    return double{scales[scales.size() == 1 ? 0 : c]};
+  };
+  double worst = 0.0;
+  for (size_t c = 0; c < codes.size(); ++c) {
+    const double real = codes[c] * each(bias.scales, c), product = each(products, c);
+    const double code = std::nearbyint(real / product);
+    if (!(std::fabs(code) <= 2147483647.0))
+      fail("its bias ", real, " in channel ", c, " does not fit 32 bits with the scale ", product,
+           ", which input and weights give");
+    worst = std::max(worst, std::fabs(code * product - real));
+    codes[c] = static_cast<int32_t>(code);
+  }
+  set_values(bias, codes);
+  op.draft().notes.push_back(text("node ", quoted(op.name()),
+                                  ": the bias has other scales than input times weights; it "
+                                  "was converted, by at most ",
+                                  worst, " from its values"));
+}
+
+DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& weights, int32_t channels,
+                      size_t i = 2) {
   DraftTensor bias;
   const bool is_float = x.dtype == DType::kF32;
-  if (op.has_input(2)) {
-    bias = op.constant(2);
+  if (op.has_input(i)) {
+    bias = op.constant(i);
+    if (is_float) bias = dequantized(std::move(bias));
     if (bias.dtype != (is_float ? DType::kF32 : DType::kS32))
       fail("its bias must be ", is_float ? "float32" : "int32");
     if (elements(bias.shape) != channels)
@@ -44,12 +71,13 @@ DraftTensor read_bias(TfliteOp& op, const DraftTensor& x, const DraftTensor& wei
   if (is_float) return bias;
   std::vector<float> scales;
   for (const float s : weights.scales) scales.push_back(x.scales[0] * s);
-  for (size_t c = 0; c < bias.scales.size(); ++c) {
-    const float expected = scales[scales.size() == 1 ? 0 : std::min(c, scales.size() - 1)];
-    if (!about_equal(bias.scales[c], expected))
-      fail("its bias has the scale ", bias.scales[c], " in channel ", c, "; input and weights give ",
-           expected);
-  }
+  if (bias.scales.size() > 1 && static_cast<int64_t>(bias.scales.size()) != channels)
+    fail("its bias has ", bias.scales.size(), " scales for ", channels, " output channels");
+  bool is_product = true;
+  for (size_t c = 0; c < static_cast<size_t>(channels) && !bias.scales.empty(); ++c)
+    is_product &=
+        about_equal(bias.scales[bias.scales.size() == 1 ? 0 : c], scales[scales.size() == 1 ? 0 : c]);
+  if (!is_product) rescale_bias(op, bias, scales);
   bias.scales.clear();  // the product, always
   bias.axis = -1;
   bias.zero_point = 0;
@@ -173,6 +201,47 @@ void import_depthwise_conv_2d(TfliteOp& op) {
   add_convolution(op, {Op::kDepthwiseConv2d, x, weighted, windowed, 1, channels, options.activation()});
 }
 
+void import_transpose_conv(TfliteOp& op) {
+  op.check_inputs(3, 4);  // shape of the result, weights, x, bias
+  const int32_t x = op.activation(2);
+  const auto& options = op.options<tflite::TransposeConvOptions>();
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.shape.size() != 4)
+    fail("its input has the shape ", shape_text(info.shape), "; rank 4 is expected");
+  DraftTensor weights = read_weights(op, info, 4);  // [oc, kh, kw, ic]
+  require_axis(weights, 0);
+  if (weights.shape[3] != info.shape[3])
+    fail("weights ", shape_text(weights.shape), " do not fit an input of ", info.shape[3], " channels");
+  const int32_t channels = weights.shape[0];
+  const Shape wanted = op.is_constant(0) ? Shape() : op.output_shape_in_file();
+  std::vector<int64_t> out(wanted.begin(), wanted.end());
+  if (wanted.empty()) out = op.integers(0);
+  if (out.size() != 4 || out[3] != channels)
+    fail("its output shape does not fit weights ", shape_text(weights.shape));
+
+  TransposedConv conv;
+  const auto axis = [&](int32_t kernel, int32_t stride, int32_t in, int64_t size) {
+    // What the plain convolution of the result would be padded with is cut off here.
+    WindowAxis window{kernel, stride};
+    if (options.padding() == tflite::Padding::Same) pad_same(window, narrow(size, "output size"), false);
+    const int64_t whole = transposed_output({kernel, stride}, in, 0);
+    if (size < 1 || size > whole + stride || window_output(window, narrow(size, "output size")) != in)
+      fail("an output of ", size, " elements does not fit an input of ", in, " with stride ", stride);
+    return window;
+  };
+  conv.h = axis(weights.shape[1], options.stride_h(), info.shape[1], out[1]);
+  conv.w = axis(weights.shape[2], options.stride_w(), info.shape[2], out[2]);
+  conv.out_h = static_cast<int32_t>(out[1]);
+  conv.out_w = static_cast<int32_t>(out[2]);
+  DraftTensor bias = read_bias(op, info, weights, channels, 3);
+  center(op, weights, bias, 0);
+  const int32_t y = op.output({info.shape[0], conv.out_h, conv.out_w, channels});
+  if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
+  DraftNode& node = add_transposed_conv(op.draft(), op.name(), op.source(), x, std::move(weights),
+                                        std::move(bias), y, conv);
+  set_activation(node, options.activation(), op.draft().tensor(y));
+}
+
 void import_fully_connected(TfliteOp& op) {
   op.check_inputs(2, 3);
   const int32_t x = op.activation(0);
@@ -216,6 +285,10 @@ constexpr TfliteOperator kOperators[] = {
      import_fully_connected,
      {Op::kFullyConnected},
      "Weights and bias are constants, weights not shuffled."},
+    {Builtin::TRANSPOSE_CONV,
+     import_transpose_conv,
+     {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},
+     "Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
 };
 
 }  // namespace

@@ -55,7 +55,8 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
     if (!(s >= least && s <= std::ldexp(1.0f, 40))) fail("the scale ", s, " is not within 2^-40 to 2^40");
   made.scales.assign(scale->begin(), scale->end());
   if (scale->size() > 1) {
-    made.axis = normal_axis(quantization->axis(), made.shape.size());
+    // TFLite itself does not read the axis of a bias; some files state the weights'.
+    made.axis = made.shape.size() == 1 ? 0 : normal_axis(quantization->axis(), made.shape.size());
     if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
       fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
   }
@@ -123,7 +124,8 @@ DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
   });
 }
 
-TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name)
+TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
+                   bool has_output)
     : file_(file), op_(op), source_(std::move(source)), name_(std::move(name)) {
   const auto count = static_cast<int32_t>(file.graph->tensors()->size());
   const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
@@ -137,7 +139,7 @@ TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string sou
   };
   take(op.inputs(), -1, inputs_);
   take(op.outputs(), 0, outputs_);
-  if (outputs_.empty()) fail("it has no output");
+  if (outputs_.empty() && has_output) fail("it has no output");
 }
 
 void TfliteOp::check_inputs(size_t least, size_t most) const {
@@ -330,32 +332,22 @@ void TfliteOp::finish_same() {
   if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
 }
 
+void TfliteOp::alias_output(int32_t made) {
+  const DraftTensor output = tflite_tensor(file_, outputs_.at(0)), &from = draft().tensor(made);
+  if (output.dtype != from.dtype || output.shape != from.shape || !output.same_quantization(from))
+    fail("its output ", shape_text(output.shape), " differs from what was assigned, ", shape_text(from.shape),
+         ", in shape, type or scale");
+  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
+  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
+  index = made;
+}
+
 void TfliteOp::set_constant(DraftTensor constant) {
   if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
   int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
   if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
   draft().tensors.push_back(std::move(constant));
   index = static_cast<int32_t>(draft().tensors.size()) - 1;
-}
-
-DraftTensor dequantized(DraftTensor constant) {
-  if (constant.dtype == DType::kF32) return constant;
-  if (constant.dtype != DType::kS8 || constant.scales.empty())
-    fail("constant ", quoted(constant.name), " has no scale");
-  size_t behind = 1;  // elements of one index of the scales' axis
-  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
-    behind *= static_cast<size_t>(constant.shape[d]);
-  std::vector<float> reals;
-  for (const int8_t code : values_of<int8_t>(constant)) {
-    const size_t channel = reals.size() / behind % constant.scales.size();
-    reals.push_back(constant.scales[channel] * static_cast<float>(code - constant.zero_point));
-  }
-  constant.dtype = DType::kF32;
-  constant.scales.clear();
-  constant.axis = -1;
-  constant.zero_point = 0;
-  set_values(constant, reals);
-  return constant;
 }
 
 DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {

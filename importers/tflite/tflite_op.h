@@ -5,6 +5,7 @@
 #include "importers/draft/draft.h"
 #include "importers/draft/geometry.h"
 #include "importers/tflite/tflite_generated.h"
+#include "importers/tflite/tflite_variables.h"
 
 namespace intaglio::importers {
 
@@ -16,6 +17,7 @@ struct TfliteFile {
   std::vector<int32_t> made;    // draft tensor of each of the file's activations
   bool shapes_changed = false;  // an input has another shape than in the file
   uint64_t constant_bytes = 0;  // read so far
+  TfliteVariables variables;
 
   static constexpr int32_t kNotMade = -1;
   static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported
@@ -25,7 +27,8 @@ std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor);
 
 class TfliteOp {
  public:
-  TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name);
+  TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
+           bool has_output = true);  // few operators have none
 
   Draft& draft() { return *file_.draft; }
   const std::string& name() const { return name_; }      // its first output's
@@ -50,6 +53,11 @@ class TfliteOp {
   // the file's, unless input shapes were changed.
   int32_t output(const Shape& shape, size_t i = 0);
   size_t output_count() const { return outputs_.size(); }
+  int32_t input_index(size_t i) const { return has_input(i) ? inputs_[i] : -1; }  // of the file's tensors
+  int32_t output_index(size_t i) const { return outputs_.at(i); }
+  void alias_output(int32_t made);  // the output is this draft tensor
+  TfliteFile& file() { return file_; }
+  TfliteVariables& variables() { return file_.variables; }
   void allow_outputs() { many_outputs_ = true; }  // more than one
   Shape output_shape_in_file() const;
   // For operators whose int8 output has the input's scale: where the file has another, the returned tensor
@@ -85,8 +93,6 @@ class TfliteOp {
 
 // A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
-// A constant as FP32: of quantized codes, or FP32 already. Throws for others.
-DraftTensor dequantized(DraftTensor constant);
 // Fused activation: reals in FP32 nodes, codes in int8 ones.
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 

@@ -19,8 +19,10 @@ struct TfliteOperator {
 };
 
 const TfliteOperator* find_tflite_operator(Builtin builtin);  // nullptr: not supported
-std::string tflite_operator_name(Builtin builtin);            // "CONV_2D"
-std::vector<ImportedOperator> tflite_operators();  // every one that is imported, in any form, by name
+// Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.
+Builtin tflite_builtin(const tflite::Model& model, const tflite::Operator& op);
+std::string tflite_operator_name(Builtin builtin);  // "CONV_2D"
+std::vector<ImportedOperator> tflite_operators();   // every one that is imported, in any form, by name
 
 // The families, a file each.
 Span<const TfliteOperator> tflite_binary_operators();
@@ -32,6 +34,7 @@ Span<const TfliteOperator> tflite_pool_operators();
 Span<const TfliteOperator> tflite_repeat_operators();
 Span<const TfliteOperator> tflite_resize_operators();
 Span<const TfliteOperator> tflite_shape_operators();
+Span<const TfliteOperator> tflite_variable_operators();
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);

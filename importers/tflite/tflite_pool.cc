@@ -89,6 +89,34 @@ void import_reduce_max(TfliteOp& op) {
   op.finish_same();
 }
 
+// -max(-x). In int8 the codes are turned round by a table, which is exact: code c becomes -1 - c.
+void import_reduce_min(TfliteOp& op) {
+  const Reduced reduced = read_reduced(op);
+  const int32_t x = op.activation(0);
+  const auto negated = [&](int32_t from, int32_t to) {
+    if (op.draft().tensor(from).dtype == DType::kF32) {
+      op.add(Op::kMul, {from, add_number(op, from, -1.0f)}, to);
+      return;
+    }
+    std::vector<int8_t> turned(256);
+    for (int i = 0; i < 256; ++i) turned[static_cast<size_t>(i)] = static_cast<int8_t>(127 - i);
+    op.add(Op::kLookup, {from, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, turned)},
+           to);
+  };
+  const auto turned_like = [&](const char* what, int32_t like, const Shape& shape) {
+    const int32_t made = add_activation_like(op.draft(), op.name() + what, like, shape);
+    op.draft().tensor(made).zero_point = -1 - op.draft().tensor(like).zero_point;
+    return made;
+  };
+  const int32_t below = turned_like("/negated", x, op.draft().tensor(x).shape);
+  negated(x, below);
+  const int32_t most =
+      add_maximum_over(op.draft(), op.name() + "/most", op.source(), below, reduced.axes, reduced.shape);
+  const int32_t y = op.output_same(x, reduced.shape);
+  negated(most, y);
+  op.finish_same();
+}
+
 constexpr TfliteOperator kOperators[] = {
     {Builtin::AVERAGE_POOL_2D, import_average_pool_2d, {Op::kAvgPool2d}, ""},
     {Builtin::MAX_POOL_2D, import_max_pool_2d, {Op::kMaxPool2d}, ""},
@@ -96,7 +124,11 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::REDUCE_MAX,
      import_reduce_max,
      {Op::kMaxPool2d},
-     "Axes are constants that lie side by side, at most 4096 elements each way."},
+     "Axes are constants, at most 4096 elements each way."},
+    {Builtin::REDUCE_MIN,
+     import_reduce_min,
+     {Op::kMaxPool2d, Op::kLookup},
+     "Axes are constants, at most 4096 elements each way."},
     {Builtin::SUM, import_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
 };
 

@@ -22,11 +22,10 @@ const tflite::Model& verified(Span<const uint8_t> bytes) {
   return model;
 }
 
-const tflite::SubGraph& only_graph(const tflite::Model& model) {
+// The first one. Others belong to signatures, or to operators that call them.
+const tflite::SubGraph& main_graph(const tflite::Model& model) {
   const auto* graphs = model.subgraphs();
   if (graphs == nullptr || graphs->size() == 0) fail("the TFLite file has no graph");
-  if (graphs->size() > 1)
-    fail("the TFLite file has ", graphs->size(), " graphs; control flow is not supported, only one graph is");
   const tflite::SubGraph& graph = *graphs->Get(0);
   const auto check = [](const auto* list, const char* what, size_t limit) {
     check_count(list == nullptr ? 0 : list->size(), what, limit);
@@ -38,12 +37,22 @@ const tflite::SubGraph& only_graph(const tflite::Model& model) {
   return graph;
 }
 
+const tflite::OperatorCode& opcode(const tflite::Model& model, const tflite::Operator& op) {
+  const auto* codes = model.opcodes();
+  if (codes == nullptr || op.opcode() >= codes->size())
+    fail("operator code ", op.opcode(), " does not exist; the file has ",
+         codes == nullptr ? 0 : codes->size());
+  return *codes->Get(op.opcode());
+}
+
+bool has_no_output(Builtin code) { return code == Builtin::CALL_ONCE || code == Builtin::ASSIGN_VARIABLE; }
+
 class Reader {
  public:
   Reader(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems)
       : options_(options), problems_(problems) {
     file_.model = &verified(bytes);
-    file_.graph = &only_graph(*file_.model);
+    file_.graph = &main_graph(*file_.model);
     file_.draft = &draft_;
     file_.made.assign(file_.graph->tensors()->size(), TfliteFile::kNotMade);
   }
@@ -53,6 +62,7 @@ class Reader {
     for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i)
       read_operator(*file_.graph->operators()->Get(i), i);
     if (problems_.empty()) read_outputs();
+    if (problems_.empty()) add_tflite_states(file_.variables, draft_);
     if (problems_.empty()) read_tflite_metadata(*file_.model, draft_);
     return std::move(draft_);
   }
@@ -106,12 +116,12 @@ class Reader {
   void read_operator(const tflite::Operator& op, uint32_t number) {
     std::string source = "operator", name = text("node_", number);
     try {
-      const Builtin code = builtin(op);
+      const Builtin code = tflite_builtin(*file_.model, op);
       source = operator_name(op, code);
       name = node_name(op, number);
       const TfliteOperator* const known = find_tflite_operator(code);
       if (known == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
-      TfliteOp view(file_, op, source, name);
+      TfliteOp view(file_, op, source, name, !has_no_output(code));
       if (fold_tflite_constants(view, code)) return;
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
       known->import(view);
@@ -123,19 +133,8 @@ class Reader {
     mark_failed(op);
   }
 
-  const tflite::OperatorCode& opcode(const tflite::Operator& op) const {
-    const auto* codes = file_.model->opcodes();
-    if (codes == nullptr || op.opcode() >= codes->size())
-      fail("operator code ", op.opcode(), " does not exist; the file has ",
-           codes == nullptr ? 0 : codes->size());
-    return *codes->Get(op.opcode());
-  }
-  // Old files have the code in a byte, new ones beside it in 32 bits; the larger one counts.
-  Builtin builtin(const tflite::Operator& op) const {
-    return static_cast<Builtin>(std::max<int32_t>(opcode(op).old_builtin_code(), opcode(op).builtin_code()));
-  }
   std::string operator_name(const tflite::Operator& op, Builtin code) const {
-    const auto* custom = opcode(op).custom_code();
+    const auto* custom = opcode(*file_.model, op).custom_code();
     return custom != nullptr && custom->size() > 0 ? "custom operator " + quoted(custom->str())
                                                    : tflite_operator_name(code);
   }
@@ -171,6 +170,11 @@ class Reader {
 };
 
 }  // namespace
+
+Builtin tflite_builtin(const tflite::Model& model, const tflite::Operator& op) {
+  return static_cast<Builtin>(
+      std::max<int32_t>(opcode(model, op).old_builtin_code(), opcode(model, op).builtin_code()));
+}
 
 bool is_tflite(Span<const uint8_t> bytes) {
   return bytes.size >= 8 && std::memcmp(bytes.data + 4, "TFL3", 4) == 0;

@@ -1,6 +1,7 @@
 // TFLite operators that move data or change its shape.
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {

@@ -1,6 +1,7 @@
-// Small TFLite files in memory, of one graph.
+// Small TFLite files in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -97,11 +98,18 @@ class TfliteBuilder {
   }
   flatbuffers::FlatBufferBuilder& fbb() { return fbb_; }
 
+  // What was added since the last graph becomes one; finish() puts the last one first, as the model's own.
+  void end_graph(const std::vector<int32_t>& inputs = {}, const std::vector<int32_t>& outputs = {}) {
+    graphs_.push_back(tflite::CreateSubGraphDirect(fbb_, &tensors_, &inputs, &outputs, &operators_));
+    tensors_.clear();
+    operators_.clear();
+  }
+
   std::string finish(const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
-    const auto graph = tflite::CreateSubGraphDirect(fbb_, &tensors_, &inputs, &outputs, &operators_);
-    const std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs{graph};
+    end_graph(inputs, outputs);
+    std::rotate(graphs_.begin(), graphs_.end() - 1, graphs_.end());
     tflite::FinishModelBuffer(
-        fbb_, tflite::CreateModelDirect(fbb_, 3, &codes_, &graphs, nullptr, &buffers_, &metadata_));
+        fbb_, tflite::CreateModelDirect(fbb_, 3, &codes_, &graphs_, nullptr, &buffers_, &metadata_));
     return {reinterpret_cast<const char*>(fbb_.GetBufferPointer()), fbb_.GetSize()};
   }
 
@@ -112,6 +120,7 @@ class TfliteBuilder {
   std::vector<flatbuffers::Offset<tflite::OperatorCode>> codes_;
   std::vector<flatbuffers::Offset<tflite::Operator>> operators_;
   std::vector<flatbuffers::Offset<tflite::Metadata>> metadata_;
+  std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs_;
 };
 
 }  // namespace intaglio::test

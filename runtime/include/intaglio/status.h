@@ -126,6 +126,9 @@
   X(kSinkFailed, 151, "the finished model could not be stored")                                            \
   X(kBadOption, 152, "calibration option {value} is outside its range (limit {limit})")                    \
   X(kSamplesDiffer, 153, "the sample source gave other samples than before (sample {value})")              \
+  X(kStateNotCalibrated, 154,                                                                              \
+    "{tensor} is a state, which goes from run to run: a network with states cannot be calibrated, its "    \
+    "samples would depend on their order; run it in FP32")                                                 \
   /* quantization configs */                                                                               \
   X(kBadPolicy, 170, "quantization policy {value} is none of the 12 legal ones: {properties}")             \
   X(kBadBits, 171, "{value} bits are not allowed (2 to {limit})")                                          \
