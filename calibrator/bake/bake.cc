@@ -240,7 +240,7 @@ class Baker {
     const bool has_bias = bias < node.inputs.size && node.inputs[bias] >= 0;
     const TensorInfo b = has_bias ? model_.tensor(node.inputs[bias]) : TensorInfo();
     const int32_t slot = slots_.input_slot(n, weight);
-    // Kernels whose sums leave in FP32 read plain weights and add nothing in 16 bits.
+    // Kernels that write their sums in FP32 read plain weights and add nothing in 16 bits.
     const bool safe_pairs = options_.safe_pairs && answer_op(model_, n, options_) == Op::kNone;
     const RealWeights layer{floats(w),
                             w.shape,
