@@ -72,8 +72,10 @@ bool is_onnx_real(int64_t type) {
 bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
-  if (node.output_size() == 0 || node.output(0).empty()) fail("it has no output");
-  name_ = node.name().empty() ? node.output(0) : node.name();
+  const auto named = std::find_if(node.output().begin(), node.output().end(),
+                                  [](const std::string& output) { return !output.empty(); });
+  if (named == node.output().end()) fail("it has no output");
+  name_ = node.name().empty() ? *named : node.name();
 }
 
 void OnnxOp::check_inputs(int least, int most) const {
@@ -253,6 +255,12 @@ std::vector<float> OnnxOp::reals(const char* name) const {
   return {attribute->floats().begin(), attribute->floats().end()};
 }
 
+std::vector<std::string> OnnxOp::strings(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::STRINGS);
+  if (attribute == nullptr) return {};
+  return {attribute->strings().begin(), attribute->strings().end()};
+}
+
 const TensorProto* OnnxOp::tensor(const char* name) const {
   const AttributeProto* attribute = find(name, AttributeProto::TENSOR);
   return attribute == nullptr ? nullptr : &attribute->t();
@@ -291,6 +299,7 @@ std::vector<int64_t> OnnxOp::spatial(const char* name, size_t count, int64_t of_
 }
 
 void OnnxOp::set_value(OnnxValue value, int i) {
+  if (node_.output(i).empty()) return;  // nobody asks for it
   if (!file_.values.emplace(node_.output(i), value).second)
     fail("its output ", quoted(node_.output(i)), " is written twice");
 }
@@ -336,7 +345,7 @@ DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
 }
 
 int32_t OnnxOp::new_tensor(const Shape& shape, int i) {
-  return add_activation(draft(), output_name(i), DType::kF32, shape);
+  return add_activation(draft(), output_name(i).empty() ? name() : output_name(i), DType::kF32, shape);
 }
 
 int32_t OnnxOp::new_tensor_like(int32_t x, const Shape& shape) {

@@ -80,6 +80,7 @@ class OnnxOp {
   std::string string(const char* name, const char* otherwise) const;
   std::vector<int64_t> integers(const char* name) const;  // empty where it is absent
   std::vector<float> reals(const char* name) const;
+  std::vector<std::string> strings(const char* name) const;
   const onnx_file::TensorProto* tensor(const char* name) const;
   void ignore(const char* name) const { find(name); }
   void check_all_read() const;

@@ -31,6 +31,7 @@ Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
 Span<const OnnxOperator> onnx_quantized_operators();
+Span<const OnnxOperator> onnx_recurrent_operators();
 Span<const OnnxOperator> onnx_reduce_operators();
 Span<const OnnxOperator> onnx_repeat_operators();
 Span<const OnnxOperator> onnx_resize_operators();

@@ -1,0 +1,305 @@
+// ONNX LSTM and GRU, spelled out step by step. The products of all inputs are one product; each step adds its own of the
+// last state. Weights stand once in the file, however many steps read them.
+#include <algorithm>
+
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(kind, {x}, y);
+  return y;
+}
+
+int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
+  const int32_t y = op.new_tensor(op.draft().tensor(a).shape);
+  op.add(kind, {a, b}, y);
+  return y;
+}
+
+// What both operators have: x [steps, batch, inputs], w [directions, gates * size, inputs], r [directions, gates * size,
+// size], b [directions, 2 * gates * size], sequence_lens, initial_h [directions, batch, size].
+struct Recurrent {
+  int32_t x = -1;  // [steps * batch, inputs]
+  int32_t steps = 0, batch = 0, inputs = 0, size = 0, gates = 0;
+  size_t directions = 1;
+  bool first_reversed = false;
+  OnnxConstant<float> w, r;
+  std::vector<float> b;  // zero where it is absent
+};
+
+void check_activations(const OnnxOp& op, const std::vector<std::string>& usual, size_t directions) {
+  const std::vector<std::string> given = op.strings("activations");
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given.size() != usual.size() * directions || given[i] != usual[i % usual.size()])
+      fail("activation ", quoted(given[i]), " is not supported there; only the usual ones are");
+}
+
+OnnxConstant<float> read_weights(OnnxOp& op, int input, size_t directions, int64_t rows, int64_t columns) {
+  OnnxConstant<float> constant = op.floats(input);
+  if (constant.shape !=
+      Shape{static_cast<int32_t>(directions), narrow(rows, "size"), narrow(columns, "size")})
+    fail("constant ", quoted(op.input_name(input)), " has the shape ", shape_text(constant.shape), "; ",
+         directions, ", ", rows, " and ", columns, " are expected");
+  return constant;
+}
+
+Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<std::string>& activations) {
+  Recurrent cell;
+  if (op.integer("layout", 0) != 0) fail("layout 1 is not supported; export the model with layout 0");
+  if (op.has("clip")) fail("clip is not supported");
+  op.ignore("activation_alpha");
+  op.ignore("activation_beta");
+  const std::string direction = op.string("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    fail("direction ", quoted(direction), " is not known");
+  cell.directions = direction == "bidirectional" ? 2 : 1;
+  cell.first_reversed = direction == "reverse";
+  check_activations(op, activations, cell.directions);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  if (shape.size() != 3) fail("its input has the shape ", shape_text(shape), "; rank 3 is expected");
+  cell.steps = shape[0];
+  cell.batch = shape[1];
+  cell.inputs = shape[2];
+  cell.gates = gates;
+  const int64_t size = op.integer("hidden_size", 0);
+  if (size < 1 || size > (1 << 20)) fail("hidden_size ", size, " is not possible");
+  cell.size = static_cast<int32_t>(size);
+  cell.w = read_weights(op, 1, cell.directions, gates * size, cell.inputs);
+  cell.r = read_weights(op, 2, cell.directions, gates * size, size);
+  const size_t biases = cell.directions * 2 * static_cast<size_t>(gates * size);
+  cell.b = op.has_input(3) ? op.floats(3).values : std::vector<float>(biases, 0.0f);
+  if (cell.b.size() != biases) fail("its bias has ", cell.b.size(), " values; ", biases, " are expected");
+  if (op.has_input(4)) {
+    for (const int64_t length : op.integers(4).values)
+      if (length != cell.steps)
+        fail("sequence_lens holds ", length, "; all ", cell.steps, " steps are supported alone");
+  }
+  cell.x =
+      add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {cell.steps * cell.batch, cell.inputs});
+  return cell;
+}
+
+// One direction's rows `first` to `first + count` of weights of so many columns, as a constant [count, columns].
+int32_t add_rows(OnnxOp& op, const std::string& name, const OnnxConstant<float>& from, size_t direction,
+                 int32_t first, int32_t count) {
+  const auto columns = static_cast<size_t>(from.shape[2]);
+  const auto begin =
+      from.values.begin() +
+      static_cast<std::ptrdiff_t>(
+          (direction * static_cast<size_t>(from.shape[1]) + static_cast<size_t>(first)) * columns);
+  return add_constant(
+      op.draft(), name, DType::kF32, {count, from.shape[2]},
+      std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(static_cast<size_t>(count) * columns)));
+}
+
+// x times rows of weights, which every step reads.
+int32_t add_product(OnnxOp& op, int32_t x, int32_t weights, int32_t bias) {
+  const int32_t y = op.new_tensor({op.draft().tensor(x).shape[0], op.draft().tensor(weights).shape[0]});
+  op.add(Op::kFullyConnected, {x, weights, bias}, y);
+  return y;
+}
+
+// Columns of one gate, or rows of one step.
+int32_t part(OnnxOp& op, int32_t x, int32_t row, int32_t rows, int32_t column, int32_t columns) {
+  if (op.draft().tensor(x).shape == Shape{rows, columns}) return x;
+  return add_slice(op.draft(), op.name() + "/part", op.source(), x, {row, column}, {1, 1}, {rows, columns});
+}
+
+// Input i, [directions, batch, size], of one direction; -1: absent, all zero.
+int32_t initial(OnnxOp& op, int i, const Recurrent& cell, size_t direction) {
+  if (!op.has_input(i)) return -1;
+  const Shape expected{static_cast<int32_t>(cell.directions), cell.batch, cell.size};
+  if (op.is_constant(i)) {
+    const OnnxConstant<float> constant = op.floats(i);
+    if (constant.shape != expected) fail("input ", i, " has the shape ", shape_text(constant.shape));
+    if (std::all_of(constant.values.begin(), constant.values.end(),
+                    [](float value) { return value == 0.0f; }))
+      return -1;
+    fail("input ", i, " is a constant other than zero, which is not supported");
+  }
+  const int32_t x = op.activation(i);
+  if (op.draft().tensor(x).shape != expected)
+    fail("input ", i, " has the shape ", shape_text(op.draft().tensor(x).shape), "; ", shape_text(expected),
+         " is expected");
+  const int32_t rows = add_reshape(op.draft(), op.name() + "/state", op.source(), x,
+                                   {static_cast<int32_t>(cell.directions) * cell.batch, cell.size});
+  return part(op, rows, static_cast<int32_t>(direction) * cell.batch, cell.batch, 0, cell.size);
+}
+
+struct State {
+  int32_t h = -1, c = -1;  // -1: zero
+};
+
+// Joins tensors along the first axis.
+int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
+  if (parts.size() == 1) return parts[0];
+  Shape shape = op.draft().tensor(parts[0]).shape;
+  shape[0] *= static_cast<int32_t>(parts.size());
+  const int32_t y = op.new_tensor(shape, output);
+  op.add(Op::kConcat, parts, y).options.axis = 0;
+  return y;
+}
+
+// Runs `step(direction, gates of x, state)` over all steps and sets the outputs.
+template <typename Step>
+void unroll(OnnxOp& op, const Recurrent& cell, bool has_cell_state, Step make_step) {
+  const int32_t all = cell.gates * cell.size;
+  std::vector<std::vector<int32_t>> h_of(
+      static_cast<size_t>(cell.steps));  // [step][direction], [batch, size]
+  std::vector<int32_t> last_h, last_c;
+  for (size_t d = 0; d < cell.directions; ++d) {
+    auto step = make_step(d);
+    const int32_t w = add_rows(op, op.input_name(1), cell.w, d, 0, all);
+    const int32_t bias = add_constant(op.draft(), op.name() + "/bias", DType::kF32, {all}, step.input_bias);
+    const int32_t gates = add_product(op, cell.x, w, bias);
+    State state{initial(op, 5, cell, d), has_cell_state ? initial(op, 6, cell, d) : -1};
+    const bool reversed = cell.first_reversed || d == 1;
+    for (int32_t i = 0; i < cell.steps; ++i) {
+      const int32_t t = reversed ? cell.steps - 1 - i : i;
+      state = step.run(part(op, gates, t * cell.batch, cell.batch, 0, all), state);
+      h_of[static_cast<size_t>(t)].push_back(state.h);
+    }
+    last_h.push_back(state.h);
+    last_c.push_back(state.c);
+  }
+  const auto directions = static_cast<int32_t>(cell.directions);
+  if (!op.output_name(0).empty()) {
+    std::vector<int32_t> rows;
+    for (const auto& of_step : h_of) rows.insert(rows.end(), of_step.begin(), of_step.end());
+    op.set_output(add_reshape(op.draft(), op.output_name(0), op.source(), joined(op, rows, 0),
+                              {cell.steps, directions, cell.batch, cell.size}));
+  }
+  for (int i = 1; i < op.output_count(); ++i)
+    if (!op.output_name(i).empty())
+      op.set_output(add_reshape(op.draft(), op.output_name(i), op.source(),
+                                joined(op, i == 1 ? last_h : last_c, i), {directions, cell.batch, cell.size}),
+                    i);
+}
+
+std::vector<float> sum_of_biases(const Recurrent& cell, size_t direction, int32_t summed_gates) {
+  const auto all = static_cast<size_t>(cell.gates * cell.size);
+  const float* const b = cell.b.data() + direction * 2 * all;
+  std::vector<float> sums(b, b + all);
+  for (size_t i = 0; i < static_cast<size_t>(summed_gates * cell.size); ++i) sums[i] += b[all + i];
+  return sums;
+}
+
+// Gates in the order input, output, forget, cell.
+struct LstmStep {
+  OnnxOp& op;
+  const Recurrent& cell;
+  int32_t r, zero;
+  std::vector<float> input_bias;
+
+  int32_t gate(int32_t gates, int32_t i, Op function) {
+    return add_unary(op, function, part(op, gates, 0, cell.batch, i * cell.size, cell.size));
+  }
+  State run(int32_t gates, State state) {
+    if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
+    int32_t c = add_binary(op, Op::kMul, gate(gates, 0, Op::kSigmoid), gate(gates, 3, Op::kTanh));
+    if (state.c >= 0)
+      c = add_binary(op, Op::kAdd, add_binary(op, Op::kMul, gate(gates, 2, Op::kSigmoid), state.c), c);
+    return {add_binary(op, Op::kMul, gate(gates, 1, Op::kSigmoid), add_unary(op, Op::kTanh, c)), c};
+  }
+};
+
+// Gates in the order update, reset, hidden.
+struct GruStep {
+  OnnxOp& op;
+  const Recurrent& cell;
+  bool linear_before_reset;
+  int32_t r_gates, r_hidden, zero_gates, hidden_bias;
+  std::vector<float> input_bias;
+
+  State run(int32_t gates, State state) {
+    const int32_t size = cell.size, batch = cell.batch;
+    int32_t hidden = part(op, gates, 0, batch, 2 * size, size), both = part(op, gates, 0, batch, 0, 2 * size);
+    if (state.h >= 0) both = add_binary(op, Op::kAdd, both, add_product(op, state.h, r_gates, zero_gates));
+    const int32_t update = add_unary(op, Op::kSigmoid, part(op, both, 0, batch, 0, size));
+    const int32_t reset = add_unary(op, Op::kSigmoid, part(op, both, 0, batch, size, size));
+    if (state.h >= 0) {
+      const int32_t old =
+          linear_before_reset
+              ? add_binary(op, Op::kMul, add_product(op, state.h, r_hidden, hidden_bias), reset)
+              : add_product(op, add_binary(op, Op::kMul, reset, state.h), r_hidden, hidden_bias);
+      hidden = add_binary(op, Op::kAdd, hidden, old);
+    } else {  // a state of zero: the bias of its product is left
+      const Shape row{1, size};
+      const int32_t bias = add_constant(op.draft(), op.name() + "/bias", DType::kF32, row,
+                                        values_of<float>(op.draft().tensor(hidden_bias)));
+      if (linear_before_reset) {
+        const int32_t old = op.new_tensor({batch, size}), sum = op.new_tensor({batch, size});
+        op.add(Op::kMul, {reset, bias}, old);
+        op.add(Op::kAdd, {hidden, old}, sum);
+        hidden = sum;
+      } else {
+        const int32_t sum = op.new_tensor({batch, size});
+        op.add(Op::kAdd, {hidden, bias}, sum);
+        hidden = sum;
+      }
+    }
+    hidden = add_unary(op, Op::kTanh, hidden);
+    // (1 - update) * hidden + update * h
+    if (state.h >= 0) {
+      const int32_t change = add_binary(op, Op::kMul, update, add_binary(op, Op::kSub, state.h, hidden));
+      return {add_binary(op, Op::kAdd, hidden, change), -1};
+    }
+    return {add_binary(op, Op::kSub, hidden, add_binary(op, Op::kMul, update, hidden)), -1};
+  }
+};
+
+void import_lstm(OnnxOp& op) {
+  op.check_inputs(3, 8);
+  if (op.has_input(7)) fail("peepholes are not supported");
+  if (op.integer("input_forget", 0) != 0) fail("input_forget is not supported");
+  const Recurrent cell = read_recurrent(op, 4, {"Sigmoid", "Tanh", "Tanh"});
+  unroll(op, cell, true, [&](size_t d) {
+    const int32_t all = 4 * cell.size;
+    return LstmStep{op, cell, add_rows(op, op.input_name(2), cell.r, d, 0, all),
+                    add_constant(op.draft(), op.name() + "/zero", DType::kF32, {all},
+                                 std::vector<float>(static_cast<size_t>(all), 0.0f)),
+                    sum_of_biases(cell, d, 4)};
+  });
+}
+
+void import_gru(OnnxOp& op) {
+  op.check_inputs(3, 6);
+  const bool linear_before_reset = op.integer("linear_before_reset", 0) != 0;
+  const Recurrent cell = read_recurrent(op, 3, {"Sigmoid", "Tanh"});
+  unroll(op, cell, false, [&](size_t d) {
+    const int32_t size = cell.size;
+    const auto all = static_cast<size_t>(3 * size);
+    const float* const recurrent = cell.b.data() + d * 2 * all + all;
+    return GruStep{op,
+                   cell,
+                   linear_before_reset,
+                   add_rows(op, op.input_name(2), cell.r, d, 0, 2 * size),
+                   add_rows(op, op.input_name(2), cell.r, d, 2 * size, size),
+                   add_constant(op.draft(), op.name() + "/zero", DType::kF32, {2 * size},
+                                std::vector<float>(static_cast<size_t>(2 * size), 0.0f)),
+                   add_constant(op.draft(), op.name() + "/bias", DType::kF32, {size},
+                                std::vector<float>(recurrent + 2 * size, recurrent + 3 * size)),
+                   sum_of_biases(cell, d, 2)};
+  });
+}
+
+constexpr OnnxOperator kOperators[] = {
+    {"GRU",
+     import_gru,
+     {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
+     "Step by step. Weights are constants; the usual activations, layout 0, no clip."},
+    {"LSTM",
+     import_lstm,
+     {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
+     "Step by step. Weights are constants; the usual activations, layout 0, no clip, no peepholes."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_recurrent_operators() { return kOperators; }
+
+}  // namespace intaglio::importers
