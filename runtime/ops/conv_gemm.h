@@ -20,13 +20,17 @@ struct GemmItem {
 
 // What sets a convolution apart from a fully connected layer, which links nothing of it.
 struct GemmVariantS8 {
-  void (*fill)(const ConvGeometry& g, const IndirectionTile<int8_t>& tile);  // its rows
-  decltype(&fill_line_rows<int8_t>) fill_lines;                              // where a LineLayout is used
-  const int8_t* residual;                                                    // nullptr: none
+  // Sets rows[t * mr + p] for a tile's pixels [first, first + count). `x` starts at the group's channels.
+  void (*fill)(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first, int32_t count,
+               int32_t mr, int8_t* patches, const int8_t** rows);
+  decltype(&fill_line_rows<int8_t>) fill_lines;  // where a LineLayout is used
+  const int8_t* residual;                        // nullptr: none
   const AddS8* add;
 };
-void fill_conv_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile);
-void point_at_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile);
+void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
+                       int32_t count, int32_t mr, int8_t* patches, const int8_t** rows);
+void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
+                      int32_t count, int32_t mr, int8_t* patches, const int8_t** rows);
 
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                  const GemmVariantS8& variant);

@@ -73,13 +73,12 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const float**>(memory);
     auto* const patches = reinterpret_cast<float*>(memory + scratch.patches_offset);
-    const IndirectionTile<float> tile = {
-        x + static_cast<ptrdiff_t>(item.group) * k,         padding, item.pixel, item.pixels, 1, kernel.mr,
-        g.merged() || lines != nullptr ? patches : nullptr, rows};
     if (kPacksWeights && lines != nullptr)
-      fill_line_rows(g, *lines, tile, true, &item.walk);
+      fill_line_rows<float>(g, *lines, {x, padding, item.pixel, item.pixels, kernel.mr, patches, rows}, true,
+                            &item.walk);
     else
-      fill_rows(g, tile);
+      fill_rows<float>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
+                       kernel.mr, g.merged() ? patches : nullptr, rows);
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
     GemmF32Args args;

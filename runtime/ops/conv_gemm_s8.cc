@@ -42,15 +42,16 @@ __attribute__((cold)) void prepare_gemm_s8(const NodeView& node, const ConvGeome
                  persistent + group * packed);
 }
 
-void fill_conv_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile) {
-  if (g.im2col()) return im2col_rows(g, tile);
-  fill_rows(g, tile);
+void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,
+                       int32_t count, int32_t mr, int8_t* patches, const int8_t** rows) {
+  if (g.im2col()) return im2col_rows<int8_t>(g, x, padding, first, count, patches, rows);
+  fill_rows<int8_t>(g, x, padding, first, count, 1, mr, g.merged() ? patches : nullptr, rows);
 }
 
-void point_at_rows_s8(const ConvGeometry& g, const IndirectionTile<int8_t>& tile) {
-  const int8_t* x = tile.x + static_cast<ptrdiff_t>(tile.first) * g.ic;
-  const int8_t** const rows = tile.rows;
-  for (int32_t p = 0; p < tile.count; ++p, x += g.ic) rows[p] = x;
+void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int32_t first, int32_t count,
+                      int32_t, int8_t*, const int8_t** rows) {
+  x += static_cast<ptrdiff_t>(first) * g.ic;
+  for (int32_t p = 0; p < count; ++p, x += g.ic) rows[p] = x;
 }
 
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
@@ -72,6 +73,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
   if (residual != nullptr) requant = make_output_s8(options.intermediate_zero_point, -128, 127);
 
+  const bool im2col = g.im2col();
   const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
@@ -85,14 +87,14 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
-    const IndirectionTile<int8_t> tile = {
-        x + static_cast<ptrdiff_t>(item.group) * k,         padding, item.pixel, item.pixels, 1, kernel.mr,
-        g.merged() || lines != nullptr ? patches : nullptr, rows};
     const ptrdiff_t* tap_offsets = nullptr;
     if (kPacksWeights && lines != nullptr)
-      tap_offsets = variant.fill_lines(g, *lines, tile, !takes_tap_offsets(g, kernel), &item.walk);
+      tap_offsets =
+          variant.fill_lines(g, *lines, {x, padding, item.pixel, item.pixels, kernel.mr, patches, rows},
+                             !takes_tap_offsets(g, kernel), &item.walk);
     else
-      variant.fill(g, tile);
+      variant.fill(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, kernel.mr,
+                   patches, rows);
     const int32_t tables = tap_offsets != nullptr ? 1 : taps;
     for (int32_t p = item.pixels; p % kernel.row_multiple != 0; ++p)
       for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
@@ -115,7 +117,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.n = item.columns;
     args.taps = taps;
     args.k = k;
-    args.rows_padded = g.im2col();
+    args.rows_padded = im2col;
     args.zero_row = pads_zero && tap_offsets == nullptr ? padding : nullptr;
     kernel.function(args);
   });

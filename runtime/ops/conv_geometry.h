@@ -39,26 +39,18 @@ struct ConvGeometry {
   int32_t im2col_step() const { return (gemm_k() + 15) & ~15; }
 };
 
-// The indirection buffer of some output pixels: the row that tap t of pixel first + p reads goes to
-// rows[p * pixel_step + t * tap_step].
+// Fills `rows`, an indirection buffer, for output pixels [first, first + count): the row that tap t of pixel p reads goes
+// to rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. With `patches`,
+// [count][kernel_h][kernel_w * ic], the lines of a window are merged, t < kernel_h, and one that is partly outside is
+// put together there; otherwise nullptr. T: int8_t, float. No struct: a Cortex-M pays for one at each tile of four rows.
 template <typename T>
-struct IndirectionTile {
-  const T* x;            // the input, from the group's first channel on
-  const T* padding;      // the row of a tap that is outside the input
-  int32_t first, count;  // output pixels
-  int32_t pixel_step, tap_step;
-  T* patches;  // memory for what is copied; nullptr: none
-  const T** rows;
-};
-
-// Fills `rows`. With `patches`, [count][kernel_h][kernel_w * ic], the lines of a window are merged,
-// t < kernel_h, and one that is partly outside is put together there. T: int8_t, float.
-template <typename T>
-void fill_rows(const ConvGeometry& g, const IndirectionTile<T>& tile);
+void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+               int32_t pixel_step, int32_t tap_step, T* patches, const T** rows);
 
 // Copies whole windows to `patches`, [count][im2col_step()], and fills rows[p].
 template <typename T>
-void im2col_rows(const ConvGeometry& g, const IndirectionTile<T>& tile);
+void im2col_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+                 T* patches, const T** rows);
 
 inline int32_t executor_width(const Executor& executor) {
   return executor.parallel_for == nullptr ? 1 : executor.width;

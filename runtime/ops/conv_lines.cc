@@ -81,9 +81,9 @@ __attribute__((cold)) void LineLayout::lay_out(const ConvGeometry& g, int32_t mr
 }
 
 template <typename T>
-const ptrdiff_t* fill_line_rows(const ConvGeometry& g, const LineLayout& layout,
-                                const IndirectionTile<T>& tile, bool table, LineWalk* walk) {
-  const auto [x, padding, first, count, pixel_step, mr, windows, rows] = tile;
+const ptrdiff_t* fill_line_rows(const ConvGeometry& g, const LineLayout& layout, const LineTile<T>& tile,
+                                bool table, LineWalk* walk) {
+  const auto [x, padding, first, count, mr, windows, rows] = tile;
   const Window2d& window = g.window;
   const bool im2col = g.im2col();
   const auto step = static_cast<ptrdiff_t>(layout.copies_lines ? layout.line_step : int64_t{g.w} * g.ic);
@@ -160,9 +160,9 @@ const ptrdiff_t* fill_line_rows(const ConvGeometry& g, const LineLayout& layout,
   return nullptr;
 }
 
-template const ptrdiff_t* fill_line_rows(const ConvGeometry&, const LineLayout&,
-                                         const IndirectionTile<int8_t>&, bool, LineWalk*);
-template const ptrdiff_t* fill_line_rows(const ConvGeometry&, const LineLayout&,
-                                         const IndirectionTile<float>&, bool, LineWalk*);
+template const ptrdiff_t* fill_line_rows(const ConvGeometry&, const LineLayout&, const LineTile<int8_t>&,
+                                         bool, LineWalk*);
+template const ptrdiff_t* fill_line_rows(const ConvGeometry&, const LineLayout&, const LineTile<float>&, bool,
+                                         LineWalk*);
 
 }  // namespace intaglio

@@ -40,12 +40,21 @@ struct LineWalk {
   int32_t next_line = 0, next_slot = 0;      // the first line of the image that is not copied, and its place
 };
 
+// What rows are made from, and where: see fill_rows(), with pixel_step 1.
+template <typename T>
+struct LineTile {
+  const T *x, *padding;
+  int32_t first, count, mr;
+  T* lines;
+  const T** rows;
+};
+
 // Sets rows[p], the address of tap 0, for the tile's pixels. Returns the distance of each tap in bytes,
 // [gemm_taps()], stored behind rows[mr]; nullptr where there is one tap. With `table` it sets rows[t * mr + p]
-// instead, and returns nullptr. In the tile mr is tap_step, pixel_step is 1, `padding` has at least sixteen bytes,
-// `patches` is as LineLayout says, and `rows` has [gemm_taps()][mr] entries. T: int8_t, float.
+// instead, and returns nullptr. `padding` has at least sixteen bytes, `lines` is as
+// LineLayout says, and `rows` has [gemm_taps()][mr] entries. T: int8_t, float.
 template <typename T>
-const ptrdiff_t* fill_line_rows(const ConvGeometry& g, const LineLayout& layout,
-                                const IndirectionTile<T>& tile, bool table, LineWalk* walk);
+const ptrdiff_t* fill_line_rows(const ConvGeometry& g, const LineLayout& layout, const LineTile<T>& tile,
+                                bool table, LineWalk* walk);
 
 }  // namespace intaglio

@@ -140,12 +140,8 @@ inline void copy_pointers(const T** rows, const T* const* from, int32_t step, in
 }  // namespace
 
 template <typename T>
-void fill_rows(const ConvGeometry& g, const IndirectionTile<T>& tile) {
-  const T *const x = tile.x, *const padding = tile.padding;
-  const int32_t first = tile.first, count = tile.count;
-  const int32_t pixel_step = tile.pixel_step, tap_step = tile.tap_step;
-  T* const patches = tile.patches;
-  const T** const rows = tile.rows;
+void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+               int32_t pixel_step, int32_t tap_step, T* patches, const T** rows) {
   const ptrdiff_t pixel_bytes = g.ic * static_cast<ptrdiff_t>(sizeof(T)), line_bytes = pixel_bytes * g.w;
   const auto input = reinterpret_cast<uintptr_t>(x), outside = reinterpret_cast<uintptr_t>(padding);
   if (g.pointwise())
@@ -201,15 +197,14 @@ void fill_rows(const ConvGeometry& g, const IndirectionTile<T>& tile) {
 }
 
 template <typename T>
-void im2col_rows(const ConvGeometry& g, const IndirectionTile<T>& tile) {
-  const T *const x = tile.x, *const padding = tile.padding;
-  T* const patches = tile.patches;
+void im2col_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
+                 T* patches, const T** rows) {
   const ptrdiff_t line = static_cast<ptrdiff_t>(g.window.kernel_w) * g.ic, step = g.im2col_step(),
                   moved = static_cast<ptrdiff_t>(g.window.stride_w) * g.ic;
   const size_t bytes = static_cast<size_t>(line) * sizeof(T);
-  fill_pointers<T>(tile.rows, 1, tile.count, reinterpret_cast<uintptr_t>(patches),
+  fill_pointers<T>(rows, 1, count, reinterpret_cast<uintptr_t>(patches),
                    step * static_cast<ptrdiff_t>(sizeof(T)));
-  for (Runs r(g, tile.first, tile.count); r.next();) {
+  for (Runs r(g, first, count); r.next();) {
     T* to = patches + r.before * step;
     const InsideRun in = inside_run(r.start, g.window.stride_w, g.w - g.window.kernel_w, r.run);
     int32_t y = r.y;
@@ -231,8 +226,11 @@ void im2col_rows(const ConvGeometry& g, const IndirectionTile<T>& tile) {
   }
 }
 
-template void fill_rows(const ConvGeometry&, const IndirectionTile<int8_t>&);
-template void fill_rows(const ConvGeometry&, const IndirectionTile<float>&);
-template void im2col_rows(const ConvGeometry&, const IndirectionTile<int8_t>&);
+template void fill_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int32_t, int32_t,
+                        int8_t*, const int8_t**);
+template void fill_rows(const ConvGeometry&, const float*, const float*, int32_t, int32_t, int32_t, int32_t,
+                        float*, const float**);
+template void im2col_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int8_t*,
+                          const int8_t**);
 
 }  // namespace intaglio

@@ -155,7 +155,7 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
                for (int32_t i = first; i < last; ++i) {
                  const int32_t pixel = i * step;
                  const int32_t count = pixels - pixel < step ? pixels - pixel : step;
-                 fill_rows<T>(g, {x, padding, pixel, count, taps, 1, nullptr, rows});
+                 fill_rows<T>(g, x, padding, pixel, count, taps, 1, nullptr, rows);
                  body(rows, pixel, count, memory + scratch.kernel_offset);
                }
              });
