@@ -166,6 +166,15 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
+int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
+  Shape shape = op.draft().tensor(a).shape;
+  const Shape other = op.draft().tensor(b).shape;
+  for (size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], other[d]);
+  const int32_t y = op.new_tensor(shape);
+  op.add(kind, {a, b}, y);
+  return y;
+}
+
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
 }

@@ -179,6 +179,12 @@ constexpr OnnxOperator kOperators[] = {
 
 }  // namespace
 
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(kind, {x}, y);
+  return y;
+}
+
 Span<const OnnxOperator> onnx_elementwise_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -7,21 +7,6 @@
 namespace intaglio::importers {
 namespace {
 
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(kind, {x}, y);
-  return y;
-}
-
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
-  Shape shape = op.draft().tensor(a).shape;
-  const Shape other = op.draft().tensor(b).shape;
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], other[d]);
-  const int32_t y = op.new_tensor(shape);
-  op.add(kind, {a, b}, y);
-  return y;
-}
-
 int32_t add_mean(OnnxOp& op, int32_t x, const std::vector<int32_t>& axes) {
   Shape shape = op.draft().tensor(x).shape;
   for (const int32_t axis : axes) shape[static_cast<size_t>(axis)] = 1;

@@ -63,6 +63,9 @@ void load_external_data(onnx_file::GraphProto& graph, const std::string& folder)
 // The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
 std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node);
 
+// A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
+int32_t add_unary(OnnxOp& op, Op kind, int32_t x);
+int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b);
 // x times one number; x times x.
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor);
 int32_t add_square(OnnxOp& op, int32_t x);

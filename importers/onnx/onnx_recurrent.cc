@@ -7,18 +7,6 @@
 namespace intaglio::importers {
 namespace {
 
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(kind, {x}, y);
-  return y;
-}
-
-int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b) {
-  const int32_t y = op.new_tensor(op.draft().tensor(a).shape);
-  op.add(kind, {a, b}, y);
-  return y;
-}
-
 // What both operators have: x [steps, batch, inputs], w [directions, gates * size, inputs], r [directions, gates * size,
 // size], b [directions, 2 * gates * size], sequence_lens, initial_h [directions, batch, size].
 struct Recurrent {
@@ -231,16 +219,8 @@ struct GruStep {
       const Shape row{1, size};
       const int32_t bias = add_constant(op.draft(), op.name() + "/bias", DType::kF32, row,
                                         values_of<float>(op.draft().tensor(hidden_bias)));
-      if (linear_before_reset) {
-        const int32_t old = op.new_tensor({batch, size}), sum = op.new_tensor({batch, size});
-        op.add(Op::kMul, {reset, bias}, old);
-        op.add(Op::kAdd, {hidden, old}, sum);
-        hidden = sum;
-      } else {
-        const int32_t sum = op.new_tensor({batch, size});
-        op.add(Op::kAdd, {hidden, bias}, sum);
-        hidden = sum;
-      }
+      hidden = add_binary(op, Op::kAdd, hidden,
+                          linear_before_reset ? add_binary(op, Op::kMul, reset, bias) : bias);
     }
     hidden = add_unary(op, Op::kTanh, hidden);
     // (1 - update) * hidden + update * h

@@ -50,12 +50,6 @@ int32_t add_sum(OnnxOp& op, int32_t x, const Axes& reduced) {
   return add_scaled(op, add_mean(op, x, reduced), static_cast<float>(count));
 }
 
-int32_t add_unary(OnnxOp& op, Op kind, int32_t x) {
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  op.add(kind, {x}, y);
-  return y;
-}
-
 // The largest element over axes, wherever they lie. Of pictures in NHWC, as they are here.
 int32_t add_maximum(OnnxOp& op, int32_t x, const Axes& reduced) {
   const Shape shape = op.draft().tensor(x).shape, out = reduced_shape(shape, reduced);
