@@ -289,6 +289,15 @@ TEST_CASE("matrix products: alpha, beta, a bias from Add, a batch of rows") {
     Import import(file.bytes());
     check_close(run_import<float>(import, x), {2 * 14 + 5, 2 * -1 + 10, 2 * 32 + 5, 2 * -1 + 10});
   }
+  SUBCASE("Gemm of a transposed input") {
+    OnnxBuilder file;
+    file.input("x", {3, 2});
+    file.floats("w", {3, 2}, w);
+    set(file.node("Gemm", {"x", "w"}, "y"), "transA", int64_t{1});
+    file.output("y");
+    Import import(file.bytes());
+    check_close(run_import<float>(import, std::vector<float>{1, 4, 2, 5, 3, 6}), {14, -1, 32, -1});
+  }
   SUBCASE("MatMul and Add") {
     OnnxBuilder file;
     file.input("x", {2, 3});

@@ -57,10 +57,12 @@ std::vector<float> gemm_bias(OnnxOp& op, int32_t rows, int32_t channels) {
 
 void import_gemm(OnnxOp& op) {
   op.check_inputs(2, 3);
-  const int32_t x = op.activation(0);
-  const Shape shape = op.draft().tensor(x).shape;
+  int32_t x = op.activation(0);
+  Shape shape = op.draft().tensor(x).shape;
   if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
-  if (op.integer("transA", 0) != 0) fail("transA is not supported");
+  if (op.integer("transA", 0) != 0)
+    x = add_transpose(op.draft(), op.name() + "/rows", op.source(), x, {1, 0});
+  shape = op.draft().tensor(x).shape;
   op.ignore("beta");
   OnnxConstant<float> w = matrix(op);
   const bool rows_are_channels = op.integer("transB", 0) != 0;
@@ -89,10 +91,7 @@ void import_mat_mul(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOperators[] = {
-    {"Gemm",
-     import_gemm,
-     {Op::kFullyConnected},
-     "Rank 2, without transA. The second input and the bias are constants."},
+    {"Gemm", import_gemm, {Op::kFullyConnected}, "Rank 2. The second input and the bias are constants."},
     {"MatMul", import_mat_mul, {Op::kFullyConnected}, "The second input is a constant of rank 2."},
 };
 
