@@ -36,8 +36,8 @@ struct RealWeights {
   Span<const float> bias;  // [channels]; empty: zeros
   float in_scale = 1.0f;   // of the layer's input
   QuantConfig config;  // linear, symmetric, 8 bits at most; its rounding makes the codes of weights and bias
-  bool safe_pairs = false;  // with axis 0: codes side by side add up to -128 to 128
-  Span<const float> known;  // scales, one for all channels or one each; empty: they are chosen here
+  bool safe_pairs = false;       // with axis 0: codes side by side add up to -128 to 128
+  Span<const float> known = {};  // scales, one for all channels or one each; empty: they are chosen here
 };
 
 // The same as codes. `channels` along `axis` of the weights' shape.
