@@ -205,6 +205,10 @@ TEST_CASE("transposed convolutions: what does not fit") {
         node + "output padding 1 is not allowed: it must be at least 0 and less than stride or dilation (1)");
   CHECK(message("pads", {3, 0, 3, 0}) == node + "padding 3 and 3 leave nothing of 6 elements");
   CHECK(message("output_shape", {9, 6}) == node + "its output cannot have 9 elements along an axis");
+  CHECK(
+      message("strides", {4096, 4096}, {2, 1, 1, 1}) ==
+      node +
+          "its strides 4096 and 4096 make 4096 x 4096 weights of each kernel [1, 1, 1, 2], more than 16 times as many");
   CHECK(message("strides", {1, 1}, {3, 1, 3, 3}) ==
         node + "1 groups and weights [3, 1, 3, 3] do not fit an input of 2 channels");
 }

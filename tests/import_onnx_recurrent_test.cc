@@ -163,6 +163,18 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
   says([](OnnxBuilder::Node& node) { set(node, "layout", int64_t{1}); },
        "layout 1 is not supported; export the model with layout 0");
   says([](OnnxBuilder::Node& node) { set(node, "clip", 1.0f); }, "clip is not supported");
+  OnnxBuilder longer;
+  cell(longer, "LSTM", weights_of(4, 1, 3), 1);
+  longer.output("h");
+  longer.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_value(1 << 20);
+  CHECK(Import(longer.bytes())
+            .says("it takes 1048576 steps in 1 directions; at most 1024 together are supported"));
   says([](OnnxBuilder::Node& node) { set(node, "direction", "sideways"); },
        "direction 'sideways' is not known");
   says([](OnnxBuilder::Node& node) { set(node, "direction", "bidirectional"); },

@@ -114,6 +114,19 @@ TEST_CASE("variables that cannot be states are refused") {
   file.op(kReadVariable, {x}, {y});
   CHECK(message_of(file.finish({x}, {y})) ==
         "model cannot be imported: node 'y' (READ_VARIABLE): its first input is no variable");
+  TfliteBuilder twice;
+  const int32_t sum = handle(twice, "sum");
+  twice.op(kAssignVariable, {sum, twice.constant("first", kTfliteFloat, {1, 2}, std::vector<float>{1, 2})},
+           {});
+  twice.end_graph();
+  for (int i = 0; i < 2; ++i)
+    twice.op(kCallOnce, {}, {}, Options::CallOnceOptions,
+             tflite::CreateCallOnceOptions(twice.fbb(), 1).Union());
+  const int32_t in = twice.tensor("in", kTfliteFloat, {1, 2}),
+                out = twice.tensor("out", kTfliteFloat, {1, 2});
+  twice.op(kTfliteRelu, {in}, {out});
+  CHECK(message_of(twice.finish({in}, {out})) ==
+        "model cannot be imported: node 'node_1' (CALL_ONCE): graph 1 is called twice");
   TfliteBuilder lost;
   const int32_t a = lost.tensor("a", kTfliteFloat, {1, 2}), b = lost.tensor("b", kTfliteFloat, {1, 2});
   lost.op(kCallOnce, {}, {}, Options::CallOnceOptions, tflite::CreateCallOnceOptions(lost.fbb(), 7).Union());

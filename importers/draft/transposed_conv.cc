@@ -48,12 +48,26 @@ void for_each_channel(int32_t groups, int32_t channels, const Phases& h, const P
         for (int32_t o = 0; o < each; ++o) visit(g * each + o, rh, rw);
 }
 
+// Weights that are made for places between the kernel's, all zero, may be so many times as many as the file's, or so many.
+constexpr int64_t kMostTimes = 16, kFewWeights = int64_t{1} << 22;
+
+// Output channels of the plain convolution; throws where its weights would be too many.
+int32_t phase_channels(const DraftTensor& weights, const Phases& h, const Phases& w) {
+  const int64_t in_file = elements(weights.shape), each = int64_t{weights.shape[0]} * weights.shape[3];
+  const int64_t places_h = int64_t{h.count} * h.taps, places_w = int64_t{w.count} * w.taps;
+  const int64_t most = std::max(kMostTimes * in_file, kFewWeights);
+  if (places_h * places_w > most / each)
+    fail("its strides ", h.count, " and ", w.count, " make ", places_h, " x ", places_w,
+         " weights of each kernel ", shape_text(weights.shape), ", more than ", kMostTimes, " times as many");
+  return narrow(int64_t{weights.shape[0]} * h.count * w.count, "number of channels");
+}
+
 DraftTensor phase_weights(const DraftTensor& weights, const TransposedConv& conv, const Phases& h,
                           const Phases& w) {
   const int32_t channels = weights.shape[0], depth = weights.shape[3];
   const size_t bytes = static_cast<size_t>(depth) * element_bytes(weights.dtype);
   DraftTensor made = weights;
-  made.shape = {channels * h.count * w.count, h.taps, w.taps, depth};
+  made.shape = {phase_channels(weights, h, w), h.taps, w.taps, depth};
   check_shape(made.shape, made.dtype);
   made.data.clear();
   for_each_channel(conv.groups, channels, h, w, [&](int32_t channel, int32_t rh, int32_t rw) {
@@ -109,7 +123,7 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
                                DraftTensor weights, DraftTensor bias, int32_t y, const TransposedConv& conv) {
   const Shape from = draft.tensor(x).shape;
   const Phases h = phases_of(conv.h, from[1], conv.out_h), w = phases_of(conv.w, from[2], conv.out_w);
-  const int32_t channels = weights.shape[0], all = channels * h.count * w.count;
+  const int32_t channels = weights.shape[0], all = phase_channels(weights, h, w);
   const bool depthwise = conv.groups > 1 && conv.groups == from[3];
 
   DraftTensor plain = phase_weights(weights, conv, h, w);

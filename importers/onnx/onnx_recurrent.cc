@@ -7,6 +7,8 @@
 namespace intaglio::importers {
 namespace {
 
+constexpr int64_t kMaxSteps = kMaxNodes / 8;  // each becomes some ten nodes
+
 // What both operators have: x [steps, batch, inputs], w [directions, gates * size, inputs], r [directions, gates * size,
 // size], b [directions, 2 * gates * size], sequence_lens, initial_h [directions, batch, size].
 struct Recurrent {
@@ -50,6 +52,9 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<std::strin
   const Shape shape = op.draft().tensor(x).shape;
   if (shape.size() != 3) fail("its input has the shape ", shape_text(shape), "; rank 3 is expected");
   cell.steps = shape[0];
+  if (cell.steps * static_cast<int64_t>(cell.directions) > kMaxSteps)
+    fail("it takes ", cell.steps, " steps in ", cell.directions, " directions; at most ", kMaxSteps,
+         " together are supported");
   cell.batch = shape[1];
   cell.inputs = shape[2];
   cell.gates = gates;
@@ -271,11 +276,11 @@ constexpr OnnxOperator kOperators[] = {
     {"GRU",
      import_gru,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step. Weights are constants; the usual activations, layout 0, no clip."},
+     "Step by step, at most 1024. Weights are constants; the usual activations, layout 0, no clip."},
     {"LSTM",
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step. Weights are constants; the usual activations, layout 0, no clip, no peepholes."},
+     "Step by step, at most 1024. Weights are constants; the usual activations, layout 0, no clip, no peepholes."},
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 namespace intaglio::importers {
 
+inline constexpr size_t kMaxFileTensors = 65536;
+
 // The file and what has been made of it so far.
 struct TfliteFile {
   const tflite::Model* model = nullptr;

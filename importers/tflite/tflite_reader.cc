@@ -10,7 +10,6 @@ namespace {
 
 constexpr size_t kAlignment = 16;
 constexpr flatbuffers::uoffset_t kMaxDepth = 16;
-constexpr size_t kMaxFileTensors = 65536;
 
 const tflite::Model& verified(Span<const uint8_t> bytes) {
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size / 4);

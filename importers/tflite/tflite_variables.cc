@@ -29,10 +29,12 @@ void import_var_handle(TfliteOp& op) {
 void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
   if (graph.tensors() == nullptr || graph.operators() == nullptr) return;
   check_count(graph.operators()->size(), "operators that set variables", kMaxFileNodes);
+  check_count(graph.tensors()->size(), "tensors of variables", kMaxFileTensors);
   TfliteFile once;
   once.model = file.model;
   once.graph = &graph;
   once.draft = file.draft;
+  once.constant_bytes = file.constant_bytes;
   once.made.assign(graph.tensors()->size(), TfliteFile::kNotMade);
   for (const tflite::Operator* each : *graph.operators()) {
     const Builtin code = tflite_builtin(*file.model, *each);
@@ -48,6 +50,7 @@ void read_initial_values(TfliteFile& file, const tflite::SubGraph& graph) {
            "; only constants that are assigned to variables are supported");
     }
   }
+  file.constant_bytes = once.constant_bytes;
   for (auto& [name, variable] : once.variables.by_name)
     file.variables.by_name[name].initial = std::move(variable.initial);
 }
@@ -65,6 +68,7 @@ void import_call_once(TfliteOp& op) {
   const int32_t index = op.options<tflite::CallOnceOptions>().init_subgraph();
   if (index < 1 || static_cast<uint32_t>(index) >= graphs->size())
     fail("graph ", index, " does not exist, or is this one; the file has ", graphs->size());
+  if (!op.variables().called.insert(index).second) fail("graph ", index, " is called twice");
   read_initial_values(op.file(), *graphs->Get(static_cast<uint32_t>(index)));
 }
 

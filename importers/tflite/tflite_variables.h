@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "importers/draft/draft.h"
@@ -17,6 +18,7 @@ struct TfliteVariable {
 struct TfliteVariables {
   std::map<std::string, TfliteVariable> by_name;
   std::map<int32_t, std::string> handles;  // tensors of VAR_HANDLE
+  std::set<int32_t> called;                // graphs of CALL_ONCE
 };
 
 // After the last operator: each variable that is read becomes a state of the draft.
