@@ -166,6 +166,8 @@ int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string&
 // result's.
 int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          const std::vector<int32_t>& axes, const Shape& shape);
+// Of FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
+void add_log_softmax(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t y);
 // Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,
 // column, channel), or (channel, row, column) with `channel_first`.
 int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,

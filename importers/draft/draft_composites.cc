@@ -90,6 +90,25 @@ int32_t add_maximum_over(Draft& draft, const std::string& name, const std::strin
   return add_reshape(draft, name, source, most, shape);
 }
 
+void add_log_softmax(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t y) {
+  const Shape shape = draft.tensor(x).shape;
+  const auto last = static_cast<int32_t>(shape.size()) - 1;
+  Shape one = shape;
+  one.back() = 1;
+  const auto add = [&](Op kind, std::vector<int32_t> inputs, const Shape& result) -> DraftNode& {
+    return add_node(draft, kind, name, source, std::move(inputs),
+                    add_activation_like(draft, name, x, result));
+  };
+  const int32_t most = add_maximum_over(draft, name + "/max", source, x, {last}, one);
+  const int32_t below = add(Op::kSub, {x, most}, shape).output();
+  DraftNode& mean = add(Op::kMean, {add(Op::kExp, {below}, shape).output()}, one);
+  mean.options.axes = draft.list({last});
+  const int32_t count = add_constant(draft, name + "/count", DType::kF32, Shape(shape.size(), 1),
+                                     std::vector<float>{static_cast<float>(shape.back())});
+  const int32_t sum = add(Op::kMul, {mean.output(), count}, one).output();
+  add_node(draft, Op::kSub, name, source, {below, add(Op::kLog, {sum}, one).output()}, y);
+}
+
 int32_t add_depth_to_space(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                            int32_t block, bool channel_first) {
   check_picture(draft, x);

@@ -115,21 +115,14 @@ void import_group_normalization(OnnxOp& op) {
       add_group_normalization(op, op.activation(0), groups, op.real("epsilon", 1e-5f), op.opset() < 21));
 }
 
-// x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
 void import_log_softmax(OnnxOp& op) {
   op.check_inputs(1, 1);
   if (op.opset() < 13)
     fail("it is supported from opset 13 on; convert the model with onnx.version_converter");
   op.set_output(op.along_last_axis(op.activation(0), op.integer("axis", -1), [&](int32_t x) {
-    const Shape shape = op.draft().tensor(x).shape;
-    const auto last = static_cast<int32_t>(shape.size()) - 1;
-    Shape one = shape;
-    one.back() = 1;
-    const int32_t most = add_maximum_over(op.draft(), op.name() + "/max", op.source(), x, {last}, one);
-    const int32_t below = add_binary(op, Op::kSub, x, most);
-    const int32_t mean = add_mean(op, add_unary(op, Op::kExp, below), {last});
-    const int32_t sum = add_scaled(op, mean, static_cast<float>(shape.back()));
-    return add_binary(op, Op::kSub, below, add_unary(op, Op::kLog, sum));
+    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+    add_log_softmax(op.draft(), op.name(), op.source(), x, y);
+    return y;
   }));
 }
 

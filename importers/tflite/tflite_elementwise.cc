@@ -137,28 +137,13 @@ void import_dequantize(TfliteOp& op) {
   op.add(Op::kDequantize, {x}, y);
 }
 
-// x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
 void import_log_softmax(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   const DraftTensor info = op.draft().tensor(x);
   if (info.dtype != DType::kF32) fail("it is supported in float32 only");
-  const auto last = static_cast<int32_t>(info.shape.size()) - 1;
-  if (last < 0) fail("its input has no axis");
-  Shape one = info.shape;
-  one.back() = 1;
-  const auto add = [&](Op kind, std::vector<int32_t> inputs, const Shape& shape) -> DraftNode& {
-    const int32_t made = add_activation_like(op.draft(), op.name() + "/part", x, shape);
-    return op.add(kind, std::move(inputs), made);
-  };
-  const int32_t most = add_maximum_over(op.draft(), op.name() + "/max", op.source(), x, {last}, one);
-  const int32_t below = add(Op::kSub, {x, most}, info.shape).output();
-  DraftNode& mean = add(Op::kMean, {add(Op::kExp, {below}, info.shape).output()}, one);
-  mean.options.axes = op.draft().list({last});
-  const int32_t count = add_number(op, mean.output(), static_cast<float>(info.shape.back()));
-  const int32_t sum = add(Op::kMul, {mean.output(), count}, one).output();
-  const int32_t log = add(Op::kLog, {sum}, one).output();
-  op.add(Op::kSub, {below, log}, op.output(info.shape));
+  if (info.shape.empty()) fail("its input has no axis");
+  add_log_softmax(op.draft(), op.name(), op.source(), x, op.output(info.shape));
 }
 
 constexpr TfliteOperator kOperators[] = {

@@ -9,7 +9,8 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
+
+from law_run import judge_planted, run
 
 MAX_LINES = 400
 SKIPPED_FOLDERS = re.compile(r"\.(?!ci$).*|build.*|dist|CMakeFiles|__pycache__|venv")  # no sources of ours
@@ -57,27 +58,8 @@ def self_test():
         "b/undone.cc": f"// {marker}: later\n",
     }
     expected = ["a/long.cc:", "b/undone.cc:1:", "twice.h:"]
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in planted.items():
-            path = pathlib.Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        found = violations(pathlib.Path(folder))[0]
-    for text in found:
-        print("found:", text)
-    print("expected:", *expected)
-    return 0 if len(found) == len(expected) and all(f.startswith(e) for f, e in zip(found, expected)) else 1
-
-
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return self_test()
-    found, count = violations(pathlib.Path(arguments[0]))
-    for text in found:
-        print(text)
-    print(f"{count} files, {len(found)} against the law")
-    return 1 if found or count == 0 else 0
+    return judge_planted(violations, planted, expected)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], violations, self_test, "files"))

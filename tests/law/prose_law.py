@@ -13,9 +13,9 @@ import collections
 import pathlib
 import re
 import sys
-import tempfile
 
 from file_law import SKIPPED_FOLDERS, files
+from law_run import judge_planted, run
 
 MAX_WORDS = 35
 MAX_LINES = {"README.md": 130, "DESIGN.md": 350}  # of the root
@@ -130,27 +130,8 @@ def self_test():
     expected = ["README.md: 131 lines", "docs/items.md:2: a sentence of 36", "docs/links.md:1: no such file", "docs/links.md:4: no such heading",
                 "docs/links.md:5: no such file", "docs/links.md:6: no such file", "docs/paths.md:2: no such path",
                 "docs/paths.md:3: no such path", "docs/words.md:3: a sentence of 36"]
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in planted.items():
-            path = pathlib.Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        found = violations(pathlib.Path(folder))[0]
-    for text in found:
-        print("found:", text)
-    print("expected:", *expected, sep="\n  ")
-    return 0 if len(found) == len(expected) and all(f.startswith(e) for f, e in zip(found, expected)) else 1
-
-
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return self_test()
-    found, count = violations(pathlib.Path(arguments[0]))
-    for text in found:
-        print(text)
-    print(f"{count} pages, {len(found)} against the law")
-    return 1 if found or count == 0 else 0
+    return judge_planted(violations, planted, expected)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], violations, self_test, "pages"))
