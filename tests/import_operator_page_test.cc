@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_reader.h"
 #include "importers/tflite/tflite_operators.h"
 
 using namespace intaglio;
@@ -47,7 +48,7 @@ std::string line_of(const ImportedOperator& op) {
   return line.str();
 }
 
-std::string table_of(const char* title, const std::vector<ImportedOperator>& operators) {
+std::string table_of(const std::string& title, const std::vector<ImportedOperator>& operators) {
   std::string text = title;
   text +=
       "\n\n| operator | becomes | FP32 | int8 | constants | limits |\n| --- | --- | --- | --- | --- | --- |\n";
@@ -56,8 +57,10 @@ std::string table_of(const char* title, const std::vector<ImportedOperator>& ope
 }
 
 std::string page() {
-  return std::string(kHead) + "\n" + table_of("## ONNX, opset 7 to 21", onnx_operators()) + "\n" +
-         table_of("## TFLite, schema version 3", tflite_operators());
+  return std::string(kHead) + "\n" +
+         table_of("## ONNX, opset " + std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset),
+                  onnx_operators()) +
+         "\n" + table_of("## TFLite, schema version 3", tflite_operators());
 }
 
 std::string content(const std::string& path) {

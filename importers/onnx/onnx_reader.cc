@@ -9,7 +9,6 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int64_t kFirstOpset = 7, kLastOpset = 25;
 constexpr int kMaxMessageDepth = 32;
 
 class Reader {
