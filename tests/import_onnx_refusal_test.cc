@@ -68,10 +68,15 @@ TEST_CASE("faults of the file are named") {
     CHECK(text.find(part) != std::string::npos);
   };
   SUBCASE("opset") {
-    OnnxBuilder file(5);
-    file.input("x", {1, 2});
-    file.node("Relu", {"x"}, "y");
-    holds(message(file), "opset 5");
+    for (const int64_t opset : {6, 7, 25, 26}) {
+      OnnxBuilder file(opset);
+      file.input("x", {1, 2});
+      file.node("Relu", {"x"}, "y");
+      file.output("y");
+      if (opset == 7 || opset == 25) CHECK(message(file).empty());
+      if (opset < 7 || opset > 25)
+        holds(message(file), "ONNX opset " + std::to_string(opset) + " is not supported (7 to 25 are)");
+    }
   }
   SUBCASE("external data") {
     OnnxBuilder file = small_network();
