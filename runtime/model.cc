@@ -55,6 +55,8 @@ Error check_tables(Span<const uint8_t> bytes) {
   const auto* root = schema::GetModel(bytes.data);
   if (root->min_reader() > kFormatVersion)
     return {Status::kNewerFormat, -1, -1, root->min_reader(), kFormatVersion};
+  if (root->format_version() < kOldestFormat)
+    return {Status::kOlderFormat, -1, -1, root->format_version(), kOldestFormat};
   return kNoError;
 }
 
@@ -80,40 +82,78 @@ bool is_label(const flatbuffers::String* text) {
   return true;
 }
 
+void read_clamp(const schema::Clamp* clamp, NodeOptions& options) {
+  if (clamp == nullptr) return;
+  options.clamp_min = clamp->min();
+  options.clamp_max = clamp->max();
+  options.clamp_lo = clamp->lo();
+  options.clamp_hi = clamp->hi();
+}
+
+void read_window(const schema::Window2D* w, NodeOptions& options) {
+  if (w == nullptr) return;
+  options.window = {w->kernel_h(),   w->kernel_w(),   w->stride_h(),         w->stride_w(),
+                    w->dilation_h(), w->dilation_w(), w->pad_top(),          w->pad_left(),
+                    w->pad_bottom(), w->pad_right(),  w->count_include_pad()};
+}
+
+void read_requantization(const schema::Requantization* requantization, NodeOptions& options) {
+  if (requantization == nullptr) return;
+  options.multiplier = span_of(requantization->multiplier());
+  options.folded_bias = span_of(requantization->folded_bias());
+}
+
 // Fills options that have their defaults.
 void read_options(const schema::Node& node, NodeOptions& options) {
-  options.groups = node.groups();
-  options.axes = span_of(node.axes());
-  options.axis = node.axis();
-  options.begin = span_of(node.begin());
-  options.strides = span_of(node.strides());
-  options.alpha = node.alpha();
-  options.beta = node.beta();
-  options.pad_value = node.pad_value();
-  options.add_bits = node.add_bits();
-  if (const auto* resample = node.resample()) {
-    options.resample = {static_cast<Interpolation>(resample->interpolation()),
-                        static_cast<Coordinates>(resample->coordinates()),
-                        static_cast<NearestRounding>(resample->rounding())};
-  }
-  if (const auto* w = node.window()) {
-    options.window = {w->kernel_h(),   w->kernel_w(),   w->stride_h(),         w->stride_w(),
-                      w->dilation_h(), w->dilation_w(), w->pad_top(),          w->pad_left(),
-                      w->pad_bottom(), w->pad_right(),  w->count_include_pad()};
-  }
-  if (const auto* clamp = node.clamp()) {
-    options.clamp_min = clamp->min();
-    options.clamp_max = clamp->max();
-    options.clamp_lo = clamp->lo();
-    options.clamp_hi = clamp->hi();
-  }
-  if (const auto* requantization = node.requantization()) {
-    options.multiplier = span_of(requantization->multiplier());
-    options.folded_bias = span_of(requantization->folded_bias());
-  }
-  if (const auto* intermediate = node.intermediate()) {
-    options.intermediate_scale = intermediate->scale();
-    options.intermediate_zero_point = intermediate->zero_point();
+  if (const auto* conv = node.options_as_Conv2DOptions()) {
+    read_clamp(conv->clamp(), options);
+    read_window(conv->window(), options);
+    read_requantization(conv->requantization(), options);
+    options.groups = conv->groups();
+    if (const auto* intermediate = conv->intermediate()) {
+      options.intermediate_scale = intermediate->scale();
+      options.intermediate_zero_point = intermediate->zero_point();
+    }
+    options.add_bits = conv->add_bits();
+  } else if (const auto* depthwise = node.options_as_DepthwiseConv2DOptions()) {
+    read_clamp(depthwise->clamp(), options);
+    read_window(depthwise->window(), options);
+    read_requantization(depthwise->requantization(), options);
+  } else if (const auto* product = node.options_as_FullyConnectedOptions()) {
+    read_clamp(product->clamp(), options);
+    read_requantization(product->requantization(), options);
+  } else if (const auto* pool = node.options_as_Pool2DOptions()) {
+    read_clamp(pool->clamp(), options);
+    read_window(pool->window(), options);
+  } else if (const auto* add = node.options_as_AddOptions()) {
+    read_clamp(add->clamp(), options);
+    options.add_bits = add->add_bits();
+  } else if (const auto* elementwise = node.options_as_ElementwiseOptions()) {
+    read_clamp(elementwise->clamp(), options);
+  } else if (const auto* reduce = node.options_as_ReduceOptions()) {
+    read_clamp(reduce->clamp(), options);
+    options.axes = span_of(reduce->axes());
+  } else if (const auto* transpose = node.options_as_TransposeOptions()) {
+    options.axes = span_of(transpose->permutation());
+  } else if (const auto* concat = node.options_as_ConcatOptions()) {
+    options.axis = concat->axis();
+  } else if (const auto* gather = node.options_as_GatherOptions()) {
+    options.axis = gather->axis();
+  } else if (const auto* pad = node.options_as_PadOptions()) {
+    options.begin = span_of(pad->before());
+    options.pad_value = pad->value();
+  } else if (const auto* slice = node.options_as_StridedSliceOptions()) {
+    options.begin = span_of(slice->begin());
+    options.strides = span_of(slice->strides());
+  } else if (const auto* resize = node.options_as_ResizeOptions()) {
+    options.resample = {static_cast<Interpolation>(resize->interpolation()),
+                        static_cast<Coordinates>(resize->coordinates()),
+                        static_cast<NearestRounding>(resize->rounding())};
+  } else if (const auto* unary = node.options_as_UnaryOptions()) {
+    options.alpha = unary->alpha();
+    options.beta = unary->beta();
+  } else if (const auto* normalize = node.options_as_L2NormalizeOptions()) {
+    options.alpha = normalize->least_norm();
   }
 }
 

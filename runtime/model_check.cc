@@ -202,6 +202,42 @@ int32_t writer_of(const Model& model, int32_t tensor) {
   return -1;
 }
 
+// The table that each operator's options are in: a number of schema::Options.
+constexpr uint8_t kOptionsOf[] = {0,  1, 2, 3, 5,  4, 4, 7, 0, 0, 8, 6, 0, 0, 6,  6, 5, 9, 11, 12, 10, 13, 0,
+                                  14, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 6,  6,  6,  15};
+static_assert(sizeof kOptionsOf == static_cast<size_t>(kOpCount));
+
+const schema::Requantization* requantization_of(const schema::Node& node) {
+  if (const auto* conv = node.options_as_Conv2DOptions()) return conv->requantization();
+  if (const auto* depthwise = node.options_as_DepthwiseConv2DOptions()) return depthwise->requantization();
+  const auto* product = node.options_as_FullyConnectedOptions();
+  return product == nullptr ? nullptr : product->requantization();
+}
+
+// Those of the node's operator, or none, which are all at their defaults.
+bool check_options(Failure& fail, const schema::Node& node, int32_t index) {
+  const schema::Options found = node.options_type(),
+                        expected = static_cast<schema::Options>(kOptionsOf[static_cast<size_t>(node.op())]);
+  if (found != schema::Options::NONE && found != expected)
+    return fail(Status::kWrongOptions, index, -1, static_cast<int32_t>(found),
+                static_cast<int32_t>(expected));
+  if (const auto* requantization = requantization_of(node)) {
+    if (requantization->rounding() != schema::Rounding::HalfEven)
+      return fail(Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding()));
+  }
+  if (const auto* resize = node.options_as_ResizeOptions()) {
+    const auto known = [&](auto enumerator) {
+      using Enum = decltype(enumerator);
+      return enumerator <= Enum::MAX || fail(Status::kBadEnum, index, -1, static_cast<int64_t>(enumerator),
+                                             static_cast<int64_t>(Enum::MAX));
+    };
+    if (!known(resize->interpolation())) return false;
+    if (!known(resize->coordinates())) return false;
+    if (!known(resize->rounding())) return false;
+  }
+  return true;
+}
+
 bool check_node(Failure& fail, const schema::Model& root, const Model& model, int32_t index,
                 int32_t* last_output) {
   const auto& node = *root.nodes()->Get(static_cast<uoffset_t>(index));
@@ -210,20 +246,7 @@ bool check_node(Failure& fail, const schema::Model& root, const Model& model, in
   if (node.op() == schema::OpCode::None || node.op() > schema::OpCode::MAX)
     return fail(Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()),
                 static_cast<int64_t>(schema::OpCode::MAX));
-  if (const auto* requantization = node.requantization()) {
-    if (requantization->rounding() != schema::Rounding::HalfEven)
-      return fail(Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding()));
-  }
-  if (const auto* resample = node.resample()) {
-    const auto known = [&](auto found) {
-      using Enum = decltype(found);
-      return found <= Enum::MAX ||
-             fail(Status::kBadEnum, index, -1, static_cast<int64_t>(found), static_cast<int64_t>(Enum::MAX));
-    };
-    if (!known(resample->interpolation())) return false;
-    if (!known(resample->coordinates())) return false;
-    if (!known(resample->rounding())) return false;
-  }
+  if (!check_options(fail, node, index)) return false;
   for (const auto* list : {node.inputs(), node.outputs()}) {
     if (list == nullptr || list->size() == 0) return fail(Status::kInputCount, index, -1, 0, 1);
     if (list->size() > kMaxNodeTensors)

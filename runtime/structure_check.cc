@@ -21,8 +21,22 @@ enum Table : uint8_t {
   kClamp,
   kRequantization,
   kIntermediate,
-  kResample,
   kPackedWeights,
+  kConv2DOptions,  // the union, in its order
+  kDepthwiseConv2DOptions,
+  kFullyConnectedOptions,
+  kPool2DOptions,
+  kAddOptions,
+  kElementwiseOptions,
+  kReduceOptions,
+  kTransposeOptions,
+  kConcatOptions,
+  kGatherOptions,
+  kPadOptions,
+  kStridedSliceOptions,
+  kResizeOptions,
+  kUnaryOptions,
+  kL2NormalizeOptions,
   kTableCount,
 };
 
@@ -45,24 +59,7 @@ constexpr uint8_t kModelFields[] = {kField16,
                                     tables(kNormStatistics),
                                     tables(kPackedWeights)};
 constexpr uint8_t kTensorFields[] = {kFieldString, kField8, kFieldWords, table(kQuantization), kField32};
-constexpr uint8_t kNodeFields[] = {kField16,
-                                   kFieldString,
-                                   kFieldWords,
-                                   kFieldWords,
-                                   table(kWindow2D),
-                                   table(kClamp),
-                                   table(kRequantization),
-                                   table(kIntermediate),
-                                   kField32,
-                                   kFieldWords,
-                                   kField32,
-                                   kFieldWords,
-                                   kFieldWords,
-                                   table(kResample),
-                                   kField32,
-                                   kField32,
-                                   kField32,
-                                   kField8};
+constexpr uint8_t kNodeFields[] = {kField16, kFieldString, kFieldWords, kFieldWords, kField8, kFieldUnion};
 constexpr uint8_t kBufferFields[] = {kFieldBytes, kField16};
 constexpr uint8_t kStateFields[] = {kField32, kField32, kField32};
 constexpr uint8_t kImageInputFields[] = {kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes};
@@ -77,8 +74,23 @@ constexpr uint8_t kWindow2DFields[] = {kField32, kField32, kField32, kField32, k
 constexpr uint8_t kClampFields[] = {kField32, kField32, kField32, kField32};
 constexpr uint8_t kRequantizationFields[] = {kFieldWords, kFieldWords, kField8};
 constexpr uint8_t kIntermediateFields[] = {kField32, kField32};
-constexpr uint8_t kResampleFields[] = {kField8, kField8, kField8};
 constexpr uint8_t kPackedWeightsFields[] = {kField32, kFieldString, kField16, kFieldBytes};
+constexpr uint8_t kConv2DOptionsFields[] = {table(kClamp), table(kWindow2D),     table(kRequantization),
+                                            kField32,      table(kIntermediate), kField8};
+constexpr uint8_t kDepthwiseConv2DOptionsFields[] = {table(kClamp), table(kWindow2D), table(kRequantization)};
+constexpr uint8_t kFullyConnectedOptionsFields[] = {table(kClamp), table(kRequantization)};
+constexpr uint8_t kPool2DOptionsFields[] = {table(kClamp), table(kWindow2D)};
+constexpr uint8_t kAddOptionsFields[] = {table(kClamp), kField8};
+constexpr uint8_t kElementwiseOptionsFields[] = {table(kClamp)};
+constexpr uint8_t kReduceOptionsFields[] = {table(kClamp), kFieldWords};
+constexpr uint8_t kTransposeOptionsFields[] = {kFieldWords};
+constexpr uint8_t kConcatOptionsFields[] = {kField32};
+constexpr uint8_t kGatherOptionsFields[] = {kField32};
+constexpr uint8_t kPadOptionsFields[] = {kFieldWords, kField32};
+constexpr uint8_t kStridedSliceOptionsFields[] = {kFieldWords, kFieldWords};
+constexpr uint8_t kResizeOptionsFields[] = {kField8, kField8, kField8};
+constexpr uint8_t kUnaryOptionsFields[] = {kField32, kField32};
+constexpr uint8_t kL2NormalizeOptionsFields[] = {kField32};
 
 constexpr int32_t kMaxDepth = 4;
 
@@ -154,10 +166,21 @@ class Reader {
     return *count <= (size_ - at - kOffset) / element_bytes;
   }
 
+  // Of a field from its table's start; 0 where it is absent.
+  uint32_t offset_of(const Frame& f, uint32_t field) const {
+    const uint32_t entry = 4u + 2u * field;
+    return entry < half(f.vtable) ? half(f.vtable + entry) : 0;
+  }
+
+  // Which table the union that was looked at last is.
+  uint32_t union_type(const Frame& f) const {
+    const uint32_t offset = offset_of(f, f.field - 2u);
+    return offset == 0 ? 0 : bytes_[f.start + offset];
+  }
+
   bool check_field(Frame& f) {
-    const uint32_t kind = kStructures[f.table].fields[f.field], entry = 4u + 2u * f.field;
+    const uint32_t kind = kStructures[f.table].fields[f.field], offset = offset_of(f, f.field);
     ++f.field;
-    const uint32_t offset = entry < half(f.vtable) ? half(f.vtable + entry) : 0;
     if (offset == 0) return true;  // absent
     const uint32_t at = f.start + offset;
     if (kind <= kField32) return aligned(at, 1u << kind);
@@ -171,6 +194,10 @@ class Reader {
       return true;
     }
     if (kind >= kFieldTable) return enter(to, kind - kFieldTable);
+    if (kind == kFieldUnion) {
+      const uint32_t type = union_type(f);
+      return type != 0 && type <= kUnionTypes && enter(to, kFirstOfUnion + type - 1);
+    }
     if (!check_vector(to, kind == kFieldWords ? 4 : 1, &count)) return false;
     const uint32_t end = to + kOffset + count;
     return kind != kFieldString || (inside(end, 1) && bytes_[end] == 0);
@@ -186,14 +213,40 @@ class Reader {
 
 #define ITG_TABLE(name) \
   { k##name##Fields, sizeof k##name##Fields }
-const TableStructure kStructures[] = {
-    ITG_TABLE(Model),        ITG_TABLE(Tensor),         ITG_TABLE(Node),         ITG_TABLE(Buffer),
-    ITG_TABLE(State),        ITG_TABLE(ImageInput),     ITG_TABLE(Plan),         ITG_TABLE(Calibration),
-    ITG_TABLE(Golden),       ITG_TABLE(NormStatistics), ITG_TABLE(Quantization), ITG_TABLE(Window2D),
-    ITG_TABLE(Clamp),        ITG_TABLE(Requantization), ITG_TABLE(Intermediate), ITG_TABLE(Resample),
-    ITG_TABLE(PackedWeights)};
+const TableStructure kStructures[] = {ITG_TABLE(Model),
+                                      ITG_TABLE(Tensor),
+                                      ITG_TABLE(Node),
+                                      ITG_TABLE(Buffer),
+                                      ITG_TABLE(State),
+                                      ITG_TABLE(ImageInput),
+                                      ITG_TABLE(Plan),
+                                      ITG_TABLE(Calibration),
+                                      ITG_TABLE(Golden),
+                                      ITG_TABLE(NormStatistics),
+                                      ITG_TABLE(Quantization),
+                                      ITG_TABLE(Window2D),
+                                      ITG_TABLE(Clamp),
+                                      ITG_TABLE(Requantization),
+                                      ITG_TABLE(Intermediate),
+                                      ITG_TABLE(PackedWeights),
+                                      ITG_TABLE(Conv2DOptions),
+                                      ITG_TABLE(DepthwiseConv2DOptions),
+                                      ITG_TABLE(FullyConnectedOptions),
+                                      ITG_TABLE(Pool2DOptions),
+                                      ITG_TABLE(AddOptions),
+                                      ITG_TABLE(ElementwiseOptions),
+                                      ITG_TABLE(ReduceOptions),
+                                      ITG_TABLE(TransposeOptions),
+                                      ITG_TABLE(ConcatOptions),
+                                      ITG_TABLE(GatherOptions),
+                                      ITG_TABLE(PadOptions),
+                                      ITG_TABLE(StridedSliceOptions),
+                                      ITG_TABLE(ResizeOptions),
+                                      ITG_TABLE(UnaryOptions),
+                                      ITG_TABLE(L2NormalizeOptions)};
 #undef ITG_TABLE
 const int32_t kStructureCount = kTableCount;
+const uint8_t kFirstOfUnion = kConv2DOptions, kUnionTypes = kTableCount - kConv2DOptions;
 
 bool check_structure(Span<const uint8_t> bytes, uint32_t max_tables) {
   return Reader(bytes, max_tables).check();

@@ -6,8 +6,8 @@
 
 namespace intaglio {
 
-// What stands in a field. From kTable on: an offset to the table kStructures[kind - kTable]; from kTables on:
-// to a vector of offsets to such tables.
+// What stands in a field. From kFieldTable on: an offset to the table kStructures[kind - kFieldTable]; from kFieldTables on:
+// to a vector of offsets to such tables. A union's type, 8 bits, is the field before it.
 enum FieldKind : uint8_t {
   kField8,
   kField16,
@@ -15,6 +15,7 @@ enum FieldKind : uint8_t {
   kFieldString,
   kFieldBytes,  // a vector of 8-bit elements
   kFieldWords,  // a vector of 32-bit elements
+  kFieldUnion,  // an offset to the table kStructures[kFirstOfUnion + type - 1]
   kFieldTable,
   kFieldTables = 0x40,
 };
@@ -28,6 +29,7 @@ struct TableStructure {
 // Every table of the schema; the first is the file's root. Held to the schema by tests/structure_test.cc.
 extern const TableStructure kStructures[];
 extern const int32_t kStructureCount;
+extern const uint8_t kFirstOfUnion, kUnionTypes;
 
 // `bytes`: at least 8, at a multiple of 4. Every offset leads inside, every vector and string ends inside,
 // all of it aligned, at most `max_tables` tables. As flatbuffers::Verifier, which the test and the fuzzer

@@ -172,18 +172,34 @@ TEST_CASE("nodes: names, operators, options and tensors") {
   const auto op = [](int32_t number) {
     return [=](ModelT& m) { m.nodes[1]->op = static_cast<schema::OpCode>(number); };
   };
-  const auto resample = [](int32_t interpolation, int32_t coordinates, int32_t rounding) {
+  const auto resize = [](int32_t interpolation, int32_t coordinates, int32_t rounding) {
     return [=](ModelT& m) {
-      m.nodes[1]->resample = std::make_unique<schema::ResampleT>();
-      m.nodes[1]->resample->interpolation = static_cast<schema::Interpolation>(interpolation);
-      m.nodes[1]->resample->coordinates = static_cast<schema::Coordinates>(coordinates);
-      m.nodes[1]->resample->rounding = static_cast<schema::NearestRounding>(rounding);
+      schema::ResizeOptionsT options;
+      options.interpolation = static_cast<schema::Interpolation>(interpolation);
+      options.coordinates = static_cast<schema::Coordinates>(coordinates);
+      options.rounding = static_cast<schema::NearestRounding>(rounding);
+      m.nodes[1]->op = schema::OpCode::Resize;
+      m.nodes[1]->options.Set(options);
     };
   };
-  const auto rounding = [](int32_t number) {
+  const auto rounding = [](schema::OpCode owner, auto options, int32_t number) {
+    options.requantization = std::make_unique<schema::RequantizationT>();
+    options.requantization->rounding = static_cast<schema::Rounding>(number);
+    const auto shared = std::make_shared<decltype(options)>(std::move(options));
     return [=](ModelT& m) {
-      m.nodes[2]->requantization = std::make_unique<schema::RequantizationT>();
-      m.nodes[2]->requantization->rounding = static_cast<schema::Rounding>(number);
+      m.nodes[2]->op = owner;
+      auto copy = *shared;
+      m.nodes[2]->options.Set(std::move(copy));
+    };
+  };
+  const auto conv_rounding = [&](int32_t number) {
+    return rounding(schema::OpCode::Conv2D, schema::Conv2DOptionsT(), number);
+  };
+  const auto options = [](schema::OpCode owner, auto fields) {
+    return [=](ModelT& m) {
+      m.nodes[1]->op = owner;
+      auto copy = fields;
+      m.nodes[1]->options.Set(std::move(copy));
     };
   };
   constexpr int32_t kLast = kOpCount - 1;
@@ -192,10 +208,22 @@ TEST_CASE("nodes: names, operators, options and tensors") {
       {"no name", {Status::kBadString, 2, -1, 0, 0}, [](ModelT& m) { m.nodes[2]->name.clear(); }},
       {"operator 0", {Status::kBadEnum, 1, -1, 0, kLast}, op(0)},
       {"the next operator", {Status::kBadEnum, 1, -1, kOpCount, kLast}, op(kOpCount)},
-      {"rounding", {Status::kBadRounding, 2, -1, 1, 0}, rounding(1)},
-      {"interpolation", {Status::kBadEnum, 1, -1, 2, 1}, resample(2, 0, 0)},
-      {"coordinates", {Status::kBadEnum, 1, -1, 3, 2}, resample(0, 3, 0)},
-      {"rounding of neighbours", {Status::kBadEnum, 1, -1, 4, 3}, resample(0, 0, 4)},
+      {"rounding", {Status::kBadRounding, 2, -1, 1, 0}, conv_rounding(1)},
+      {"rounding of a depthwise convolution",
+       {Status::kBadRounding, 2, -1, 1, 0},
+       rounding(schema::OpCode::DepthwiseConv2D, schema::DepthwiseConv2DOptionsT(), 1)},
+      {"rounding of a product",
+       {Status::kBadRounding, 2, -1, 255, 0},
+       rounding(schema::OpCode::FullyConnected, schema::FullyConnectedOptionsT(), 255)},
+      {"interpolation", {Status::kBadEnum, 1, -1, 2, 1}, resize(2, 0, 0)},
+      {"coordinates", {Status::kBadEnum, 1, -1, 3, 2}, resize(0, 3, 0)},
+      {"rounding of neighbours", {Status::kBadEnum, 1, -1, 4, 3}, resize(0, 0, 4)},
+      {"another operator's options",
+       {Status::kWrongOptions, 1, -1, 9, 10},
+       options(schema::OpCode::Gather, schema::ConcatOptionsT())},
+      {"options of an operator that has none",
+       {Status::kWrongOptions, 1, -1, 14, 0},
+       options(schema::OpCode::Sigmoid, schema::UnaryOptionsT())},
       {"no inputs", {Status::kInputCount, 1, -1, 0, 1}, [](ModelT& m) { m.nodes[1]->inputs.clear(); }},
       {"no outputs", {Status::kInputCount, 1, -1, 0, 1}, [](ModelT& m) { m.nodes[1]->outputs.clear(); }},
       {"65 inputs",
@@ -231,8 +259,9 @@ TEST_CASE("nodes: names, operators, options and tensors") {
   check_allowed({
       {"the last operator", op(kLast)},
       {"the first operator", op(1)},
-      {"rounding to even", rounding(0)},
-      {"greatest of each", resample(1, 2, 3)},
+      {"rounding to even", conv_rounding(0)},
+      {"greatest of each", resize(1, 2, 3)},
+      {"an operator's own options", options(schema::OpCode::Elu, schema::UnaryOptionsT())},
       {"64 inputs", [=](ModelT& m) { m.nodes[1]->inputs.assign(64, image); }},
       {"absent", input_of(1, -1)},
       {"a constant", input_of(1, table)},

@@ -24,7 +24,8 @@ struct Mutation {
 
 const std::vector<Mutation>& mutations() {
   static const std::vector<Mutation> list = {
-      {"newer format", Status::kNewerFormat, [](ModelT& m) { m.min_reader = 1; }},
+      {"newer format", Status::kNewerFormat, [](ModelT& m) { m.min_reader = 2; }},
+      {"older format", Status::kOlderFormat, [](ModelT& m) { m.format_version = 0; }},
       {"no tensors", Status::kMissingField, [](ModelT& m) { m.tensors.clear(); }},
       {"no nodes", Status::kMissingField, [](ModelT& m) { m.nodes.clear(); }},
       {"no inputs", Status::kMissingField, [](ModelT& m) { m.inputs.clear(); }},
@@ -113,8 +114,11 @@ const std::vector<Mutation>& mutations() {
        }},
       {"unknown rounding", Status::kBadRounding,
        [](ModelT& m) {
-         m.nodes[0]->requantization = std::make_unique<schema::RequantizationT>();
-         m.nodes[0]->requantization->rounding = static_cast<schema::Rounding>(3);
+         schema::FullyConnectedOptionsT options;
+         options.requantization = std::make_unique<schema::RequantizationT>();
+         options.requantization->rounding = static_cast<schema::Rounding>(3);
+         m.nodes[0]->op = schema::OpCode::FullyConnected;
+         m.nodes[0]->options.Set(options);
        }},
       {"plan too short", Status::kPlanSize, [](ModelT& m) { m.plan->offsets.pop_back(); }},
       {"plan misaligned", Status::kPlanAlignment, [](ModelT& m) { m.plan->offsets[0] = 8; }},

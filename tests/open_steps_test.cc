@@ -56,6 +56,7 @@ struct Wide {
     return static_cast<int32_t>(model.tensors.size()) - 1;
   }
   void add_sources(int32_t inputs, int32_t states) {
+    model.format_version = kFormatVersion;
     for (int32_t i = 0; i < inputs; ++i) model.inputs.push_back(add_tensor("i" + std::to_string(i)));
     sources = model.inputs;
     for (int32_t i = 0; i < states; ++i) {
@@ -186,6 +187,7 @@ TEST_CASE("scales that more tensors share than the file has room for are refused
     const auto buffers = fbb.CreateVector(&buffer, 1);
     const auto in = fbb.CreateVector(inputs), out = fbb.CreateVector(outputs);
     schema::ModelBuilder root(fbb);
+    root.add_format_version(kFormatVersion);
     root.add_crc32(0);
     root.add_tensors(all);
     root.add_nodes(nodes);

@@ -20,8 +20,13 @@ bool is_table(const flatbuffers::TypeTable* type) { return type->st == flatbuffe
 uint8_t kind_of(const flatbuffers::TypeTable* type, const flatbuffers::TypeCode& code,
                 const std::vector<const flatbuffers::TypeTable*>& known) {
   const bool vector = code.is_repeating != 0;
+  const flatbuffers::TypeTable* const of =
+      code.sequence_ref >= 0 ? type->type_refs[code.sequence_ref]() : nullptr;
   if (code.base_type == flatbuffers::ET_SEQUENCE) {
-    const flatbuffers::TypeTable* const of = type->type_refs[code.sequence_ref]();
+    if (of->st == flatbuffers::ST_UNION) {
+      REQUIRE(!vector);
+      return kFieldUnion;
+    }
     for (size_t i = 0; i < known.size(); ++i)
       if (known[i] == of) return static_cast<uint8_t>((vector ? kFieldTables : kFieldTable) + i);
     FAIL("a table that is not described");
@@ -33,6 +38,7 @@ uint8_t kind_of(const flatbuffers::TypeTable* type, const flatbuffers::TypeCode&
     case flatbuffers::ET_BOOL:
     case flatbuffers::ET_CHAR:
     case flatbuffers::ET_UCHAR:
+    case flatbuffers::ET_UTYPE:
       return vector ? kFieldBytes : kField8;
     case flatbuffers::ET_SHORT:
     case flatbuffers::ET_USHORT:
@@ -70,13 +76,41 @@ struct Comparison {
 
 TEST_CASE("the description is the schema's") {
   // The order of kStructures.
-  const std::vector<const flatbuffers::TypeTable*> known = {
-      schema::ModelTypeTable(),          schema::TensorTypeTable(),         schema::NodeTypeTable(),
-      schema::BufferTypeTable(),         schema::StateTypeTable(),          schema::ImageInputTypeTable(),
-      schema::PlanTypeTable(),           schema::CalibrationTypeTable(),    schema::GoldenTypeTable(),
-      schema::NormStatisticsTypeTable(), schema::QuantizationTypeTable(),   schema::Window2DTypeTable(),
-      schema::ClampTypeTable(),          schema::RequantizationTypeTable(), schema::IntermediateTypeTable(),
-      schema::ResampleTypeTable(),       schema::PackedWeightsTypeTable()};
+  const std::vector<const flatbuffers::TypeTable*> known = {schema::ModelTypeTable(),
+                                                            schema::TensorTypeTable(),
+                                                            schema::NodeTypeTable(),
+                                                            schema::BufferTypeTable(),
+                                                            schema::StateTypeTable(),
+                                                            schema::ImageInputTypeTable(),
+                                                            schema::PlanTypeTable(),
+                                                            schema::CalibrationTypeTable(),
+                                                            schema::GoldenTypeTable(),
+                                                            schema::NormStatisticsTypeTable(),
+                                                            schema::QuantizationTypeTable(),
+                                                            schema::Window2DTypeTable(),
+                                                            schema::ClampTypeTable(),
+                                                            schema::RequantizationTypeTable(),
+                                                            schema::IntermediateTypeTable(),
+                                                            schema::PackedWeightsTypeTable(),
+                                                            schema::Conv2DOptionsTypeTable(),
+                                                            schema::DepthwiseConv2DOptionsTypeTable(),
+                                                            schema::FullyConnectedOptionsTypeTable(),
+                                                            schema::Pool2DOptionsTypeTable(),
+                                                            schema::AddOptionsTypeTable(),
+                                                            schema::ElementwiseOptionsTypeTable(),
+                                                            schema::ReduceOptionsTypeTable(),
+                                                            schema::TransposeOptionsTypeTable(),
+                                                            schema::ConcatOptionsTypeTable(),
+                                                            schema::GatherOptionsTypeTable(),
+                                                            schema::PadOptionsTypeTable(),
+                                                            schema::StridedSliceOptionsTypeTable(),
+                                                            schema::ResizeOptionsTypeTable(),
+                                                            schema::UnaryOptionsTypeTable(),
+                                                            schema::L2NormalizeOptionsTypeTable()};
+  const flatbuffers::TypeTable* const options = schema::OptionsTypeTable();
+  REQUIRE(options->num_elems == kUnionTypes + 1u);  // and NONE
+  for (size_t i = 1; i < options->num_elems; ++i)
+    CHECK(options->type_refs[options->type_codes[i].sequence_ref]() == known[kFirstOfUnion + i - 1]);
   REQUIRE(kStructureCount == static_cast<int32_t>(known.size()));
   for (size_t t = 0; t < known.size(); ++t) {
     CAPTURE(t);

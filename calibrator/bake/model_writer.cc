@@ -2,6 +2,7 @@
 
 #include "calibrator/bake/heapless_flatbuffers.h"
 #include "calibrator/bake/memory_plan.h"
+#include "calibrator/bake/options_writer.h"
 #include "calibrator/bake/shared_constants.h"
 #include "runtime/crc32.h"
 #include "runtime/op.h"
@@ -14,8 +15,8 @@ using flatbuffers::FlatBufferBuilder;
 template <typename T>
 using Offset = flatbuffers::Offset<T>;
 
-// A format 0 file is read by format 0 readers; later features raise it for the files that use them.
-constexpr uint16_t kMinReader = 0;
+// A format 1 file is read by format 1 readers; later features raise it for the files that use them.
+constexpr uint16_t kMinReader = 1;
 
 class Writer {
  public:
@@ -147,42 +148,13 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<schema::Window2D> window(const Window2d& w) {
-    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
-                                  w.dilation_w, w.pad_top, w.pad_left, w.pad_bottom, w.pad_right,
-                                  w.count_include_pad);
-  }
-
   Offset<schema::Node> write_node(const GraphNode& node) {
-    const NodeOptions& o = node.options;
     const auto name = builder_.CreateString(node.name);
     const auto inputs = indices(node.inputs);
     const auto outputs = indices(node.outputs);
-    const auto written_window = window(o.window);
-    const auto clamp = schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
-    Offset<schema::Requantization> requantization;
-    if (!o.multiplier
-             .empty()) {  // one by one, here as all over the file: arguments have no order of their own
-      const auto multiplier = vector(o.multiplier);
-      const auto folded_bias = vector(o.folded_bias);
-      requantization = schema::CreateRequantization(builder_, multiplier, folded_bias);
-    }
-    Offset<schema::Intermediate> intermediate;
-    if (o.intermediate_scale != 0.0f)
-      intermediate = schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);
-    const auto axes = vector(o.axes);
-    const auto begin = vector(o.begin);
-    const auto strides = vector(o.strides);
-    Offset<schema::Resample> resample;
-    if (node.op == Op::kResize)
-      resample =
-          schema::CreateResample(builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
-                                 static_cast<schema::Coordinates>(o.resample.coordinates),
-                                 static_cast<schema::NearestRounding>(o.resample.rounding));
+    const WrittenOptions options = write_options(builder_, node);
     return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs,
-                              written_window, clamp, requantization, intermediate, o.groups, axes, o.axis,
-                              begin, strides, resample, o.alpha, o.beta, o.pad_value,
-                              static_cast<uint8_t>(o.add_bits));
+                              options.type, options.table);
   }
 
   Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {

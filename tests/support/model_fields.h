@@ -200,63 +200,121 @@ class FieldChanges {
     }
   }
   void change_node(schema::NodeT& n) {
-    switch (d_.below(26)) {
+    switch (d_.below(16)) {
       case 0:
       case 1:
         return set(n.op);
       case 2:
       case 3:
-      case 4:
         return set(n.inputs);
+      case 4:
       case 5:
-      case 6:
         return set(n.outputs);
+      case 6:
+        return set(n.name);
       case 7:
-      case 8:
-      case 9:
-      case 10:
-        return change_window(made(n.window));
-      case 11: {
-        schema::ClampT& clamp = made(n.clamp);
-        const size_t which = d_.below(4);
-        return which == 0   ? set(clamp.min)
-               : which == 1 ? set(clamp.max)
-               : which == 2 ? set(clamp.lo)
-                            : set(clamp.hi);
-      }
-      case 12:
-        return set(made(n.requantization).multiplier);
-      case 13:
-        return set(made(n.requantization).folded_bias);
-      case 14:
-        return set(made(n.requantization).rounding);
-      case 15:
-        return n.requantization.reset();
-      case 16:
-        return set(made(n.intermediate).scale);
-      case 17:
-        return set(made(n.intermediate).zero_point);
-      case 18:
-        return set(n.groups);
-      case 19:
-        return set(n.axes);
-      case 20:
-        return set(n.axis);
-      case 21:
-        return set(n.begin);
-      case 22:
-        return set(n.strides);
-      case 23: {
-        schema::ResampleT& r = made(n.resample);
-        const size_t which = d_.below(3);
-        return which == 0 ? set(r.interpolation) : which == 1 ? set(r.coordinates) : set(r.rounding);
-      }
-      case 24: {
-        const size_t which = d_.below(3);
-        return which == 0 ? set(n.alpha) : which == 1 ? set(n.beta) : set(n.pad_value);
-      }
+        return set_options(n);
       default:
-        return d_.below(2) == 0 ? set(n.add_bits) : set(n.name);
+        return change_options(n);
+    }
+  }
+  // Of any operator, or none.
+  void set_options(schema::NodeT& n) {
+    const auto types = static_cast<size_t>(schema::Options::MAX) + 1;
+    n.options.Reset();
+    with_type(static_cast<schema::Options>(d_.below(types)),
+              [&](auto type) { n.options.Set(typename decltype(type)::Table()); });
+  }
+  template <typename T>
+  struct OfTable {
+    using Table = T;
+  };
+  template <typename Body>
+  static void with_type(schema::Options type, Body body) {
+    switch (type) {
+#define ITG_OPTIONS(name)     \
+  case schema::Options::name: \
+    return body(OfTable<schema::name##T>());
+      ITG_OPTIONS(Conv2DOptions)
+      ITG_OPTIONS(DepthwiseConv2DOptions)
+      ITG_OPTIONS(FullyConnectedOptions)
+      ITG_OPTIONS(Pool2DOptions)
+      ITG_OPTIONS(AddOptions)
+      ITG_OPTIONS(ElementwiseOptions)
+      ITG_OPTIONS(ReduceOptions)
+      ITG_OPTIONS(TransposeOptions)
+      ITG_OPTIONS(ConcatOptions)
+      ITG_OPTIONS(GatherOptions)
+      ITG_OPTIONS(PadOptions)
+      ITG_OPTIONS(StridedSliceOptions)
+      ITG_OPTIONS(ResizeOptions)
+      ITG_OPTIONS(UnaryOptions)
+      ITG_OPTIONS(L2NormalizeOptions)
+#undef ITG_OPTIONS
+      case schema::Options::NONE:
+        return;
+    }
+  }
+  void change_options(schema::NodeT& n) {
+    with_type(n.options.type, [&](auto type) {
+      using Table = typename decltype(type)::Table;
+      change_table(*static_cast<Table*>(n.options.value));
+    });
+  }
+  void change_table(schema::Conv2DOptionsT& o) {
+    const size_t which = d_.below(9);
+    if (which == 0) return change_clamp(made(o.clamp));
+    if (which < 4) return change_window(made(o.window));
+    if (which == 4) return change_requantization(o.requantization);
+    if (which == 5) return set(o.groups);
+    if (which == 6) return set(o.add_bits);
+    return which == 7 ? set(made(o.intermediate).scale) : set(made(o.intermediate).zero_point);
+  }
+  void change_table(schema::DepthwiseConv2DOptionsT& o) {
+    const size_t which = d_.below(5);
+    if (which == 0) return change_clamp(made(o.clamp));
+    return which == 1 ? change_requantization(o.requantization) : change_window(made(o.window));
+  }
+  void change_table(schema::FullyConnectedOptionsT& o) {
+    return d_.below(2) == 0 ? change_clamp(made(o.clamp)) : change_requantization(o.requantization);
+  }
+  void change_table(schema::Pool2DOptionsT& o) {
+    return d_.below(4) == 0 ? change_clamp(made(o.clamp)) : change_window(made(o.window));
+  }
+  void change_table(schema::AddOptionsT& o) {
+    return d_.below(2) == 0 ? change_clamp(made(o.clamp)) : set(o.add_bits);
+  }
+  void change_table(schema::ElementwiseOptionsT& o) { change_clamp(made(o.clamp)); }
+  void change_table(schema::ReduceOptionsT& o) {
+    return d_.below(4) == 0 ? change_clamp(made(o.clamp)) : set(o.axes);
+  }
+  void change_table(schema::TransposeOptionsT& o) { set(o.permutation); }
+  void change_table(schema::ConcatOptionsT& o) { set(o.axis); }
+  void change_table(schema::GatherOptionsT& o) { set(o.axis); }
+  void change_table(schema::PadOptionsT& o) { return d_.below(4) == 0 ? set(o.value) : set(o.before); }
+  void change_table(schema::StridedSliceOptionsT& o) {
+    return d_.below(2) == 0 ? set(o.begin) : set(o.strides);
+  }
+  void change_table(schema::ResizeOptionsT& o) {
+    const size_t which = d_.below(3);
+    return which == 0 ? set(o.interpolation) : which == 1 ? set(o.coordinates) : set(o.rounding);
+  }
+  void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
+  void change_table(schema::L2NormalizeOptionsT& o) { set(o.least_norm); }
+  void change_clamp(schema::ClampT& clamp) {
+    const size_t which = d_.below(4);
+    return which < 2 ? set(which == 0 ? clamp.min : clamp.max) : set(which == 2 ? clamp.lo : clamp.hi);
+  }
+  void change_requantization(std::unique_ptr<schema::RequantizationT>& requantization) {
+    switch (d_.below(4)) {
+      case 0:
+        return set(made(requantization).multiplier);
+      case 1:
+        return set(made(requantization).folded_bias);
+      case 2:
+        return set(made(requantization).rounding);
+      default:
+        return requantization.reset();
     }
   }
   void change_window(schema::Window2DT& w) {

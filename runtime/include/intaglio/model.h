@@ -61,7 +61,8 @@ enum class Op : uint16_t {
 };
 inline constexpr int32_t kOpCount = 45;
 
-inline constexpr uint16_t kFormatVersion = 0;   // of files that this library writes, and the newest it reads
+inline constexpr uint16_t kFormatVersion = 1;   // of files that this library writes, and the newest it reads
+inline constexpr uint16_t kOldestFormat = 1;    // that it reads
 inline constexpr size_t kModelAlignment = 16;   // of the first byte of a model
 inline constexpr size_t kMemoryAlignment = 64;  // of the memory given to a session
 inline constexpr size_t kTensorAlignment = 16;  // of a tensor within the activation memory

@@ -26,6 +26,7 @@
   X(kMissingField, 9, "a required field is missing (field {value})")                                       \
   X(kBadString, 10, "a name is missing, too long, not UTF-8 or not unique")                                \
   X(kBadEnum, 11, "unknown enumerator {value} (at most {limit} is known)")                                 \
+  X(kOlderFormat, 13, "the model is of format {value}, older than {limit}: make it again")                 \
   X(kBigEndian, 12, "model files are little-endian: nothing is built for a big-endian machine")            \
   /* references */                                                                                         \
   X(kTensorIndex, 20, "tensor index {value} is outside the model's {limit} tensors")                       \
@@ -68,6 +69,7 @@
   X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                          \
   X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")               \
   X(kNoImageInput, 76, "the model has no image preprocessing of that number: fill its input yourself")     \
+  X(kWrongOptions, 77, "the options are of table {value}, the operator's of table {limit} (0: none)")      \
   /* quantization */                                                                                       \
   X(kQuantizationMissing, 80, "{tensor} needs a scale")                                                    \
   X(kBadScale, 81, "a scale is not finite or not within 2^-40 to 2^40 (channel {value})")                  \
