@@ -29,6 +29,15 @@ itg_tensor to_c(const TensorInfo& info, void* data) {
   return tensor;
 }
 
+namespace {
+
+void set_list(Span<const int32_t> list, const int32_t** data, size_t* count) {
+  *data = list.data;
+  *count = list.size;
+}
+
+}  // namespace
+
 }  // namespace intaglio
 
 void itg_open_options_init(itg_open_options* options, size_t struct_size) {
@@ -61,41 +70,50 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   result.input_count = info.inputs.size;
   result.outputs = info.outputs.data;
   result.output_count = info.outputs.size;
-  result.kernel_h = o.window.kernel_h;
-  result.kernel_w = o.window.kernel_w;
-  result.stride_h = o.window.stride_h;
-  result.stride_w = o.window.stride_w;
-  result.dilation_h = o.window.dilation_h;
-  result.dilation_w = o.window.dilation_w;
-  result.pad_top = o.window.pad_top;
-  result.pad_left = o.window.pad_left;
-  result.pad_bottom = o.window.pad_bottom;
-  result.pad_right = o.window.pad_right;
-  result.count_include_pad = o.window.count_include_pad;
-  result.groups = o.groups;
-  result.clamp_min = o.clamp_min;
-  result.clamp_max = o.clamp_max;
-  result.clamp_lo = o.clamp_lo;
-  result.clamp_hi = o.clamp_hi;
-  result.intermediate_scale = o.intermediate_scale;
-  result.intermediate_zero_point = o.intermediate_zero_point;
-  result.multiplier = o.multiplier.data;
-  result.multiplier_count = o.multiplier.size;
-  result.folded_bias = o.folded_bias.data;
-  result.axes = o.axes.data;
-  result.axes_count = o.axes.size;
-  result.axis = o.axis;
-  result.begin = o.begin.data;
-  result.begin_count = o.begin.size;
-  result.strides = o.strides.data;
-  result.strides_count = o.strides.size;
-  result.interpolation = static_cast<int32_t>(o.resample.interpolation);
-  result.coordinates = static_cast<int32_t>(o.resample.coordinates);
-  result.rounding = static_cast<int32_t>(o.resample.rounding);
-  result.alpha = o.alpha;
-  result.beta = o.beta;
-  result.pad_value = o.pad_value;
-  result.add_bits = o.add_bits;
+  const auto window = o.value<Window2d>();
+  result.kernel_h = window.kernel_h;
+  result.kernel_w = window.kernel_w;
+  result.stride_h = window.stride_h;
+  result.stride_w = window.stride_w;
+  result.dilation_h = window.dilation_h;
+  result.dilation_w = window.dilation_w;
+  result.pad_top = window.pad_top;
+  result.pad_left = window.pad_left;
+  result.pad_bottom = window.pad_bottom;
+  result.pad_right = window.pad_right;
+  result.count_include_pad = window.count_include_pad;
+  const auto clamp = o.value<Clamp>();
+  result.clamp_min = clamp.min;
+  result.clamp_max = clamp.max;
+  result.clamp_lo = clamp.lo;
+  result.clamp_hi = clamp.hi;
+  const auto intermediate = o.value<Intermediate>();
+  result.intermediate_scale = intermediate.scale;
+  result.intermediate_zero_point = intermediate.zero_point;
+  const auto requantization = o.value<Requantization>();
+  result.multiplier = requantization.multiplier.data;
+  result.multiplier_count = requantization.multiplier.size;
+  result.folded_bias = requantization.folded_bias.data;
+  const auto* const conv = o.get<Conv2dOptions>();
+  result.groups = o.value<Conv2dOptions>().groups;
+  result.add_bits = conv != nullptr ? conv->add_bits : o.value<AddOptions>().add_bits;
+  const auto* const transpose = o.get<TransposeOptions>();
+  set_list(transpose != nullptr ? transpose->permutation : o.value<ReduceOptions>().axes, &result.axes,
+           &result.axes_count);
+  const auto* const gather = o.get<GatherOptions>();
+  result.axis = gather != nullptr ? gather->axis : o.value<ConcatOptions>().axis;
+  const auto pad = o.value<PadOptions>();
+  const auto slice = o.value<StridedSliceOptions>();
+  set_list(pad.before.empty() ? slice.begin : pad.before, &result.begin, &result.begin_count);
+  set_list(slice.strides, &result.strides, &result.strides_count);
+  result.pad_value = pad.value;
+  const auto resize = o.value<ResizeOptions>();
+  result.interpolation = static_cast<int32_t>(resize.interpolation);
+  result.coordinates = static_cast<int32_t>(resize.coordinates);
+  result.rounding = static_cast<int32_t>(resize.rounding);
+  const auto* const normalize = o.get<L2NormalizeOptions>();
+  result.alpha = normalize != nullptr ? normalize->min_norm : o.value<UnaryOptions>().alpha;
+  result.beta = o.value<UnaryOptions>().beta;
   give(node, result);
 }
 

@@ -19,7 +19,8 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 // multiples.
 uint64_t packed_bound(const TensorInfo& weights, const NodeOptions& options, int32_t axis) {
   constexpr uint64_t kChannels = 64, kDepth = 16;
-  const auto groups = static_cast<uint64_t>(options.groups < 1 ? 1 : options.groups);
+  const int32_t in_file = options.value<Conv2dOptions>().groups;
+  const auto groups = static_cast<uint64_t>(in_file < 1 ? 1 : in_file);
   const auto channels = static_cast<uint64_t>(weights.shape[axis]);
   const bool depthwise = axis + 1 == weights.shape.rank;
   const auto depth = depthwise ? uint64_t{1} : static_cast<uint64_t>(weights.shape.back(0));

@@ -101,7 +101,7 @@ void note_vanished_sums(const Model& int8) {
   };
   for (int32_t n = 0; n < int8.node_count(); ++n) {
     const NodeInfo node = int8.node(n);
-    float largest = node.options.intermediate_scale;  // of a sum in a convolution
+    float largest = node.options.value<Intermediate>().scale;  // of a sum in a convolution
     if (node.op == Op::kAdd || node.op == Op::kSub)
       largest = std::max(scale(node.inputs[0]), scale(node.inputs[1]));
     const float own = scale(node.outputs[0]);

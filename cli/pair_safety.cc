@@ -28,8 +28,8 @@ std::optional<double> safe_pairs(const Model& model, const NodeInfo& node) {
   g.oc = shape[0];
   g.ic = shape[shape.rank - 1];
   if (convolves) {
-    g.groups = node.options.groups;
-    g.window = node.options.window;
+    g.groups = node.options.as<Conv2dOptions>().groups;
+    g.window = node.options.as<Window2d>();
     if (g.groups < 1 || g.oc % g.groups != 0 || g.groups > INT32_MAX / g.ic) return std::nullopt;
     if (shape[1] != g.window.kernel_h || shape[2] != g.window.kernel_w) return std::nullopt;
     g.ic *= g.groups;

@@ -2,6 +2,7 @@
 
 #include <cfloat>
 
+#include "runtime/option_fields.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio {
@@ -202,40 +203,33 @@ int32_t writer_of(const Model& model, int32_t tensor) {
   return -1;
 }
 
-// The table that each operator's options are in: a number of schema::Options.
-constexpr uint8_t kOptionsOf[] = {0,  1, 2, 3, 5,  4, 4, 7, 0, 0, 8, 6, 0, 0, 6,  6, 5, 9, 11, 12, 10, 13, 0,
-                                  14, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 6,  6,  6,  15};
-static_assert(sizeof kOptionsOf == static_cast<size_t>(kOpCount));
-
-const schema::Requantization* requantization_of(const schema::Node& node) {
-  if (const auto* conv = node.options_as_Conv2DOptions()) return conv->requantization();
-  if (const auto* depthwise = node.options_as_DepthwiseConv2DOptions()) return depthwise->requantization();
-  const auto* product = node.options_as_FullyConnectedOptions();
-  return product == nullptr ? nullptr : product->requantization();
+// Of a struct of options, and of its parts.
+bool check_enums(Failure& fail, int32_t node, uint32_t number, const uint8_t* options) {
+  const auto known = [&fail, node](const OptionField& field, const uint8_t* place) {
+    return field.kind != kOptionEnum || *place <= field.what ||
+           fail(Status::kBadEnum, node, -1, *place, field.what);
+  };
+  for (uint32_t i = kFirstOptionField[number]; i < kFirstOptionField[number + 1]; ++i) {
+    const OptionField& field = kOptionFields[i];
+    const uint8_t* const place = options + field.place;
+    if (!known(field, place)) return false;
+    if (field.kind != kOptionPart) continue;
+    for (uint32_t j = kFirstOptionField[field.what]; j < kFirstOptionField[field.what + 1]; ++j)
+      if (!known(kOptionFields[j], place + kOptionFields[j].place)) return false;
+  }
+  return true;
 }
 
 // Those of the node's operator, or none, which are all at their defaults.
-bool check_options(Failure& fail, const schema::Node& node, int32_t index) {
-  const schema::Options found = node.options_type(),
-                        expected = static_cast<schema::Options>(kOptionsOf[static_cast<size_t>(node.op())]);
-  if (found != schema::Options::NONE && found != expected)
-    return fail(Status::kWrongOptions, index, -1, static_cast<int32_t>(found),
-                static_cast<int32_t>(expected));
-  if (const auto* requantization = requantization_of(node)) {
-    if (requantization->rounding() != schema::Rounding::HalfEven)
-      return fail(Status::kBadRounding, index, -1, static_cast<int64_t>(requantization->rounding()));
-  }
-  if (const auto* resize = node.options_as_ResizeOptions()) {
-    const auto known = [&](auto enumerator) {
-      using Enum = decltype(enumerator);
-      return enumerator <= Enum::MAX || fail(Status::kBadEnum, index, -1, static_cast<int64_t>(enumerator),
-                                             static_cast<int64_t>(Enum::MAX));
-    };
-    if (!known(resize->interpolation())) return false;
-    if (!known(resize->coordinates())) return false;
-    if (!known(resize->rounding())) return false;
-  }
-  return true;
+bool check_options(Failure& fail, const schema::Node& node, const NodeOptions& options, int32_t index) {
+  const auto found = static_cast<int32_t>(node.options_type()),
+             expected = static_cast<int32_t>(options.kind());
+  if (found != 0 && found != expected) return fail(Status::kWrongOptions, index, -1, found, expected);
+  if (expected == 0) return true;
+  const Requantization* const requantization = options.get<Requantization>();
+  if (requantization != nullptr && requantization->rounding != RoundingMode::kHalfEven)
+    return fail(Status::kBadRounding, index, -1, static_cast<int32_t>(requantization->rounding));
+  return check_enums(fail, index, OptionBytes::number(options), OptionBytes::of(options));
 }
 
 bool check_node(Failure& fail, const schema::Model& root, const Model& model, int32_t index,
@@ -246,7 +240,7 @@ bool check_node(Failure& fail, const schema::Model& root, const Model& model, in
   if (node.op() == schema::OpCode::None || node.op() > schema::OpCode::MAX)
     return fail(Status::kBadEnum, index, -1, static_cast<int64_t>(node.op()),
                 static_cast<int64_t>(schema::OpCode::MAX));
-  if (!check_options(fail, node, index)) return false;
+  if (!check_options(fail, node, model.node(index).options, index)) return false;
   for (const auto* list : {node.inputs(), node.outputs()}) {
     if (list == nullptr || list->size() == 0) return fail(Status::kInputCount, index, -1, 0, 1);
     if (list->size() > kMaxNodeTensors)
@@ -362,7 +356,7 @@ bool check_extras(Failure& fail, const schema::Model& root, const Model& model) 
         return fail(Status::kTensorIndex, -1, -1, entry->tensor(), model.tensor_count());
   }
   if (const auto* calibration = root.calibration()) {
-    if (calibration->weight_rounding() > schema::Rounding::MAX)
+    if (calibration->weight_rounding() > schema::RoundingMode::MAX)
       return fail(Status::kBadRounding, -1, -1, static_cast<int64_t>(calibration->weight_rounding()));
     for (const auto* text : {calibration->library_version(), calibration->method(), calibration->options()})
       if (text != nullptr && !good_name(text)) return fail(Status::kBadString);

@@ -23,6 +23,17 @@ struct NodeView {
   TensorInfo input(int32_t i) const { return model->tensor(input_index(i)); }
   TensorInfo output(int32_t i = 0) const { return model->tensor(output_index(i)); }
 
+  // The operator's own options, or a part of them (intaglio/node_options.h). A debug build ends the program where an
+  // operator asks for another one's.
+  template <typename T>
+  const T& options() const {
+#ifdef NDEBUG
+    return info.options.own<T>();
+#else
+    return info.options.as<T>();
+#endif
+  }
+
   // Errors that name this node, and one of its tensors.
   Error error(Status status, int64_t value = 0, int64_t limit = 0) const {
     return {status, index, -1, value, limit};

@@ -5,93 +5,6 @@
 namespace intaglio {
 namespace {
 
-enum Table : uint8_t {
-  kModel,
-  kTensor,
-  kNode,
-  kBuffer,
-  kState,
-  kImageInput,
-  kPlan,
-  kCalibration,
-  kGolden,
-  kNormStatistics,
-  kQuantization,
-  kWindow2D,
-  kClamp,
-  kRequantization,
-  kIntermediate,
-  kPackedWeights,
-  kConv2DOptions,  // the union, in its order
-  kDepthwiseConv2DOptions,
-  kFullyConnectedOptions,
-  kPool2DOptions,
-  kAddOptions,
-  kElementwiseOptions,
-  kReduceOptions,
-  kTransposeOptions,
-  kConcatOptions,
-  kGatherOptions,
-  kPadOptions,
-  kStridedSliceOptions,
-  kResizeOptions,
-  kUnaryOptions,
-  kL2NormalizeOptions,
-  kTableCount,
-};
-
-constexpr uint8_t table(Table t) { return static_cast<uint8_t>(kFieldTable + t); }
-constexpr uint8_t tables(Table t) { return static_cast<uint8_t>(kFieldTables + t); }
-
-constexpr uint8_t kModelFields[] = {kField16,
-                                    kField16,
-                                    kField32,
-                                    tables(kTensor),
-                                    tables(kNode),
-                                    tables(kBuffer),
-                                    kFieldWords,
-                                    kFieldWords,
-                                    tables(kState),
-                                    tables(kImageInput),
-                                    table(kPlan),
-                                    table(kCalibration),
-                                    table(kGolden),
-                                    tables(kNormStatistics),
-                                    tables(kPackedWeights)};
-constexpr uint8_t kTensorFields[] = {kFieldString, kField8, kFieldWords, table(kQuantization), kField32};
-constexpr uint8_t kNodeFields[] = {kField16, kFieldString, kFieldWords, kFieldWords, kField8, kFieldUnion};
-constexpr uint8_t kBufferFields[] = {kFieldBytes, kField16};
-constexpr uint8_t kStateFields[] = {kField32, kField32, kField32};
-constexpr uint8_t kImageInputFields[] = {kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes};
-constexpr uint8_t kPlanFields[] = {kField32, kFieldWords, kField32};
-constexpr uint8_t kCalibrationFields[] = {kFieldString, kFieldString, kFieldString,
-                                          kField32,     kFieldBytes,  kField8};
-constexpr uint8_t kGoldenFields[] = {kFieldWords, kField32};
-constexpr uint8_t kNormStatisticsFields[] = {kField32, kFieldWords, kFieldWords};
-constexpr uint8_t kQuantizationFields[] = {kFieldWords, kField32, kField8, kField32};
-constexpr uint8_t kWindow2DFields[] = {kField32, kField32, kField32, kField32, kField32, kField32,
-                                       kField32, kField32, kField32, kField32, kField8};
-constexpr uint8_t kClampFields[] = {kField32, kField32, kField32, kField32};
-constexpr uint8_t kRequantizationFields[] = {kFieldWords, kFieldWords, kField8};
-constexpr uint8_t kIntermediateFields[] = {kField32, kField32};
-constexpr uint8_t kPackedWeightsFields[] = {kField32, kFieldString, kField16, kFieldBytes};
-constexpr uint8_t kConv2DOptionsFields[] = {table(kClamp), table(kWindow2D),     table(kRequantization),
-                                            kField32,      table(kIntermediate), kField8};
-constexpr uint8_t kDepthwiseConv2DOptionsFields[] = {table(kClamp), table(kWindow2D), table(kRequantization)};
-constexpr uint8_t kFullyConnectedOptionsFields[] = {table(kClamp), table(kRequantization)};
-constexpr uint8_t kPool2DOptionsFields[] = {table(kClamp), table(kWindow2D)};
-constexpr uint8_t kAddOptionsFields[] = {table(kClamp), kField8};
-constexpr uint8_t kElementwiseOptionsFields[] = {table(kClamp)};
-constexpr uint8_t kReduceOptionsFields[] = {table(kClamp), kFieldWords};
-constexpr uint8_t kTransposeOptionsFields[] = {kFieldWords};
-constexpr uint8_t kConcatOptionsFields[] = {kField32};
-constexpr uint8_t kGatherOptionsFields[] = {kField32};
-constexpr uint8_t kPadOptionsFields[] = {kFieldWords, kField32};
-constexpr uint8_t kStridedSliceOptionsFields[] = {kFieldWords, kFieldWords};
-constexpr uint8_t kResizeOptionsFields[] = {kField8, kField8, kField8};
-constexpr uint8_t kUnaryOptionsFields[] = {kField32, kField32};
-constexpr uint8_t kL2NormalizeOptionsFields[] = {kField32};
-
 constexpr int32_t kMaxDepth = 4;
 
 class Reader {
@@ -102,7 +15,7 @@ class Reader {
   // Tables are visited depth first; what is left of each one above stands in frames_.
   bool check() {
     uint32_t root;
-    if (!follow(0, &root) || !enter(root, kModel)) return false;
+    if (!follow(0, &root) || !enter(root, 0)) return false;
     while (depth_ > 0) {
       Frame& f = frames_[depth_ - 1];
       uint32_t to;
@@ -111,7 +24,7 @@ class Reader {
         if (!follow(f.element, &to)) return false;
         f.element += kOffset;
         if (!enter(to, f.element_table)) return false;
-      } else if (f.field == kStructures[f.table].count) {
+      } else if (f.field == kFirstField[f.table + 1] - kFirstField[f.table]) {
         --depth_;
       } else if (!check_field(f)) {
         return false;
@@ -179,7 +92,7 @@ class Reader {
   }
 
   bool check_field(Frame& f) {
-    const uint32_t kind = kStructures[f.table].fields[f.field], offset = offset_of(f, f.field);
+    const uint32_t kind = kFields[kFirstField[f.table] + f.field], offset = offset_of(f, f.field);
     ++f.field;
     if (offset == 0) return true;  // absent
     const uint32_t at = f.start + offset;
@@ -210,43 +123,6 @@ class Reader {
 };
 
 }  // namespace
-
-#define ITG_TABLE(name) \
-  { k##name##Fields, sizeof k##name##Fields }
-const TableStructure kStructures[] = {ITG_TABLE(Model),
-                                      ITG_TABLE(Tensor),
-                                      ITG_TABLE(Node),
-                                      ITG_TABLE(Buffer),
-                                      ITG_TABLE(State),
-                                      ITG_TABLE(ImageInput),
-                                      ITG_TABLE(Plan),
-                                      ITG_TABLE(Calibration),
-                                      ITG_TABLE(Golden),
-                                      ITG_TABLE(NormStatistics),
-                                      ITG_TABLE(Quantization),
-                                      ITG_TABLE(Window2D),
-                                      ITG_TABLE(Clamp),
-                                      ITG_TABLE(Requantization),
-                                      ITG_TABLE(Intermediate),
-                                      ITG_TABLE(PackedWeights),
-                                      ITG_TABLE(Conv2DOptions),
-                                      ITG_TABLE(DepthwiseConv2DOptions),
-                                      ITG_TABLE(FullyConnectedOptions),
-                                      ITG_TABLE(Pool2DOptions),
-                                      ITG_TABLE(AddOptions),
-                                      ITG_TABLE(ElementwiseOptions),
-                                      ITG_TABLE(ReduceOptions),
-                                      ITG_TABLE(TransposeOptions),
-                                      ITG_TABLE(ConcatOptions),
-                                      ITG_TABLE(GatherOptions),
-                                      ITG_TABLE(PadOptions),
-                                      ITG_TABLE(StridedSliceOptions),
-                                      ITG_TABLE(ResizeOptions),
-                                      ITG_TABLE(UnaryOptions),
-                                      ITG_TABLE(L2NormalizeOptions)};
-#undef ITG_TABLE
-const int32_t kStructureCount = kTableCount;
-const uint8_t kFirstOfUnion = kConv2DOptions, kUnionTypes = kTableCount - kConv2DOptions;
 
 bool check_structure(Span<const uint8_t> bytes, uint32_t max_tables) {
   return Reader(bytes, max_tables).check();

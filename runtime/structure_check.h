@@ -6,7 +6,7 @@
 
 namespace intaglio {
 
-// What stands in a field. From kFieldTable on: an offset to the table kStructures[kind - kFieldTable]; from kFieldTables on:
+// What stands in a field. From kFieldTable on: an offset to the table kind - kFieldTable; from kFieldTables on:
 // to a vector of offsets to such tables. A union's type, 8 bits, is the field before it.
 enum FieldKind : uint8_t {
   kField8,
@@ -15,20 +15,16 @@ enum FieldKind : uint8_t {
   kFieldString,
   kFieldBytes,  // a vector of 8-bit elements
   kFieldWords,  // a vector of 32-bit elements
-  kFieldUnion,  // an offset to the table kStructures[kFirstOfUnion + type - 1]
+  kFieldUnion,  // an offset to the table kFirstOfUnion + type - 1
   kFieldTable,
   kFieldTables = 0x40,
 };
 
-// The fields of one table, by id.
-struct TableStructure {
-  const uint8_t* fields;
-  uint8_t count;
-};
-
-// Every table of the schema; the first is the file's root. Held to the schema by tests/structure_test.cc.
-extern const TableStructure kStructures[];
-extern const int32_t kStructureCount;
+// Every table of the schema; table 0 is the file's root. The kinds of table t's fields, by id, are kFields[kFirstField[t]] up to
+// kFirstField[t + 1]. Made by scripts/make_schema_tables, and held to what flatc
+// says of the schema by tests/structure_test.cc.
+extern const uint8_t kFields[], kFirstField[];
+extern const int32_t kTableCount;
 extern const uint8_t kFirstOfUnion, kUnionTypes;
 
 // `bytes`: at least 8, at a multiple of 4. Every offset leads inside, every vector and string ends inside,

@@ -30,7 +30,7 @@ Error check_axis(const NodeView& node, const Axis& axis) {
 }  // namespace
 
 Error check_window(const NodeView& node, int32_t in_h, int32_t in_w, int32_t out_h, int32_t out_w) {
-  const Window2d& w = node.info.options.window;
+  const Window2d& w = node.options<Window2d>();
   ITG_TRY(check_axis(node, {in_h, out_h, w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, w.pad_bottom}));
   return check_axis(node, {in_w, out_w, w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, w.pad_right});
 }

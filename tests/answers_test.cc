@@ -29,7 +29,8 @@ class Network {
   Network& dense(int32_t outputs, float clamp_min = -kInfinity) {
     const std::vector<int32_t> in = dims();
     add(Op::kFullyConnected, {in[0], outputs}, {weights({outputs, in.back()}), weights({outputs})})
-        .options.clamp_min = clamp_min;
+        .options.as<Clamp>()
+        .min = clamp_min;
     return *this;
   }
   Network& conv(int32_t outputs, int32_t kernel, int32_t pad) {
@@ -37,7 +38,7 @@ class Network {
     const auto size = [&](int32_t n) { return n + 2 * pad - kernel + 1; };
     GraphNode& node = add(Op::kConv2d, {in[0], size(in[1]), size(in[2]), outputs},
                           {weights({outputs, kernel, kernel, in[3]}), weights({outputs})});
-    Window2d& window = node.options.window;
+    Window2d& window = node.options.as<Window2d>();
     window.kernel_h = window.kernel_w = kernel;
     window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = pad;
     return *this;
@@ -45,13 +46,13 @@ class Network {
   Network& pool(int32_t kernel) {
     const std::vector<int32_t> in = dims();
     GraphNode& node = add(Op::kAvgPool2d, {in[0], in[1] - kernel + 1, in[2] - kernel + 1, in[3]}, {});
-    node.options.window.kernel_h = node.options.window.kernel_w = kernel;
+    node.options.as<Window2d>().kernel_h = node.options.as<Window2d>().kernel_w = kernel;
     return *this;
   }
   Network& mean(const std::vector<int32_t>& axes) {
     std::vector<int32_t> out = dims();
     for (const int32_t axis : axes) out[static_cast<size_t>(axis)] = 1;
-    add(Op::kMean, out, {}).options.axes = b.keep(axes);
+    add(Op::kMean, out, {}).options.as<ReduceOptions>().axes = b.keep(axes);
     return *this;
   }
   Network& unary(Op op) {

@@ -124,7 +124,7 @@ TEST_CASE("sums of which nothing is left") {
         // Nothing is left of these, either; both follow one scale.
         const int32_t both = net.binary(Op::kSub, again, again, "both");
         const int32_t joined = net.b.tensor("joined", DType::kF32, {1, 4, 4, 6});
-        net.b.node(Op::kConcat, {sum, both}, {joined}).options.axis = 3;
+        net.b.node(Op::kConcat, {sum, both}, {joined}).options.as<ConcatOptions>().axis = 3;
         return net.finish(joined);
       };
       for (const float size : {1e-12f, 1.0f, 1e9f}) {

@@ -53,8 +53,8 @@ AlignedBytes net(const std::vector<float>& offsets, const Layers& shape = {}) {
                               {image, net.constant("wa", DType::kF32, {kChannels, 1, 1, 4}, wa),
                                net.constant("ba", DType::kF32, {kChannels}, ba)},
                               {a});
-  first.options.clamp_min = shape.low;
-  first.options.clamp_max = shape.high;
+  first.options.as<Clamp>().min = shape.low;
+  first.options.as<Clamp>().max = shape.high;
   int32_t read = a;
   if (shape.adds) {
     const int32_t b = net.tensor("b", DType::kF32, map), c = net.tensor("c", DType::kF32, map);
@@ -71,11 +71,11 @@ AlignedBytes net(const std::vector<float>& offsets, const Layers& shape = {}) {
       shape.depthwise ? Op::kDepthwiseConv2d : Op::kConv2d,
       {read, net.constant("wd", DType::kF32, dims, wd), net.constant("bd", DType::kF32, {kChannels}, bd)},
       {d});
-  Window2d& window = second.options.window;
+  Window2d& window = second.options.as<Window2d>();
   window.kernel_h = window.kernel_w = taps;
   window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = shape.padding;
-  second.options.clamp_min = 0.0f;
-  net.node(Op::kMean, {d}, {mean}).options.axes = net.keep({1, 2});
+  second.options.as<Clamp>().min = 0.0f;
+  net.node(Op::kMean, {d}, {mean}).options.as<ReduceOptions>().axes = net.keep({1, 2});
   net.node(Op::kFullyConnected,
            {mean, net.constant("wl", DType::kF32, {5, kChannels}, values(5 * kChannels, 0.5f)),
             net.constant("bl", DType::kF32, {5}, values(5, 0.2f))},

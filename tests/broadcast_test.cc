@@ -63,7 +63,7 @@ std::vector<T> run_binary(Op op, const Case& c, const std::vector<T>& a, const s
   const int32_t ta = b.tensor("a", dtype, c.a, scale(0), zero_points[0]);
   const int32_t tb = b.tensor("b", dtype, c.b, scale(1), zero_points[1]);
   const int32_t ty = b.tensor("y", dtype, c.y, scale(2), zero_points[2]);
-  b.node(op, {ta, tb}, {ty}).options.clamp_max = 5.0f;
+  b.node(op, {ta, tb}, {ty}).options.as<Clamp>().max = 5.0f;
   b.input(ta);
   b.input(tb);
   b.output(ty);

@@ -324,10 +324,13 @@ TEST_CASE("C walks a model as C++ sees it, and writes pictures by rows as whole"
     mix(op_name(node.op), strlen(op_name(node.op)));
     mix(node.inputs.data, node.inputs.size * 4);
     mix(node.outputs.data, node.outputs.size * 4);
-    mix(&node.options.window.kernel_h, 4);
-    mix(&node.options.window.pad_bottom, 4);
-    mix(&node.options.clamp_lo, 4);
-    mix(node.options.multiplier.data, node.options.multiplier.size * 4);
+    const auto window = node.options.value<Window2d>();
+    const auto clamp = node.options.value<Clamp>();
+    const auto requantization = node.options.value<Requantization>();
+    mix(&window.kernel_h, 4);
+    mix(&window.pad_bottom, 4);
+    mix(&clamp.lo, 4);
+    mix(requantization.multiplier.data, requantization.multiplier.size * 4);
   }
   for (const consumer* const program : kConsumers) CHECK(program->walk(file.view().data, file.size()) == sum);
 

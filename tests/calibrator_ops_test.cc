@@ -35,9 +35,9 @@ AlignedBytes make_model(const Dims& dims, const Middle& middle) {
   ModelBuilder b;
   const int32_t x = b.tensor("x", DType::kF32, kIn), stem = b.tensor("stem", DType::kF32, kStem);
   GraphNode& conv = b.node(Op::kConv2d, {x, constant(b, "stem/w", {12, 3, 3, 4}, -0.4f, 0.4f, 1)}, {stem});
-  conv.options.window.kernel_h = conv.options.window.kernel_w = 3;
-  conv.options.window.pad_top = conv.options.window.pad_left = 1;
-  conv.options.window.pad_bottom = conv.options.window.pad_right = 1;
+  conv.options.as<Window2d>().kernel_h = conv.options.as<Window2d>().kernel_w = 3;
+  conv.options.as<Window2d>().pad_top = conv.options.as<Window2d>().pad_left = 1;
+  conv.options.as<Window2d>().pad_bottom = conv.options.as<Window2d>().pad_right = 1;
   const int32_t bent = middle(b, stem, dims);
   const int32_t y = b.tensor("y", DType::kF32, {dims[0], dims[1], dims[2], 5});
   b.node(Op::kConv2d, {bent, constant(b, "head/w", {5, 1, 1, dims[3]}, -1.0f, 1.0f, 2)}, {y});
@@ -141,9 +141,8 @@ TEST_CASE("functions of one variable become lookups") {
         Op::kExp, Op::kAbs, Op::kClamp, Op::kErf, Op::kElu, Op::kSoftplus, Op::kMish, Op::kGeluTanh}) {
     CAPTURE(static_cast<int>(op));
     const auto set = [](ModelBuilder&, NodeOptions& o) {
-      o.alpha = 0.2f;
-      o.beta = 0.5f;
-      o.clamp_min = -1.0f;
+      if (auto* const unary = o.get<UnaryOptions>()) *unary = {0.2f, 0.5f};
+      if (auto* const clamp = o.get<Clamp>()) clamp->min = -1.0f;
     };
     check(kStem, one(op, set), {Op::kLookup}, op == Op::kExp ? 25.0 : 30.0);
   }
@@ -168,7 +167,7 @@ TEST_CASE("rows of unit length; quotients, and the larger and smaller of two") {
     CAPTURE(static_cast<int>(op));
     const auto with = [op](ModelBuilder& b, int32_t x, const Dims& dims) {
       const int32_t s = b.tensor("second", DType::kF32, dims), y = b.tensor("middle", DType::kF32, dims);
-      NodeOptions& line = b.node(Op::kHardSigmoid, {x}, {s}).options;  // some way from 0
+      UnaryOptions& line = b.node(Op::kHardSigmoid, {x}, {s}).options.as<UnaryOptions>();  // some way from 0
       line.alpha = 0.03f;
       line.beta = 0.5f;
       b.node(op, {x, s}, {y});
@@ -206,7 +205,7 @@ TEST_CASE("a gate of the tensor's own, and constants, in every role") {
       const int32_t mean = b.tensor("mean", DType::kF32, {1, 1, 1, 12}),
                     y = b.tensor("middle", DType::kF32, dims);
       const int32_t gates = b.tensor("gates", DType::kF32, {1, 1, 1, 12});
-      b.node(Op::kMean, {x}, {mean}).options.axes = b.keep({1, 2});
+      b.node(Op::kMean, {x}, {mean}).options.as<ReduceOptions>().axes = b.keep({1, 2});
       b.node(Op::kSigmoid, {mean}, {gates});
       b.node(op, {gates, x}, {y});
       return y;
@@ -223,21 +222,25 @@ TEST_CASE("a gate of the tensor's own, and constants, in every role") {
 }
 
 TEST_CASE("what moves elements keeps the scale") {
-  const auto pad = [](ModelBuilder& b, NodeOptions& o) { o.begin = b.keep({0, 1, 2, 0}); };
+  const auto pad = [](ModelBuilder& b, NodeOptions& o) { o.as<PadOptions>().before = b.keep({0, 1, 2, 0}); };
   check({1, 10, 9, 12}, one(Op::kPad, pad), {Op::kPad}, 30.0);
   const auto slice = [](ModelBuilder& b, NodeOptions& o) {
-    o.begin = b.keep({0, 1, 5, 2});
-    o.strides = b.keep({1, 2, -1, 1});
+    o.as<StridedSliceOptions>().begin = b.keep({0, 1, 5, 2});
+    o.as<StridedSliceOptions>().strides = b.keep({1, 2, -1, 1});
   };
   check({1, 3, 6, 10}, one(Op::kStridedSlice, slice), {Op::kStridedSlice}, 30.0);
   for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
-    const auto resize = [=](ModelBuilder&, NodeOptions& o) { o.resample.interpolation = interpolation; };
+    const auto resize = [=](ModelBuilder&, NodeOptions& o) {
+      o.as<ResizeOptions>().interpolation = interpolation;
+    };
     check({1, 16, 12, 12}, one(Op::kResize, resize), {Op::kResize}, 28.0);
   }
   const auto gather = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     const int32_t y = b.tensor("middle", DType::kF32, dims);
     const std::vector<int32_t> indices = {11, 0, 3, 3, 7};
-    b.node(Op::kGather, {x, b.constant("indices", DType::kS32, {5}, indices)}, {y}).options.axis = 3;
+    b.node(Op::kGather, {x, b.constant("indices", DType::kS32, {5}, indices)}, {y})
+        .options.as<GatherOptions>()
+        .axis = 3;
     return y;
   };
   check({1, 8, 6, 5}, gather, {Op::kGather}, 30.0);
@@ -247,7 +250,9 @@ TEST_CASE("concatenation: inputs of one scale as they are, others requantized") 
   const auto concat = [](ModelBuilder& b, int32_t x, const Dims& dims) {
     const int32_t bent = b.tensor("bent", DType::kF32, kStem), y = b.tensor("middle", DType::kF32, dims);
     b.node(Op::kSigmoid, {x}, {bent});
-    b.node(Op::kConcat, {x, bent, constant(b, "c", kStem, -1.0f, 1.0f, 6)}, {y}).options.axis = 3;
+    b.node(Op::kConcat, {x, bent, constant(b, "c", kStem, -1.0f, 1.0f, 6)}, {y})
+        .options.as<ConcatOptions>()
+        .axis = 3;
     return y;
   };
   const Outcome outcome = round_trip({1, 8, 6, 36}, concat);
@@ -267,11 +272,12 @@ TEST_CASE("memory for many tables, indices and requantized inputs is measured in
       b.node(Op::kPRelu, {x, constant(b, "slope" + n, {12}, -1.0f, 1.0f, 10)}, {bent});
       const std::vector<int32_t> indices = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0};
       b.node(Op::kGather, {bent, b.constant("indices" + n, DType::kS32, {12}, indices)}, {chosen})
-          .options.axis = 3;
+          .options.as<GatherOptions>()
+          .axis = 3;
       parts.push_back(chosen);
     }
     const int32_t y = b.tensor("middle", DType::kF32, dims);
-    b.node(Op::kConcat, parts, {y}).options.axis = 3;
+    b.node(Op::kConcat, parts, {y}).options.as<ConcatOptions>().axis = 3;
     return y;
   };
   CHECK(round_trip({1, 8, 6, 360}, many).decibels > 25.0);
@@ -283,7 +289,7 @@ TEST_CASE(
     std::vector<int32_t> parts(60, x);
     parts.push_back(constant(b, "wide", kStem, -90.0f, 90.0f, 6));
     const int32_t y = b.tensor("middle", DType::kF32, dims);
-    b.node(Op::kConcat, parts, {y}).options.axis = 3;
+    b.node(Op::kConcat, parts, {y}).options.as<ConcatOptions>().axis = 3;
     return y;
   };
   const Outcome outcome = round_trip({1, 8, 6, 12 * 61}, same);

@@ -32,8 +32,9 @@ AlignedBytes two_inputs() {
   b.input(sensor);
   b.output(scores);
   b.node(Op::kConv2d, {image, weights("w", {4, 1, 1, 3}, 0.02f), weights("bias", {4}, 0.5f)}, {features})
-      .options.clamp_min = 0.0f;
-  b.node(Op::kMean, {features}, {mean}).options.axes = b.keep({1, 2});
+      .options.as<Clamp>()
+      .min = 0.0f;
+  b.node(Op::kMean, {features}, {mean}).options.as<ReduceOptions>().axes = b.keep({1, 2});
   b.node(Op::kFullyConnected, {mean, weights("w1", {3, 4}, 1.0f)}, {seen});
   b.node(Op::kFullyConnected, {sensor, weights("w2", {3, kReadings}, 1.0f)}, {felt});
   b.node(Op::kAdd, {seen, felt}, {scores});

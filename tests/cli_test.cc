@@ -15,7 +15,7 @@ std::string small_model(const std::string& input_name, bool takes_pictures = tru
   ModelBuilder builder;
   const int32_t x = builder.tensor(input_name, DType::kF32, {1, 2, 2, 3});
   const int32_t y = builder.tensor("y", DType::kF32, {1, 2, 2, 3});
-  builder.node(Op::kClamp, {x}, {y}).options.clamp_min = 0.0f;
+  builder.node(Op::kClamp, {x}, {y}).options.as<Clamp>().min = 0.0f;
   builder.input(x);
   builder.output(y);
   ImageInput pixels;

@@ -204,17 +204,17 @@ void run_s8(const Problem& p, Random& random) {
   const int32_t ty = builder.tensor("y", DType::kS8, y_dims(p), s_y, z_y);
   GraphNode& node = p.residual ? builder.node(op_of(p.kind), {tx, tw, tb, tr}, {ty})
                                : builder.node(op_of(p.kind), {tx, tw, tb}, {ty});
-  node.options.window = p.window;
-  node.options.groups = p.kind == Kind::kConv ? p.groups : 1;
-  node.options.clamp_lo = random.between(-128, 0);
-  node.options.clamp_hi = random.between(0, 127);
+  if (auto* const window = node.options.get<Window2d>()) *window = p.window;
+  if (p.kind == Kind::kConv) node.options.as<Conv2dOptions>().groups = p.groups;
+  node.options.as<Clamp>().lo = random.between(-128, 0);
+  node.options.as<Clamp>().hi = random.between(0, 127);
   float s_sum = s_y;
   int32_t z_sum = z_y;
   if (p.residual) {
-    node.options.intermediate_scale = s_sum = random.real(0.02f, 0.2f);
-    node.options.intermediate_zero_point = z_sum = random.between(-128, 127);
+    node.options.as<Intermediate>().scale = s_sum = random.real(0.02f, 0.2f);
+    node.options.as<Intermediate>().zero_point = z_sum = random.between(-128, 127);
   }
-  const int32_t lo = node.options.clamp_lo, hi = node.options.clamp_hi;
+  const int32_t lo = node.options.as<Clamp>().lo, hi = node.options.as<Clamp>().hi;
   builder.input(tx);
   if (p.residual) builder.input(tr);
   builder.output(ty);
@@ -248,13 +248,13 @@ void run_f32(const Problem& p, Random& random) {
   const int32_t ty = builder.tensor("y", DType::kF32, y_dims(p));
   GraphNode& node = p.residual ? builder.node(op_of(p.kind), {tx, tw, tb, tr}, {ty})
                                : builder.node(op_of(p.kind), {tx, tw, tb}, {ty});
-  node.options.window = p.window;
-  node.options.groups = p.kind == Kind::kConv ? p.groups : 1;
+  if (auto* const window = node.options.get<Window2d>()) *window = p.window;
+  if (p.kind == Kind::kConv) node.options.as<Conv2dOptions>().groups = p.groups;
   if (random.one_in(2)) {
-    node.options.clamp_min = 0.0f;
-    node.options.clamp_max = 6.0f;
+    node.options.as<Clamp>().min = 0.0f;
+    node.options.as<Clamp>().max = 6.0f;
   }
-  const float lo = node.options.clamp_min, hi = node.options.clamp_max;
+  const float lo = node.options.as<Clamp>().min, hi = node.options.as<Clamp>().max;
   builder.input(tx);
   if (p.residual) builder.input(tr);
   builder.output(ty);

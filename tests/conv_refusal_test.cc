@@ -65,8 +65,9 @@ Error error_of(const Parts& p) {
     b.input(inputs.back());
   }
   GraphNode& node = b.node(p.op, inputs, {y});
-  node.options.window = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, false};
-  if (p.residual) node.options.intermediate_scale = 0.1f;
+  if (auto* const window = node.options.get<Window2d>()) *window = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, false};
+  auto* const intermediate = node.options.get<Intermediate>();
+  if (p.residual && intermediate != nullptr) intermediate->scale = 0.1f;
   p.options(node.options);
   b.input(x);
   b.output(y);
@@ -119,20 +120,24 @@ TEST_CASE("types and constants") {
 }
 
 TEST_CASE("attributes") {
-  CHECK(status_with_option([](NodeOptions& o) { o.window.stride_h = 0; }) == Status::kBadStride);
-  CHECK(status_with_option([](NodeOptions& o) { o.window.dilation_w = 0; }) == Status::kBadDilation);
-  CHECK(status_with_option([](NodeOptions& o) { o.window.pad_top = 3; }) == Status::kBadPadding);
-  CHECK(status_with_option([](NodeOptions& o) { o.window.kernel_h = 2; }) == Status::kShapeMismatch);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Window2d>().stride_h = 0; }) == Status::kBadStride);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Window2d>().dilation_w = 0; }) == Status::kBadDilation);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Window2d>().pad_top = 3; }) == Status::kBadPadding);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Window2d>().kernel_h = 2; }) == Status::kShapeMismatch);
   for (const int32_t groups : {0, -1, 3, 4}) {
     CAPTURE(groups);
-    CHECK(status_with_option([&](NodeOptions& o) { o.groups = groups; }) == Status::kBadGroups);
+    CHECK(status_with_option([&](NodeOptions& o) { o.as<Conv2dOptions>().groups = groups; }) ==
+          Status::kBadGroups);
   }
-  CHECK(status_with_option([](NodeOptions& o) { o.groups = 2; }) == Status::kShapeMismatch);
-  CHECK(status_with_option([](NodeOptions& o) { o.clamp_lo = 5, o.clamp_hi = 4; }) == Status::kBadClamp);
-  CHECK(status_with_option([](NodeOptions& o) { o.clamp_hi = 128; }) == Status::kBadClamp);
-  CHECK(status_with_option([](NodeOptions& o) { o.clamp_min = std::numeric_limits<float>::quiet_NaN(); },
-                           false, DType::kF32) == Status::kBadClamp);
-  CHECK(status_with_option([](NodeOptions& o) { o.clamp_min = 2.0f, o.clamp_max = 1.0f; }, false,
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Conv2dOptions>().groups = 2; }) ==
+        Status::kShapeMismatch);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Clamp>().lo = 5, o.as<Clamp>().hi = 4; }) ==
+        Status::kBadClamp);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Clamp>().hi = 128; }) == Status::kBadClamp);
+  CHECK(
+      status_with_option([](NodeOptions& o) { o.as<Clamp>().min = std::numeric_limits<float>::quiet_NaN(); },
+                         false, DType::kF32) == Status::kBadClamp);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Clamp>().min = 2.0f, o.as<Clamp>().max = 1.0f; }, false,
                            DType::kF32) == Status::kBadClamp);
 }
 
@@ -142,8 +147,9 @@ TEST_CASE("quantization") {
   CHECK(status_with([](Parts& p) { p.w_scales.clear(); }) == Status::kQuantizationMissing);
   CHECK(status_with([](Parts& p) { p.w_zero_point = 1; }) == Status::kBadZeroPoint);
   CHECK(status_with([](Parts& p) { p.residual = true, p.r_scale = 0x1p20f; }) == Status::kScaleRatio);
-  CHECK(status_with_option([](NodeOptions& o) { o.intermediate_scale = 0.0f; }, true) == Status::kBadScale);
-  CHECK(status_with_option([](NodeOptions& o) { o.intermediate_zero_point = 128; }, true) ==
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Intermediate>().scale = 0.0f; }, true) ==
+        Status::kBadScale);
+  CHECK(status_with_option([](NodeOptions& o) { o.as<Intermediate>().zero_point = 128; }, true) ==
         Status::kBadZeroPoint);
 }
 
@@ -166,8 +172,8 @@ TEST_CASE("a stored multiplier or folded bias that is not the one") {
   const std::vector<int32_t> folded(6, 100 - 3 * 36);
   const auto status = [&](std::vector<float> m, std::vector<int32_t> f) {
     return status_with_option([&](NodeOptions& o) {
-      o.multiplier = {m.data(), m.size()};
-      o.folded_bias = {f.data(), f.size()};
+      o.as<Requantization>().multiplier = {m.data(), m.size()};
+      o.as<Requantization>().folded_bias = {f.data(), f.size()};
     });
   };
   CHECK(status(multiplier, folded) == Status::kOk);
@@ -244,15 +250,15 @@ TEST_CASE("a fully connected layer from int8 to FP32") {
   };
   CHECK(status([](Parts&) {}) == Status::kOk);
   CHECK(status([](Parts& p) { p.w_scales = {0.01f}, p.w_axis = -1; }) == Status::kOk);
-  CHECK(with_option([](NodeOptions& o) { o.clamp_min = 0.0f; }) == Status::kBadClamp);
-  CHECK(with_option([](NodeOptions& o) { o.clamp_max = 6.0f; }) == Status::kBadClamp);
-  CHECK(with_option([](NodeOptions& o) { o.clamp_max = -kInfinity; }) == Status::kBadClamp);
-  CHECK(with_option([](NodeOptions& o) { o.clamp_min = std::nanf(""); }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.as<Clamp>().min = 0.0f; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.as<Clamp>().max = 6.0f; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.as<Clamp>().max = -kInfinity; }) == Status::kBadClamp);
+  CHECK(with_option([](NodeOptions& o) { o.as<Clamp>().min = std::nanf(""); }) == Status::kBadClamp);
   CHECK(with_option([](NodeOptions& o) {
           static const std::vector<float> doubled(6, 0.05f * 0.01f * 2);
           static const std::vector<int32_t> folded(6, 100 - 3 * 36);
-          o.multiplier = {doubled.data(), doubled.size()};
-          o.folded_bias = {folded.data(), folded.size()};
+          o.as<Requantization>().multiplier = {doubled.data(), doubled.size()};
+          o.as<Requantization>().folded_bias = {folded.data(), folded.size()};
         }) == Status::kBadMultiplier);
   CHECK(status([](Parts& p) { p.x_dtype = DType::kF32; }) == Status::kBadDType);
   CHECK(status([](Parts& p) { p.x_scale = 0.0f; }) == Status::kQuantizationMissing);

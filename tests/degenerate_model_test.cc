@@ -32,13 +32,13 @@ AlignedBytes model_of(const Layer& layer) {
                            {x, b.constant<float>("w", DType::kF32, {4, 1, 1, 1}, layer.weights),
                             b.constant<float>("b", DType::kF32, {4}, layer.bias)},
                            {hidden});
-  conv.options.window.kernel_h = conv.options.window.kernel_w = 1;
-  conv.options.clamp_min = 0.0f;
+  conv.options.as<Window2d>().kernel_h = conv.options.as<Window2d>().kernel_w = 1;
+  conv.options.as<Clamp>().min = 0.0f;
   GraphNode& sum = b.node(Op::kConv2d,
                           {hidden, b.constant<float>("w2", DType::kF32, {1, 1, 1, 4}, {1, 1, 1, 1}),
                            b.constant<float>("b2", DType::kF32, {1}, {0})},
                           {y});
-  sum.options.window.kernel_h = sum.options.window.kernel_w = 1;
+  sum.options.as<Window2d>().kernel_h = sum.options.as<Window2d>().kernel_w = 1;
   return b.finish();
 }
 

@@ -254,8 +254,8 @@ TEST_CASE("compat: as Tengine and PPQ share and round, without their faults") {
     if (node.op != Op::kConv2d || node.inputs.size != 4)
       continue;  // the fused addition's operands have one scale
     const Quantization residual = joined.model().tensor(node.inputs[3]).quantization;
-    CHECK(node.options.intermediate_scale == residual.scales[0]);
-    CHECK(node.options.intermediate_zero_point == residual.zero_point);
+    CHECK(node.options.as<Intermediate>().scale == residual.scales[0]);
+    CHECK(node.options.as<Intermediate>().zero_point == residual.zero_point);
   }
 }
 

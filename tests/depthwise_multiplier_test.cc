@@ -23,8 +23,9 @@ std::vector<int8_t> run(float output_scale, int32_t bias, IsaMask isa, std::stri
   const int32_t b = model.constant<int32_t>(DType::kS32, {kChannels}, std::vector<int32_t>(kChannels, bias));
   const int32_t y = model.s8({1, 4, 4, kChannels}, output_scale);
   NodeOptions& options = model.node(Op::kDepthwiseConv2d, {x, w, b}, y);
-  options.window.kernel_h = options.window.kernel_w = 3;
-  options.window.pad_top = options.window.pad_left = options.window.pad_bottom = options.window.pad_right = 1;
+  options.as<Window2d>().kernel_h = options.as<Window2d>().kernel_w = 3;
+  options.as<Window2d>().pad_top = options.as<Window2d>().pad_left = options.as<Window2d>().pad_bottom =
+      options.as<Window2d>().pad_right = 1;
   SessionOptions session;
   session.isa = isa;
   RunningModel running(model.b.finish(), all_ops(), session);

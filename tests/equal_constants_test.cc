@@ -28,12 +28,14 @@ AlignedBytes network(bool equal_weights) {
   b.node(Op::kConv2d,
          {x, b.constant("w1", DType::kF32, shape, first), b.constant("b1", DType::kF32, {kChannels}, zeros)},
          {y})
-      .options.clamp_min = 0.0f;
+      .options.as<Clamp>()
+      .min = 0.0f;
   b.node(Op::kConv2d,
          {y, b.constant("w2", DType::kF32, shape, equal_weights ? first : second),
           b.constant("b2", DType::kF32, {kChannels}, zeros)},
          {z})
-      .options.clamp_min = 0.0f;
+      .options.as<Clamp>()
+      .min = 0.0f;
   return b.finish();
 }
 

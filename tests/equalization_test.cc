@@ -53,9 +53,9 @@ AlignedBytes residual_net(float outlier) {
   conv("b", a, b, kChannels, wb, bb);
   net.node(Op::kAdd, {a, b}, {c});
   GraphNode& capped = conv("d", c, d, kChannels, wd, values(kChannels, 0.2f));
-  capped.options.clamp_min = 0.0f;
-  capped.options.clamp_max = 6.0f;
-  net.node(Op::kMean, {d}, {mean}).options.axes = net.keep({1, 2});
+  capped.options.as<Clamp>().min = 0.0f;
+  capped.options.as<Clamp>().max = 6.0f;
+  net.node(Op::kMean, {d}, {mean}).options.as<ReduceOptions>().axes = net.keep({1, 2});
   net.node(Op::kFullyConnected,
            {mean, net.constant("wl", DType::kF32, {5, kChannels}, values(5 * kChannels, 0.5f)),
             net.constant("bl", DType::kF32, {5}, values(5, 0.2f))},

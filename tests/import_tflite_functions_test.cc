@@ -158,8 +158,8 @@ TEST_CASE("a convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND is a di
       continue;
     }
     CHECK(import.ops() == std::vector<Op>{Op::kConv2d});
-    CHECK(import.node(Op::kConv2d).options.window.dilation_h == 2);
-    CHECK(import.node(Op::kConv2d).options.window.pad_top == 2);
+    CHECK(import.node(Op::kConv2d).options.as<Window2d>().dilation_h == 2);
+    CHECK(import.node(Op::kConv2d).options.as<Window2d>().pad_top == 2);
     CHECK(run_import<float>(import, input) == std::vector<float>{310, 420, 531, 42, 53});
   }
 }

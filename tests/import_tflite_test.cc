@@ -130,8 +130,8 @@ TEST_CASE("fused and standalone activations, and Pad") {
   ConvFile file;
   file.activation = Activation::Relu;
   Import fused(file.bytes());
-  CHECK(fused.node(Op::kConv2d).options.clamp_min == 0.0f);
-  CHECK(fused.node(Op::kConv2d).options.clamp_max == std::numeric_limits<float>::infinity());
+  CHECK(fused.node(Op::kConv2d).options.as<Clamp>().min == 0.0f);
+  CHECK(fused.node(Op::kConv2d).options.as<Clamp>().max == std::numeric_limits<float>::infinity());
   file.pad = true;
   file.relu = true;
   file.padding = Padding::Valid;
@@ -139,9 +139,9 @@ TEST_CASE("fused and standalone activations, and Pad") {
   REQUIRE_MESSAGE(padded.good(), padded.message());
   CHECK(padded.ops() == std::vector<Op>{Op::kConv2d});
   const NodeOptions& options = padded.node(Op::kConv2d).options;
-  CHECK(options.window.pad_top == 1);
-  CHECK(options.window.pad_right == 1);
-  CHECK(options.clamp_max == 6.0f);
+  CHECK(options.as<Window2d>().pad_top == 1);
+  CHECK(options.as<Window2d>().pad_right == 1);
+  CHECK(options.as<Clamp>().max == 6.0f);
   CHECK(std::string(padded.output().name) == "z");
 }
 
@@ -152,15 +152,15 @@ TEST_CASE("an int8 network keeps its scales") {
                                         Op::kMaxPool2d, Op::kLookup, Op::kMean, Op::kFullyConnected,
                                         Op::kSoftmax, Op::kDequantize});
   const GraphNode& conv = import.node(Op::kConv2d);
-  CHECK(conv.options.clamp_lo == -128);
-  CHECK(conv.options.clamp_hi == -68);  // 6 / 0.1 above the zero point
+  CHECK(conv.options.as<Clamp>().lo == -128);
+  CHECK(conv.options.as<Clamp>().hi == -68);  // 6 / 0.1 above the zero point
   const TensorInfo& weights = import.tensor(conv.inputs[1]);
   CHECK(weights.quantization.axis == 0);
   CHECK(weights.quantization.scales.size == 4);
   const TensorInfo& depthwise = import.tensor(import.node(Op::kDepthwiseConv2d).inputs[1]);
   CHECK(import.dims(depthwise) == std::vector<int32_t>{3, 3, 4});
   CHECK(depthwise.quantization.axis == 2);
-  CHECK(import.node(Op::kAdd).options.clamp_lo == -10);
+  CHECK(import.node(Op::kAdd).options.as<Clamp>().lo == -10);
   const TensorInfo& table = import.tensor(import.node(Op::kSoftmax).inputs[1]);
   CHECK(table.dtype == DType::kS32);
   CHECK(reinterpret_cast<const int32_t*>(table.constant.data)[0] == 1 << 23);

@@ -21,7 +21,7 @@ std::vector<T> normalize(const std::vector<T>& x, const test::Dims& dims, float 
   const DType dtype = sizeof(T) == 1 ? DType::kS8 : DType::kF32;
   ModelBuilder b;
   const int32_t tx = b.tensor("x", dtype, dims, s_in, z_in), ty = b.tensor("y", dtype, dims, s_out, z_out);
-  b.node(Op::kL2Normalize, {tx}, {ty}).options.alpha = epsilon;
+  b.node(Op::kL2Normalize, {tx}, {ty}).options.as<L2NormalizeOptions>().min_norm = epsilon;
   b.input(tx);
   b.output(ty);
   return test::run_widths<T>(b, std::vector<std::vector<T>>{x});
@@ -74,7 +74,7 @@ TEST_CASE("int8: the exact quotient, rounded") {
 TEST_CASE("refused: a negative or infinite least norm, too long rows, another shape") {
   for (const float epsilon : {-1.0f, INFINITY, NAN}) {
     OneNode m;
-    m.node(Op::kL2Normalize, {m.s8({2, 3})}, m.s8({2, 3})).alpha = epsilon;
+    m.node(Op::kL2Normalize, {m.s8({2, 3})}, m.s8({2, 3})).as<L2NormalizeOptions>().min_norm = epsilon;
     m.check(Status::kBadAttribute, 0);
   }
   {

@@ -184,7 +184,7 @@ TEST_CASE("nodes: names, operators, options and tensors") {
   };
   const auto rounding = [](schema::OpCode owner, auto options, int32_t number) {
     options.requantization = std::make_unique<schema::RequantizationT>();
-    options.requantization->rounding = static_cast<schema::Rounding>(number);
+    options.requantization->rounding = static_cast<schema::RoundingMode>(number);
     const auto shared = std::make_shared<decltype(options)>(std::move(options));
     return [=](ModelT& m) {
       m.nodes[2]->op = owner;

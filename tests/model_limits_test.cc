@@ -327,7 +327,7 @@ TEST_CASE("packed weights, statistics and what calibrated a model") {
       {"statistics of -1", tensor_index(-1), statistics({-1})},
       {"rounding",
        {Status::kBadRounding, -1, -1, 1, 0},
-       [](ModelT& m) { m.calibration->weight_rounding = static_cast<schema::Rounding>(1); }},
+       [](ModelT& m) { m.calibration->weight_rounding = static_cast<schema::RoundingMode>(1); }},
       {"version", bad_string, [](ModelT& m) { m.calibration->library_version = "\x7f"; }},
       {"method", bad_string, [](ModelT& m) { m.calibration->method = std::string(256, 'm'); }},
       {"options", bad_string, [](ModelT& m) { m.calibration->options = "\xff"; }},

@@ -116,7 +116,7 @@ const std::vector<Mutation>& mutations() {
        [](ModelT& m) {
          schema::FullyConnectedOptionsT options;
          options.requantization = std::make_unique<schema::RequantizationT>();
-         options.requantization->rounding = static_cast<schema::Rounding>(3);
+         options.requantization->rounding = static_cast<schema::RoundingMode>(3);
          m.nodes[0]->op = schema::OpCode::FullyConnected;
          m.nodes[0]->options.Set(options);
        }},
@@ -149,7 +149,7 @@ const std::vector<Mutation>& mutations() {
       {"picture with a short table", Status::kBadImageInput,
        [](ModelT& m) { m.images[0]->table.pop_back(); }},
       {"calibration rounding unknown", Status::kBadRounding,
-       [](ModelT& m) { m.calibration->weight_rounding = static_cast<schema::Rounding>(5); }},
+       [](ModelT& m) { m.calibration->weight_rounding = static_cast<schema::RoundingMode>(5); }},
       {"statistics of no tensor", Status::kTensorIndex,
        [](ModelT& m) {
          m.norm_statistics.push_back(std::make_unique<schema::NormStatisticsT>());

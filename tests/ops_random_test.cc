@@ -85,14 +85,22 @@ Made make(Random& random, Op op) {
   const bool leaves = op == Op::kMean && is_s8 && random.one_in(2);  // in FP32
   const int32_t ty = leaves ? b.tensor("y", DType::kF32, y) : b.tensor("y", dtype, y, scale);
   NodeOptions& o = b.node(op, inputs, {ty}).options;
-  o.axes = b.keep(any_list(random, op == Op::kMean ? 1 : rank, static_cast<int32_t>(rank) - 1));
-  o.axis = any_number(random, static_cast<int32_t>(rank) - 1);
-  o.begin = b.keep(any_list(random, rank, 2));
-  o.strides = b.keep(any_list(random, rank, 2));
-  o.resample = {static_cast<Interpolation>(random.between(0, 1)),
-                static_cast<Coordinates>(random.between(0, 2)),
-                static_cast<NearestRounding>(random.between(0, 3))};
-  o.alpha = 0.1f;
+  const int32_t last = static_cast<int32_t>(rank) - 1;
+  if (auto* const mean = o.get<ReduceOptions>()) mean->axes = b.keep(any_list(random, 1, last));
+  if (auto* const turn = o.get<TransposeOptions>()) turn->permutation = b.keep(any_list(random, rank, last));
+  if (auto* const concat = o.get<ConcatOptions>()) concat->axis = any_number(random, last);
+  if (auto* const gather = o.get<GatherOptions>()) gather->axis = any_number(random, last);
+  if (auto* const pad = o.get<PadOptions>()) pad->before = b.keep(any_list(random, rank, 2));
+  if (auto* const slice = o.get<StridedSliceOptions>()) {
+    slice->begin = b.keep(any_list(random, rank, 2));
+    slice->strides = b.keep(any_list(random, rank, 2));
+  }
+  if (auto* const resize = o.get<ResizeOptions>())
+    *resize = {static_cast<Interpolation>(random.between(0, 1)),
+               static_cast<Coordinates>(random.between(0, 2)),
+               static_cast<NearestRounding>(random.between(0, 3))};
+  if (auto* const unary = o.get<UnaryOptions>()) unary->alpha = 0.1f;
+  if (auto* const normalize = o.get<L2NormalizeOptions>()) normalize->min_norm = 0.1f;
   b.output(ty);
   made.file = b.finish();
   return made;

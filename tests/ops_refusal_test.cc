@@ -90,28 +90,28 @@ TEST_CASE("add") {
     OneNode m;
     const int32_t a = m.s8({3}), b = m.s8({3}), y = m.s8({3});
     NodeOptions& options = m.node(Op::kAdd, {a, b}, y);
-    options.clamp_lo = 5;
-    options.clamp_hi = 4;
+    options.as<Clamp>().lo = 5;
+    options.as<Clamp>().hi = 4;
     m.check(Status::kBadClamp, 5, 4);
   }
   SUBCASE("clamp codes outside int8") {
     OneNode m;
     const int32_t a = m.s8({3}), b = m.s8({3}), y = m.s8({3});
-    m.node(Op::kAdd, {a, b}, y).clamp_hi = 128;
+    m.node(Op::kAdd, {a, b}, y).as<Clamp>().hi = 128;
     m.check(Status::kBadClamp, -128, 128);
   }
   SUBCASE("clamp of reals") {
     OneNode m;
     const int32_t a = m.f32({3}), b = m.f32({3}), y = m.f32({3});
     NodeOptions& options = m.node(Op::kAdd, {a, b}, y);
-    options.clamp_min = 6.0f;
-    options.clamp_max = 0.0f;
+    options.as<Clamp>().min = 6.0f;
+    options.as<Clamp>().max = 0.0f;
     m.check(Status::kBadClamp, 6, 0);
   }
   SUBCASE("clamp at NaN") {
     OneNode m;
     const int32_t a = m.f32({3}), b = m.f32({3}), y = m.f32({3});
-    m.node(Op::kAdd, {a, b}, y).clamp_max = std::numeric_limits<float>::quiet_NaN();
+    m.node(Op::kAdd, {a, b}, y).as<Clamp>().max = std::numeric_limits<float>::quiet_NaN();
     m.check(Status::kBadClamp, std::numeric_limits<int32_t>::min(), 0);
   }
 }
@@ -138,7 +138,7 @@ TEST_CASE("pools") {
   SUBCASE("stride") {
     OneNode m;
     const int32_t x = m.s8({1, 4, 4, 3}), y = m.s8({1, 4, 4, 3});
-    m.node(Op::kAvgPool2d, {x}, y).window.stride_w = 0;
+    m.node(Op::kAvgPool2d, {x}, y).as<Window2d>().stride_w = 0;
     m.check(Status::kBadStride, 0, 4096);
   }
   SUBCASE("a maximum keeps its input's scale") {
@@ -156,7 +156,7 @@ TEST_CASE("pools") {
   SUBCASE("a sum that could overflow") {
     OneNode m;
     const int32_t x = m.s8({1, 4096, 2100, 1}), y = m.s8({1, 1, 1, 1});
-    Window2d& window = m.node(Op::kAvgPool2d, {x}, y).window;
+    Window2d& window = m.node(Op::kAvgPool2d, {x}, y).as<Window2d>();
     window.kernel_h = 4096;
     window.kernel_w = 2100;
     m.check(Status::kAccumulatorOverflow, 0, 8421504);
@@ -164,7 +164,7 @@ TEST_CASE("pools") {
   SUBCASE("clamps") {
     OneNode m;
     const int32_t x = m.s8({1, 4, 4, 3}), y = m.s8({1, 4, 4, 3});
-    m.node(Op::kMaxPool2d, {x}, y).clamp_lo = -129;
+    m.node(Op::kMaxPool2d, {x}, y).as<Clamp>().lo = -129;
     m.check(Status::kBadClamp, -129, 127);
   }
 }
@@ -173,7 +173,7 @@ TEST_CASE("mean") {
   const auto refused = [](const Dims& axes, const Dims& out, Status status, int64_t value, int64_t limit) {
     OneNode m;
     const int32_t x = m.s8({2, 3, 4}), y = m.s8(out);
-    m.node(Op::kMean, {x}, y).axes = m.b.keep(axes);
+    m.node(Op::kMean, {x}, y).as<ReduceOptions>().axes = m.b.keep(axes);
     m.check(status, value, limit);
   };
   refused({0, 2}, {3}, Status::kOk, 0, 0);
@@ -186,7 +186,7 @@ TEST_CASE("mean") {
   refused({0}, {3, 5}, Status::kShapeMismatch, 15, 12);
   OneNode m;
   const int32_t x = m.s8({8421505, 2}), y = m.s8({2});
-  m.node(Op::kMean, {x}, y).axes = m.b.keep({0});
+  m.node(Op::kMean, {x}, y).as<ReduceOptions>().axes = m.b.keep({0});
   m.check(Status::kAccumulatorOverflow, 0, 8421504);
 }
 
@@ -196,8 +196,8 @@ TEST_CASE("mean from int8 to FP32") {
     OneNode m;
     const int32_t x = m.s8(in), y = m.f32(out);
     NodeOptions& options = m.node(Op::kMean, {x}, y);
-    options.axes = m.b.keep(axes);
-    options.clamp_max = clamp_max;
+    options.as<ReduceOptions>().axes = m.b.keep(axes);
+    options.as<Clamp>().max = clamp_max;
     m.check(status, value, limit);
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -208,7 +208,7 @@ TEST_CASE("mean from int8 to FP32") {
   refused({8421505, 2}, {0}, {2}, kInfinity, Status::kAccumulatorOverflow, 0, 8421504);
   OneNode m;
   const int32_t x = m.s8({2, 3}, 0.0f), y = m.f32({3});
-  m.node(Op::kMean, {x}, y).axes = m.b.keep({0});
+  m.node(Op::kMean, {x}, y).as<ReduceOptions>().axes = m.b.keep({0});
   m.check(Status::kQuantizationMissing);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("transpose") {
   const auto refused = [](const Dims& axes, const Dims& out, Status status, int64_t value, int64_t limit) {
     OneNode m;
     const int32_t x = m.s8({2, 3, 4}), y = m.s8(out);
-    m.node(Op::kTranspose, {x}, y).axes = m.b.keep(axes);
+    m.node(Op::kTranspose, {x}, y).as<TransposeOptions>().permutation = m.b.keep(axes);
     m.check(status, value, limit);
   };
   refused({2, 0, 1}, {4, 2, 3}, Status::kOk, 0, 0);

@@ -117,9 +117,9 @@ TEST_CASE("int8 max pool against plain loops; a window without taps gives the ze
       expected[i] = static_cast<int8_t>(std::clamp(best == INT32_MIN ? q.zero_point : best, lo, hi));
     });
     const auto set = [&](GraphNode& node, ModelBuilder&) {
-      node.options.window = p.window;
-      node.options.clamp_lo = lo;
-      node.options.clamp_hi = hi;
+      node.options.as<Window2d>() = p.window;
+      node.options.as<Clamp>().lo = lo;
+      node.options.as<Clamp>().hi = hi;
     };
     REQUIRE(run_unary(Op::kMaxPool2d, p.in, p.out, x, set, q, q) == expected);
   }
@@ -147,9 +147,9 @@ TEST_CASE("FP32 pools against plain loops, in the order of the taps") {
       largest[i] = std::clamp(best, lo, hi) + 0.0f;
     });
     const auto set = [&](GraphNode& node, ModelBuilder&) {
-      node.options.window = p.window;
-      node.options.clamp_min = lo;
-      node.options.clamp_max = hi;
+      node.options.as<Window2d>() = p.window;
+      node.options.as<Clamp>().min = lo;
+      node.options.as<Clamp>().max = hi;
     };
     REQUIRE(bits_of(run_unary(Op::kAvgPool2d, p.in, p.out, x, set)) == bits_of(average));
     REQUIRE(bits_of(run_unary(Op::kMaxPool2d, p.in, p.out, x, set)) == bits_of(largest));
@@ -159,8 +159,8 @@ TEST_CASE("FP32 pools against plain loops, in the order of the taps") {
 TEST_CASE("a dilation that no tap uses may be large") {
   const Dims dims = {1, 1, 1, 600000};
   const auto set = [](GraphNode& node, ModelBuilder&) {
-    node.options.window.dilation_h = 4096;
-    node.options.window.dilation_w = 4096;
+    node.options.as<Window2d>().dilation_h = 4096;
+    node.options.as<Window2d>().dilation_w = 4096;
   };
   const std::vector<int8_t> x = Random(8).codes(elements(dims));
   const QuantS8 q{0.5f, 7};
@@ -216,7 +216,7 @@ TEST_CASE("int8 mean over any axes that leaves in FP32: the exact sum, one conve
       ModelBuilder b;
       const int32_t tx = b.tensor("x", DType::kS8, p.in, scale, zero_point),
                     ty = b.tensor("y", DType::kF32, out);
-      b.node(Op::kMean, {tx}, {ty}).options.axes = b.keep(p.axes);
+      b.node(Op::kMean, {tx}, {ty}).options.as<ReduceOptions>().axes = b.keep(p.axes);
       b.input(tx);
       b.output(ty);
       REQUIRE(bits_of(run_widths<float>(b, std::vector<std::vector<int8_t>>{x})) == bits_of(expected));
@@ -230,7 +230,7 @@ TEST_CASE("the last layers of an int8 model in FP32 run with the int8 operators"
   const int32_t x = b.tensor("x", DType::kS8, {2, 3, 4}, 0.5f, 3),
                 mean = b.tensor("mean", DType::kF32, {2, 4}), row = b.tensor("row", DType::kF32, {1, 8}),
                 y = b.tensor("y", DType::kF32, {1, 8});
-  b.node(Op::kMean, {x}, {mean}).options.axes = b.keep({1});
+  b.node(Op::kMean, {x}, {mean}).options.as<ReduceOptions>().axes = b.keep({1});
   b.node(Op::kReshape, {mean}, {row});
   b.node(Op::kSoftmax, {row}, {y});
   b.input(x);
@@ -259,7 +259,9 @@ TEST_CASE("FP32 mean over any axes: a chain in the input's order") {
     for (size_t i = 0; i < x.size(); ++i) expected[p.target(i)] = expected[p.target(i)] + x[i];
     const auto n = static_cast<float>(x.size() / expected.size());
     for (float& v : expected) v = v / n;
-    const auto set = [&](GraphNode& node, ModelBuilder& b) { node.options.axes = b.keep(p.axes); };
+    const auto set = [&](GraphNode& node, ModelBuilder& b) {
+      node.options.as<ReduceOptions>().axes = b.keep(p.axes);
+    };
     REQUIRE(bits_of(run_unary(Op::kMean, p.in, p.kept, x, set)) == bits_of(expected));
     REQUIRE(bits_of(run_unary(Op::kMean, p.in, p.dropped, x, set)) == bits_of(expected));
   }
@@ -273,7 +275,7 @@ std::vector<float> run_add(const Dims& a_dims, const Dims& b_dims, const std::ve
   const int32_t tb =
       constant ? b.constant("b", DType::kF32, b_dims, second) : b.tensor("b", DType::kF32, b_dims);
   const int32_t ty = b.tensor("y", DType::kF32, a_dims);
-  b.node(Op::kAdd, {ta, tb}, {ty}).options.clamp_min = 0.0f;
+  b.node(Op::kAdd, {ta, tb}, {ty}).options.as<Clamp>().min = 0.0f;
   b.input(ta);
   if (!constant) b.input(tb);
   b.output(ty);
@@ -316,8 +318,8 @@ TEST_CASE("clamp, reshape and softmax run in place") {
   const int32_t tx = b.tensor("x", DType::kF32, dims), clamped = b.tensor("clamped", DType::kF32, dims);
   const int32_t flat = b.tensor("flat", DType::kF32, {70, 60}), ty = b.tensor("y", DType::kF32, {70, 60});
   GraphNode& clamp = b.node(Op::kClamp, {tx}, {clamped});
-  clamp.options.clamp_min = -2.0f;
-  clamp.options.clamp_max = 6.0f;
+  clamp.options.as<Clamp>().min = -2.0f;
+  clamp.options.as<Clamp>().max = 6.0f;
   b.node(Op::kReshape, {clamped}, {flat});
   b.node(Op::kSoftmax, {flat}, {ty});
   b.input(tx);
@@ -353,7 +355,9 @@ TEST_CASE("transpose, both element sizes, in several pieces") {
     expected[i] = x[from];
     expected_codes[i] = codes[from];
   });
-  const auto set = [&](GraphNode& node, ModelBuilder& b) { node.options.axes = b.keep(axes); };
+  const auto set = [&](GraphNode& node, ModelBuilder& b) {
+    node.options.as<TransposeOptions>().permutation = b.keep(axes);
+  };
   CHECK(run_unary(Op::kTranspose, in, out, x, set) == expected);
   const QuantS8 q{0.5f, 7};
   CHECK(run_unary(Op::kTranspose, in, out, codes, set, q, q) == expected_codes);
@@ -366,7 +370,7 @@ TEST_CASE("a constant may be reshaped and transposed") {
   const int32_t tt = b.tensor("t", DType::kF32, {3, 2}), tx = b.tensor("x", DType::kF32, {3, 2});
   const int32_t ty = b.tensor("y", DType::kF32, {3, 2});
   b.node(Op::kReshape, {tc}, {tm});
-  b.node(Op::kTranspose, {tm}, {tt}).options.axes = b.keep({1, 0});
+  b.node(Op::kTranspose, {tm}, {tt}).options.as<TransposeOptions>().permutation = b.keep({1, 0});
   b.node(Op::kAdd, {tx, tt}, {ty});
   b.input(tx);
   b.output(ty);

@@ -25,10 +25,10 @@ AlignedBytes network(int power, bool map) {
              {x, b.constant<float>("w", DType::kF32, {8, 3, 3, 3}, random.reals(8 * 27, -0.02f, 0.02f)),
               b.constant<float>("b", DType::kF32, {8}, random.reals(8, -0.02f, 0.02f))},
              {hidden});
-  conv.options.window.kernel_h = conv.options.window.kernel_w = 3;
-  conv.options.window.pad_top = conv.options.window.pad_left = 1;
-  conv.options.window.pad_bottom = conv.options.window.pad_right = 1;
-  conv.options.clamp_min = 0.0f;
+  conv.options.as<Window2d>().kernel_h = conv.options.as<Window2d>().kernel_w = 3;
+  conv.options.as<Window2d>().pad_top = conv.options.as<Window2d>().pad_left = 1;
+  conv.options.as<Window2d>().pad_bottom = conv.options.as<Window2d>().pad_right = 1;
+  conv.options.as<Clamp>().min = 0.0f;
   const auto scaled = [&](size_t count, float most) {
     std::vector<float> values = random.reals(count, -most, most);
     for (float& value : values) value = std::ldexp(value, power);
@@ -44,7 +44,7 @@ AlignedBytes network(int power, bool map) {
     b.output(y);
   } else {
     const int32_t mean = b.tensor("mean", DType::kF32, {1, 8}), y = b.tensor("y", DType::kF32, {1, 4});
-    b.node(Op::kMean, {hidden}, {mean}).options.axes = b.keep({1, 2});
+    b.node(Op::kMean, {hidden}, {mean}).options.as<ReduceOptions>().axes = b.keep({1, 2});
     b.node(Op::kFullyConnected,
            {mean, b.constant<float>("w2", DType::kF32, {4, 8}, weights),
             b.constant<float>("b2", DType::kF32, {4}, bias)},

@@ -91,7 +91,7 @@ AlignedBytes one_layer(const Geometry& g, DType dtype) {
     weights = b.constant("w", dtype, dims, std::vector<float>(count, 1.0f));
     bias = b.constant("b", dtype, {g.c}, std::vector<float>(channels, 0.0f));
   }
-  b.node(Op::kDepthwiseConv2d, {in, weights, bias}, {out}).options.window = g.window;
+  b.node(Op::kDepthwiseConv2d, {in, weights, bias}, {out}).options.as<Window2d>() = g.window;
   b.input(in);
   b.output(out);
   return b.finish();

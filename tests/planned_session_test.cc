@@ -35,7 +35,7 @@ AlignedBytes enlarging() {
                 y = b.tensor("y", DType::kS8, {1, 4, 6, 1}, 0.5f);
   b.input(x);
   b.output(y);
-  b.node(Op::kResize, {x}, {y}).options.resample.interpolation = Interpolation::kBilinear;
+  b.node(Op::kResize, {x}, {y}).options.as<ResizeOptions>().interpolation = Interpolation::kBilinear;
   return b.finish();
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("nothing is planned for a model that a session would refuse") {
   const int32_t x = b.tensor("x", DType::kF32, {4}), y = b.tensor("y", DType::kF32, {4});
   b.input(x);
   b.output(y);
-  b.node(Op::kGelu, {x}, {y}).options.alpha = std::numeric_limits<float>::infinity();
+  b.node(Op::kElu, {x}, {y}).options.as<UnaryOptions>().alpha = std::numeric_limits<float>::infinity();
   const AlignedBytes file = b.finish();
   const Error error = plan_model(*Model::open(file.view()), {}).error();
   CHECK(error.status == Status::kBadAttribute);

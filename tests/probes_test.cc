@@ -37,8 +37,8 @@ struct Detector {
                                {image, net.constant("w", DType::kF32, {1, kernel, kernel, channels}, all),
                                 net.constant("b", DType::kF32, {1}, std::vector<float>{1.0f})},
                                {map});
-    node.options.window.kernel_h = node.options.window.kernel_w = kernel;
-    node.options.clamp_min = 0.0f;
+    node.options.as<Window2d>().kernel_h = node.options.as<Window2d>().kernel_w = kernel;
+    node.options.as<Clamp>().min = 0.0f;
     net.output(map);
     ImageInput gray;
     gray.color = channels == 1 ? ColorOrder::kGray : ColorOrder::kRgb;

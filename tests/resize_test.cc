@@ -21,14 +21,14 @@ using test::Random;
 using test::run_widths;
 
 template <typename T>
-std::vector<T> run_resize(const Resample& resample, const Dims& in, const Dims& out,
+std::vector<T> run_resize(const ResizeOptions& resample, const Dims& in, const Dims& out,
                           const std::vector<T>& x) {
   const DType dtype = sizeof(T) == 1 ? DType::kS8 : DType::kF32;
   const float scale = sizeof(T) == 1 ? 0.5f : 0.0f;
   ModelBuilder b;
   const int32_t tx = b.tensor("x", dtype, in, scale, sizeof(T) == 1 ? 3 : 0);
   const int32_t ty = b.tensor("y", dtype, out, scale, sizeof(T) == 1 ? 3 : 0);
-  b.node(Op::kResize, {tx}, {ty}).options.resample = resample;
+  b.node(Op::kResize, {tx}, {ty}).options.as<ResizeOptions>() = resample;
   b.input(tx);
   b.output(ty);
   const std::vector<T> found = run_widths<T>(b, std::vector<std::vector<T>>{x});
@@ -50,7 +50,7 @@ long double coordinate(Coordinates kind, int32_t o, int32_t in, int32_t out) {
   return out == 1 ? 0 : i * (n - 1) / (m - 1);
 }
 
-int32_t nearest(const Resample& r, int32_t o, int32_t in, int32_t out) {
+int32_t nearest(const ResizeOptions& r, int32_t o, int32_t in, int32_t out) {
   const long double x = coordinate(r.coordinates, o, in, out);
   long double at = std::floor(x);
   if (r.rounding == NearestRounding::kCeil) at = std::ceil(x);
@@ -64,7 +64,7 @@ struct Tap {
   long double fraction;
 };
 
-Tap tap(const Resample& r, int32_t o, int32_t in, int32_t out) {
+Tap tap(const ResizeOptions& r, int32_t o, int32_t in, int32_t out) {
   const long double x = std::clamp<long double>(coordinate(r.coordinates, o, in, out), 0, in - 1);
   const auto first = static_cast<int32_t>(std::floor(x));
   return {first, std::min(first + 1, in - 1), x - first};
@@ -72,7 +72,7 @@ Tap tap(const Resample& r, int32_t o, int32_t in, int32_t out) {
 
 struct Picture {
   Dims in, out;
-  Resample resample;
+  ResizeOptions resample;
 };
 
 Picture draw(Random& random, Interpolation interpolation) {
@@ -211,16 +211,16 @@ TEST_CASE("every kernel, random rows") {
 TEST_CASE("well-known pictures") {
   // ONNX's examples: Resize of [[1, 2], [3, 4]] to 4x4.
   const std::vector<float> x = {1, 2, 3, 4};
-  const Resample half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
+  const ResizeOptions half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
   CHECK(run_resize(half, {1, 2, 2, 1}, {1, 4, 4, 1}, x) ==
         std::vector<float>{1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4});
-  const Resample corners{Interpolation::kBilinear, Coordinates::kAlignCorners, NearestRounding::kFloor};
+  const ResizeOptions corners{Interpolation::kBilinear, Coordinates::kAlignCorners, NearestRounding::kFloor};
   const std::vector<float> found = run_resize(corners, {1, 2, 2, 1}, {1, 4, 4, 1}, x);
   const float third = 1.0f / 3;
   for (size_t i = 0; i < 16; ++i)
     CHECK(found[i] ==
           doctest::Approx(1 + third * static_cast<float>(i % 4) + 2 * third * static_cast<float>(i / 4)));
-  const Resample twice{Interpolation::kNearest, Coordinates::kAsymmetric, NearestRounding::kFloor};
+  const ResizeOptions twice{Interpolation::kNearest, Coordinates::kAsymmetric, NearestRounding::kFloor};
   CHECK(run_resize(twice, {1, 2, 2, 1}, {1, 4, 4, 1}, x) ==
         std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4});
 }
@@ -228,7 +228,7 @@ TEST_CASE("well-known pictures") {
 TEST_CASE("codes stay within those that they are made from, at the ends too") {
   for (const int8_t code : {int8_t{-128}, int8_t{127}}) {
     const std::vector<int8_t> x(5 * 7 * 3, code);
-    const Resample half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
+    const ResizeOptions half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
     for (const int8_t y : run_resize(half, {1, 5, 7, 3}, {1, 13, 4, 3}, x)) REQUIRE(y == code);
   }
 }
@@ -237,11 +237,12 @@ TEST_CASE("in several pieces, and as small as it was") {
   Random random(3);
   const Dims in = {2, 30, 40, 16}, out = {2, 60, 80, 16};
   const std::vector<int8_t> x = random.codes(elements(in));
-  const Resample half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
+  const ResizeOptions half{Interpolation::kBilinear, Coordinates::kHalfPixel, NearestRounding::kFloor};
   const std::vector<int8_t> larger = run_resize(half, in, out, x);
   CHECK(larger.size() == elements(out));
   for (int32_t kind = 0; kind < 3; ++kind) {
-    const Resample same{Interpolation::kBilinear, static_cast<Coordinates>(kind), NearestRounding::kFloor};
+    const ResizeOptions same{Interpolation::kBilinear, static_cast<Coordinates>(kind),
+                             NearestRounding::kFloor};
     CHECK(run_resize(same, in, in, x) == x);
   }
 }

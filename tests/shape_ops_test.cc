@@ -97,8 +97,8 @@ void check_concat(Random& random) {
       at[static_cast<size_t>(axis)] -= in[from++][static_cast<size_t>(axis)];
     expected[i] = x[from][index_of(at, in[from])];
   }
-  REQUIRE(run_node<T>(Op::kConcat, in, out, x, [&](ModelBuilder&, NodeOptions& o) { o.axis = axis; }) ==
-          expected);
+  REQUIRE(run_node<T>(Op::kConcat, in, out, x,
+                      [&](ModelBuilder&, NodeOptions& o) { o.as<ConcatOptions>().axis = axis; }) == expected);
 }
 
 TEST_CASE("concatenation") {
@@ -126,8 +126,8 @@ void check_pad(Random& random, float value, T padding) {
     expected[index_of(at, out)] = x[i];
   }
   const auto set = [&](ModelBuilder& b, NodeOptions& o) {
-    o.begin = b.keep(begin);
-    o.pad_value = value;
+    o.as<PadOptions>().before = b.keep(begin);
+    o.as<PadOptions>().value = value;
   };
   REQUIRE(run_node<T>(Op::kPad, {in}, out, {x}, set) == expected);
 }
@@ -162,8 +162,8 @@ void check_slice(Random& random) {
     expected[i] = x[index_of(at, in)];
   }
   const auto set = [&](ModelBuilder& b, NodeOptions& o) {
-    o.begin = b.keep(begin);
-    o.strides = b.keep(strides);
+    o.as<StridedSliceOptions>().begin = b.keep(begin);
+    o.as<StridedSliceOptions>().strides = b.keep(strides);
   };
   REQUIRE(run_node<T>(Op::kStridedSlice, {in}, out, {x}, set) == expected);
 }
@@ -178,8 +178,8 @@ TEST_CASE("slices, forwards and backwards") {
 
 TEST_CASE("a stride that is never taken may be any number but 0") {
   const auto set = [](ModelBuilder& b, NodeOptions& o) {
-    o.begin = b.keep({2, 0});
-    o.strides = b.keep({INT32_MIN, INT32_MAX});
+    o.as<StridedSliceOptions>().begin = b.keep({2, 0});
+    o.as<StridedSliceOptions>().strides = b.keep({INT32_MIN, INT32_MAX});
   };
   CHECK(run_node<float>(Op::kStridedSlice, {{3, 1}}, {1, 1}, {{1, 2, 3}}, set) == std::vector<float>{3});
 }
@@ -206,7 +206,9 @@ void check_gather(Random& random) {
     from.insert(from.end(), middle + index_rank, at.end());
     expected[i] = x[index_of(from, in)];
   }
-  const auto set = [&](ModelBuilder&, NodeOptions& o) { o.axis = static_cast<int32_t>(axis); };
+  const auto set = [&](ModelBuilder&, NodeOptions& o) {
+    o.as<GatherOptions>().axis = static_cast<int32_t>(axis);
+  };
   REQUIRE(run_node<T>(Op::kGather, {in}, out, {x}, set, indices, index_dims) == expected);
 }
 

@@ -24,7 +24,7 @@ class Net {
     conv =
         node(Op::kConv2d, {x, b.constant<float>("w", DType::kF32, {2, 1, 1, 2}, {1.0f, -1.0f, 0.5f, 2.0f})});
     relu = node(Op::kClamp, {conv});
-    last().clamp_min = 0.0f;
+    last().as<Clamp>().min = 0.0f;
   }
   int32_t node(Op op, const std::vector<int32_t>& inputs, const Dims& dims = kMap) {
     const int32_t y = b.tensor("t" + std::to_string(b.graph().tensors.size()), DType::kF32, dims);
@@ -64,13 +64,13 @@ TEST_CASE("operators that give no negative value") {
     CAPTURE(static_cast<int>(op));
     Net net;
     net.node(op, {net.conv});
-    if (op == Op::kHardSigmoid) net.last().alpha = 0.2f, net.last().beta = 0.5f;
+    if (op == Op::kHardSigmoid) net.last().as<UnaryOptions>() = {0.2f, 0.5f};
     CHECK(net.proved());
   }
   Net relu6;
   relu6.node(Op::kClamp, {relu6.conv});
-  relu6.last().clamp_min = 0.0f;
-  relu6.last().clamp_max = 6.0f;
+  relu6.last().as<Clamp>().min = 0.0f;
+  relu6.last().as<Clamp>().max = 6.0f;
   CHECK(relu6.proved());
 }
 
@@ -80,16 +80,16 @@ TEST_CASE("operators that keep the sign") {
     CAPTURE(static_cast<int>(op));
     Net after_relu, after_conv;
     after_relu.node(op, {after_relu.relu});
-    after_relu.last().alpha = 0.1f;
+    if (op == Op::kLeakyRelu) after_relu.last().as<UnaryOptions>().alpha = 0.1f;
     CHECK(after_relu.proved());
     after_conv.node(op, {after_conv.conv});
-    after_conv.last().alpha = 0.1f;
+    if (op == Op::kLeakyRelu) after_conv.last().as<UnaryOptions>().alpha = 0.1f;
     CHECK_FALSE(after_conv.proved());
   }
   for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kBilinear}) {
     Net net;  // both are convex; a cubic, which is not, is no interpolation of ours
     net.node(Op::kResize, {net.relu}, {1, 8, 8, 2});
-    net.last().resample.interpolation = interpolation;
+    net.last().as<ResizeOptions>().interpolation = interpolation;
     CHECK(net.proved());
   }
 }
@@ -106,7 +106,7 @@ TEST_CASE("all operands decide, and a difference is never proved") {
   CHECK_FALSE(product.proved());
   const int32_t pooled = joined.node(Op::kMaxPool2d, {joined.relu});
   joined.node(Op::kConcat, {joined.relu, pooled}, {1, 4, 4, 4});
-  joined.last().axis = 3;
+  joined.last().as<ConcatOptions>().axis = 3;
   CHECK(joined.proved());
 }
 
@@ -117,14 +117,14 @@ TEST_CASE("constants by their values, pads by what they write, caps below zero")
     CHECK(net.proved() == (least >= 0.0f));
     Net padded;
     padded.node(Op::kPad, {padded.relu}, {1, 5, 4, 2});
-    padded.last().begin = padded.b.keep({0, 1, 0, 0});
-    padded.last().pad_value = least;
+    padded.last().as<PadOptions>().before = padded.b.keep({0, 1, 0, 0});
+    padded.last().as<PadOptions>().value = least;
     CHECK(padded.proved() == (least >= 0.0f));
   }
   Net capped;
   capped.node(Op::kClamp, {capped.relu});
-  capped.last().clamp_min = -2.0f;
-  capped.last().clamp_max = -1.0f;
+  capped.last().as<Clamp>().min = -2.0f;
+  capped.last().as<Clamp>().max = -1.0f;
   CHECK_FALSE(capped.proved());
 }
 

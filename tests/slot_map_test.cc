@@ -32,8 +32,8 @@ class Net {
   int32_t node(Op op, const std::string& name, const std::vector<int32_t>& inputs, const Dims& dims = kMap) {
     const int32_t y = b.tensor(name, DType::kF32, dims);
     GraphNode& made = b.node(op, inputs, {y});
-    if (op == Op::kConcat) made.options.axis = 3;
-    if (op == Op::kClamp) made.options.clamp_min = 0.0f;
+    if (op == Op::kConcat) made.options.as<ConcatOptions>().axis = 3;
+    if (op == Op::kClamp) made.options.as<Clamp>().min = 0.0f;
     return y;
   }
   void open(const CalibratorOptions& options = {}) {
@@ -131,7 +131,7 @@ TEST_CASE("roles: weights alone, biases passive, indices and float never quantiz
   const int32_t x = net.input("x"), y = net.conv("conv", x);
   const int32_t indices = net.b.constant<int32_t>("indices", DType::kS32, {2}, {1, 0});
   const int32_t gathered = net.node(Op::kGather, "gathered", {y, indices});
-  net.b.graph().nodes[1].options.axis = 3;
+  net.b.graph().nodes[1].options.as<GatherOptions>().axis = 3;
   const int32_t z = net.conv("float", gathered);
   net.b.output(z);
   const int32_t kept[] = {2};

@@ -27,7 +27,7 @@ void check_binary(const char* name, Op op) {
     const int32_t tb = b.tensor("b", DType::kS8, b_shape, s[1], z_b);
     const int32_t ty = b.tensor("y", DType::kS8, a_shape, s[2], z_out);
     GraphNode& node = b.node(op, {ta, tb}, {ty});
-    node.options.add_bits = bits;
+    if (auto* const add = node.options.get<AddOptions>()) add->add_bits = static_cast<uint8_t>(bits);
     clamp_codes(node, lo, hi);
     b.input(ta);
     b.input(tb);
@@ -86,7 +86,7 @@ TEST_CASE("dequantize") {
 }
 
 double clamp_to_max(const NodeOptions& options, double x) {
-  const double hi = options.clamp_max;
+  const double hi = options.as<Clamp>().max;
   return x < 0.0 ? 0.0 : (x > hi ? hi : x);
 }
 double exp_of_minus_magnitude(const NodeOptions&, double x) { return std::exp(-std::fabs(x)); }
@@ -99,8 +99,8 @@ TEST_CASE("lookup, and the tables that the calibrator bakes") {
     const std::vector<float> s = file.f32();
     const std::vector<int8_t> table = file.s8(), x = file.s8(), expected = file.s8();
     const auto n = static_cast<int32_t>(x.size());
-    NodeOptions options;
-    options.clamp_max = s[2];
+    NodeOptions options(Op::kClamp);
+    options.as<Clamp>().max = s[2];
     std::vector<int8_t> baked(256);
     make_unary_table(function, options, {s[0], z_in}, {s[1], z_out}, {baked.data(), baked.size()});
     REQUIRE(baked == table);
@@ -145,7 +145,7 @@ TEST_CASE("L2 normalization") {
     ModelBuilder b;
     const int32_t tx = b.tensor("x", DType::kS8, {rows, n}, s[0], z_in);
     const int32_t ty = b.tensor("y", DType::kS8, {rows, n}, s[1], z_out);
-    b.node(Op::kL2Normalize, {tx}, {ty}).options.alpha = s[2];
+    b.node(Op::kL2Normalize, {tx}, {ty}).options.as<L2NormalizeOptions>().min_norm = s[2];
     b.input(tx);
     b.output(ty);
     REQUIRE(run_model<int8_t>(b, x) == file.s8());
@@ -161,7 +161,7 @@ TEST_CASE("linear resizing") {
     ModelBuilder b;
     const int32_t tx = b.tensor("x", DType::kS8, {n, h, w, c}, 0.5f, 3);
     const int32_t ty = b.tensor("y", DType::kS8, {n, oh, ow, c}, 0.5f, 3);
-    b.node(Op::kResize, {tx}, {ty}).options.resample = {Interpolation::kBilinear, coordinates, {}};
+    b.node(Op::kResize, {tx}, {ty}).options.as<ResizeOptions>() = {Interpolation::kBilinear, coordinates, {}};
     b.input(tx);
     b.output(ty);
     REQUIRE(run_model<int8_t>(b, x) == file.s8());

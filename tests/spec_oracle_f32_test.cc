@@ -39,7 +39,7 @@ TEST_CASE("convolution in FP32") {
     const int32_t tw = b.constant("w", DType::kF32, {oc, window.kernel_h, window.kernel_w, ic}, weights);
     const int32_t tb = b.constant("b", DType::kF32, {oc}, bias);
     const int32_t ty = b.tensor("y", DType::kF32, {n, oh, ow, oc});
-    b.node(Op::kConv2d, {tx, tw, tb}, {ty}).options.window = window;
+    b.node(Op::kConv2d, {tx, tw, tb}, {ty}).options.as<Window2d>() = window;
     b.input(tx);
     b.output(ty);
     check_on_each(b, runnable(gemm_f32_count(), gemm_f32_kernel), x, expected);
@@ -77,7 +77,7 @@ TEST_CASE("a mean that leaves int8") {
     ModelBuilder b;
     const int32_t tx = b.tensor("x", DType::kS8, {1, h, w, c}, s_in, z_in);
     const int32_t ty = b.tensor("y", DType::kF32, {1, 1, 1, c});
-    b.node(Op::kMean, {tx}, {ty}).options.axes = b.keep({1, 2});
+    b.node(Op::kMean, {tx}, {ty}).options.as<ReduceOptions>().axes = b.keep({1, 2});
     b.input(tx);
     b.output(ty);
     check_on_each(b, runnable(mean_s8_f32_count(), mean_s8_f32_kernel), x, expected);

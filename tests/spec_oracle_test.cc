@@ -53,12 +53,14 @@ void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>
   std::vector<int32_t> inputs = {tx, tw, tb};
   if (has_residual) inputs.push_back(tr);
   GraphNode& node = b.node(fully_connected ? Op::kFullyConnected : Op::kConv2d, inputs, {ty});
-  node.options.window = window;
-  node.options.groups = groups;
+  if (!fully_connected) {
+    node.options.as<Window2d>() = window;
+    node.options.as<Conv2dOptions>().groups = groups;
+  }
   clamp_codes(node, lo, hi);
   if (has_residual) {
-    node.options.intermediate_scale = s[2];
-    node.options.intermediate_zero_point = z_mid;
+    node.options.as<Intermediate>().scale = s[2];
+    node.options.as<Intermediate>().zero_point = z_mid;
   }
   b.input(tx);
   if (has_residual) b.input(tr);
@@ -70,7 +72,7 @@ void check_conv(VectorFile& file, bool fully_connected, std::vector<std::string>
     options.isa = isa;
     RunningModel model(AlignedBytes(bytes.view()), all_ops(), options);
     REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
-    const Span<const float> found = model.model().node(0).options.multiplier;
+    const Span<const float> found = model.model().node(0).options.as<Requantization>().multiplier;
     REQUIRE(bits_of({found.begin(), found.end()}) == bits_of(multiplier));
     if (has_residual) model.set_input(residual, 1);
     REQUIRE(model.run<int8_t>(x) == expected);
@@ -127,7 +129,7 @@ TEST_CASE("depthwise convolution") {
     const int32_t tb = b.constant("b", DType::kS32, {oc}, bias);
     const int32_t ty = b.tensor("y", DType::kS8, {n, oh, ow, oc}, s[1], z_out);
     GraphNode& node = b.node(Op::kDepthwiseConv2d, {tx, tw, tb}, {ty});
-    node.options.window = window;
+    node.options.as<Window2d>() = window;
     clamp_codes(node, lo, hi);
     b.input(tx);
     b.output(ty);
@@ -138,7 +140,7 @@ TEST_CASE("depthwise convolution") {
       options.isa = isa;
       RunningModel model(AlignedBytes(bytes.view()), all_ops(), options);
       REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
-      const Span<const float> found = model.model().node(0).options.multiplier;
+      const Span<const float> found = model.model().node(0).options.as<Requantization>().multiplier;
       REQUIRE(bits_of({found.begin(), found.end()}) == bits_of(multiplier));
       REQUIRE(model.run<int8_t>(x) == expected);
       names.push_back(model.session().kernel_name(0));
@@ -161,7 +163,7 @@ TEST_CASE("average pool") {
     const int32_t tx = b.tensor("x", DType::kS8, {n, h, w, c}, s[0], z_in);
     const int32_t ty = b.tensor("y", DType::kS8, {n, oh, ow, c}, s[1], z_out);
     GraphNode& node = b.node(Op::kAvgPool2d, {tx}, {ty});
-    node.options.window = window;
+    node.options.as<Window2d>() = window;
     clamp_codes(node, lo, hi);
     b.input(tx);
     b.output(ty);
@@ -182,7 +184,7 @@ TEST_CASE("mean") {
     const int32_t tx = b.tensor("x", DType::kS8, shape, s[0], z_in);
     const int32_t ty = b.tensor("y", DType::kS8, kept, s[1], z_out);
     GraphNode& node = b.node(Op::kMean, {tx}, {ty});
-    node.options.axes = b.keep(axes);
+    node.options.as<ReduceOptions>().axes = b.keep(axes);
     clamp_codes(node, lo, hi);
     b.input(tx);
     b.output(ty);

@@ -75,22 +75,22 @@ struct Comparison {
 }  // namespace
 
 TEST_CASE("the description is the schema's") {
-  // The order of kStructures.
+  // The order of kFirstField.
   const std::vector<const flatbuffers::TypeTable*> known = {schema::ModelTypeTable(),
-                                                            schema::TensorTypeTable(),
-                                                            schema::NodeTypeTable(),
+                                                            schema::QuantizationTypeTable(),
                                                             schema::BufferTypeTable(),
+                                                            schema::TensorTypeTable(),
+                                                            schema::Window2DTypeTable(),
+                                                            schema::ClampTypeTable(),
+                                                            schema::RequantizationTypeTable(),
+                                                            schema::IntermediateTypeTable(),
+                                                            schema::NodeTypeTable(),
                                                             schema::StateTypeTable(),
                                                             schema::ImageInputTypeTable(),
                                                             schema::PlanTypeTable(),
                                                             schema::CalibrationTypeTable(),
                                                             schema::GoldenTypeTable(),
                                                             schema::NormStatisticsTypeTable(),
-                                                            schema::QuantizationTypeTable(),
-                                                            schema::Window2DTypeTable(),
-                                                            schema::ClampTypeTable(),
-                                                            schema::RequantizationTypeTable(),
-                                                            schema::IntermediateTypeTable(),
                                                             schema::PackedWeightsTypeTable(),
                                                             schema::Conv2DOptionsTypeTable(),
                                                             schema::DepthwiseConv2DOptionsTypeTable(),
@@ -111,14 +111,14 @@ TEST_CASE("the description is the schema's") {
   REQUIRE(options->num_elems == kUnionTypes + 1u);  // and NONE
   for (size_t i = 1; i < options->num_elems; ++i)
     CHECK(options->type_refs[options->type_codes[i].sequence_ref]() == known[kFirstOfUnion + i - 1]);
-  REQUIRE(kStructureCount == static_cast<int32_t>(known.size()));
+  REQUIRE(kTableCount == static_cast<int32_t>(known.size()));
   for (size_t t = 0; t < known.size(); ++t) {
     CAPTURE(t);
     REQUIRE(is_table(known[t]));
-    REQUIRE(known[t]->num_elems == kStructures[t].count);
+    REQUIRE(known[t]->num_elems == static_cast<size_t>(kFirstField[t + 1] - kFirstField[t]));
     for (size_t i = 0; i < known[t]->num_elems; ++i) {
       CAPTURE(i);
-      CHECK(kStructures[t].fields[i] == kind_of(known[t], known[t]->type_codes[i], known));
+      CHECK(kFields[kFirstField[t] + i] == kind_of(known[t], known[t]->type_codes[i], known));
     }
   }
 }

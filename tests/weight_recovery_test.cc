@@ -61,8 +61,8 @@ struct Layer {
         one.node(flat ? Op::kFullyConnected : (kind == Kind::kDepthwise ? Op::kDepthwiseConv2d : Op::kConv2d),
                  {x, weights, b}, y);
     if (!flat) {
-      options.window = {3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
-      options.groups = kind == Kind::kGrouped ? 2 : 1;
+      options.as<Window2d>() = {3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
+      if (kind == Kind::kGrouped) options.as<Conv2dOptions>().groups = 2;
     }
     running = std::make_unique<RunningModel>(one.b.finish());
     REQUIRE_MESSAGE(running->error().ok(), text_of(running->error()));

@@ -10,7 +10,8 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMapAxes[] = {1, 2};
+constexpr int32_t kMapAxisList[] = {1, 2};
+constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
 class Baker {
  public:
@@ -95,8 +96,9 @@ class Baker {
     const int32_t made = add_s8(info, "/s8", wanted);
     GraphNode& border = add_node(graph_, arena_, Op::kQuantize,
                                  graph_.tensors[static_cast<size_t>(made)].name, {&f32_[t], 1}, {&made, 1});
-    border.options.clamp_lo = wanted.lo;
-    border.options.clamp_hi = wanted.hi;
+    auto& clamp = border.options.as<Clamp>();
+    clamp.lo = wanted.lo;
+    clamp.hi = wanted.hi;
     if (same(own, wanted)) s8_[t] = made;  // for later readers, too
     return made;
   }
@@ -203,10 +205,9 @@ class Baker {
     const int32_t written = add_s8(model_.tensor(output), narrows ? "/8bit" : "", out);
     GraphNode& made =
         add_node(graph_, arena_, int8_op(node, rule), node.name, {inputs.data, count}, {&written, 1});
-    made.options = copy_options(node.options, arena_);
-    if (made.op == Op::kLookup) made.options = NodeOptions();
+    if (made.op == node.op) made.options = copy_options(node.options, arena_);
     made.source = n;
-    set_clamp_codes(made.options, node.options, out);
+    set_clamp_codes(made.options, out);
     s8_[o] = narrows ? add_s8(model_.tensor(output), "", out) : written;
     if (narrows) add_requantization(written, whole, s8_[o], out);
     return kNoError;
@@ -217,10 +218,8 @@ class Baker {
     GraphNode& made =
         add_node(graph_, arena_, op, node.name, inputs, {&f32_[static_cast<size_t>(node.outputs[0])], 1});
     made.source = n;
-    made.options = NodeOptions();
-    made.options.axes = node.options.axes;
-    if (node.op == Op::kAvgPool2d) made.options.axes = kMapAxes;
-    made.options = copy_options(made.options, arena_);
+    if (auto* const mean = made.options.get<ReduceOptions>())
+      mean->axes = arena_.copy(node.op == op ? node.options.as<ReduceOptions>().axes : kMapAxes);
   }
 
   static bool is_parameter(const QuantRule& rule, size_t input) {
@@ -334,9 +333,11 @@ class Baker {
     return index;
   }
 
-  static void set_clamp_codes(NodeOptions& made, const NodeOptions& source, const QuantParams& p) {
-    made.clamp_lo = quantize_value(source.clamp_min, p);
-    made.clamp_hi = quantize_value(source.clamp_max, p);
+  static void set_clamp_codes(NodeOptions& options, const QuantParams& p) {
+    Clamp* const clamp = options.get<Clamp>();
+    if (clamp == nullptr) return;
+    clamp->lo = quantize_value(clamp->min, p);
+    clamp->hi = quantize_value(clamp->max, p);
   }
 
   void copy_f32(int32_t n) {

@@ -29,7 +29,8 @@ int32_t feeding_convolution(const Graph& graph, size_t add, int32_t tensor) {
     const QuantRule* const rule = rule_of(graph, node);
     const bool free = rule != nullptr && rule->residual_input >= 0 &&
                       node.inputs.size <= static_cast<size_t>(rule->residual_input);
-    const bool whole = node.options.clamp_lo == -128 && node.options.clamp_hi == 127;
+    const auto clamp = node.options.value<Clamp>();
+    const bool whole = clamp.lo == -128 && clamp.hi == 127;
     return free && whole && read_once(graph, tensor) ? static_cast<int32_t>(n) : -1;
   }
   return -1;
@@ -45,11 +46,12 @@ bool fuse(Graph& graph, Arena& arena, size_t add, int32_t convolution, int32_t r
   inputs[slot] = residual;
   const Quantization& own = graph.tensors[static_cast<size_t>(conv.outputs[0])].quantization;
   NodeOptions options = conv.options;
-  options.intermediate_scale = own.scales[0];
-  options.intermediate_zero_point = own.zero_point;
-  options.clamp_lo = node.options.clamp_lo;
-  options.clamp_hi = node.options.clamp_hi;
-  options.add_bits = node.options.add_bits;
+  auto& fused = options.as<Conv2dOptions>();
+  const auto& sum = node.options.as<AddOptions>();
+  fused.intermediate = {own.scales[0], own.zero_point};
+  fused.clamp.lo = sum.clamp.lo;
+  fused.clamp.hi = sum.clamp.hi;
+  fused.add_bits = sum.add_bits;
   // Runs where the Add ran, so that the residual is there.
   node = {conv.op, conv.name, inputs, node.outputs, options, conv.source};
   for (size_t n = static_cast<size_t>(convolution); n + 1 < graph.nodes.size(); ++n)

@@ -1,5 +1,9 @@
 #include "calibrator/bake/graph.h"
 
+#include <cstring>
+
+#include "runtime/option_fields.h"
+
 namespace intaglio {
 namespace {
 
@@ -18,6 +22,21 @@ bool any_needed(Span<bool> needed, Span<const int32_t> indices) {
 void renumber(Span<const int32_t> numbers, Span<int32_t> indices) {
   for (int32_t& index : indices)
     if (index >= 0) index = numbers[static_cast<size_t>(index)];
+}
+
+// Puts what change(list) gives in the place of each list of struct `number` of options.
+template <typename Change>
+void for_each_list(uint32_t number, uint8_t* options, const Change& change) {
+  for (uint32_t i = kFirstOptionField[number]; i < kFirstOptionField[number + 1]; ++i) {
+    const OptionField& field = kOptionFields[i];
+    uint8_t* const place = options + field.place;
+    if (field.kind == kOptionPart) for_each_list(field.what, place, change);
+    if (field.kind != kOptionList) continue;
+    Span<const uint32_t> list;
+    memcpy(&list, place, sizeof list);
+    list = change(list);
+    memcpy(place, &list, sizeof list);
+  }
 }
 
 }  // namespace
@@ -45,6 +64,7 @@ GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<co
                     Span<const int32_t> outputs) {
   GraphNode node;
   node.op = op;
+  node.options = NodeOptions(op);
   node.name = arena.copy_name(name);
   node.inputs = arena.copy(inputs);
   node.outputs = arena.copy(outputs);
@@ -59,12 +79,21 @@ OpSignature signature_of(const Graph& graph, const GraphNode& node) {
 
 NodeOptions copy_options(const NodeOptions& options, Arena& arena) {
   NodeOptions copy = options;
-  copy.multiplier = arena.copy(options.multiplier);
-  copy.folded_bias = arena.copy(options.folded_bias);
-  copy.axes = arena.copy(options.axes);
-  copy.begin = arena.copy(options.begin);
-  copy.strides = arena.copy(options.strides);
+  if (copy.kind() == OptionsKind::kNone) return copy;
+  for_each_list(OptionBytes::number(copy), OptionBytes::of(copy),
+                [&arena](Span<const uint32_t> list) { return Span<const uint32_t>(arena.copy(list)); });
   return copy;
+}
+
+size_t listed_options(const NodeOptions& options) {
+  size_t count = 0;
+  if (options.kind() == OptionsKind::kNone) return count;
+  NodeOptions copy = options;
+  for_each_list(OptionBytes::number(copy), OptionBytes::of(copy), [&count](Span<const uint32_t> list) {
+    count += list.size;
+    return list;
+  });
+  return count;
 }
 
 Graph graph_of(const Model& model, Arena& arena) {

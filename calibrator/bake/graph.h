@@ -49,14 +49,17 @@ int32_t add_tensor(Graph& graph, Arena& arena, const char* name, DType dtype, Sp
 // Adds a constant whose bytes are copied to memory aligned for any element type.
 int32_t add_constant(Graph& graph, Arena& arena, const char* name, DType dtype, Span<const int32_t> dims,
                      Span<const uint8_t> bytes);
-// Adds a node; name and indices are copied.
+// Adds a node whose options have their defaults; name and indices are copied.
 GraphNode& add_node(Graph& graph, Arena& arena, Op op, const char* name, Span<const int32_t> inputs,
                     Span<const int32_t> outputs);
 
 OpSignature signature_of(const Graph& graph, const GraphNode& node);
 
-// Options whose lists (axes, begin, strides, multipliers, folded biases) are copied to the arena.
+// Options whose lists are copied to the arena.
 NodeOptions copy_options(const NodeOptions& options, Arena& arena);
+
+// Elements of all lists of a node's options.
+size_t listed_options(const NodeOptions& options);
 
 // A graph with the content of an opened model; shares the model's bytes.
 Graph graph_of(const Model& model, Arena& arena);

@@ -56,10 +56,8 @@ Error Int8Model::build(const CalibrationInfo& info) {
 }
 
 Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
-  for (GraphNode& node : graph_.nodes) {
-    node.options.multiplier = {};
-    node.options.folded_bias = {};
-  }
+  for (GraphNode& node : graph_.nodes)
+    if (auto* const requantization = node.options.get<Requantization>()) *requantization = {};
   // Layers are changed in place: equal biases of two of them will not stay equal.
   const auto written = finish_model(graph_, all_ops(), arena, EqualConstants::kStandAlone);
   if (arena.exhausted())
@@ -122,10 +120,10 @@ Error Int8Model::refresh_layer(int32_t n) {
     overwrite(before.constant, now.constant.data);
     overwrite(before.quantization.scales, now.quantization.scales.data);
   }
-  refill_requantization(
-      graph_, node, rule,
-      {const_cast<float*>(in_file.options.multiplier.data), in_file.options.multiplier.size},
-      {const_cast<int32_t*>(in_file.options.folded_bias.data), in_file.options.folded_bias.size});
+  const auto& written = in_file.options.as<Requantization>();
+  refill_requantization(graph_, node, rule,
+                        {const_cast<float*>(written.multiplier.data), written.multiplier.size},
+                        {const_cast<int32_t*>(written.folded_bias.data), written.folded_bias.size});
   return as_in_fp32(session_.prepare_node(n));
 }
 

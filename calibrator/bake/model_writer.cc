@@ -11,10 +11,6 @@
 namespace intaglio {
 namespace {
 
-using flatbuffers::FlatBufferBuilder;
-template <typename T>
-using Offset = flatbuffers::Offset<T>;
-
 // A format 1 file is read by format 1 readers; later features raise it for the files that use them.
 constexpr uint16_t kMinReader = 1;
 
@@ -93,25 +89,25 @@ class Writer {
   }
   const TensorInfo& written(size_t i) const { return graph_.tensors[static_cast<size_t>(written_[i])]; }
 
-  Offset<flatbuffers::Vector<int32_t>> indices(Span<const int32_t> tensors) {
+  flatbuffers::Offset<flatbuffers::Vector<int32_t>> indices(Span<const int32_t> tensors) {
     const Span<int32_t> numbers = arena_.make<int32_t>(tensors.size);
     for (size_t i = 0; i < numbers.size; ++i)
       numbers[i] = tensors[i] < 0 ? -1 : number_[static_cast<size_t>(tensors[i])];
     return builder_.CreateVector(numbers.data, numbers.size);
   }
   template <typename T>
-  Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
-    return values.empty() ? Offset<flatbuffers::Vector<T>>()
+  flatbuffers::Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
+    return values.empty() ? flatbuffers::Offset<flatbuffers::Vector<T>>()
                           : builder_.CreateVector(values.data, values.size);
   }
-  Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
+  flatbuffers::Offset<schema::Buffer> buffer(Span<const uint8_t> bytes) {
     builder_.ForceVectorAlignment(bytes.size, 1, kModelAlignment);
     return schema::CreateBuffer(builder_, builder_.CreateVector(bytes.data, bytes.size));
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::Buffer>>> write_buffers() {
-    const Span<Offset<schema::Buffer>> list =
-        arena_.make<Offset<schema::Buffer>>(count_ + graph_.states.size());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>> write_buffers() {
+    const Span<flatbuffers::Offset<schema::Buffer>> list =
+        arena_.make<flatbuffers::Offset<schema::Buffer>>(count_ + graph_.states.size());
     const bool once = equal_ == EqualConstants::kStandOnce;
     SharedConstants shared(graph_, arena_, once ? count_ : 0);
     if (arena_.exhausted()) return {};
@@ -131,13 +127,14 @@ class Writer {
     return builder_.CreateVector(list.data, buffers);
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::Tensor>>> write_tensors() {
-    const Span<Offset<schema::Tensor>> list = arena_.make<Offset<schema::Tensor>>(count_);
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Tensor>>> write_tensors() {
+    const Span<flatbuffers::Offset<schema::Tensor>> list =
+        arena_.make<flatbuffers::Offset<schema::Tensor>>(count_);
     for (size_t i = 0; i < list.size; ++i) {
       const TensorInfo& tensor = written(i);
       const auto name = builder_.CreateString(tensor.name);
       const auto shape = builder_.CreateVector(tensor.shape.dims, static_cast<size_t>(tensor.shape.rank));
-      Offset<schema::Quantization> quantization;
+      flatbuffers::Offset<schema::Quantization> quantization;
       if (!tensor.quantization.scales.empty())
         quantization = schema::CreateQuantization(builder_, vector(tensor.quantization.scales),
                                                   tensor.quantization.zero_point,
@@ -148,23 +145,25 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<schema::Node> write_node(const GraphNode& node) {
+  flatbuffers::Offset<schema::Node> write_node(const GraphNode& node) {
     const auto name = builder_.CreateString(node.name);
     const auto inputs = indices(node.inputs);
     const auto outputs = indices(node.outputs);
-    const WrittenOptions options = write_options(builder_, node);
+    const WrittenOptions options = write_options(builder_, node.options);
     return schema::CreateNode(builder_, static_cast<schema::OpCode>(node.op), name, inputs, outputs,
                               options.type, options.table);
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::Node>>> write_nodes() {
-    const Span<Offset<schema::Node>> list = arena_.make<Offset<schema::Node>>(graph_.nodes.size());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Node>>> write_nodes() {
+    const Span<flatbuffers::Offset<schema::Node>> list =
+        arena_.make<flatbuffers::Offset<schema::Node>>(graph_.nodes.size());
     for (size_t i = 0; i < list.size; ++i) list[i] = write_node(graph_.nodes[i]);
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::State>>> write_states() {
-    const Span<Offset<schema::State>> list = arena_.make<Offset<schema::State>>(graph_.states.size());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::State>>> write_states() {
+    const Span<flatbuffers::Offset<schema::State>> list =
+        arena_.make<flatbuffers::Offset<schema::State>>(graph_.states.size());
     int32_t initial = state_buffer_;
     for (size_t i = 0; i < list.size; ++i) {
       const StateInfo& state = graph_.states[i];
@@ -175,9 +174,9 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::ImageInput>>> write_images() {
-    const Span<Offset<schema::ImageInput>> list =
-        arena_.make<Offset<schema::ImageInput>>(graph_.images.size());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::ImageInput>>> write_images() {
+    const Span<flatbuffers::Offset<schema::ImageInput>> list =
+        arena_.make<flatbuffers::Offset<schema::ImageInput>>(graph_.images.size());
     for (size_t i = 0; i < list.size; ++i) {
       const ImageInput& image = graph_.images[i];
       const auto channels = static_cast<size_t>(image.channels);
@@ -190,7 +189,7 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<schema::Plan> write_plan() {
+  flatbuffers::Offset<schema::Plan> write_plan() {
     const Span<uint32_t> offsets = arena_.make<uint32_t>(count_);
     for (size_t i = 0; i < offsets.size; ++i) offsets[i] = graph_.offsets[static_cast<size_t>(written_[i])];
     const auto list = builder_.CreateVector(offsets.data, offsets.size);
@@ -198,7 +197,7 @@ class Writer {
                               static_cast<uint32_t>(graph_.activation_lower_bound));
   }
 
-  Offset<schema::Calibration> write_calibration() {
+  flatbuffers::Offset<schema::Calibration> write_calibration() {
     const CalibrationInfo& c = graph_.calibration;
     if (*c.method == '\0') return {};
     const auto version = builder_.CreateString(c.library_version);
@@ -207,9 +206,9 @@ class Writer {
     return schema::CreateCalibration(builder_, version, method, options, c.samples, vector(c.samples_digest));
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::NormStatistics>>> write_statistics() {
-    const Span<Offset<schema::NormStatistics>> list =
-        arena_.make<Offset<schema::NormStatistics>>(graph_.norm_statistics.size());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::NormStatistics>>> write_statistics() {
+    const Span<flatbuffers::Offset<schema::NormStatistics>> list =
+        arena_.make<flatbuffers::Offset<schema::NormStatistics>>(graph_.norm_statistics.size());
     for (size_t i = 0; i < list.size; ++i) {
       const GraphNormStatistics& entry = graph_.norm_statistics[i];
       const auto mean = vector(entry.mean);
@@ -219,10 +218,10 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  Offset<flatbuffers::Vector<Offset<schema::PackedWeights>>> write_packs() {
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::PackedWeights>>> write_packs() {
     if (graph_.packs.empty()) return {};
-    const Span<Offset<schema::PackedWeights>> list =
-        arena_.make<Offset<schema::PackedWeights>>(graph_.packs.size());
+    const Span<flatbuffers::Offset<schema::PackedWeights>> list =
+        arena_.make<flatbuffers::Offset<schema::PackedWeights>>(graph_.packs.size());
     for (size_t i = 0; i < list.size; ++i) {
       const GraphPack& pack = graph_.packs[i];
       const auto kernel = builder_.CreateString(pack.kernel);
@@ -236,7 +235,7 @@ class Writer {
   Arena& arena_;
   EqualConstants equal_;
   flatbuffers::Allocator allocator_;
-  FlatBufferBuilder builder_;
+  flatbuffers::FlatBufferBuilder builder_;
   Span<int32_t> number_;   // graph tensor to file tensor
   Span<int32_t> written_;  // file tensor to graph tensor
   Span<int32_t> buffer_;   // file tensor to buffer
@@ -254,8 +253,7 @@ size_t file_bound(const Graph& graph) {
     bytes += kTensorBytes + strlen(tensor.name) + tensor.constant.size + 4 * tensor.quantization.scales.size;
   for (const GraphNode& node : graph.nodes)
     bytes += kNodeBytes + strlen(node.name) +
-             4 * (node.inputs.size + node.outputs.size + node.options.axes.size + node.options.begin.size +
-                  node.options.strides.size + node.options.multiplier.size + node.options.folded_bias.size);
+             4 * (node.inputs.size + node.outputs.size + listed_options(node.options));
   for (const StateInfo& state : graph.states) bytes += kTensorBytes + state.initial.size;
   for (const ImageInput& image : graph.images) bytes += kTensorBytes + image.table.size;
   for (const GraphNormStatistics& entry : graph.norm_statistics)
@@ -305,8 +303,9 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
   const Span<int32_t> folded = arena.make<int32_t>(channels);
   if (arena.exhausted()) return;
   refill_requantization(graph, node, rule, multiplier, folded);
-  node.options.multiplier = multiplier;
-  node.options.folded_bias = folded;
+  auto& requantization = node.options.as<Requantization>();
+  requantization.multiplier = multiplier;
+  requantization.folded_bias = folded;
 }
 
 }  // namespace
@@ -323,7 +322,7 @@ Result<Span<const uint8_t>> write_model(const Graph& graph, Arena& arena, EqualC
 void fill_requantization(Graph& graph, OpList ops, Arena& arena) {
   for (GraphNode& node : graph.nodes) {
     const int32_t index = find_op_index(ops, signature_of(graph, node));
-    if (index == kNoOp || !node.options.multiplier.empty()) continue;
+    if (index == kNoOp || !node.options.value<Requantization>().multiplier.empty()) continue;
     const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
     if (rule.weight_input >= 0) fill_node(graph, node, rule, arena);
   }
@@ -339,7 +338,7 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
   const float in_scale = input.quantization.scales[0];
   float out_scale = 1.0f;  // of a sum that leaves in FP32
   if (input_of(graph, node, rule.residual_input) != nullptr)
-    out_scale = node.options.intermediate_scale;
+    out_scale = node.options.as<Intermediate>().scale;
   else if (output.dtype == DType::kS8)
     out_scale = output.quantization.scales[0];
   for (int32_t& sum : folded) sum = 0;

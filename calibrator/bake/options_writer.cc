@@ -1,173 +1,72 @@
 #include "calibrator/bake/options_writer.h"
 
+#include <cstring>
+
+#include "runtime/option_fields.h"
+
 namespace intaglio {
 namespace {
 
-template <typename T>
-using Offset = flatbuffers::Offset<T>;
+using flatbuffers::uoffset_t;
+
+constexpr uint32_t kMaxFields = 16;
+
+flatbuffers::voffset_t entry_of(uint32_t id) { return static_cast<flatbuffers::voffset_t>(4 + 2 * id); }
 
 template <typename T>
-WrittenOptions written(schema::Options type, Offset<T> table) {
-  return {type, table.Union()};
+T load(const uint8_t* at) {
+  T v;
+  memcpy(&v, at, sizeof v);
+  return v;
 }
 
-// Tables all of whose fields have their defaults are left out.
-class OptionsWriter {
- public:
-  explicit OptionsWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
-
-  WrittenOptions write(const GraphNode& node) {
-    const NodeOptions& o = node.options;
-    switch (node.op) {
-      case Op::kConv2d: {
-        const auto of_clamp = clamp(o);
-        const auto of_window = window(o.window);
-        const auto of_requantization = requantization(o);
-        Offset<schema::Intermediate> intermediate;
-        if (o.intermediate_scale != 0.0f)
-          intermediate =
-              schema::CreateIntermediate(builder_, o.intermediate_scale, o.intermediate_zero_point);
-        if (of_clamp.IsNull() && of_window.IsNull() && of_requantization.IsNull() && intermediate.IsNull() &&
-            o.groups == 1 && o.add_bits == 15)
-          return {};
-        return written(schema::Options::Conv2DOptions,
-                       schema::CreateConv2DOptions(builder_, of_clamp, of_window, of_requantization, o.groups,
-                                                   intermediate, static_cast<uint8_t>(o.add_bits)));
-      }
-      case Op::kDepthwiseConv2d: {
-        const auto of_clamp = clamp(o);
-        const auto of_window = window(o.window);
-        const auto of_requantization = requantization(o);
-        if (of_clamp.IsNull() && of_window.IsNull() && of_requantization.IsNull()) return {};
-        return written(
-            schema::Options::DepthwiseConv2DOptions,
-            schema::CreateDepthwiseConv2DOptions(builder_, of_clamp, of_window, of_requantization));
-      }
-      case Op::kFullyConnected: {
-        const auto of_clamp = clamp(o);
-        const auto of_requantization = requantization(o);
-        if (of_clamp.IsNull() && of_requantization.IsNull()) return {};
-        return written(schema::Options::FullyConnectedOptions,
-                       schema::CreateFullyConnectedOptions(builder_, of_clamp, of_requantization));
-      }
-      case Op::kAvgPool2d:
-      case Op::kMaxPool2d: {
-        const auto of_clamp = clamp(o);
-        const auto of_window = window(o.window);
-        if (of_clamp.IsNull() && of_window.IsNull()) return {};
-        return written(schema::Options::Pool2DOptions,
-                       schema::CreatePool2DOptions(builder_, of_clamp, of_window));
-      }
-      case Op::kAdd:
-      case Op::kSub: {
-        const auto of_clamp = clamp(o);
-        if (of_clamp.IsNull() && o.add_bits == 15) return {};
-        return written(schema::Options::AddOptions,
-                       schema::CreateAddOptions(builder_, of_clamp, static_cast<uint8_t>(o.add_bits)));
-      }
-      case Op::kMul:
-      case Op::kDiv:
-      case Op::kMaximum:
-      case Op::kMinimum:
-      case Op::kClamp:
-      case Op::kQuantize: {
-        const auto of_clamp = clamp(o);
-        if (of_clamp.IsNull()) return {};
-        return written(schema::Options::ElementwiseOptions,
-                       schema::CreateElementwiseOptions(builder_, of_clamp));
-      }
-      case Op::kMean: {
-        const auto of_clamp = clamp(o);
-        const auto axes = vector(o.axes);
-        if (of_clamp.IsNull() && axes.IsNull()) return {};
-        return written(schema::Options::ReduceOptions, schema::CreateReduceOptions(builder_, of_clamp, axes));
-      }
-      case Op::kTranspose: {
-        const auto permutation = vector(o.axes);
-        if (permutation.IsNull()) return {};
-        return written(schema::Options::TransposeOptions,
-                       schema::CreateTransposeOptions(builder_, permutation));
-      }
-      case Op::kConcat:
-        if (o.axis == 0) return {};
-        return written(schema::Options::ConcatOptions, schema::CreateConcatOptions(builder_, o.axis));
-      case Op::kGather:
-        if (o.axis == 0) return {};
-        return written(schema::Options::GatherOptions, schema::CreateGatherOptions(builder_, o.axis));
-      case Op::kPad: {
-        const auto before = vector(o.begin);
-        if (before.IsNull() && o.pad_value == 0.0f) return {};
-        return written(schema::Options::PadOptions, schema::CreatePadOptions(builder_, before, o.pad_value));
-      }
-      case Op::kStridedSlice: {
-        const auto begin = vector(o.begin);
-        const auto strides = vector(o.strides);
-        if (begin.IsNull() && strides.IsNull()) return {};
-        return written(schema::Options::StridedSliceOptions,
-                       schema::CreateStridedSliceOptions(builder_, begin, strides));
-      }
-      case Op::kResize:
-        if (o.resample.interpolation == Interpolation::kNearest &&
-            o.resample.coordinates == Coordinates::kHalfPixel &&
-            o.resample.rounding == NearestRounding::kFloor)
-          return {};
-        return written(schema::Options::ResizeOptions,
-                       schema::CreateResizeOptions(
-                           builder_, static_cast<schema::Interpolation>(o.resample.interpolation),
-                           static_cast<schema::Coordinates>(o.resample.coordinates),
-                           static_cast<schema::NearestRounding>(o.resample.rounding)));
-      case Op::kLeakyRelu:
-      case Op::kHardSigmoid:
-      case Op::kElu:
-        if (o.alpha == 0.0f && o.beta == 0.0f) return {};
-        return written(schema::Options::UnaryOptions, schema::CreateUnaryOptions(builder_, o.alpha, o.beta));
-      case Op::kL2Normalize:
-        if (o.alpha == 0.0f) return {};
-        return written(schema::Options::L2NormalizeOptions,
-                       schema::CreateL2NormalizeOptions(builder_, o.alpha));
-      default:
-        return {};
+// Struct `number` of options; 0 where all of its fields have their defaults, and nothing is written.
+uoffset_t write_struct(flatbuffers::FlatBufferBuilder& builder, uint32_t number, const uint8_t* from) {
+  const uint32_t first = kFirstOptionField[number], count = kFirstOptionField[number + 1] - first;
+  // What a table points to stands before it.
+  uoffset_t offsets[kMaxFields] = {};
+  bool any = false;
+  for (uint32_t id = 0; id < count; ++id) {
+    const OptionField& field = kOptionFields[first + id];
+    const uint8_t* const place = from + field.place;
+    if (field.kind == kOptionList) {
+      const auto list = load<Span<const uint32_t>>(place);
+      if (!list.empty()) offsets[id] = builder.CreateVector(list.data, list.size).o;
+    } else if (field.kind == kOptionPart) {
+      offsets[id] = write_struct(builder, field.what, place);
+    } else if (field.kind == kOption32) {
+      any = any || load<uint32_t>(place) != kOptionDefaults[field.what];
+    } else {
+      any = any || *place != default_of(field);
+    }
+    any = any || offsets[id] != 0;
+  }
+  if (!any) return 0;
+  // As flatc's code does it: the larger fields first, from the last one on.
+  const uoffset_t start = builder.StartTable();
+  for (uint32_t id = count; id-- > 0;) {
+    const OptionField& field = kOptionFields[first + id];
+    if (field.kind == kOption32) {
+      const auto word = load<uint32_t>(from + field.place);
+      builder.AddElement<uint32_t>(entry_of(id), word, kOptionDefaults[field.what]);
+    } else if (offsets[id] != 0) {
+      builder.AddOffset(entry_of(id), flatbuffers::Offset<void>(offsets[id]));
     }
   }
-
- private:
-  template <typename T>
-  Offset<flatbuffers::Vector<T>> vector(Span<const T> values) {
-    return values.empty() ? Offset<flatbuffers::Vector<T>>()
-                          : builder_.CreateVector(values.data, values.size);
+  for (uint32_t id = count; id-- > 0;) {
+    const OptionField& field = kOptionFields[first + id];
+    if (is_8_bits(field)) builder.AddElement<uint8_t>(entry_of(id), from[field.place], default_of(field));
   }
-
-  Offset<schema::Window2D> window(const Window2d& w) {
-    const bool one_tap = w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 &&
-                         w.dilation_h == 1 && w.dilation_w == 1;
-    const bool pads = (w.pad_top | w.pad_left | w.pad_bottom | w.pad_right) != 0;
-    if (one_tap && !pads && !w.count_include_pad) return {};
-    return schema::CreateWindow2D(builder_, w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.dilation_h,
-                                  w.dilation_w, w.pad_top, w.pad_left, w.pad_bottom, w.pad_right,
-                                  w.count_include_pad);
-  }
-
-  Offset<schema::Clamp> clamp(const NodeOptions& o) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (o.clamp_min == -kInfinity && o.clamp_max == kInfinity && o.clamp_lo == -128 && o.clamp_hi == 127)
-      return {};
-    return schema::CreateClamp(builder_, o.clamp_min, o.clamp_max, o.clamp_lo, o.clamp_hi);
-  }
-
-  Offset<schema::Requantization> requantization(const NodeOptions& o) {
-    if (o.multiplier.empty()) return {};
-    const auto multiplier = vector(o.multiplier);    // one by one, here as all over the file:
-    const auto folded_bias = vector(o.folded_bias);  // arguments have no order of their own
-    return schema::CreateRequantization(builder_, multiplier, folded_bias);
-  }
-
-  flatbuffers::FlatBufferBuilder& builder_;
-};
+  return builder.EndTable(start);
+}
 
 }  // namespace
 
-WrittenOptions write_options(flatbuffers::FlatBufferBuilder& builder, const GraphNode& node) {
-  return OptionsWriter(builder).write(node);
+WrittenOptions write_options(flatbuffers::FlatBufferBuilder& builder, const NodeOptions& options) {
+  if (options.kind() == OptionsKind::kNone) return {};
+  const uoffset_t table = write_struct(builder, OptionBytes::number(options), OptionBytes::of(options));
+  if (table == 0) return {};
+  return {static_cast<schema::Options>(options.kind()), flatbuffers::Offset<void>(table)};
 }
 
 }  // namespace intaglio

@@ -85,13 +85,13 @@ DifferenceSums sum_differences(const float* exact, const TensorView& view) {
 double clipped_share(const float* exact, const TensorView& view, const NodeOptions& options) {
   if (view.info.dtype != DType::kS8) return 0.0;
   const RealValues values(view);
+  const auto clamp = options.value<Clamp>();
   const int64_t count = view.info.shape.elements();
   int64_t clipped = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t code = values.code(i);
-    if (code == 127 && options.clamp_hi == 127) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
-    if (code == -128 && options.clamp_lo == -128)
-      clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
+    if (code == 127 && clamp.hi == 127) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
+    if (code == -128 && clamp.lo == -128) clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
   }
   return static_cast<double>(clipped) / static_cast<double>(count);
 }

@@ -96,7 +96,8 @@ double positions_of(const TensorInfo& out) {
 size_t patch_size(const Model& model, const NodeInfo& node) {
   const Shape weights = model.tensor(node.inputs[1]).shape;
   if (!is_windowed(model, node)) return static_cast<size_t>(weights[1]);
-  const int64_t taps = int64_t{node.options.window.kernel_h} * node.options.window.kernel_w;
+  const auto window = node.options.value<Window2d>();
+  const int64_t taps = int64_t{window.kernel_h} * window.kernel_w;
   return static_cast<size_t>(taps * model.tensor(node.inputs[0]).shape[3]);
 }
 
@@ -107,19 +108,20 @@ void patch_means(const Session& session, int32_t node_index, const PatchSumsKern
   const TensorView in = session.tensor(node.inputs[0]);
   const TensorInfo out = model.tensor(node.outputs[0]);
   const bool windowed = is_windowed(model, node);
+  const auto window = node.options.value<Window2d>();
   for (double& mean : means) mean = 0.0;
   double unit = 1.0 / positions_of(out);
   if (in.info.dtype == DType::kS8) {
-    sums_of<int8_t>(in.info, out, windowed, node.options.window, in.data, kernel, means);
+    sums_of<int8_t>(in.info, out, windowed, window, in.data, kernel, means);
     unit = static_cast<double>(in.info.quantization.scales[0]) / positions_of(out);
   } else {
-    sums_of<float>(in.info, out, windowed, node.options.window, in.data, kernel, means);
+    sums_of<float>(in.info, out, windowed, window, in.data, kernel, means);
   }
   for (double& mean : means) mean *= unit;
 }
 
 bool can_observe_by_rows(const Model& model, const NodeInfo& node) {
-  return is_windowed(model, node) && node.options.window.kernel_w <= kMostTaps;
+  return is_windowed(model, node) && node.options.value<Window2d>().kernel_w <= kMostTaps;
 }
 
 bool observe_with_means(const Session& session, int32_t node_index, const PatchSumsKernel& kernel,
@@ -128,8 +130,9 @@ bool observe_with_means(const Session& session, int32_t node_index, const PatchS
   const TensorView in = session.tensor(node.inputs[0]);
   const TensorInfo out = session.model().tensor(node.outputs[0]);
   const Span<float> values = in.as<float>();
+  const auto window = node.options.value<Window2d>();
   for (double& mean : means) mean = 0.0;
-  WindowSums<float> sums(in.info, out, node.options.window, 0, kernel, means.data);
+  WindowSums<float> sums(in.info, out, window, 0, kernel, means.data);
   const int32_t rows = in.info.shape[0] * in.info.shape[1];
   const size_t row_elements = values.size / static_cast<size_t>(rows);
   const auto piece = static_cast<int32_t>(row_elements < kPassElements ? kPassElements / row_elements : 1);

@@ -53,7 +53,8 @@ void mean_outputs(const NodeInfo& node, const Shape& weights_shape, const Weight
   } else {
     const bool windowed = weights_shape.rank > 2;
     const int64_t taps = windowed ? int64_t{weights_shape[1]} * weights_shape[2] : 1;
-    const int64_t depth = weights_shape.back(0), groups = windowed ? node.options.groups : 1;
+    const int64_t depth = weights_shape.back(0),
+                  groups = windowed ? node.options.value<Conv2dOptions>().groups : 1;
     const int64_t channels = depth * groups, per_group = weights_shape[0] / groups;
     const Weight* rows[kMeanLanes];
     const double* patches[kMeanLanes];

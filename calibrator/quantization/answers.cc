@@ -12,7 +12,8 @@ bool is_one_place(const Shape& shape) { return shape.elements(1, shape.rank - 1)
 
 bool has_clamp(const NodeOptions& options) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  return options.clamp_min != -kInfinity || options.clamp_max != kInfinity;
+  const auto clamp = options.value<Clamp>();
+  return clamp.min != -kInfinity || clamp.max != kInfinity;
 }
 
 // The window is the whole input, and nothing but it.
@@ -25,10 +26,11 @@ bool is_whole_map(const Window2d& window, const Shape& in) {
 Op op_of_sums(const Model& model, const NodeInfo& node) {
   if (node.op != Op::kConv2d && node.op != Op::kAvgPool2d) return node.op;
   const Shape in = model.tensor(node.inputs[0]).shape;
-  const Window2d& window = node.options.window;
+  const Window2d& window = node.options.as<Window2d>();
   if (in.rank != 4 || !is_whole_map(window, in)) return Op::kNone;
   if (node.op == Op::kAvgPool2d) return Op::kMean;
-  const bool is_product = is_one_place(in) && node.options.groups <= 1 && node.inputs.size <= 3;
+  const bool is_product =
+      is_one_place(in) && node.options.as<Conv2dOptions>().groups <= 1 && node.inputs.size <= 3;
   return is_product ? Op::kFullyConnected : Op::kNone;
 }
 

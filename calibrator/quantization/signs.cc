@@ -22,9 +22,9 @@ bool pixels_are_non_negative(const ImageInput& image) {
 }
 
 bool is_non_negative(const Model& model, const NodeInfo& node, Span<const bool> known) {
-  const NodeOptions& options = node.options;
-  if (options.clamp_min >= 0.0f) return true;
-  if (options.clamp_max < 0.0f || options.pad_value < 0.0f) return false;
+  const auto clamp = node.options.value<Clamp>();
+  if (clamp.min >= 0.0f) return true;
+  if (clamp.max < 0.0f || node.options.value<PadOptions>().value < 0.0f) return false;
   const OpDef* const def = find_op(float_ops(), model, node);
   if (def == nullptr || def->quant.sign == SignRule::kAny) return false;
   if (def->quant.sign == SignRule::kNonNegative) return true;

@@ -201,8 +201,8 @@ class SlotParams {
     const auto t = static_cast<size_t>(tensor);
     Bounds bounds{is_non_negative(t) ? 0.0 : -kInfinity, kInfinity};
     if (rule_of(writers_[t]) != nullptr) {
-      const NodeOptions options = model_.node(writers_[t]).options;
-      const auto lo = static_cast<double>(options.clamp_min), hi = static_cast<double>(options.clamp_max);
+      const auto clamp = model_.node(writers_[t]).options.value<Clamp>();
+      const auto lo = static_cast<double>(clamp.min), hi = static_cast<double>(clamp.max);
       if (lo < 0.0 || source_.options.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
       bounds.hi = hi;
     }

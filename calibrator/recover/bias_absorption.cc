@@ -17,10 +17,10 @@ Span<float> biases_of(const Model& model, const NodeInfo& node, const QuantRule&
 }
 
 // Of what a layer without activation gives the middle; of what ReLU leaves, the least.
-float shift_of(const NodeOptions& options, float lowest, float highest) {
-  if (options.clamp_min == -kInfinity)
+float shift_of(const Clamp& clamp, float lowest, float highest) {
+  if (clamp.min == -kInfinity)
     return static_cast<float>((static_cast<double>(lowest) + static_cast<double>(highest)) * 0.5);
-  return lowest > 0.0f && highest < options.clamp_max ? lowest : 0.0f;
+  return lowest > 0.0f && highest < clamp.max ? lowest : 0.0f;
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ bool BiasAbsorber::choose_shifts(const Model& model, int32_t half) {
       const float low[] = {lowest_[0][c], lowest_[1][c]}, high[] = {highest_[0][c], highest_[1][c]};
       const float lowest = half == kBothHalves ? (low[0] < low[1] ? low[0] : low[1]) : low[half];
       const float highest = half == kBothHalves ? (high[0] > high[1] ? high[0] : high[1]) : high[half];
-      shifts_[c] = shift_of(node.options, lowest, highest);
+      shifts_[c] = shift_of(node.options.value<Clamp>(), lowest, highest);
       any = any || shifts_[c] != 0.0f;
     }
   }

@@ -70,9 +70,9 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   Window2d same;
   same.kernel_h = same.kernel_w = 3;
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
-  m.node(Op::kConv2d, "stem", x, m.weights("stem/w", stem, 0), a).options.window = same;
-  m.node(Op::kDepthwiseConv2d, "depthwise", a, m.weights("depthwise/w", depthwise, 2), b).options.window =
-      same;
+  m.node(Op::kConv2d, "stem", x, m.weights("stem/w", stem, 0), a).options.as<Window2d>() = same;
+  m.node(Op::kDepthwiseConv2d, "depthwise", a, m.weights("depthwise/w", depthwise, 2), b)
+      .options.as<Window2d>() = same;
   m.node(Op::kFullyConnected, "classifier", b, m.weights("classifier/w", classifier, 0), y);
   m.graph.inputs.push(arena, x);
   m.graph.outputs.push(arena, y);

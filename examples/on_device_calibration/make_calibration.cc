@@ -61,27 +61,30 @@ Result<Span<const uint8_t>> make_model(Arena& arena) {
   Window2d reduce = same;
   reduce.stride_h = reduce.stride_w = 2;
   reduce.pad_top = reduce.pad_left = 0;
-  NodeOptions& stem =
+  auto& stem =
       m.node(Op::kConv2d, "stem",
-             {x, m.weights("stem/w", {kChannels, 3, 3, 1}, 0.4f), m.weights("stem/b", {kChannels}, 0.1f)}, a);
+             {x, m.weights("stem/w", {kChannels, 3, 3, 1}, 0.4f), m.weights("stem/b", {kChannels}, 0.1f)}, a)
+          .as<Conv2dOptions>();
   stem.window = reduce;
-  stem.clamp_min = 0.0f;
-  NodeOptions& depthwise =
+  stem.clamp.min = 0.0f;
+  auto& depthwise =
       m.node(Op::kDepthwiseConv2d, "depthwise",
-             {a, m.weights("dw/w", {3, 3, kChannels}, 0.5f), m.weights("dw/b", {kChannels}, 0.1f)}, b);
+             {a, m.weights("dw/w", {3, 3, kChannels}, 0.5f), m.weights("dw/b", {kChannels}, 0.1f)}, b)
+          .as<DepthwiseConv2dOptions>();
   depthwise.window = same;
-  depthwise.clamp_min = 0.0f;
-  depthwise.clamp_max = 6.0f;
+  depthwise.clamp.min = 0.0f;
+  depthwise.clamp.max = 6.0f;
   m.node(Op::kConv2d, "project",
          {b, m.weights("project/w", {kChannels, 1, 1, kChannels}, 0.5f),
           m.weights("project/b", {kChannels}, 0.1f)},
          c);
-  m.node(Op::kAdd, "add", {c, a}, d).clamp_min = 0.0f;
+  m.node(Op::kAdd, "add", {c, a}, d).as<Clamp>().min = 0.0f;
   m.node(Op::kConv2d, "expand",
          {d, m.weights("expand/w", {kWide, 1, 1, kChannels}, 0.5f), m.weights("expand/b", {kWide}, 0.1f)}, e)
-      .clamp_min = 0.0f;
+      .as<Clamp>()
+      .min = 0.0f;
   const int32_t axes[] = {1, 2};
-  m.node(Op::kMean, "mean", {e}, f).axes = arena.copy(Span<const int32_t>(axes));
+  m.node(Op::kMean, "mean", {e}, f).as<ReduceOptions>().axes = arena.copy(Span<const int32_t>(axes));
   m.node(Op::kFullyConnected, "classifier",
          {f, m.weights("fc/w", {kClasses, kWide}, 0.8f), m.weights("fc/b", {kClasses}, 0.2f)}, g);
   m.node(Op::kSoftmax, "softmax", {g}, y);

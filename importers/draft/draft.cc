@@ -101,10 +101,15 @@ std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t elem
   return result;
 }
 
+void DraftNode::become(Op other) {
+  op = other;
+  options = NodeOptions(op == kSpaceToBatch || op == kBatchToSpace ? Op::kStridedSlice : op);
+}
+
 DraftNode& add_node(Draft& draft, Op op, const std::string& name, const std::string& source,
                     std::vector<int32_t> inputs, int32_t output) {
   DraftNode node;
-  node.op = op;
+  node.become(op);
   node.name = name;
   node.source = source;
   node.inputs = std::move(inputs);
@@ -129,7 +134,8 @@ int32_t add_transpose(Draft& draft, const std::string& name, const std::string& 
   if (is_identity(permutation)) return input;
   const int32_t output =
       add_activation_like(draft, name, input, permuted(draft.tensor(input).shape, permutation));
-  add_node(draft, Op::kTranspose, name, source, {input}, output).options.axes = draft.list(permutation);
+  add_node(draft, Op::kTranspose, name, source, {input}, output).options.as<TransposeOptions>().permutation =
+      draft.list(permutation);
   return output;
 }
 
@@ -150,8 +156,8 @@ int32_t add_slice(Draft& draft, const std::string& name, const std::string& sour
                   std::vector<int32_t> begin, std::vector<int32_t> strides, const Shape& shape) {
   const int32_t output = add_activation_like(draft, name, x, shape);
   DraftNode& node = add_node(draft, Op::kStridedSlice, name, source, {x}, output);
-  node.options.begin = draft.list(std::move(begin));
-  node.options.strides = draft.list(std::move(strides));
+  node.options.as<StridedSliceOptions>().begin = draft.list(std::move(begin));
+  node.options.as<StridedSliceOptions>().strides = draft.list(std::move(strides));
   return output;
 }
 

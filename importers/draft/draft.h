@@ -16,8 +16,8 @@ using Permutation = std::vector<int32_t>;  // out[i] = in[permutation[i]], as Tr
 
 // Operators of the draft alone. A kBatchNorm that is left when the passes are through is an error.
 inline constexpr Op kBatchNorm{0x8000};  // inputs: x (channels last), gamma, beta, mean, variance; `epsilon`
-// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: options.strides are the block's
-// sides, options.begin and pads_after what is padded first, or cropped last.
+// SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of pictures, [height, width] each: the options are
+// StridedSlice's, whose strides are the block's sides, begin and pads_after what is padded first, or cropped last.
 inline constexpr Op kSpaceToBatch{0x8001};
 inline constexpr Op kBatchToSpace{0x8002};
 
@@ -42,9 +42,12 @@ struct DraftNode {
   std::string source;           // the file's own operator, for messages
   std::vector<int32_t> inputs;  // tensor indices; -1: absent
   std::vector<int32_t> outputs;
-  NodeOptions options;              // the runtime's; its lists are the draft's (Draft::list)
+  NodeOptions options;              // the operator's; its lists are the draft's (Draft::list)
   std::vector<int32_t> pads_after;  // kPad, kSpaceToBatch, kBatchToSpace
   float epsilon = 0.0f;             // kBatchNorm
+
+  // Another operator, whose options have their defaults.
+  void become(Op other);
 
   int32_t input(size_t i = 0) const { return i < inputs.size() ? inputs[i] : -1; }
   int32_t output() const { return outputs[0]; }

@@ -30,7 +30,7 @@ int32_t add_gather(Draft& draft, const std::string& name, const std::string& sou
   shape[static_cast<size_t>(axis)] = count;
   const int32_t list = add_constant(draft, name + "/indices", DType::kS32, {count}, indices);
   const int32_t y = add_activation_like(draft, name, x, shape);
-  add_node(draft, Op::kGather, name, source, {x, list}, y).options.axis = axis;
+  add_node(draft, Op::kGather, name, source, {x, list}, y).options.as<GatherOptions>().axis = axis;
   return y;
 }
 
@@ -84,7 +84,7 @@ int32_t add_maximum_over(Draft& draft, const std::string& name, const std::strin
          " each way are supported");
   const int32_t picture = add_reshape(draft, name + "/picture", source, x, window);
   const int32_t most = add_activation_like(draft, name, x, {window[0], 1, 1, window[3]});
-  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).options.window;
+  Window2d& pool = add_node(draft, Op::kMaxPool2d, name, source, {picture}, most).options.as<Window2d>();
   pool.kernel_h = window[1];
   pool.kernel_w = window[2];
   return add_reshape(draft, name, source, most, shape);
@@ -102,7 +102,7 @@ void add_log_softmax(Draft& draft, const std::string& name, const std::string& s
   const int32_t most = add_maximum_over(draft, name + "/max", source, x, {last}, one);
   const int32_t below = add(Op::kSub, {x, most}, shape).output();
   DraftNode& mean = add(Op::kMean, {add(Op::kExp, {below}, shape).output()}, one);
-  mean.options.axes = draft.list({last});
+  mean.options.as<ReduceOptions>().axes = draft.list({last});
   const int32_t count = add_constant(draft, name + "/count", DType::kF32, Shape(shape.size(), 1),
                                      std::vector<float>{static_cast<float>(shape.back())});
   const int32_t sum = add(Op::kMul, {mean.output(), count}, one).output();

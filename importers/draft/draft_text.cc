@@ -45,27 +45,33 @@ std::string window_text(const Window2d& w) {
 // What differs from the values that a new node has.
 std::string options_text(const DraftNode& node) {
   const NodeOptions& o = node.options;
-  const NodeOptions none;
-  std::string line = window_text(o.window);
+  std::string line = window_text(o.value<Window2d>());
   const auto add = [&](const char* name, auto value, auto otherwise) {
     if (value != otherwise) line += text(" ", name, " ", value);
   };
-  add("groups", o.groups, none.groups);
-  add_list(line, "axes", to_vector(o.axes));
-  add("axis", o.axis, none.axis);
-  add_list(line, "begin", to_vector(o.begin));
-  add_list(line, "strides", to_vector(o.strides));
+  const auto slice = o.value<StridedSliceOptions>();
+  const auto pad = o.value<PadOptions>();
+  const auto unary = o.value<UnaryOptions>();
+  const auto clamp = o.value<Clamp>();
+  add("groups", o.value<Conv2dOptions>().groups, 1);
+  add_list(line, "axes", to_vector(o.value<ReduceOptions>().axes));
+  add_list(line, "permutation", to_vector(o.value<TransposeOptions>().permutation));
+  add("axis", o.value<ConcatOptions>().axis, 0);
+  add("axis", o.value<GatherOptions>().axis, 0);
+  add_list(line, "before", to_vector(pad.before));
+  add_list(line, "begin", to_vector(slice.begin));
+  add_list(line, "strides", to_vector(slice.strides));
   add_list(line, "pads_after", node.pads_after);
-  add("pad_value", o.pad_value, none.pad_value);
-  add("alpha", o.alpha, none.alpha);
-  add("beta", o.beta, none.beta);
+  add("value", pad.value, 0.0f);
+  add("alpha", unary.alpha, 0.0f);
+  add("beta", unary.beta, 0.0f);
+  add("min_norm", o.value<L2NormalizeOptions>().min_norm, 0.0f);
   add("epsilon", node.epsilon, 0.0f);
-  if (node.op == Op::kResize)
-    line += o.resample.interpolation == Interpolation::kNearest ? " nearest" : " bilinear";
-  if (std::isfinite(o.clamp_min) || std::isfinite(o.clamp_max))
-    line += text(" clamp ", o.clamp_min, " to ", o.clamp_max);
-  if (o.clamp_lo != none.clamp_lo || o.clamp_hi != none.clamp_hi)
-    line += text(" codes ", o.clamp_lo, " to ", o.clamp_hi);
+  if (const auto* const resize = o.get<ResizeOptions>())
+    line += resize->interpolation == Interpolation::kNearest ? " nearest" : " bilinear";
+  if (std::isfinite(clamp.min) || std::isfinite(clamp.max))
+    line += text(" clamp ", clamp.min, " to ", clamp.max);
+  if (clamp.lo != -128 || clamp.hi != 127) line += text(" codes ", clamp.lo, " to ", clamp.hi);
   return line;
 }
 

@@ -10,7 +10,7 @@ enum class Axes : uint8_t {
   kFixed,    // each axis has a meaning of its own
   kAny,      // none has; options with an element an axis, or with an axis, are renumbered
   kSame,     // none has, as long as all operands have the same order
-  kReduced,  // those of options.axes are reduced
+  kReduced,  // those of ReduceOptions are reduced
   kLast,     // the last one has a meaning
   kReshaped,
 };

@@ -148,8 +148,8 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
   const int32_t w_index = put(draft, std::move(plain)), b_index = put(draft, std::move(bias));
   DraftNode& node = add_node(draft, depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, name, source,
                              {x, w_index, b_index}, phases);
-  node.options.groups = depthwise ? 1 : conv.groups;
-  node.options.window = {h.taps, w.taps, 1, 1, 1, 1, h.before, w.before, h.after, w.after, false};
+  if (!depthwise) node.options.as<Conv2dOptions>().groups = conv.groups;
+  node.options.as<Window2d>() = {h.taps, w.taps, 1, 1, 1, 1, h.before, w.before, h.after, w.after, false};
   if (phases == y) return node;
 
   int32_t whole = phases;
@@ -166,8 +166,8 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
     return node;
   }
   DraftNode& slice = add_node(draft, Op::kStridedSlice, name, source, {whole}, y);
-  slice.options.begin = draft.list({0, h.cut, w.cut, 0});
-  slice.options.strides = draft.list({1, 1, 1, 1});
+  slice.options.as<StridedSliceOptions>().begin = draft.list({0, h.cut, w.cut, 0});
+  slice.options.as<StridedSliceOptions>().strides = draft.list({1, 1, 1, 1});
   return node;
 }
 

@@ -73,7 +73,7 @@ int32_t add_bound(OnnxOp& op, int32_t x, const Operand& bound, bool is_max) {
   if (std::isnan(value)) fail("its bound is not a number");
   const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
   DraftNode& node = op.add(Op::kClamp, {x}, y);
-  (is_max ? node.options.clamp_min : node.options.clamp_max) = value;
+  (is_max ? node.options.as<Clamp>().min : node.options.as<Clamp>().max) = value;
   return y;
 }
 

@@ -68,18 +68,18 @@ void import_conv(OnnxOp& op) {
   const int32_t bias = add_bias(op, channels);
   const int32_t y = op.new_tensor(out);
   DraftNode& node = op.add(depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, weights, bias}, y);
-  node.options.groups = depthwise ? 1 : groups;
-  node.options.window = {kernel_h,
-                         kernel_w,
-                         window.h.stride,
-                         window.w.stride,
-                         window.h.dilation,
-                         window.w.dilation,
-                         window.h.before,
-                         window.w.before,
-                         window.h.after,
-                         window.w.after,
-                         false};
+  if (!depthwise) node.options.as<Conv2dOptions>().groups = groups;
+  node.options.as<Window2d>() = {kernel_h,
+                                 kernel_w,
+                                 window.h.stride,
+                                 window.w.stride,
+                                 window.h.dilation,
+                                 window.w.dilation,
+                                 window.h.before,
+                                 window.w.before,
+                                 window.h.after,
+                                 window.w.after,
+                                 false};
   op.set_nhwc_output(y);
 }
 

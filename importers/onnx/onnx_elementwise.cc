@@ -11,8 +11,8 @@ void add_clamp(OnnxOp& op, float low, float high) {
   const int32_t x = op.activation(0);
   const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
   DraftNode& node = op.add(Op::kClamp, {x}, y);
-  node.options.clamp_min = low;
-  node.options.clamp_max = high;
+  node.options.as<Clamp>().min = low;
+  node.options.as<Clamp>().max = high;
   op.set_output(y);
 }
 
@@ -54,13 +54,12 @@ void import_unary(OnnxOp& op) {
 void import_hard_sigmoid(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.2f), beta = op.real("beta", 0.5f);
   DraftNode& node = add_unary(op, Op::kHardSigmoid);
-  node.options.alpha = alpha;
-  node.options.beta = beta;
+  node.options.as<UnaryOptions>() = {alpha, beta};
 }
 
 void import_elu(OnnxOp& op) {
   const float alpha = op.real("alpha", 1.0f);
-  add_unary(op, Op::kElu).options.alpha = alpha;
+  add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = alpha;
 }
 
 // Of opset 20, and onnxruntime's own: Gelu by the error function, FastGelu by tanh.
@@ -86,7 +85,7 @@ void import_cast(OnnxOp& op) {
 
 void import_leaky_relu(OnnxOp& op) {
   const float alpha = op.real("alpha", 0.01f);
-  add_unary(op, Op::kLeakyRelu).options.alpha = alpha;
+  add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
 void import_prelu(OnnxOp& op) {
@@ -95,7 +94,7 @@ void import_prelu(OnnxOp& op) {
   const OnnxConstant<float> slope = op.floats(1);
   if (slope.values.size() == 1) {
     const int32_t y = op.new_tensor(op.draft().tensor(input).shape);
-    op.add(Op::kLeakyRelu, {input}, y).options.alpha = slope.values[0];
+    op.add(Op::kLeakyRelu, {input}, y).options.as<UnaryOptions>().alpha = slope.values[0];
     return op.set_output(y);
   }
   const size_t rank = op.draft().tensor(input).shape.size();

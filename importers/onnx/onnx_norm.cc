@@ -11,7 +11,7 @@ int32_t add_mean(OnnxOp& op, int32_t x, const std::vector<int32_t>& axes) {
   Shape shape = op.draft().tensor(x).shape;
   for (const int32_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
   const int32_t y = op.new_tensor(shape);
-  op.add(Op::kMean, {x}, y).options.axes = op.draft().list(axes);
+  op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(axes);
   return y;
 }
 

@@ -97,7 +97,7 @@ void import_concat(OnnxOp& op) {
   }
   if (inputs.size() == 1) return op.set_output(inputs[0]);
   const int32_t y = op.new_tensor_like(inputs[0], shape);
-  op.add(Op::kConcat, inputs, y).options.axis = axis;
+  op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
   op.set_output(y);
 }
 

@@ -32,7 +32,7 @@ void import_pool(OnnxOp& op, Op kind) {
   }
   const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), shape[3]};
   const int32_t y = op.new_tensor_like(x, out);
-  op.add(kind, {x}, y).options.window = {
+  op.add(kind, {x}, y).options.as<Window2d>() = {
       window.h.kernel,   window.w.kernel,   window.h.stride, window.w.stride,
       window.h.dilation, window.w.dilation, window.h.before, window.w.before,
       window.h.after,    window.w.after,    include};

@@ -133,7 +133,7 @@ int32_t joined(OnnxOp& op, const std::vector<int32_t>& parts, int output) {
   Shape shape = op.draft().tensor(parts[0]).shape;
   shape[0] *= static_cast<int32_t>(parts.size());
   const int32_t y = op.new_tensor(shape, output);
-  op.add(Op::kConcat, parts, y).options.axis = 0;
+  op.add(Op::kConcat, parts, y).options.as<ConcatOptions>().axis = 0;
   return y;
 }
 

@@ -40,7 +40,7 @@ Shape reduced_shape(const Shape& shape, const Axes& reduced) {
 
 int32_t add_mean(OnnxOp& op, int32_t x, const Axes& reduced) {
   const int32_t y = op.new_tensor(reduced_shape(op.draft().tensor(x).shape, reduced));
-  op.add(Op::kMean, {x}, y).options.axes = op.draft().list(reduced.axes);
+  op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   return y;
 }
 

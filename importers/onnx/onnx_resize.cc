@@ -13,7 +13,7 @@ Interpolation interpolation_of(const std::string& mode) {
 }
 
 // Sizes of all four axes, from scales or from the sizes themselves.
-Shape sizes_from(const std::vector<float>& scales, const Shape& from, const Resample& resample) {
+Shape sizes_from(const std::vector<float>& scales, const Shape& from, const ResizeOptions& resample) {
   if (scales.size() != 4) fail("it has ", scales.size(), " scales; 4 are expected");
   Shape to;
   for (size_t i = 0; i < 4; ++i) {
@@ -29,7 +29,7 @@ Shape sizes_from(const std::vector<float>& scales, const Shape& from, const Resa
   return to;
 }
 
-void add_resize(OnnxOp& op, const Shape& to, const Resample& resample) {
+void add_resize(OnnxOp& op, const Shape& to, const ResizeOptions& resample) {
   const int32_t input = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(input).shape;
   if (to[0] != from[0] || to[1] != from[1])
@@ -38,7 +38,7 @@ void add_resize(OnnxOp& op, const Shape& to, const Resample& resample) {
   if (to == from) return op.set_output(input);
   const int32_t x = op.nhwc(input);
   const int32_t y = op.new_tensor_like(x, permuted(to, kToNhwc));
-  op.add(Op::kResize, {x}, y).options.resample = resample;
+  op.add(Op::kResize, {x}, y).options.as<ResizeOptions>() = resample;
   op.set_nhwc_output(y);
 }
 
@@ -78,8 +78,8 @@ std::vector<T> of_all_axes(OnnxOp& op, const std::vector<T>& given, std::vector<
 
 void import_upsample(OnnxOp& op) {
   op.check_inputs(1, 2);
-  const Resample resample{interpolation_of(op.string("mode", "nearest")), Coordinates::kAsymmetric,
-                          NearestRounding::kFloor};
+  const ResizeOptions resample{interpolation_of(op.string("mode", "nearest")), Coordinates::kAsymmetric,
+                               NearestRounding::kFloor};
   const std::vector<float> scales = op.opset() >= 9 ? op.floats(1).values : op.reals("scales");
   add_resize(op, sizes_from(scales, picture_shape(op), resample), resample);
 }
@@ -89,8 +89,8 @@ void import_resize(OnnxOp& op) {
   op.check_inputs(1, 4);
   const Shape from = picture_shape(op);
   const std::string coordinates = op.string("coordinate_transformation_mode", "half_pixel");
-  Resample resample{interpolation_of(op.string("mode", "nearest")), coordinates_of(coordinates),
-                    rounding_of(op.string("nearest_mode", "round_prefer_floor"))};
+  ResizeOptions resample{interpolation_of(op.string("mode", "nearest")), coordinates_of(coordinates),
+                         rounding_of(op.string("nearest_mode", "round_prefer_floor"))};
   if (resample.interpolation == Interpolation::kBilinear) resample.rounding = NearestRounding::kFloor;
   for (const char* name : {"cubic_coeff_a", "exclude_outside", "extrapolation_value"}) op.ignore(name);
   if (op.integer("antialias", 0) != 0) fail("antialias is not supported");

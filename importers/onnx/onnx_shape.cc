@@ -163,9 +163,9 @@ void import_pad(OnnxOp& op) {
                                         mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
   const int32_t y = op.new_tensor(shape);
   DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.begin = op.draft().list(before);
+  node.options.as<PadOptions>().before = op.draft().list(before);
   node.pads_after = after;
-  node.options.pad_value = value;
+  node.options.as<PadOptions>().value = value;
   op.set_output(y);
 }
 

@@ -79,8 +79,8 @@ class ModelParams {
     if (rule.residual_input >= 0 && residual < node.inputs.size && node.inputs[residual] >= 0)
       table_.entries.push_back({ParamsOf::kTensor,
                                 layer + kSumSuffix,
-                                {node.options.intermediate_scale},
-                                node.options.intermediate_zero_point,
+                                {node.options.as<Intermediate>().scale},
+                                node.options.as<Intermediate>().zero_point,
                                 operator_name(node),
                                 {}});
   }

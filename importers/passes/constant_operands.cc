@@ -60,13 +60,13 @@ std::vector<int8_t> operand_tables(const Draft& draft, const DraftNode& node, si
                           values.size() == static_cast<size_t>(out.shape.back());
   if ((values.size() != 1 && !by_channel) || values.size() > kMostTables || in.shape != out.shape) return {};
   if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) return {};
+  const auto clamp = node.options.value<Clamp>();
   std::vector<int8_t> tables;
   for (const float value : values) {
     for (int32_t code = -128; code <= 127; ++code) {
       const float x = in.scales[0] * static_cast<float>(code - in.zero_point);
       const float y = constant == 0 ? result(node.op, value, x) : result(node.op, x, value);
-      tables.push_back(static_cast<int8_t>(
-          quantize(std::min(std::max(y, node.options.clamp_min), node.options.clamp_max), out)));
+      tables.push_back(static_cast<int8_t>(quantize(std::min(std::max(y, clamp.min), clamp.max), out)));
     }
   }
   return tables;

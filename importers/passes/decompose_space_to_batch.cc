@@ -7,14 +7,15 @@ namespace intaglio::importers {
 namespace {
 
 void add_space_to_batch(Draft& draft, const DraftNode& node) {
-  const int32_t block_h = node.options.strides[0], block_w = node.options.strides[1];
+  const auto& blocks_of = node.options.as<StridedSliceOptions>();
+  const int32_t block_h = blocks_of.strides[0], block_w = blocks_of.strides[1];
   Shape shape = draft.tensor(node.input()).shape;
   int32_t x = node.input();
-  for (const size_t i : {size_t{0}, size_t{1}}) shape[i + 1] += node.options.begin[i] + node.pads_after[i];
+  for (const size_t i : {size_t{0}, size_t{1}}) shape[i + 1] += blocks_of.begin[i] + node.pads_after[i];
   if (shape != draft.tensor(x).shape) {
     const int32_t padded = add_activation_like(draft, node.name + "/padded", x, shape);
     DraftNode& pad = add_node(draft, Op::kPad, node.name + "/pad", node.source, {x}, padded);
-    pad.options.begin = draft.list({0, node.options.begin[0], node.options.begin[1], 0});
+    pad.options.as<PadOptions>().before = draft.list({0, blocks_of.begin[0], blocks_of.begin[1], 0});
     pad.pads_after = {0, node.pads_after[0], node.pads_after[1], 0};
     x = padded;
   }
@@ -25,7 +26,8 @@ void add_space_to_batch(Draft& draft, const DraftNode& node) {
 }
 
 void add_batch_to_space(Draft& draft, const DraftNode& node) {
-  const int32_t block_h = node.options.strides[0], block_w = node.options.strides[1];
+  const auto& blocks_of = node.options.as<StridedSliceOptions>();
+  const int32_t block_h = blocks_of.strides[0], block_w = blocks_of.strides[1];
   const Shape from = draft.tensor(node.input()).shape;
   const int32_t batch = from[0] / (block_h * block_w);
   const int32_t blocks = add_reshape(draft, node.name + "/blocks", node.source, node.input(),
@@ -38,8 +40,8 @@ void add_batch_to_space(Draft& draft, const DraftNode& node) {
   }
   const int32_t picture = add_reshape(draft, node.name + "/whole", node.source, moved, whole);
   DraftNode& slice = add_node(draft, Op::kStridedSlice, node.name, node.source, {picture}, node.output());
-  slice.options.begin = draft.list({0, node.options.begin[0], node.options.begin[1], 0});
-  slice.options.strides = draft.list({1, 1, 1, 1});
+  slice.options.as<StridedSliceOptions>().begin = draft.list({0, blocks_of.begin[0], blocks_of.begin[1], 0});
+  slice.options.as<StridedSliceOptions>().strides = draft.list({1, 1, 1, 1});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ bool drop_repeats(Draft& draft) {
       const int32_t index = links.producer_of(node.inputs[i]);
       if (index < 0 || draft.nodes[static_cast<size_t>(index)].op != Op::kGather) continue;
       const DraftNode& gather = draft.nodes[static_cast<size_t>(index)];
-      const auto axis = static_cast<size_t>(gather.options.axis);
+      const auto axis = static_cast<size_t>(gather.options.as<GatherOptions>().axis);
       const Shape& other = draft.tensor(node.inputs[1 - i]).shape;
       const Shape& repeated = draft.tensor(gather.output()).shape;
       if (draft.tensor(gather.input()).shape[axis] != 1 || other.size() != repeated.size() ||

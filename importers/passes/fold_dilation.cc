@@ -17,17 +17,19 @@ bool dilate(int32_t kernel, int32_t block, int32_t padded, int32_t cropped, int3
 }
 
 bool fold(Draft& draft, const DraftNode& apart, DraftNode& conv, const DraftNode& together) {
-  Window2d w = conv.options.window;
+  Window2d w = conv.options.as<Window2d>();
   if (w.stride_h != 1 || w.stride_w != 1 || w.dilation_h != 1 || w.dilation_w != 1 ||
-      to_vector(apart.options.strides) != to_vector(together.options.strides))
+      to_vector(apart.options.as<StridedSliceOptions>().strides) !=
+          to_vector(together.options.as<StridedSliceOptions>().strides))
     return false;
-  const int32_t block_h = apart.options.strides[0], block_w = apart.options.strides[1];
-  if (!dilate(w.kernel_h, block_h, apart.options.begin[0], together.options.begin[0], &w.dilation_h,
-              &w.pad_top) ||
+  const int32_t block_h = apart.options.as<StridedSliceOptions>().strides[0],
+                block_w = apart.options.as<StridedSliceOptions>().strides[1];
+  if (!dilate(w.kernel_h, block_h, apart.options.as<StridedSliceOptions>().begin[0],
+              together.options.as<StridedSliceOptions>().begin[0], &w.dilation_h, &w.pad_top) ||
       !dilate(w.kernel_h, block_h, apart.pads_after[0], together.pads_after[0], &w.dilation_h,
               &w.pad_bottom) ||
-      !dilate(w.kernel_w, block_w, apart.options.begin[1], together.options.begin[1], &w.dilation_w,
-              &w.pad_left) ||
+      !dilate(w.kernel_w, block_w, apart.options.as<StridedSliceOptions>().begin[1],
+              together.options.as<StridedSliceOptions>().begin[1], &w.dilation_w, &w.pad_left) ||
       !dilate(w.kernel_w, block_w, apart.pads_after[1], together.pads_after[1], &w.dilation_w, &w.pad_right))
     return false;
   const Shape in = draft.tensor(apart.input()).shape, out = draft.tensor(together.output()).shape;
@@ -37,7 +39,7 @@ bool fold(Draft& draft, const DraftNode& apart, DraftNode& conv, const DraftNode
   if (size(in[1], w.pad_top, w.pad_bottom, w.kernel_h, w.dilation_h) != out[1] ||
       size(in[2], w.pad_left, w.pad_right, w.kernel_w, w.dilation_w) != out[2])
     return false;
-  conv.options.window = w;
+  conv.options.as<Window2d>() = w;
   conv.inputs[0] = apart.input();
   take_over_output(draft, conv, together.output());
   return true;

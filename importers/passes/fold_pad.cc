@@ -5,8 +5,9 @@ namespace intaglio::importers {
 namespace {
 
 bool pads_height_and_width_only(const DraftNode& pad) {
-  return pad.options.pad_value == 0.0f && pad.options.begin.size == 4 && pad.options.begin[0] == 0 &&
-         pad.pads_after[0] == 0 && pad.options.begin[3] == 0 && pad.pads_after[3] == 0;
+  const auto& options = pad.options.as<PadOptions>();
+  return options.value == 0.0f && options.before.size == 4 && options.before[0] == 0 &&
+         pad.pads_after[0] == 0 && options.before[3] == 0 && pad.pads_after[3] == 0;
 }
 
 // Whether no value of the tensor can be below zero: then skipping padding and zeros give the same maximum.
@@ -15,19 +16,20 @@ bool is_never_negative(const Draft& draft, const Links& links, int32_t tensor) {
   if (index < 0) return false;
   const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
   const DraftTensor& info = draft.tensor(tensor);
-  const int32_t lowest = info.dtype == DType::kS8 ? node.options.clamp_lo : 0;
-  return info.dtype == DType::kS8 ? lowest >= info.zero_point : node.options.clamp_min >= 0.0f;
+  const auto clamp = node.options.value<Clamp>();
+  return info.dtype == DType::kS8 ? clamp.lo >= info.zero_point : clamp.min >= 0.0f;
 }
 
 bool can_take(const Draft& draft, const Links& links, const DraftNode& node, const DraftNode& pad) {
-  const Window2d& window = node.options.window;
+  const auto window = node.options.value<Window2d>();
   const bool has_pads = window.pad_top + window.pad_left + window.pad_bottom + window.pad_right != 0;
   const int64_t extent_h = int64_t{window.kernel_h - 1} * window.dilation_h + 1;
   const int64_t extent_w = int64_t{window.kernel_w - 1} * window.dilation_w + 1;
+  const Span<const int32_t> before = pad.options.as<PadOptions>().before;
   // A window that lies in padding alone is not allowed.
-  if (int64_t{window.pad_top} + pad.options.begin[1] >= extent_h ||
+  if (int64_t{window.pad_top} + before[1] >= extent_h ||
       int64_t{window.pad_bottom} + pad.pads_after[1] >= extent_h ||
-      int64_t{window.pad_left} + pad.options.begin[2] >= extent_w ||
+      int64_t{window.pad_left} + before[2] >= extent_w ||
       int64_t{window.pad_right} + pad.pads_after[2] >= extent_w)
     return false;
   switch (node.op) {
@@ -53,11 +55,13 @@ bool fold_pad(Draft& draft) {
     for (const int32_t index : links.consumers_of(pad.output())) {
       DraftNode& node = draft.nodes[static_cast<size_t>(index)];
       if (node.input() != pad.output() || !can_take(draft, links, node, pad)) continue;
-      node.options.window.pad_top += pad.options.begin[1];
-      node.options.window.pad_bottom += pad.pads_after[1];
-      node.options.window.pad_left += pad.options.begin[2];
-      node.options.window.pad_right += pad.pads_after[2];
-      if (node.op == Op::kAvgPool2d) node.options.window.count_include_pad = true;
+      const Span<const int32_t> before = pad.options.as<PadOptions>().before;
+      auto& window = node.options.as<Window2d>();
+      window.pad_top += before[1];
+      window.pad_bottom += pad.pads_after[1];
+      window.pad_left += before[2];
+      window.pad_right += pad.pads_after[2];
+      if (node.op == Op::kAvgPool2d) window.count_include_pad = true;
       node.inputs[0] = pad.input();
       changed = true;
     }

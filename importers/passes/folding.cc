@@ -33,8 +33,8 @@ ChannelWeights channel_weights(const Draft& draft, const DraftNode& node, int32_
 }
 
 bool has_clamp(const DraftNode& node) {
-  return node.options.clamp_min != -INFINITY || node.options.clamp_max != INFINITY ||
-         node.options.clamp_lo != -128 || node.options.clamp_hi != 127;
+  const auto clamp = node.options.value<Clamp>();
+  return clamp.min != -INFINITY || clamp.max != INFINITY || clamp.lo != -128 || clamp.hi != 127;
 }
 
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {

@@ -9,13 +9,11 @@ namespace intaglio::importers {
 namespace {
 
 // clamp(clamp(x, a, b), c, d) is one clamp: to a and b, each brought into [c, d].
-void join(DraftNode& node, const DraftNode& clamp) {
-  node.options.clamp_min =
-      std::clamp(node.options.clamp_min, clamp.options.clamp_min, clamp.options.clamp_max);
-  node.options.clamp_max =
-      std::clamp(node.options.clamp_max, clamp.options.clamp_min, clamp.options.clamp_max);
-  node.options.clamp_lo = std::clamp(node.options.clamp_lo, clamp.options.clamp_lo, clamp.options.clamp_hi);
-  node.options.clamp_hi = std::clamp(node.options.clamp_hi, clamp.options.clamp_lo, clamp.options.clamp_hi);
+void join(Clamp& inner, const Clamp& outer) {
+  inner.min = std::clamp(inner.min, outer.min, outer.max);
+  inner.max = std::clamp(inner.max, outer.min, outer.max);
+  inner.lo = std::clamp(inner.lo, outer.lo, outer.hi);
+  inner.hi = std::clamp(inner.hi, outer.lo, outer.hi);
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ bool fuse_clamp(Draft& draft) {
     if (!traits(node.op).is(kTakesClamp) ||
         !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output())))
       continue;
-    join(node, clamp);
+    join(node.options.as<Clamp>(), clamp.options.as<Clamp>());
     take_over_output(draft, node, clamp.output());
     links.producer[static_cast<size_t>(clamp.output())] = index;
     draft.nodes[n].outputs.clear();  // dead

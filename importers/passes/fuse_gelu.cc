@@ -63,7 +63,7 @@ bool fuse_gelu(Draft& draft) {
       const int32_t x = product.factors[i];
       const Op op = kind_of(matcher, product.factors[1 - i], x);
       if (op == Op::kNone || draft.tensor(x).shape != draft.tensor(mul.output()).shape) continue;
-      mul.op = op;
+      mul.become(op);
       mul.inputs = {x};
       changed = true;
       break;

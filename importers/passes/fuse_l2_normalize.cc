@@ -18,8 +18,8 @@ struct Bounded {
 
 Bounded unbounded(const Matcher& matcher, int32_t tensor) {
   const DraftNode* const clamp = matcher.only(tensor, Op::kClamp);
-  if (clamp == nullptr || clamp->options.clamp_max != INFINITY) return {tensor, 0.0f};
-  return {clamp->input(), clamp->options.clamp_min};
+  if (clamp == nullptr || clamp->options.as<Clamp>().max != INFINITY) return {tensor, 0.0f};
+  return {clamp->input(), clamp->options.as<Clamp>().min};
 }
 
 class Fusion {
@@ -27,7 +27,7 @@ class Fusion {
   Fusion(const Draft& draft, const Matcher& matcher) : draft_(draft), matcher_(matcher) {}
 
   // The least norm of a node that divides x by its rows' norms; below 0: it does not.
-  float least_norm(const DraftNode& node, int32_t* x) const {
+  float min_norm(const DraftNode& node, int32_t* x) const {
     if (node.op == Op::kDiv && !has_clamp(node)) {
       *x = node.inputs[0];
       return of_norm(node.inputs[1], *x);
@@ -60,11 +60,11 @@ class Fusion {
     const Shape& shape = draft_.tensor(x).shape;
     const DraftNode* const mul = matcher_.only(sum.tensor, Op::kMul);
     const DraftNode* mean = matcher_.only(sum.tensor, Op::kMean);
-    if (mul != nullptr && mul->options.clamp_max == INFINITY) {
+    if (mul != nullptr && mul->options.as<Clamp>().max == INFINITY) {
       const Matcher::Product product = matcher_.product_of(*mul);
       if (product.factors.size() != 1 || !near(product.constant, shape.back())) return -1.0f;
       mean = matcher_.only(product.factors[0], Op::kMean);
-      sum.least = std::max(sum.least, std::max(mul->options.clamp_min, 0.0f));
+      sum.least = std::max(sum.least, std::max(mul->options.as<Clamp>().min, 0.0f));
     } else if (shape.back() != 1) {
       return -1.0f;
     }
@@ -75,7 +75,8 @@ class Fusion {
     const bool squares =
         square != nullptr && !has_clamp(*square) && square->inputs[0] == x && square->inputs[1] == x;
     if (!squares ||
-        to_vector(mean->options.axes) != std::vector<int32_t>{static_cast<int32_t>(shape.size()) - 1} ||
+        to_vector(mean->options.as<ReduceOptions>().axes) !=
+            std::vector<int32_t>{static_cast<int32_t>(shape.size()) - 1} ||
         draft_.tensor(mean->output()).shape != rows)
       return -1.0f;
     return std::sqrt(std::max(sum.least, 0.0f));
@@ -94,11 +95,11 @@ bool fuse_l2_normalize(Draft& draft) {
   for (DraftNode& node : draft.nodes) {
     int32_t x = -1;
     if (draft.tensor(node.output()).dtype != DType::kF32) continue;
-    const float least = fusion.least_norm(node, &x);
+    const float least = fusion.min_norm(node, &x);
     if (least < 0.0f || draft.tensor(x).shape != draft.tensor(node.output()).shape) continue;
-    node.op = Op::kL2Normalize;
+    node.become(Op::kL2Normalize);
     node.inputs = {x};
-    node.options.alpha = least;
+    node.options.as<L2NormalizeOptions>().min_norm = least;
     changed = true;
   }
   return changed;

@@ -18,7 +18,8 @@ constexpr float kSixth = 1.0f / 6.0f;
 // x of clamp(x + 3, 0, 6); -1: no.
 int32_t shifted_clamp(const Matcher& matcher, int32_t tensor) {
   const DraftNode* const add = matcher.only(tensor, Op::kAdd);
-  if (add == nullptr || add->options.clamp_min != 0.0f || add->options.clamp_max != 6.0f) return -1;
+  if (add == nullptr || add->options.as<Clamp>().min != 0.0f || add->options.as<Clamp>().max != 6.0f)
+    return -1;
   return matcher.beside(*add, 3.0f);
 }
 
@@ -32,7 +33,7 @@ int32_t unscaled_hard_swish(const Matcher& matcher, int32_t tensor) {
 }
 
 void become(DraftNode& node, Op op, int32_t x) {
-  node.op = op;
+  node.become(op);
   node.inputs = {x};
 }
 
@@ -47,8 +48,9 @@ bool fuse(const Draft& draft, const Matcher& matcher, DraftNode& mul) {
     const DraftNode* const soft = tanh == nullptr ? nullptr : matcher.only(tanh->input(), Op::kSoftplus);
     if (soft != nullptr && soft->input() == x) return become(mul, Op::kMish, x), true;
     const DraftNode* const hard = matcher.only(gate, Op::kHardSigmoid);
-    if (hard != nullptr && hard->input() == x && std::fabs(hard->options.alpha - kSixth) < 1e-6f &&
-        hard->options.beta == 0.5f)
+    if (hard != nullptr && hard->input() == x &&
+        std::fabs(hard->options.as<UnaryOptions>().alpha - kSixth) < 1e-6f &&
+        hard->options.as<UnaryOptions>().beta == 0.5f)
       return become(mul, Op::kHardSwish, x), true;
   }
   const int32_t scaled = matcher.beside(mul, kSixth);
@@ -57,8 +59,7 @@ bool fuse(const Draft& draft, const Matcher& matcher, DraftNode& mul) {
     return become(mul, Op::kHardSwish, x), true;
   if (const int32_t x = shifted_clamp(matcher, scaled); x >= 0) {
     become(mul, Op::kHardSigmoid, x);
-    mul.options.alpha = kSixth;
-    mul.options.beta = 0.5f;
+    mul.options.as<UnaryOptions>() = {kSixth, 0.5f};
     return true;
   }
   return false;

@@ -8,8 +8,8 @@ namespace {
 
 std::vector<int8_t> table_of(const Draft& draft, const DraftNode& node) {
   if (node.op != Op::kClamp) return unary_table(draft, node);
-  return requantize_table(draft.tensor(node.input()), draft.tensor(node.output()), node.options.clamp_lo,
-                          node.options.clamp_hi);
+  const Clamp& clamp = node.options.as<Clamp>();
+  return requantize_table(draft.tensor(node.input()), draft.tensor(node.output()), clamp.lo, clamp.hi);
 }
 
 }  // namespace
@@ -26,9 +26,7 @@ bool lower_to_lookup(Draft& draft) {
     const std::string name = draft.tensor(node.output()).name + "/table";
     const Shape shape = channels == 1 ? Shape{256} : Shape{channels, 256};
     node.inputs = {node.input(), add_constant(draft, name, DType::kS8, shape, table)};
-    node.op = Op::kLookup;
-    node.options.clamp_lo = -128;
-    node.options.clamp_hi = 127;
+    node.become(Op::kLookup);
     changed = true;
   }
   return changed;

@@ -15,7 +15,9 @@ bool reaches_nhwc(const Draft& draft, int32_t input) {
     const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t read) {
       return read >= 0 && reached[static_cast<size_t>(read)];
     });
-    if (reads && node.op == Op::kTranspose && to_vector(node.options.axes) == kToNhwc) return true;
+    if (reads && node.op == Op::kTranspose &&
+        to_vector(node.options.as<TransposeOptions>().permutation) == kToNhwc)
+      return true;
     if (reads && traits(node.op).is(kPreprocesses)) reached[static_cast<size_t>(node.output())] = true;
   }
   return false;
@@ -32,8 +34,9 @@ bool make_inputs_nhwc(Draft& draft) {
     const int32_t back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
     for (DraftNode& node : draft.nodes) std::replace(node.inputs.begin(), node.inputs.end(), input, back);
     draft.tensor(input).shape = nhwc;
-    add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back).options.axes =
-        draft.list(kToNchw);
+    add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back)
+        .options.as<TransposeOptions>()
+        .permutation = draft.list(kToNchw);
     std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
     draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ",
                                shape_text(nhwc), "; in the file it is NCHW ", shape_text(nchw)));

@@ -14,7 +14,9 @@ int32_t transpose_before(const Draft& draft, const Links& links, const DraftNode
   const Shape& from = draft.tensor(reshape.input()).shape;
   const Shape& to = draft.tensor(reshape.output()).shape;
   const bool flattens = to.size() == 2 && to[0] == from[0];
-  return node.op == Op::kTranspose && node.options.axes[0] == 0 && flattens ? index : -1;
+  return node.op == Op::kTranspose && node.options.as<TransposeOptions>().permutation[0] == 0 && flattens
+             ? index
+             : -1;
 }
 
 bool only_fully_connected(const Draft& draft, const Links& links, int32_t tensor) {
@@ -31,7 +33,7 @@ void permute_columns(Draft& draft, DraftNode& node, const DraftNode& transpose) 
   Shape shape = draft.tensor(transpose.output()).shape;  // of one row's columns, with the rows in front
   shape[0] = weights.shape[0];
   weights.data = permuted_data(weights.data, element_bytes(weights.dtype), shape,
-                               inverse(to_vector(transpose.options.axes)));
+                               inverse(to_vector(transpose.options.as<TransposeOptions>().permutation)));
   draft.tensors.push_back(std::move(weights));  // the old ones may be shared
   node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
 }

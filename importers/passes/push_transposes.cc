@@ -56,7 +56,8 @@ class Sweep {
     if (made < 0) {
       made = tensor;
       add_node(draft_, Op::kTranspose, draft_.tensor(tensor).name, "Transpose", {source.base}, tensor)
-          .options.axes = draft_.list(source.permutation);
+          .options.as<TransposeOptions>()
+          .permutation = draft_.list(source.permutation);
     }
     return made;
   }
@@ -116,7 +117,7 @@ class Sweep {
 
   void visit_transpose(const DraftNode& node) {
     const int32_t x = node.input();
-    const Permutation axes = to_vector(node.options.axes);
+    const Permutation axes = to_vector(node.options.as<TransposeOptions>().permutation);
     view(node.output()) =
         is_view(x) ? View{view(x).base, permuted(view(x).permutation, axes)} : View{x, axes};
   }
@@ -141,11 +142,18 @@ class Sweep {
 
   // What a node says of each axis, or of one, in the order of the bases' axes.
   void move_axes(DraftNode& node, const Permutation& back) {
-    for (Span<const int32_t>* list : {&node.options.begin, &node.options.strides})
-      if (!list->empty()) *list = draft_.list(permuted(to_vector(*list), back));
+    const auto move_list = [&](Span<const int32_t>& list) {
+      list = draft_.list(permuted(to_vector(list), back));
+    };
+    const auto move_axis = [&](int32_t& axis) { axis = inverse(back)[static_cast<size_t>(axis)]; };
+    if (auto* const slice = node.options.get<StridedSliceOptions>()) {
+      move_list(slice->begin);
+      move_list(slice->strides);
+    }
+    if (auto* const pad = node.options.get<PadOptions>()) move_list(pad->before);
     if (!node.pads_after.empty()) node.pads_after = permuted(node.pads_after, back);
-    if (node.op == Op::kConcat || node.op == Op::kGather)
-      node.options.axis = inverse(back)[static_cast<size_t>(node.options.axis)];
+    if (auto* const concat = node.options.get<ConcatOptions>()) move_axis(concat->axis);
+    if (auto* const gather = node.options.get<GatherOptions>()) move_axis(gather->axis);
   }
 
   // A node of several operands: those that are no views are transposed back where that costs nothing.
@@ -181,13 +189,13 @@ class Sweep {
     const int32_t output = node.output();
     const bool keep = draft_.tensor(output).shape.size() == source.permutation.size();
     std::vector<bool> reduced(source.permutation.size(), false);
-    std::vector<int32_t> axes = to_vector(node.options.axes);
+    std::vector<int32_t> axes = to_vector(node.options.as<ReduceOptions>().axes);
     for (int32_t& axis : axes) {
       axis = source.permutation[static_cast<size_t>(axis)];
       reduced[static_cast<size_t>(axis)] = true;
     }
     std::sort(axes.begin(), axes.end());
-    node.options.axes = draft_.list(axes);
+    node.options.as<ReduceOptions>().axes = draft_.list(axes);
     node.inputs[0] = source.base;
     if (keep) return emit_behind_view(std::move(node), output, source.permutation);
     // The axes that stay, numbered anew.

@@ -79,11 +79,10 @@ class Sweep {
       case Int8Form::kMoves:
         return true;
       case Int8Form::kSelects:
-        if (node.op == Op::kPad) return is_code(node.options.pad_value, in);
-        return (node.options.clamp_min <= real_of(-128, in) || is_code(node.options.clamp_min, in)) &&
-               (node.options.clamp_max >= real_of(127, in) || is_code(node.options.clamp_max, in));
+        if (node.op == Op::kPad) return is_code(node.options.as<PadOptions>().value, in);
+        return keeps_codes(node.options.as<Clamp>(), in);
       case Int8Form::kInterpolates:
-        return node.options.resample.interpolation == Interpolation::kNearest;
+        return node.options.as<ResizeOptions>().interpolation == Interpolation::kNearest;
       case Int8Form::kJoins:
         return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
           return codes(input) >= 0 &&
@@ -94,6 +93,10 @@ class Sweep {
     }
   }
 
+  static bool keeps_codes(const Clamp& clamp, const DraftTensor& in) {
+    return (clamp.min <= real_of(-128, in) || is_code(clamp.min, in)) &&
+           (clamp.max >= real_of(127, in) || is_code(clamp.max, in));
+  }
   static float real_of(int32_t code, const DraftTensor& tensor) {
     return tensor.scales[0] * static_cast<float>(code - tensor.zero_point);
   }
@@ -108,11 +111,11 @@ class Sweep {
     const Shape& out = draft_.tensor(node.output()).shape;
     for (const size_t axis : {size_t{1}, size_t{2}}) {
       const int64_t from = in[axis], to = out[axis], steps = 2048;
-      const bool corners = node.options.resample.coordinates == Coordinates::kAlignCorners;
+      const Coordinates coordinates = node.options.as<ResizeOptions>().coordinates;
+      const bool corners = coordinates == Coordinates::kAlignCorners;
       const int64_t divisor = corners ? std::max<int64_t>(to - 1, 1) : to;
       if (steps * (corners ? from - 1 : from) % divisor != 0) return false;
-      if (node.options.resample.coordinates == Coordinates::kHalfPixel && steps * (from - to) % (2 * to) != 0)
-        return false;
+      if (coordinates == Coordinates::kHalfPixel && steps * (from - to) % (2 * to) != 0) return false;
     }
     return true;
   }
@@ -137,10 +140,12 @@ class Sweep {
 
   void clamp_codes(DraftNode& node) {
     const DraftTensor& output = draft_.tensor(node.output());
-    if (node.options.clamp_min != -INFINITY) node.options.clamp_lo = quantize(node.options.clamp_min, output);
-    if (node.options.clamp_max != INFINITY) node.options.clamp_hi = quantize(node.options.clamp_max, output);
-    node.options.clamp_min = -INFINITY;
-    node.options.clamp_max = INFINITY;
+    Clamp* const clamp = node.options.get<Clamp>();
+    if (clamp == nullptr) return;
+    if (clamp->min != -INFINITY) clamp->lo = quantize(clamp->min, output);
+    if (clamp->max != INFINITY) clamp->hi = quantize(clamp->max, output);
+    clamp->min = -INFINITY;
+    clamp->max = INFINITY;
   }
 
   bool become_s8(DraftNode node, int32_t target) {
@@ -153,7 +158,8 @@ class Sweep {
         if (!quantize_weights(node)) return false;
         break;
       case Int8Form::kArithmetic:
-        if (node.op == Op::kAdd || node.op == Op::kSub) node.options.add_bits = kImportedAddBits;
+        if (node.op == Op::kAdd || node.op == Op::kSub)
+          node.options.as<AddOptions>().add_bits = kImportedAddBits;
         if (!take_constants(node, target)) return false;
         break;
       case Int8Form::kSelects:
@@ -217,9 +223,7 @@ class Sweep {
       const Shape shape = channels == 1 ? Shape{256} : Shape{channels, 256};
       node.inputs = {x,
                      add_constant(draft_, draft_.tensor(target).name + "/table", DType::kS8, shape, tables)};
-      node.op = Op::kLookup;
-      node.options.clamp_min = -INFINITY;
-      node.options.clamp_max = INFINITY;
+      node.become(Op::kLookup);
       return true;
     }
     return true;

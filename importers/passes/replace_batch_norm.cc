@@ -23,7 +23,7 @@ bool replace_batch_norm(Draft& draft) {
     const std::string name = draft.tensor(node.output()).name;
     const int32_t w = add_constant(draft, name + "/weights", DType::kF32, {1, 1, channels}, weights);
     const int32_t b = add_constant(draft, name + "/bias", DType::kF32, {channels}, bias);
-    node.op = Op::kDepthwiseConv2d;
+    node.become(Op::kDepthwiseConv2d);
     node.inputs = {node.input(), w, b};
     changed = true;
   }

@@ -8,10 +8,10 @@ bool simplify_reshapes(Draft& draft) {
   bool changed = false;
   for (DraftNode& node : draft.nodes) {
     if (node.op != Op::kTranspose ||
-        !moves_no_data(draft.tensor(node.input()).shape, to_vector(node.options.axes)))
+        !moves_no_data(draft.tensor(node.input()).shape,
+                       to_vector(node.options.as<TransposeOptions>().permutation)))
       continue;
-    node.op = Op::kReshape;
-    node.options.axes = {};
+    node.become(Op::kReshape);
     changed = true;
   }
   std::vector<int32_t> source(draft.tensors.size(), -1);  // of a Reshape's output: what it reads

@@ -18,8 +18,10 @@ int32_t piece_of(const Draft& draft, const DraftNode& slice) {
   one[0] = 1;
   if (draft.tensor(slice.output()).shape != one) return -1;
   for (size_t i = 1; i < from.size(); ++i)
-    if (slice.options.begin[i] != 0 || slice.options.strides[i] != 1) return -1;
-  return slice.options.begin[0];
+    if (slice.options.as<StridedSliceOptions>().begin[i] != 0 ||
+        slice.options.as<StridedSliceOptions>().strides[i] != 1)
+      return -1;
+  return slice.options.as<StridedSliceOptions>().begin[0];
 }
 
 }  // namespace
@@ -38,7 +40,9 @@ bool slice_shuffled_channels(Draft& draft) {
         producer(draft, links, apart == nullptr ? slice->input() : apart->input(), Op::kTranspose);
     const DraftNode* const first =
         turn == nullptr ? nullptr : producer(draft, links, turn->input(), Op::kReshape);
-    if (first == nullptr || to_vector(turn->options.axes) != Permutation{1, 0, 2}) continue;
+    if (first == nullptr ||
+        to_vector(turn->options.as<TransposeOptions>().permutation) != Permutation{1, 0, 2})
+      continue;
     const Shape from = draft.tensor(first->input()).shape;
     const Shape halves = draft.tensor(turn->input()).shape;  // [c, groups, h * w]
     const int32_t groups = halves[1];
@@ -47,10 +51,10 @@ bool slice_shuffled_channels(Draft& draft) {
         from[1] != halves[0] * groups || from[2] * from[3] != halves[2] || out[1] != halves[0] ||
         out[2] != from[2] || out[3] != from[3])
       continue;
-    last.op = Op::kStridedSlice;
+    last.become(Op::kStridedSlice);
     last.inputs = {first->input()};
-    last.options.begin = draft.list({0, piece, 0, 0});
-    last.options.strides = draft.list({1, groups, 1, 1});
+    last.options.as<StridedSliceOptions>().begin = draft.list({0, piece, 0, 0});
+    last.options.as<StridedSliceOptions>().strides = draft.list({1, groups, 1, 1});
     changed = true;
   }
   return changed;

@@ -150,8 +150,8 @@ void add_convolution(TfliteOp& op, const Convolution& conv) {
   if (op.draft().tensor(y).dtype != op.draft().tensor(conv.x).dtype)
     fail("its output has another element type than its input");
   DraftNode& node = op.add(conv.op, {conv.x, conv.weighted.weights, conv.weighted.bias}, y);
-  node.options.window = windowed.window;
-  node.options.groups = conv.groups;
+  node.options.as<Window2d>() = windowed.window;
+  if (conv.op == Op::kConv2d) node.options.as<Conv2dOptions>().groups = conv.groups;
   set_activation(node, conv.activation, op.draft().tensor(y));
 }
 

@@ -32,7 +32,7 @@ void import_log(TfliteOp& op) { add_unary(op, Op::kLog); }
 void import_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
 void import_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
 void import_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
-void import_elu(TfliteOp& op) { add_unary(op, Op::kElu).options.alpha = 1.0f; }
+void import_elu(TfliteOp& op) { add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = 1.0f; }
 void import_gelu(TfliteOp& op) {
   const auto* options = op.options_or_null<tflite::GeluOptions>();
   add_unary(op, options != nullptr && options->approximate() ? Op::kGeluTanh : Op::kGelu);
@@ -42,7 +42,8 @@ void import_l2_normalization(TfliteOp& op) {
   const auto* options = op.options_or_null<tflite::L2NormOptions>();
   if (options != nullptr && options->activation() != tflite::Activation::None)
     fail("a fused activation is not supported here");
-  add_unary(op, Op::kL2Normalize).options.alpha = 1e-6f;  // TFLite's own least norm
+  add_unary(op, Op::kL2Normalize).options.as<L2NormalizeOptions>().min_norm =
+      1e-6f;  // TFLite's own least norm
 }
 
 // Between reals only: what the file casts from or to integers is arithmetic on constants.
@@ -63,17 +64,17 @@ void import_relu_0_to_1(TfliteOp& op) {
   if (info.dtype != op.draft().tensor(x).dtype) fail("its output has another element type than its input");
   DraftNode& node = op.add(Op::kClamp, {x}, y);
   if (info.dtype == DType::kF32) {
-    node.options.clamp_min = 0.0f;
-    node.options.clamp_max = 1.0f;
+    node.options.as<Clamp>().min = 0.0f;
+    node.options.as<Clamp>().max = 1.0f;
   } else {
-    node.options.clamp_lo = quantize(0.0f, info);
-    node.options.clamp_hi = quantize(1.0f, info);
+    node.options.as<Clamp>().lo = quantize(0.0f, info);
+    node.options.as<Clamp>().hi = quantize(1.0f, info);
   }
 }
 
 void import_leaky_relu(TfliteOp& op) {
   const float alpha = op.options<tflite::LeakyReluOptions>().alpha();
-  add_unary(op, Op::kLeakyRelu).options.alpha = alpha;
+  add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
 void import_prelu(TfliteOp& op) {

@@ -373,13 +373,14 @@ void set_activation(DraftNode& node, tflite::Activation activation, const DraftT
     default:
       fail("fused activation ", static_cast<int>(activation), " is not supported");
   }
+  auto& clamp = node.options.as<Clamp>();
   if (output.dtype == DType::kF32) {
-    node.options.clamp_min = low;
-    node.options.clamp_max = high;
+    clamp.min = low;
+    clamp.max = high;
     return;
   }
-  node.options.clamp_lo = quantize(low, output);
-  node.options.clamp_hi = quantize(high, output);
+  clamp.lo = quantize(low, output);
+  clamp.hi = quantize(high, output);
 }
 
 }  // namespace intaglio::importers

@@ -18,8 +18,8 @@ void add_part(TfliteOp& op, int32_t x, size_t axis, int32_t first, int32_t count
   const int32_t y = op.output_same(x, shape, output);
   if (part == shape) {
     DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.begin = op.draft().list(begin);
-    node.options.strides = op.draft().list(strides);
+    node.options.as<StridedSliceOptions>().begin = op.draft().list(begin);
+    node.options.as<StridedSliceOptions>().strides = op.draft().list(strides);
   } else {
     const int32_t piece = add_slice(op.draft(), op.name() + "/piece", op.source(), x, begin, strides, part);
     op.add(Op::kReshape, {piece}, y);
@@ -70,7 +70,7 @@ void import_concatenation(TfliteOp& op) {
     add_requantize(op.draft(), op.name() + "/requantize", op.source(), input, same);
     input = same;
   }
-  op.add(Op::kConcat, inputs, y).options.axis = axis;
+  op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
 
 void import_strided_slice(TfliteOp& op) {
@@ -81,8 +81,8 @@ void import_strided_slice(TfliteOp& op) {
   const int32_t y = op.output_same(x, out);
   if (out == slice.shape) {
     DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-    node.options.begin = op.draft().list(slice.begin);
-    node.options.strides = op.draft().list(slice.strides);
+    node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
+    node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
   } else {
     const int32_t piece =
         add_slice(op.draft(), op.name() + "/piece", op.source(), x, slice.begin, slice.strides, slice.shape);
@@ -123,8 +123,8 @@ void import_slice(TfliteOp& op) {
   const TfliteSlice slice = read_tflite_slice(op, from);
   const int32_t y = op.output_same(x, slice.shape);
   DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
-  node.options.begin = op.draft().list(slice.begin);
-  node.options.strides = op.draft().list(slice.strides);
+  node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
+  node.options.as<StridedSliceOptions>().strides = op.draft().list(slice.strides);
   op.finish_same();
 }
 
@@ -150,7 +150,7 @@ void import_pack(TfliteOp& op) {
     inputs.push_back(
         info.constant ? input : add_reshape(op.draft(), info.name + "/packed", op.source(), input, part));
   }
-  op.add(Op::kConcat, inputs, y).options.axis = axis;
+  op.add(Op::kConcat, inputs, y).options.as<ConcatOptions>().axis = axis;
 }
 
 void import_unpack(TfliteOp& op) {

@@ -22,8 +22,8 @@ void import_pool(TfliteOp& op, Op kind) {
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
   DraftNode& node = op.add(kind, {x}, y);
-  node.options.window = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
-                         h.before, w.before, h.after,  w.after,  false};
+  node.options.as<Window2d>() = {h.kernel, w.kernel, h.stride, w.stride, 1,    1,
+                                 h.before, w.before, h.after,  w.after,  false};
   set_activation(node, options.activation(), op.draft().tensor(y));
   op.finish_same();
 }
@@ -57,7 +57,7 @@ void import_mean(TfliteOp& op) {
   const int32_t x = op.activation(0), y = op.output(reduced.shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
     fail("its output has another element type than its input");
-  op.add(Op::kMean, {x}, y).options.axes = op.draft().list(reduced.axes);
+  op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
 }
 
 // The mean times the number of elements. In int8 that number goes into the scale: the codes are the same.
@@ -68,7 +68,7 @@ void import_sum(TfliteOp& op) {
     fail("its output has another element type than its input");
   const auto count = static_cast<float>(elements(op.draft().tensor(x).shape) / elements(reduced.shape));
   const int32_t mean = add_activation_like(op.draft(), op.name() + "/mean", y, reduced.shape);
-  op.add(Op::kMean, {x}, mean).options.axes = op.draft().list(reduced.axes);
+  op.add(Op::kMean, {x}, mean).options.as<ReduceOptions>().axes = op.draft().list(reduced.axes);
   if (op.draft().tensor(x).dtype == DType::kF32) {
     op.add(Op::kMul, {mean, add_number(op, mean, count)}, y);
     return;

@@ -66,8 +66,8 @@ Shape picture(const Draft& draft, int32_t x) {
 void add_blocks(TfliteOp& op, Op kind, int32_t x, const Blocks& blocks, const Shape& shape) {
   const int32_t y = op.output_same(x, shape);
   DraftNode& node = op.add(kind, {x}, y);
-  node.options.strides = op.draft().list(blocks.size);
-  node.options.begin = op.draft().list(blocks.before);
+  node.options.as<StridedSliceOptions>().strides = op.draft().list(blocks.size);
+  node.options.as<StridedSliceOptions>().begin = op.draft().list(blocks.before);
   node.pads_after = blocks.after;
   op.finish_same();
 }

@@ -4,7 +4,7 @@
 namespace intaglio::importers {
 namespace {
 
-void import_resize(TfliteOp& op, Resample resample, bool align_corners, bool half_pixel) {
+void import_resize(TfliteOp& op, ResizeOptions resample, bool align_corners, bool half_pixel) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const Shape from = op.draft().tensor(x).shape;
@@ -19,7 +19,7 @@ void import_resize(TfliteOp& op, Resample resample, bool align_corners, bool hal
     resample.rounding = NearestRounding::kHalfUp;
   const Shape to{from[0], narrow(size[0], "height"), narrow(size[1], "width"), from[3]};
   const int32_t y = op.output_same(x, to);
-  op.add(Op::kResize, {x}, y).options.resample = resample;
+  op.add(Op::kResize, {x}, y).options.as<ResizeOptions>() = resample;
   op.finish_same();
 }
 

@@ -31,7 +31,7 @@ void import_transpose(TfliteOp& op) {
   const Shape shape = op.draft().tensor(x).shape;
   check_permutation(permutation, shape.size());
   const int32_t y = op.output_same(x, permuted(shape, permutation));
-  op.add(Op::kTranspose, {x}, y).options.axes = op.draft().list(permutation);
+  op.add(Op::kTranspose, {x}, y).options.as<TransposeOptions>().permutation = op.draft().list(permutation);
   op.finish_same();
 }
 
@@ -60,9 +60,9 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   }
   const int32_t y = op.output_same(x, shape);
   DraftNode& node = op.add(Op::kPad, {x}, y);
-  node.options.begin = op.draft().list(pads_before);
+  node.options.as<PadOptions>().before = op.draft().list(pads_before);
   node.pads_after = pads_after;
-  node.options.pad_value = value;
+  node.options.as<PadOptions>().value = value;
   op.finish_same();
 }
 

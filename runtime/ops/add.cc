@@ -3,6 +3,7 @@
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/add_params.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 bool make_params(const NodeView& node, AddS8* params) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
   const Quantization y = node.output().quantization;
-  const NodeOptions& o = node.info.options;
-  *params = {a.zero_point, b.zero_point, 0, 0, 0, y.zero_point, o.clamp_lo, o.clamp_hi};
+  const AddOptions& o = node.options<AddOptions>();
+  *params = {a.zero_point, b.zero_point, 0, 0, 0, y.zero_point, o.clamp.lo, o.clamp.hi};
   const bool good = set_add_multipliers(a.scales[0], b.scales[0], y.scales[0], params, o.add_bits);
   if (node.info.op == Op::kSub) params->b_multiplier = -params->b_multiplier;
   return good;
@@ -20,7 +21,7 @@ bool make_params(const NodeView& node, AddS8* params) {
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_operands_s8(node));
-  const int32_t bits = node.info.options.add_bits;
+  const int32_t bits = node.options<AddOptions>().add_bits;
   if (bits < kAddBits || bits > kMaxAddBits) return node.error(Status::kBadAddBits, bits, kMaxAddBits);
   AddS8 params = {};
   if (!make_params(node, &params)) return node.error(Status::kScaleRatio);
@@ -53,7 +54,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   const bool subtract = node.info.op == Op::kSub;
   for_each_operands<float>(
       node, run,

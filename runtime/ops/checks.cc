@@ -95,24 +95,24 @@ Error check_same_quantization(const NodeView& node) {
 }
 
 Error check_clamp_codes(const NodeView& node) {
-  const NodeOptions& o = node.info.options;
-  if (o.clamp_lo < -128 || o.clamp_hi > 127 || o.clamp_lo > o.clamp_hi)
-    return node.error(Status::kBadClamp, o.clamp_lo, o.clamp_hi);
+  const Clamp& clamp = node.options<Clamp>();
+  if (clamp.lo < -128 || clamp.hi > 127 || clamp.lo > clamp.hi)
+    return node.error(Status::kBadClamp, clamp.lo, clamp.hi);
   return kNoError;
 }
 
 Error check_clamp_reals(const NodeView& node) {
-  const NodeOptions& o = node.info.options;
-  if (!(o.clamp_min <= o.clamp_max))  // also where one is NaN
-    return node.error(Status::kBadClamp, truncated(o.clamp_min), truncated(o.clamp_max));
+  const Clamp& clamp = node.options<Clamp>();
+  if (!(clamp.min <= clamp.max))  // also where one is NaN
+    return node.error(Status::kBadClamp, truncated(clamp.min), truncated(clamp.max));
   return kNoError;
 }
 
 Error check_no_clamp(const NodeView& node) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const NodeOptions& o = node.info.options;
-  if (o.clamp_min == -kInfinity && o.clamp_max == kInfinity) return kNoError;
-  return node.error(Status::kBadClamp, truncated(o.clamp_min), truncated(o.clamp_max));
+  const Clamp& clamp = node.options<Clamp>();
+  if (clamp.min == -kInfinity && clamp.max == kInfinity) return kNoError;
+  return node.error(Status::kBadClamp, truncated(clamp.min), truncated(clamp.max));
 }
 
 Error check_sum_s8(const NodeView& node, int64_t terms) {

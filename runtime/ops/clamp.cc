@@ -1,6 +1,7 @@
 // ReLU, ReLU6 and the like where nothing before them could take them in. In int8 it is a Lookup.
 #include "kernels/eltwise/eltwise_f32.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/fused_clamp.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {
@@ -15,7 +16,7 @@ Error plan(const NodeView& node, const PlanContext&, NodePlan*) {
 }
 
 void run(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<float>(node);
   for_pieces(*run.executor, node.output().shape.elements(), 1,
@@ -23,7 +24,8 @@ void run(const NodeView& node, const NodeRun& run) {
 }
 
 double clamp_real(const NodeOptions& options, double x) {
-  const double lo = options.clamp_min, hi = options.clamp_max;
+  const Clamp& clamp = options.as<Clamp>();
+  const double lo = clamp.min, hi = clamp.max;
   x = x > lo ? x : lo;
   return x < hi ? x : hi;
 }

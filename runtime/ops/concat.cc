@@ -10,7 +10,7 @@ constexpr int32_t kMaxInputs = 64;  // as model_check.cc bounds any node's
 
 Error check_shapes(const NodeView& node) {
   const Shape out = node.output().shape;
-  const int32_t axis = node.info.options.axis;
+  const int32_t axis = node.options<ConcatOptions>().axis;
   if (axis < 0 || axis >= out.rank) return node.error(Status::kBadAxis, axis, out.rank);
   int64_t sum = 0;
   for (int32_t i = 0; i < node.input_count(); ++i) {
@@ -53,7 +53,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 // Everything behind the axis is one piece of bytes.
 void run_any(const NodeView& node, const NodeRun& run) {
   const TensorInfo out = node.output();
-  const int32_t axis = node.info.options.axis;
+  const int32_t axis = node.options<ConcatOptions>().axis;
   const auto outer = static_cast<int32_t>(out.shape.elements(0, axis));
   const auto out_bytes = static_cast<int32_t>(out.bytes()) / outer;
   auto* y = run.output<uint8_t>(node);

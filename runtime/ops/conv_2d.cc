@@ -17,8 +17,9 @@ ConvGeometry geometry(const NodeView& node) {
   g.oh = out[1];
   g.ow = out[2];
   g.oc = out[3];
-  g.groups = node.info.options.groups;
-  g.window = node.info.options.window;
+  const Conv2dOptions& options = node.options<Conv2dOptions>();
+  g.groups = options.groups;
+  g.window = options.window;
   return g;
 }
 
@@ -27,7 +28,7 @@ __attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, kWeightInput, 4));
   ITG_TRY(check_output_rank(node, 4));
   const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
-  const NodeOptions& o = node.info.options;
+  const Conv2dOptions& o = node.options<Conv2dOptions>();
   if (o.groups < 1 || in[3] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, in[3]);
   if (w[0] % o.groups != 0) return node.error(Status::kBadGroups, o.groups, w[0]);
   const int32_t expected[4] = {w[0], o.window.kernel_h, o.window.kernel_w, in[3] / o.groups};
@@ -45,7 +46,7 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   float out_scale = node.output().quantization.scales[0];
   if (node.has_input(kResidualInput)) {
     ITG_TRY(check_residual_s8(node));
-    out_scale = node.info.options.intermediate_scale;
+    out_scale = node.options<Conv2dOptions>().intermediate.scale;
   }
   ITG_TRY(check_weights_s8(node, 0, out_scale));
   return plan_gemm_s8(node, geometry(node), context, plan);
@@ -65,14 +66,14 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
-  const NodeOptions& o = node.info.options;
+  const Conv2dOptions& o = node.options<Conv2dOptions>();
   GemmVariantS8 variant{fill_conv_rows_s8, kPacksWeights ? fill_line_rows<int8_t> : nullptr, nullptr,
                         nullptr};
   AddS8 add;
   if (node.has_input(kResidualInput)) {
     const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
-    add = {o.intermediate_zero_point, residual.zero_point, 0, 0, 0, out.zero_point, o.clamp_lo, o.clamp_hi};
-    set_add_multipliers(o.intermediate_scale, residual.scales[0], out.scales[0], &add, o.add_bits);
+    add = {o.intermediate.zero_point, residual.zero_point, 0, 0, 0, out.zero_point, o.clamp.lo, o.clamp.hi};
+    set_add_multipliers(o.intermediate.scale, residual.scales[0], out.scales[0], &add, o.add_bits);
     variant.residual = run.input<int8_t>(node, kResidualInput);
     variant.add = &add;
   }

@@ -69,7 +69,7 @@ Error check_sums(const NodeView& node, const ChannelView& view) {
     const int64_t b = bias != nullptr ? bias[c] : 0;
     if ((b < 0 ? -b : b) + 255 * magnitude > INT32_MAX)
       return node.input_error(Status::kAccumulatorOverflow, kWeightInput, c);
-    if (node.info.options.folded_bias[static_cast<size_t>(c)] != b - zero_point * sum)
+    if (node.options<Requantization>().folded_bias[static_cast<size_t>(c)] != b - zero_point * sum)
       return node.error(Status::kBadFoldedBias, c);
   }
   return kNoError;
@@ -103,15 +103,15 @@ Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
   ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements()));
   ITG_TRY(check_weight_quantization(node, axis));
   if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kS32, channels));
-  const NodeOptions& options = node.info.options;
-  ITG_TRY(check_length(node, options.multiplier.size, channels));
-  ITG_TRY(check_length(node, options.folded_bias.size, channels));
+  const Requantization& requantization = node.options<Requantization>();
+  ITG_TRY(check_length(node, requantization.multiplier.size, channels));
+  ITG_TRY(check_length(node, requantization.folded_bias.size, channels));
   if (node.weights_checked) return kNoError;
   const Span<const float> scales = node.input(kWeightInput).quantization.scales;
   const float in_scale = node.input(0).quantization.scales[0];
-  for (size_t c = 0; c < options.multiplier.size; ++c) {
+  for (size_t c = 0; c < requantization.multiplier.size; ++c) {
     const float product = in_scale * scales[scales.size == 1 ? 0 : c];
-    if (!same_bits(options.multiplier[c], product / out_scale))
+    if (!same_bits(requantization.multiplier[c], product / out_scale))
       return node.error(Status::kBadMultiplier, static_cast<int64_t>(c));
   }
   return check_sums(node, channel_view(shape, axis));
@@ -129,17 +129,17 @@ Error check_weights_f32(const NodeView& node, int32_t axis) {
 Error check_residual_s8(const NodeView& node) {
   ITG_TRY(check_input_s8(node, kResidualInput));
   ITG_TRY(check_residual_shape(node));
-  const NodeOptions& o = node.info.options;
-  if (!is_scale(o.intermediate_scale)) return node.error(Status::kBadScale);
-  if (!is_zero_point(o.intermediate_zero_point))
-    return node.error(Status::kBadZeroPoint, o.intermediate_zero_point,
-                      o.intermediate_zero_point < 0 ? -128 : 127);
+  const Conv2dOptions& o = node.options<Conv2dOptions>();
+  if (!is_scale(o.intermediate.scale)) return node.error(Status::kBadScale);
+  if (!is_zero_point(o.intermediate.zero_point))
+    return node.error(Status::kBadZeroPoint, o.intermediate.zero_point,
+                      o.intermediate.zero_point < 0 ? -128 : 127);
   if (o.add_bits < kAddBits || o.add_bits > kMaxAddBits)
     return node.error(Status::kBadAddBits, o.add_bits, kMaxAddBits);
   const Quantization residual = node.input(kResidualInput).quantization, out = node.output().quantization;
   AddS8 params;
   const bool exact =
-      set_add_multipliers(o.intermediate_scale, residual.scales[0], out.scales[0], &params, o.add_bits);
+      set_add_multipliers(o.intermediate.scale, residual.scales[0], out.scales[0], &params, o.add_bits);
   return exact ? kNoError : node.input_error(Status::kScaleRatio, kResidualInput);
 }
 

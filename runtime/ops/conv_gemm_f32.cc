@@ -1,6 +1,7 @@
 #include "kernels/gemm/gemm_f32.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_gemm.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -46,7 +47,7 @@ void prepare_gemm_f32(const NodeView& node, const ConvGeometry& whole, uint16_t 
 void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun& run) {
   const ConvGeometry g = in_lines(whole);
   const GemmF32Kernel& kernel = gemm_f32_kernel(run.kernel);
-  const NodeOptions& options = node.info.options;
+  const ClampF32 clamp = fused_clamp(node);
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
 
   const auto* const weights =
@@ -89,7 +90,7 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
     args.output_stride = static_cast<size_t>(g.oc);
     args.residual = residual != nullptr ? residual + target : nullptr;
     args.residual_stride = static_cast<size_t>(g.oc);
-    args.clamp = {options.clamp_min, options.clamp_max};
+    args.clamp = clamp;
     args.m = item.pixels;
     args.n = item.columns;
     args.taps = taps;

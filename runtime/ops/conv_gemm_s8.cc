@@ -31,14 +31,14 @@ __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometr
 __attribute__((cold)) void prepare_gemm_s8(const NodeView& node, const ConvGeometry& g, uint16_t kernel_index,
                                            uint8_t* persistent) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(kernel_index);
-  const NodeOptions& options = node.info.options;
+  const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   const int64_t packed = gemm_s8_packed_bytes(kernel, n, taps, k), plain = int64_t{n} * taps * k;
   for (int32_t group = 0; group < g.groups; ++group)
     gemm_s8_pack(kernel,
-                 {w + group * plain, options.folded_bias.data + group * n,
-                  options.multiplier.data + group * n, n, taps, k},
+                 {w + group * plain, requantization.folded_bias.data + group * n,
+                  requantization.multiplier.data + group * n, n, taps, k},
                  persistent + group * packed);
 }
 
@@ -57,7 +57,8 @@ void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                  const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
-  const NodeOptions& options = node.info.options;
+  const Requantization& requantization = node.options<Requantization>();
+  const Clamp& clamp = node.options<Clamp>();
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
 
@@ -70,8 +71,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
   const int8_t* const residual = variant.residual;
-  OutputS8 requant = make_output_s8(out.zero_point, options.clamp_lo, options.clamp_hi);
-  if (residual != nullptr) requant = make_output_s8(options.intermediate_zero_point, -128, 127);
+  OutputS8 requant = make_output_s8(out.zero_point, clamp.lo, clamp.hi);
+  if (residual != nullptr) requant = make_output_s8(node.options<Intermediate>().zero_point, -128, 127);
 
   const bool im2col = g.im2col();
   const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
@@ -104,8 +105,8 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.rows = rows;
     args.tap_offsets = tap_offsets;
     args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
-    args.folded_bias = options.folded_bias.data + channel;
-    args.multiplier = options.multiplier.data + channel;
+    args.folded_bias = requantization.folded_bias.data + channel;
+    args.multiplier = requantization.multiplier.data + channel;
     args.output = y + target;
     args.output_stride = static_cast<size_t>(g.oc);
     args.residual = residual != nullptr ? residual + target : nullptr;

@@ -7,6 +7,7 @@
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_checks.h"
 #include "runtime/ops/conv_geometry.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -23,7 +24,7 @@ ConvGeometry geometry(const NodeView& node) {
   g.oh = out[1];
   g.ow = out[2];
   g.oc = out[3];
-  g.window = node.info.options.window;
+  g.window = node.options<Window2d>();
   return g;
 }
 
@@ -32,7 +33,7 @@ __attribute__((cold)) Error check_geometry(const NodeView& node) {
   ITG_TRY(check_input_rank(node, kWeightInput, 3));
   ITG_TRY(check_output_rank(node, 4));
   const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
-  const Window2d& window = node.info.options.window;
+  const Window2d& window = node.options<Window2d>();
   if (w[0] != window.kernel_h)
     return node.input_error(Status::kShapeMismatch, kWeightInput, w[0], window.kernel_h);
   if (w[1] != window.kernel_w)
@@ -79,7 +80,7 @@ int64_t padding_bytes_of_lines(const ConvGeometry& g, int64_t element_bytes) {
 // What both kinds of kernels for 3 x 3 want.
 bool is_plain_3x3_s8(const NodeView& node, const ConvGeometry& g) {
   if (side_of_lines(g) != 3) return false;
-  for (const float multiplier : node.info.options.multiplier)
+  for (const float multiplier : node.options<Requantization>().multiplier)
     if (!(multiplier < 1.0f)) return false;
   return true;
 }
@@ -163,10 +164,11 @@ void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratc
 
 __attribute__((cold)) void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   if (!is_3x3_s8(kernel)) return;
-  const NodeOptions& options = node.info.options;
+  const Requantization& requantization = node.options<Requantization>();
   dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirstOfLines),
                      reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
-                     options.folded_bias.data, options.multiplier.data, geometry(node).ic, persistent);
+                     requantization.folded_bias.data, requantization.multiplier.data, geometry(node).ic,
+                     persistent);
 }
 
 // Calls `kernel` for the output lines that it takes at once. `shared` has all that is not geometry.
@@ -209,27 +211,27 @@ void for_each_lines(const ConvGeometry& g, const NodeRun& run, const T* x, T* y,
 void run_3x3_s8(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
   const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirstOfLines);
-  const NodeOptions& options = node.info.options;
+  const auto& options = node.options<DepthwiseConv2dOptions>();
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   if (g.padded()) memset(padding, node.input(0).quantization.zero_point, static_cast<size_t>(g.ic));
   Dwconv3x3S8Args args{};
   args.padding = padding;
   args.packed = run.persistent;
-  args.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  args.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
   for_each_lines(g, run, run.input<int8_t>(node, 0), run.output<int8_t>(node), args, kernel.function);
 }
 
 void run_map_s8(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
   const DwconvMapS8Kernel& kernel = dwconv_map_s8_kernel(run.kernel - kFirstOfMaps);
-  const NodeOptions& options = node.info.options;
+  const auto& options = node.options<DepthwiseConv2dOptions>();
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
   DwconvMapS8Args shared{};
   shared.weights = run.input<int8_t>(node, kWeightInput);
-  shared.folded_bias = options.folded_bias.data;
-  shared.multiplier = options.multiplier.data;
-  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  shared.folded_bias = options.requantization.folded_bias.data;
+  shared.multiplier = options.requantization.multiplier.data;
+  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
   shared.zero_point = node.input(0).quantization.zero_point;
   shared.h = g.h;
   shared.w = g.w;
@@ -258,14 +260,13 @@ void run_map_s8(const NodeView& node, const NodeRun& run) {
 
 void run_lines_f32(const NodeView& node, const NodeRun& run) {
   const ConvGeometry g = geometry(node);
-  const NodeOptions& options = node.info.options;
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   if (g.padded()) memset(padding, 0, static_cast<size_t>(g.ic) * sizeof(float));
   DwconvLinesF32Args args{};
   args.padding = padding;
   args.weights = run.input<float>(node, kWeightInput);
   args.bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
-  args.clamp = {options.clamp_min, options.clamp_max};
+  args.clamp = fused_clamp(node);
   args.side = g.window.kernel_h;
   for_each_lines(g, run, run.input<float>(node, 0), run.output<float>(node), args,
                  dwconv_lines_f32_kernel(run.kernel - kFirstOfLines).function);
@@ -276,15 +277,15 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
-  const NodeOptions& options = node.info.options;
+  const auto& options = node.options<DepthwiseConv2dOptions>();
   const int32_t in_zero_point = node.input(0).quantization.zero_point;
   if (g.padded()) memset(run.scratch, in_zero_point, static_cast<size_t>(g.ic));
   DwconvS8Args shared{};
   shared.weights = run.input<int8_t>(node, kWeightInput);
-  shared.folded_bias = options.folded_bias.data;
-  shared.multiplier = options.multiplier.data;
+  shared.folded_bias = options.requantization.folded_bias.data;
+  shared.multiplier = options.requantization.multiplier.data;
   shared.output_stride = static_cast<size_t>(g.oc);
-  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp_lo, options.clamp_hi);
+  shared.requant = make_output_s8(node.output().quantization.zero_point, options.clamp.lo, options.clamp.hi);
   shared.taps = g.taps();
   shared.channels = g.ic;
   shared.depth_multiplier = g.oc / g.ic;
@@ -304,13 +305,12 @@ void run_f32(const NodeView& node, const NodeRun& run) {
   if (is_of_lines_f32(run.kernel)) return run_lines_f32(node, run);
   const ConvGeometry g = geometry(node);
   const DwconvF32Kernel& kernel = dwconv_f32_kernel(run.kernel);
-  const NodeOptions& options = node.info.options;
   if (g.padded()) memset(run.scratch, 0, static_cast<size_t>(g.ic) * 4);
   DwconvF32Args shared{};
   shared.weights = run.input<float>(node, kWeightInput);
   shared.bias = node.has_input(kBiasInput) ? run.input<float>(node, kBiasInput) : nullptr;
   shared.output_stride = static_cast<size_t>(g.oc);
-  shared.clamp = {options.clamp_min, options.clamp_max};
+  shared.clamp = fused_clamp(node);
   shared.taps = g.taps();
   shared.channels = g.ic;
   shared.depth_multiplier = g.oc / g.ic;

@@ -2,6 +2,7 @@
 #include "kernels/eltwise/eltwise_f32.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -13,10 +14,10 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return che
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
   const Quantization y = node.output().quantization;
-  const NodeOptions& o = node.info.options;
+  const Clamp& clamp = node.options<Clamp>();
   const float product = b.scales[0] * y.scales[0];
   const DivS8 params = {a.zero_point, b.zero_point, a.scales[0] / product,
-                        make_output_s8(y.zero_point, o.clamp_lo, o.clamp_hi)};
+                        make_output_s8(y.zero_point, clamp.lo, clamp.hi)};
   for_each_operand_rows<int8_t>(
       node, run,
       [&](const int8_t* large, const int8_t* small, int8_t* out, int32_t rows, int32_t n, bool swap) {
@@ -25,7 +26,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   for_each_operand_rows<float>(
       node, run, [&](const float* large, const float* small, float* out, int32_t rows, int32_t n, bool swap) {
         (swap ? div_from_rows_f32 : div_rows_f32)(large, small, out, rows, n, clamp);

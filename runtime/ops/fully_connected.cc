@@ -71,16 +71,16 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<int8_t>(node, 0);
   const auto* const w = run.input<int8_t>(node, kWeightInput);
   auto* const y = run.output<float>(node);
-  const Span<const int32_t> bias = node.info.options.folded_bias;
-  const Span<const float> multiplier = node.info.options.multiplier;
+  const Requantization& requantization = node.options<Requantization>();
   GemvS8F32* const gemv = gemv_s8_f32_kernel(run.kernel).function;
   const int32_t near = g.images == 1 ? g.oc : kNearBytes / g.ic + 1;
   for_pieces(*run.executor, g.oc, int64_t{g.images} * g.ic, [&](int32_t first, int32_t count) {
     for (int32_t c = first; c < first + count; c += near) {
       const int32_t columns = first + count - c < near ? first + count - c : near;
       for (int32_t row = 0; row < g.images; ++row)
-        gemv(x + static_cast<ptrdiff_t>(row) * g.ic, w + static_cast<ptrdiff_t>(c) * g.ic, bias.data + c,
-             multiplier.data + c, y + static_cast<ptrdiff_t>(row) * g.oc + c, columns, g.ic);
+        gemv(x + static_cast<ptrdiff_t>(row) * g.ic, w + static_cast<ptrdiff_t>(c) * g.ic,
+             requantization.folded_bias.data + c, requantization.multiplier.data + c,
+             y + static_cast<ptrdiff_t>(row) * g.oc + c, columns, g.ic);
     }
   });
 }

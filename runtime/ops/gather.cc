@@ -9,7 +9,7 @@ namespace {
 
 Error check_gather(const NodeView& node) {
   const Shape in = node.input(0).shape, out = node.output().shape;
-  const int32_t axis = node.info.options.axis;
+  const int32_t axis = node.options<GatherOptions>().axis;
   if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
   const Shape indices = node.input(1).shape;
   ITG_TRY(check_constant(node, 1, DType::kS32, indices.elements()));
@@ -43,7 +43,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 
 void run_any(const NodeView& node, const NodeRun& run) {
   const TensorInfo in = node.input(0);
-  const int32_t axis = node.info.options.axis;
+  const int32_t axis = node.options<GatherOptions>().axis;
   const auto outer = static_cast<int32_t>(in.shape.elements(0, axis));
   const size_t piece =
       static_cast<size_t>(in.shape.elements(axis + 1, in.shape.rank)) * element_bytes(in.dtype);

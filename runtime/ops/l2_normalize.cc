@@ -1,4 +1,4 @@
-// Rows of the last axis divided by their Euclidean norm, which alpha bounds from below.
+// Rows of the last axis divided by their Euclidean norm, which counts as `min_norm` where it is less.
 #include <cfloat>
 
 #include "kernels/normalize/l2_normalize_rows.h"
@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kMaxTerms = INT32_MAX / (255 * 255);
 
 Error check_epsilon(const NodeView& node) {
-  const float alpha = node.info.options.alpha;
-  return alpha >= 0.0f && alpha <= FLT_MAX ? kNoError : node.error(Status::kBadAttribute, 0);
+  const float least = node.options<L2NormalizeOptions>().min_norm;
+  return least >= 0.0f && least <= FLT_MAX ? kNoError : node.error(Status::kBadAttribute, 0);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -48,15 +48,15 @@ void for_rows(const NodeView& node, const NodeRun& run, Normalize normalize) {
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
-  const L2NormalizeS8 params = {in.zero_point, node.info.options.alpha / in.scales[0], out.scales[0],
-                                make_output_s8(out.zero_point, -128, 127)};
+  const L2NormalizeS8 params = {in.zero_point, node.options<L2NormalizeOptions>().min_norm / in.scales[0],
+                                out.scales[0], make_output_s8(out.zero_point, -128, 127)};
   for_rows<int8_t>(node, run, [&](const int8_t* x, int8_t* y, int32_t rows, int32_t n) {
     l2_normalize_s8(x, y, rows, n, params);
   });
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const float min_norm = node.info.options.alpha;
+  const float min_norm = node.options<L2NormalizeOptions>().min_norm;
   for_rows<float>(node, run, [&](const float* x, float* y, int32_t rows, int32_t n) {
     l2_normalize_f32(x, y, rows, n, min_norm);
   });

@@ -3,6 +3,7 @@
 #include "kernels/eltwise/eltwise_f32.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -21,8 +22,8 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return check_operands_f32(node); }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
-  const auto lo = static_cast<int8_t>(node.info.options.clamp_lo);
-  const auto hi = static_cast<int8_t>(node.info.options.clamp_hi);
+  const Clamp& clamp = node.options<Clamp>();
+  const auto lo = static_cast<int8_t>(clamp.lo), hi = static_cast<int8_t>(clamp.hi);
   const auto choose = node.info.op == Op::kMaximum ? max_rows_s8 : min_rows_s8;
   for_each_operand_rows<int8_t>(
       node, run, [&](const int8_t* large, const int8_t* small, int8_t* y, int32_t rows, int32_t n, bool) {
@@ -31,7 +32,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   const auto choose = node.info.op == Op::kMaximum ? max_rows_f32 : min_rows_f32;
   for_each_operand_rows<float>(
       node, run, [&](const float* large, const float* small, float* y, int32_t rows, int32_t n, bool) {

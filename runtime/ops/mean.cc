@@ -4,6 +4,7 @@
 #include "kernels/pool/pool_f32.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/fused_clamp.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {
@@ -55,7 +56,7 @@ Reduction make_reduction(const Shape& shape, Span<const int32_t> axes) {
 
 Error check_geometry(const NodeView& node) {
   const Shape in = node.input(0).shape;
-  const Span<const int32_t> axes = node.info.options.axes;
+  const Span<const int32_t> axes = node.options<ReduceOptions>().axes;
   if (axes.empty()) return node.error(Status::kBadAxis, -1, in.rank);
   int32_t last = -1;
   for (const int32_t axis : axes) {
@@ -107,7 +108,7 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 template <typename In, typename Out, typename MeanKernel>
 void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) {
   constexpr int32_t kChannels = 128;
-  const Reduction r = make_reduction(node.input(0).shape, node.info.options.axes);
+  const Reduction r = make_reduction(node.input(0).shape, node.options<ReduceOptions>().axes);
   const auto* const x = run.input<In>(node, 0);
   auto* const y = run.output<Out>(node);
   const int32_t blocks = (r.channels + kChannels - 1) / kChannels;
@@ -129,8 +130,8 @@ void for_each_output(const NodeView& node, const NodeRun& run, MeanKernel mean) 
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
-  const NodeOptions& o = node.info.options;
-  const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
+  const Clamp& clamp = node.options<Clamp>();
+  const OutputS8 output = make_output_s8(out.zero_point, clamp.lo, clamp.hi);
   for_each_output<int8_t, int8_t>(
       node, run, [&](const int8_t* x, const Taps& taps, int8_t* y, int32_t channels) {
         const float multiplier = mean_multiplier(in.scales[0], out.scales[0], taps_count(taps));
@@ -149,7 +150,7 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
   for_each_output<float, float>(node, run, [&](const float* x, const Taps& taps, float* y, int32_t channels) {
     average(x, taps, taps_count(taps), clamp, y, channels);

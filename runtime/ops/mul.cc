@@ -2,6 +2,7 @@
 #include "kernels/eltwise/eltwise_f32.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
@@ -9,10 +10,10 @@ namespace {
 MulS8 make_params(const NodeView& node) {
   const Quantization a = node.input(0).quantization, b = node.input(1).quantization;
   const Quantization y = node.output().quantization;
-  const NodeOptions& o = node.info.options;
+  const Clamp& clamp = node.options<Clamp>();
   const float product = a.scales[0] * b.scales[0];
   return {a.zero_point, b.zero_point, product / y.scales[0],
-          make_output_s8(y.zero_point, o.clamp_lo, o.clamp_hi)};
+          make_output_s8(y.zero_point, clamp.lo, clamp.hi)};
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -43,7 +44,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   for_each_operands<float>(
       node, run,
       [&](const float* x, float factor, float* y, int32_t n, bool) { mul_value_f32(x, factor, y, n, clamp); },

@@ -1,4 +1,4 @@
-// A tensor with `begin` elements of one value put before each axis, and as many behind as the output has room
+// A tensor with `before` elements of one value put before each axis, and as many behind as the output has room
 // for.
 #include <cfloat>
 
@@ -10,14 +10,14 @@ namespace intaglio {
 namespace {
 
 Error check_padding(const NodeView& node) {
-  const NodeOptions& o = node.info.options;
-  if (!(o.pad_value >= -FLT_MAX && o.pad_value <= FLT_MAX)) return node.error(Status::kBadAttribute, 2);
+  const PadOptions& o = node.options<PadOptions>();
+  if (!(o.value >= -FLT_MAX && o.value <= FLT_MAX)) return node.error(Status::kBadAttribute, 2);
   const Shape in = node.input(0).shape, out = node.output().shape;
   ITG_TRY(check_output_rank(node, in.rank));
-  if (o.begin.size != static_cast<size_t>(in.rank))
-    return node.error(Status::kBadRank, static_cast<int64_t>(o.begin.size), in.rank);
+  if (o.before.size != static_cast<size_t>(in.rank))
+    return node.error(Status::kBadRank, static_cast<int64_t>(o.before.size), in.rank);
   for (int32_t i = 0; i < in.rank; ++i) {
-    const int32_t before = o.begin[static_cast<size_t>(i)];
+    const int32_t before = o.before[static_cast<size_t>(i)];
     if (out[i] < in[i]) return node.output_error(Status::kShapeMismatch, 0, out[i], in[i]);
     if (before < 0 || before > out[i] - in[i]) return node.error(Status::kBadPadding, before, out[i] - in[i]);
   }
@@ -51,21 +51,21 @@ void run_padding(const NodeView& node, const NodeRun& run, T value) {
   row_major_strides(out, y_strides);
   ptrdiff_t start = 0;
   for (int32_t i = 0; i < in.rank; ++i)
-    start += static_cast<ptrdiff_t>(node.info.options.begin[static_cast<size_t>(i)]) * y_strides[i];
+    start += static_cast<ptrdiff_t>(node.options<PadOptions>().before[static_cast<size_t>(i)]) * y_strides[i];
   run_strided_copy<T>(run, make_strided_copy(in.dims, x_strides, y_strides, in.rank), run.input<T>(node, 0),
                       y + start);
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Quantization q = node.output().quantization;
-  const float value = node.info.options.pad_value;  // no NaN
+  const float value = node.options<PadOptions>().value;  // no NaN
   const int8_t code = clamp_and_round_s8(value / q.scales[0], make_output_s8(q.zero_point, -128, 127));
   run_padding<uint8_t>(node, run, static_cast<uint8_t>(code));
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   uint32_t bits;
-  memcpy(&bits, &node.info.options.pad_value, sizeof bits);
+  memcpy(&bits, &node.options<PadOptions>().value, sizeof bits);
   run_padding<uint32_t>(node, run, bits);
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/pool/pool_f32.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/fused_clamp.h"
 #include "runtime/window.h"
 
 namespace intaglio {
@@ -27,7 +28,7 @@ Error plan_s8(const NodeView& node) {
 Error plan_average_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(plan_s8(node));
   plan->kernel = static_cast<uint16_t>(pool_s8_select(context.isa));
-  const Window2d& w = node.info.options.window;
+  const Window2d& w = node.options<Window2d>();
   return check_sum_s8(node, int64_t{w.kernel_h} * w.kernel_w);
 }
 
@@ -63,7 +64,7 @@ ValidTaps valid_taps(int32_t start, int32_t kernel, int32_t dilation, int32_t si
 template <typename T, typename Pool>
 void for_each_window(const NodeView& node, const NodeRun& run, Pool pool) {
   const Shape in = node.input(0).shape, out = node.output().shape;
-  const Window2d& w = node.info.options.window;
+  const Window2d& w = node.options<Window2d>();
   const int32_t in_h = in[1], in_w = in[2], out_h = out[1], out_w = out[2], channels = in[3];
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
@@ -93,8 +94,8 @@ int32_t divisor(const Window2d& w, const Taps& taps) {
 
 void run_average_s8(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization, out = node.output().quantization;
-  const NodeOptions& o = node.info.options;
-  const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
+  const Pool2dOptions& o = node.options<Pool2dOptions>();
+  const OutputS8 output = make_output_s8(out.zero_point, o.clamp.lo, o.clamp.hi);
   const int32_t channels = node.output().shape[3];
   AverageS8* const average = pool_s8_kernel(run.kernel).average;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
@@ -105,8 +106,8 @@ void run_average_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_average_f32(const NodeView& node, const NodeRun& run) {
-  const NodeOptions& o = node.info.options;
-  const ClampF32 clamp{o.clamp_min, o.clamp_max};
+  const Pool2dOptions& o = node.options<Pool2dOptions>();
+  const ClampF32 clamp{o.clamp.min, o.clamp.max};
   const int32_t channels = node.output().shape[3];
   AverageF32* const average = pool_f32_kernel(run.kernel).average;
   for_each_window<float>(node, run, [&](const float* x, const Taps& taps, float* y) {
@@ -116,16 +117,16 @@ void run_average_f32(const NodeView& node, const NodeRun& run) {
 
 void run_max_s8(const NodeView& node, const NodeRun& run) {
   const int32_t zero_point = node.output().quantization.zero_point;
-  const NodeOptions& o = node.info.options;
+  const Pool2dOptions& o = node.options<Pool2dOptions>();
   const int32_t channels = node.output().shape[3];
   MaxS8* const max = pool_s8_kernel(run.kernel).max;
   for_each_window<int8_t>(node, run, [&](const int8_t* x, const Taps& taps, int8_t* y) {
-    max(x, taps, zero_point, o.clamp_lo, o.clamp_hi, y, channels);
+    max(x, taps, zero_point, o.clamp.lo, o.clamp.hi, y, channels);
   });
 }
 
 void run_max_f32(const NodeView& node, const NodeRun& run) {
-  const ClampF32 clamp{node.info.options.clamp_min, node.info.options.clamp_max};
+  const ClampF32 clamp = fused_clamp(node);
   const int32_t channels = node.output().shape[3];
   MaxF32* const max = pool_f32_kernel(run.kernel).max;
   for_each_window<float>(

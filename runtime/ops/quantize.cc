@@ -17,8 +17,8 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
 
 void run(const NodeView& node, const NodeRun& run) {
   const Quantization out = node.output().quantization;
-  const NodeOptions& o = node.info.options;
-  const OutputS8 output = make_output_s8(out.zero_point, o.clamp_lo, o.clamp_hi);
+  const Clamp& clamp = node.options<Clamp>();
+  const OutputS8 output = make_output_s8(out.zero_point, clamp.lo, clamp.hi);
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<int8_t>(node);
   const auto quantize = quantize_s8_kernel(run.kernel).quantize;

@@ -91,12 +91,12 @@ void set_weight(int64_t rest, int64_t divisor, float* weight) {
 }
 
 template <typename Weight>
-void make_taps(const Resample& resample, int32_t in, int32_t out, ResizeTap<Weight>* taps) {
+void make_taps(const ResizeOptions& options, int32_t in, int32_t out, ResizeTap<Weight>* taps) {
   const int64_t end = in - 1;
   for (int32_t o = 0; o < out; ++o) {
-    Coordinate x = coordinate(resample.coordinates, o, in, out);
-    if (resample.interpolation == Interpolation::kNearest) {
-      int64_t nearest = round_quotient(resample.rounding, x.numerator, x.divisor);
+    Coordinate x = coordinate(options.coordinates, o, in, out);
+    if (options.interpolation == Interpolation::kNearest) {
+      int64_t nearest = round_quotient(options.rounding, x.numerator, x.divisor);
       nearest = nearest > 0 ? nearest : 0;
       taps[o].first = taps[o].second = static_cast<int32_t>(nearest < end ? nearest : end);
       taps[o].weight = 0;
@@ -115,8 +115,9 @@ template <typename Weight>
 void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
   const Shape in = node.input(0).shape, out = node.output().shape;
   auto* const taps = reinterpret_cast<ResizeTap<Weight>*>(persistent);
-  make_taps(node.info.options.resample, in[1], out[1], taps);
-  make_taps(node.info.options.resample, in[2], out[2], taps + out[1]);
+  const ResizeOptions& options = node.options<ResizeOptions>();
+  make_taps(options, in[1], out[1], taps);
+  make_taps(options, in[2], out[2], taps + out[1]);
 }
 
 // Calls row(top, bottom, its weight, column taps, y) for each output row.
@@ -162,7 +163,7 @@ void run_bilinear(const NodeView& node, const NodeRun& run,
 }
 
 bool is_nearest(const NodeView& node) {
-  return node.info.options.resample.interpolation == Interpolation::kNearest;
+  return node.options<ResizeOptions>().interpolation == Interpolation::kNearest;
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) {

@@ -6,7 +6,7 @@ namespace intaglio {
 namespace {
 
 Error check_slice(const NodeView& node) {
-  const NodeOptions& o = node.info.options;
+  const StridedSliceOptions& o = node.options<StridedSliceOptions>();
   const Shape in = node.input(0).shape, out = node.output().shape;
   ITG_TRY(check_output_rank(node, in.rank));
   for (const Span<const int32_t>& list : {o.begin, o.strides})
@@ -39,7 +39,7 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 
 template <typename T>
 void run_slice(const NodeView& node, const NodeRun& run) {
-  const NodeOptions& o = node.info.options;
+  const StridedSliceOptions& o = node.options<StridedSliceOptions>();
   const Shape in = node.input(0).shape, out = node.output().shape;
   int32_t x_strides[kMaxRank], y_strides[kMaxRank];
   row_major_strides(in, x_strides);

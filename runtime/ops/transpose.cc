@@ -1,4 +1,4 @@
-// Output axis i is input axis options.axes[i].
+// Output axis i is input axis permutation[i].
 #include "kernels/copy/permute.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
@@ -8,7 +8,7 @@ namespace {
 
 Error check_permutation(const NodeView& node) {
   const Shape in = node.input(0).shape;
-  const Span<const int32_t> axes = node.info.options.axes;
+  const Span<const int32_t> axes = node.options<TransposeOptions>().permutation;
   if (axes.size != static_cast<size_t>(in.rank))
     return node.error(Status::kBadRank, static_cast<int64_t>(axes.size), in.rank);
   ITG_TRY(check_output_rank(node, in.rank));
@@ -43,7 +43,8 @@ Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
 template <typename T, typename Permute>
 void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) {
   const Shape in = node.input(0).shape;
-  const Permutation permutation = make_permutation(in.dims, node.info.options.axes.data, in.rank);
+  const Permutation permutation =
+      make_permutation(in.dims, node.options<TransposeOptions>().permutation.data, in.rank);
   const auto* const x = run.input<T>(node, 0);
   auto* const y = run.output<T>(node);
   const int32_t slices = permutation.dims[0];

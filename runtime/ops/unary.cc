@@ -17,7 +17,7 @@ Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  const NodeOptions& o = node.info.options;
+  const auto o = node.info.options.value<UnaryOptions>();
   if (!is_finite(o.alpha)) return node.error(Status::kBadAttribute, 0);
   if (!is_finite(o.beta)) return node.error(Status::kBadAttribute, 1);
   ITG_TRY(check_output_shape(node, node.input(0).shape));
@@ -35,7 +35,7 @@ UnaryF32 function_of(Op op) {
 
 void run(const NodeView& node, const NodeRun& run) {
   const UnaryF32 function = function_of(node.info.op);
-  const NodeOptions& o = node.info.options;
+  const auto o = node.info.options.value<UnaryOptions>();  // zeros where the function has none
   const auto* const x = run.input<float>(node, 0);
   auto* const y = run.output<float>(node);
   const auto kernel = unary_f32_kernel(run.kernel).function;
@@ -47,7 +47,10 @@ void run(const NodeView& node, const NodeRun& run) {
 
 const char* kernel_name(uint16_t kernel) { return unary_f32_kernel(kernel).name; }
 
-double leaky_relu(const NodeOptions& o, double x) { return x > 0.0 ? x : static_cast<double>(o.alpha) * x; }
+double alpha(const NodeOptions& o) { return static_cast<double>(o.as<UnaryOptions>().alpha); }
+double beta(const NodeOptions& o) { return static_cast<double>(o.as<UnaryOptions>().beta); }
+
+double leaky_relu(const NodeOptions& o, double x) { return x > 0.0 ? x : alpha(o) * x; }
 double sigmoid(const NodeOptions&, double x) { return sigmoid_real(x); }
 double hyperbolic_tangent(const NodeOptions&, double x) { return tanh_real(x); }
 double hard_swish(const NodeOptions&, double x) {
@@ -55,7 +58,7 @@ double hard_swish(const NodeOptions&, double x) {
   return x * (v < 0.0 ? 0.0 : (v > 6.0 ? 6.0 : v)) / 6.0;
 }
 double hard_sigmoid(const NodeOptions& o, double x) {
-  const double v = static_cast<double>(o.alpha) * x + static_cast<double>(o.beta);
+  const double v = alpha(o) * x + beta(o);
   return v < 0.0 ? 0.0 : (v > 1.0 ? 1.0 : v);
 }
 double swish(const NodeOptions&, double x) { return x * sigmoid_real(x); }
@@ -68,9 +71,7 @@ double reciprocal_square_root(const NodeOptions&, double x) { return 1.0 / sqrt_
 double reciprocal(const NodeOptions&, double x) { return 1.0 / x; }
 double logarithm(const NodeOptions&, double x) { return log_real(x); }
 double error_function(const NodeOptions&, double x) { return erf_real(x); }
-double elu(const NodeOptions& o, double x) {
-  return x > 0.0 ? x : static_cast<double>(o.alpha) * (exp_real(x) - 1.0);
-}
+double elu(const NodeOptions& o, double x) { return x > 0.0 ? x : alpha(o) * (exp_real(x) - 1.0); }
 double softplus(const NodeOptions&, double x) {
   return (x > 0.0 ? x : 0.0) + log_real(1.0 + exp_real(x < 0.0 ? x : -x));
 }

@@ -26,8 +26,8 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
   const auto unary = [&](Op op, int32_t input) {
     const int32_t output = map(whole);
     GraphNode& node = b.node(op, {input}, {output});
-    node.options.alpha = op == Op::kLeakyRelu ? 0.1f : op == Op::kHardSigmoid ? 0.2f : 1.0f;
-    node.options.beta = 0.5f;
+    if (auto* const options = node.options.get<UnaryOptions>())
+      *options = {op == Op::kLeakyRelu ? 0.1f : op == Op::kHardSigmoid ? 0.2f : 1.0f, 0.5f};
     return output;
   };
   const auto binary = [&](Op op, int32_t left, int32_t right) {
@@ -43,11 +43,11 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
   const int32_t conv = map(whole), depthwise = map(whole);
   GraphNode& first =
       b.node(Op::kConv2d, {x, weights({4, 3, 3, 4}, -0.3f, 0.3f), weights({4}, -0.5f, 0.5f)}, {conv});
-  first.options.window = same;
-  first.options.clamp_min = 0.0f;
+  first.options.as<Window2d>() = same;
+  first.options.as<Clamp>().min = 0.0f;
   b.node(Op::kDepthwiseConv2d, {conv, weights({3, 3, 4}, -0.4f, 0.4f), weights({4}, -0.1f, 0.1f)},
          {depthwise})
-      .options.window = same;
+      .options.as<Window2d>() = same;
   int32_t sum = binary(Op::kAdd, depthwise, conv);
   for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kLeakyRelu, Op::kHardSigmoid, Op::kGelu,
                       Op::kElu, Op::kSoftplus, Op::kAbs, Op::kClamp})
@@ -57,27 +57,29 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
   const int32_t slope = map(whole);
   b.node(Op::kPRelu, {sum, weights({4}, 0.1f, 0.3f)}, {slope});
   const int32_t normalized = map(whole);
-  b.node(Op::kL2Normalize, {slope}, {normalized}).options.alpha = 1e-3f;
+  b.node(Op::kL2Normalize, {slope}, {normalized}).options.as<L2NormalizeOptions>().min_norm = 1e-3f;
   const int32_t padded = map({1, 8, 8, 4});
-  b.node(Op::kPad, {normalized}, {padded}).options.begin = b.keep({0, 1, 1, 0});
+  b.node(Op::kPad, {normalized}, {padded}).options.as<PadOptions>().before = b.keep({0, 1, 1, 0});
   const int32_t cut = map({1, 4, 4, 4});
   GraphNode& slice = b.node(Op::kStridedSlice, {padded}, {cut});
-  slice.options.begin = b.keep({0, 0, 1, 0});
-  slice.options.strides = b.keep({1, 2, 2, 1});
+  slice.options.as<StridedSliceOptions>().begin = b.keep({0, 0, 1, 0});
+  slice.options.as<StridedSliceOptions>().strides = b.keep({1, 2, 2, 1});
   const int32_t large = map({1, 8, 8, 4});
-  b.node(Op::kResize, {cut}, {large}).options.resample.interpolation = Interpolation::kBilinear;
+  b.node(Op::kResize, {cut}, {large}).options.as<ResizeOptions>().interpolation = Interpolation::kBilinear;
   const int32_t both = map({1, 8, 8, 8});
-  b.node(Op::kConcat, {large, padded}, {both}).options.axis = 3;
+  b.node(Op::kConcat, {large, padded}, {both}).options.as<ConcatOptions>().axis = 3;
   Window2d half;
   half.kernel_h = half.kernel_w = half.stride_h = half.stride_w = 2;
   const int32_t highest = map({1, 4, 4, 8}), averaged = map({1, 2, 2, 8}), turned = map({1, 8, 2, 2});
-  b.node(Op::kMaxPool2d, {both}, {highest}).options.window = half;
-  b.node(Op::kAvgPool2d, {highest}, {averaged}).options.window = half;
-  b.node(Op::kTranspose, {averaged}, {turned}).options.axes = b.keep({0, 3, 1, 2});
+  b.node(Op::kMaxPool2d, {both}, {highest}).options.as<Window2d>() = half;
+  b.node(Op::kAvgPool2d, {highest}, {averaged}).options.as<Window2d>() = half;
+  b.node(Op::kTranspose, {averaged}, {turned}).options.as<TransposeOptions>().permutation =
+      b.keep({0, 3, 1, 2});
   const int32_t chosen = map({1, 3, 2, 2}), means = map({1, 3}), flat = map({1, 12}), dense = map({1, 3});
   b.node(Op::kGather, {turned, b.constant<int32_t>("index", DType::kS32, {3}, {0, 7, 2})}, {chosen})
-      .options.axis = 1;
-  b.node(Op::kMean, {chosen}, {means}).options.axes = b.keep({2, 3});
+      .options.as<GatherOptions>()
+      .axis = 1;
+  b.node(Op::kMean, {chosen}, {means}).options.as<ReduceOptions>().axes = b.keep({2, 3});
   b.node(Op::kReshape, {chosen}, {flat});
   b.node(Op::kFullyConnected, {flat, weights({3, 12}, -1.0f, 1.0f), weights({3}, -1.0f, 1.0f)}, {dense});
   const int32_t logits = map({1, 3}), classes = map({1, 3});

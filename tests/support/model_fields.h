@@ -300,7 +300,7 @@ class FieldChanges {
     return which == 0 ? set(o.interpolation) : which == 1 ? set(o.coordinates) : set(o.rounding);
   }
   void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
-  void change_table(schema::L2NormalizeOptionsT& o) { set(o.least_norm); }
+  void change_table(schema::L2NormalizeOptionsT& o) { set(o.min_norm); }
   void change_clamp(schema::ClampT& clamp) {
     const size_t which = d_.below(4);
     return which < 2 ? set(which == 0 ? clamp.min : clamp.max) : set(which == 2 ? clamp.lo : clamp.hi);

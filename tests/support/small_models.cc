@@ -27,23 +27,23 @@ AlignedBytes small_cnn(uint32_t seed, float norm) {
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
   GraphNode& conv = b.node(
       Op::kConv2d, {image, weights("stem/w", {8, 3, 3, 3}, 0.01f), weights("stem/b", {8}, 0.5f)}, {stem});
-  conv.options.window = same;
-  conv.options.clamp_min = 0.0f;
+  conv.options.as<Window2d>() = same;
+  conv.options.as<Clamp>().min = 0.0f;
   GraphNode& dw =
       b.node(Op::kDepthwiseConv2d,
              {stem, weights("depthwise/w", {3, 3, 8}, 0.6f), weights("depthwise/b", {8}, 0.2f)}, {depthwise});
-  dw.options.window = same;
-  dw.options.clamp_min = 0.0f;
-  dw.options.clamp_max = 6.0f;
+  dw.options.as<Window2d>() = same;
+  dw.options.as<Clamp>().min = 0.0f;
+  dw.options.as<Clamp>().max = 6.0f;
   b.node(Op::kConv2d, {depthwise, weights("project/w", {8, 1, 1, 8}, 0.5f), weights("project/b", {8}, 0.3f)},
          {project});
   GraphNode& add = b.node(Op::kAdd, {project, stem}, {sum});
-  add.options.clamp_min = 0.0f;
+  add.options.as<Clamp>().min = 0.0f;
   GraphNode& pool = b.node(Op::kMaxPool2d, {sum}, {pooled});
-  pool.options.window.kernel_h = pool.options.window.kernel_w = 2;
-  pool.options.window.stride_h = pool.options.window.stride_w = 2;
+  pool.options.as<Window2d>().kernel_h = pool.options.as<Window2d>().kernel_w = 2;
+  pool.options.as<Window2d>().stride_h = pool.options.as<Window2d>().stride_w = 2;
   GraphNode& average = b.node(Op::kMean, {pooled}, {mean});
-  average.options.axes = b.keep({1, 2});
+  average.options.as<ReduceOptions>().axes = b.keep({1, 2});
   b.node(Op::kFullyConnected, {mean, weights("fc/w", {5, 8}, 1.0f), weights("fc/b", {5}, 0.5f)}, {logits});
   b.node(Op::kSoftmax, {logits}, {classes});
 

@@ -62,8 +62,8 @@ std::vector<IsaMask> runnable(int32_t count, const Kernel& (*kernel)(int32_t)) {
 }
 
 inline void clamp_codes(GraphNode& node, int32_t lo, int32_t hi) {
-  node.options.clamp_lo = lo;
-  node.options.clamp_hi = hi;
+  node.options.as<Clamp>().lo = lo;
+  node.options.as<Clamp>().hi = hi;
 }
 
 // Runs the builder's model, which has one input or two.

@@ -136,7 +136,7 @@ typedef struct itg_node {
   size_t input_count;
   const int32_t* outputs;
   size_t output_count;
-  /* What an operator carries beside its tensors; each reads those that are its own. */
+  /* What operators carry beside their tensors; what this one does not have is at its default. */
   int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int32_t pad_top, pad_left, pad_bottom, pad_right;
   bool count_include_pad;

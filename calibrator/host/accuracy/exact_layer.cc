@@ -79,7 +79,7 @@ void ExactLayer::take_patch(int64_t position, int32_t group, Row& row) const {
     }
     return;
   }
-  const Window2d& window = node_.options.window;
+  const Window2d& window = node_.options.as<Window2d>();
   const Shape out = model_.tensor(node_.outputs[0]).shape;
   const auto x_out = static_cast<int32_t>(position % out[2]),
              y_out = static_cast<int32_t>(position / out[2] % out[1]);
@@ -116,8 +116,8 @@ double ExactLayer::product(const std::vector<int64_t>& codes, const Row& row, in
 std::vector<double> ExactLayer::run(const std::vector<int64_t>& codes) const {
   const int64_t positions = layer_positions(model_, node_);
   const auto outputs = static_cast<size_t>(matrix_.outputs());
-  const auto lo = static_cast<double>(node_.options.clamp_min),
-             hi = static_cast<double>(node_.options.clamp_max);
+  const auto clamp = node_.options.value<Clamp>();
+  const auto lo = static_cast<double>(clamp.min), hi = static_cast<double>(clamp.max);
   std::vector<double> values(static_cast<size_t>(positions) * outputs);
   Row row;
   for (int64_t p = 0; p < positions; ++p)

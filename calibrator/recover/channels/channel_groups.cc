@@ -64,9 +64,9 @@ class Grouping {
   void look_at(int32_t n) {
     const NodeInfo node = model_.node(n);
     const OpDef* const def = find_op(float_ops(), model_, node);
-    const NodeOptions& o = node.options;
+    const auto clamp = node.options.value<Clamp>();
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const bool relu = (o.clamp_min == 0.0f || o.clamp_min == -kInfinity) && o.clamp_max == kInfinity;
+    const bool relu = (clamp.min == 0.0f || clamp.min == -kInfinity) && clamp.max == kInfinity;
     if (def == nullptr || node.outputs.size != 1) return fix_all(node);
     if (!relu) fix(node.outputs[0]);
     if (def->quant.weight_input >= 0) {
@@ -114,8 +114,9 @@ bool is_depthwise(const Model& model, const NodeInfo& node, const QuantRule& rul
 
 bool reads_channels(const Model& model, const NodeInfo& node, const QuantRule& rule) {
   const Shape weights = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape;
-  return is_depthwise(model, node, rule) || (rule.weight_axis == 0 && node.options.groups == 1 &&
-                                             weights.back(0) == model.tensor(node.inputs[0]).shape.back(0));
+  return is_depthwise(model, node, rule) ||
+         (rule.weight_axis == 0 && node.options.value<Conv2dOptions>().groups == 1 &&
+          weights.back(0) == model.tensor(node.inputs[0]).shape.back(0));
 }
 
 bool is_own_constant(const Model& model, int32_t tensor) {
@@ -131,8 +132,8 @@ bool is_own_constant(const Model& model, int32_t tensor) {
 bool keeps_channels(const Model& model, const NodeInfo& node, const QuantRule& rule) {
   if (rule.channels == ChannelRule::kMixes) return false;
   const Shape shape = model.tensor(node.outputs[0]).shape;
-  bool keeps = node.options.pad_value == 0.0f;
-  for (const int32_t axis : node.options.axes)
+  bool keeps = node.options.value<PadOptions>().value == 0.0f;
+  for (const int32_t axis : node.options.value<ReduceOptions>().axes)
     keeps = keeps && axis != model.tensor(node.inputs[0]).shape.rank - 1;
   int32_t read = 0;
   for (size_t i = 0; i < node.inputs.size; ++i) {

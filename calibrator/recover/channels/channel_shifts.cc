@@ -24,22 +24,23 @@ bool has_constant_weights(const Model& model, const NodeInfo& node, const QuantR
 // A layer whose bias takes in a shift of its input.
 bool takes_in(const Model& model, const NodeInfo& node, const QuantRule& rule) {
   return has_constant_weights(model, node, rule) && has_own_bias(model, node, rule) &&
-         reads_channels(model, node, rule) && !pads(node.options.window);
+         reads_channels(model, node, rule) && !pads(node.options.value<Window2d>());
 }
 
 // An operator whose output is shifted as its inputs are.
 bool passes_on(const Model& model, const NodeInfo& node, const QuantRule& rule) {
-  const NodeOptions& o = node.options;
+  const auto clamp = node.options.value<Clamp>();
   return rule.channels == ChannelRule::kShifts && keeps_channels(model, node, rule) &&
-         o.clamp_min == -kInfinity && o.clamp_max == kInfinity && !o.window.count_include_pad;
+         clamp.min == -kInfinity && clamp.max == kInfinity &&
+         !node.options.value<Window2d>().count_include_pad;
 }
 
 // A layer whose bias can shift its output.
 bool is_source(const Model& model, const NodeInfo& node, const QuantRule& rule) {
-  const NodeOptions& o = node.options;
-  const bool linear = o.clamp_min == -kInfinity && o.clamp_max == kInfinity;
+  const auto clamp = node.options.value<Clamp>();
+  const bool linear = clamp.min == -kInfinity && clamp.max == kInfinity;
   return has_constant_weights(model, node, rule) && has_own_bias(model, node, rule) &&
-         (rule.weight_axis == 0 || is_depthwise(model, node, rule)) && (linear || o.clamp_min == 0.0f);
+         (rule.weight_axis == 0 || is_depthwise(model, node, rule)) && (linear || clamp.min == 0.0f);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ LayerMatrix layer_matrix(const Model& model, const NodeInfo& node) {
     m.channels = 1;
     m.stride = static_cast<size_t>(weights[2]);
   } else {  // convolution [outputs, kh, kw, channels of a group]
-    m.groups = node.options.groups < 1 ? 1 : node.options.groups;
+    const int32_t groups = node.options.value<Conv2dOptions>().groups;
+    m.groups = groups < 1 ? 1 : groups;
     m.rows = weights[0] / m.groups;
     m.taps = weights[1] * weights[2];
     m.channels = weights[3];
@@ -74,7 +75,7 @@ void copy_patches(const Session& session, const NodeInfo& node, const LayerMatri
     return;
   }
   const Shape out = session.model().tensor(node.outputs[0]).shape;
-  const Window2d& window = node.options.window;
+  const Window2d& window = node.options.as<Window2d>();
   Tap tap{nullptr, zero_point, in.info.shape[1], in.info.shape[2], in.info.shape[3], 0, 0};
   for (int32_t t = 0; t < matrix.taps; ++t)
     for (int32_t c = 0; c < matrix.channels; ++c) {

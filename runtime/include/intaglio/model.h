@@ -2,64 +2,13 @@
 // The file's format is described in schema/README.md.
 #pragma once
 
-#include <limits>
-
 #include "intaglio/image_input.h"
+#include "intaglio/node_options.h"
 #include "intaglio/span.h"
 #include "intaglio/status.h"
 #include "intaglio/tensor.h"
 
 namespace intaglio {
-
-// Operators, as numbered in the model file.
-enum class Op : uint16_t {
-  kNone = 0,
-  kConv2d = 1,
-  kDepthwiseConv2d = 2,
-  kFullyConnected = 3,
-  kAdd = 4,
-  kAvgPool2d = 5,
-  kMaxPool2d = 6,
-  kMean = 7,
-  kSoftmax = 8,
-  kReshape = 9,
-  kTranspose = 10,
-  kQuantize = 11,
-  kDequantize = 12,
-  kLookup = 13,
-  kClamp = 14,
-  kMul = 15,
-  kSub = 16,
-  kConcat = 17,
-  kPad = 18,
-  kStridedSlice = 19,
-  kGather = 20,
-  kResize = 21,
-  kPRelu = 22,
-  kLeakyRelu = 23,
-  kSigmoid = 24,
-  kTanh = 25,
-  kHardSwish = 26,
-  kHardSigmoid = 27,
-  kSwish = 28,
-  kGelu = 29,
-  kExp = 30,
-  kAbs = 31,
-  kSqrt = 32,
-  kRsqrt = 33,
-  kReciprocal = 34,
-  kLog = 35,
-  kErf = 36,
-  kElu = 37,
-  kSoftplus = 38,
-  kMish = 39,
-  kGeluTanh = 40,
-  kDiv = 41,
-  kMaximum = 42,
-  kMinimum = 43,
-  kL2Normalize = 44,
-};
-inline constexpr int32_t kOpCount = 45;
 
 inline constexpr uint16_t kFormatVersion = 1;   // of files that this library writes, and the newest it reads
 inline constexpr uint16_t kOldestFormat = 1;    // that it reads
@@ -71,60 +20,13 @@ inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 30;
 inline constexpr int32_t kMaxTensors = 16384;
 inline constexpr int32_t kMaxNodes = 8192;
 
-// A convolution's or pool's window. Output size: (in + pads - (kernel - 1) * dilation - 1) / stride + 1.
-struct Window2d {
-  int32_t kernel_h = 1, kernel_w = 1;
-  int32_t stride_h = 1, stride_w = 1;
-  int32_t dilation_h = 1, dilation_w = 1;
-  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
-  bool count_include_pad = false;  // average pooling: padding counts as zeros
-};
-
-// Resize. An output's coordinate o becomes the input's, of `in` and `out` elements:
-enum class Interpolation : uint8_t { kNearest = 0, kBilinear = 1 };
-enum class Coordinates : uint8_t {
-  kHalfPixel = 0,     // (o + 1/2) * in / out - 1/2
-  kAlignCorners = 1,  // o * (in - 1) / (out - 1); 0 where out is 1
-  kAsymmetric = 2,    // o * in / out
-};
-enum class NearestRounding : uint8_t { kFloor = 0, kCeil = 1, kHalfDown = 2, kHalfUp = 3 };
-
-struct Resample {
-  Interpolation interpolation = Interpolation::kNearest;
-  Coordinates coordinates = Coordinates::kHalfPixel;
-  NearestRounding rounding = NearestRounding::kFloor;  // of nearest neighbours
-};
-
-// What a node carries beside its tensors; an operator reads the members that are its own.
-struct NodeOptions {
-  Window2d window;
-  int32_t groups = 1;
-  float clamp_min = -std::numeric_limits<float>::infinity();  // FP32: fused activation
-  float clamp_max = std::numeric_limits<float>::infinity();
-  int32_t clamp_lo = -128;  // int8: the same in output codes
-  int32_t clamp_hi = 127;
-  float intermediate_scale = 0.0f;  // int8 with a residual input: quantization of the sum before it
-  int32_t intermediate_zero_point = 0;
-  Span<const float> multiplier;     // int8 convolutions: [oc]
-  Span<const int32_t> folded_bias;  // int8 convolutions: [oc]
-  Span<const int32_t> axes;         // Mean: reduced axes, ascending; Transpose: permutation
-  int32_t axis = 0;                 // Concat, Gather
-  Span<const int32_t> begin;        // of each axis. Pad: elements put before; StridedSlice: first index
-  Span<const int32_t> strides;      // StridedSlice: step of each axis, not 0; below 0 it walks back
-  Resample resample;                // Resize
-  float alpha =
-      0.0f;  // LeakyRelu, Elu: slope below 0; HardSigmoid: alpha * x + beta; L2Normalize: least norm
-  float beta = 0.0f;
-  float pad_value = 0.0f;  // Pad: the real number that it writes
-  int32_t add_bits = 15;   // int8 Add, Sub: bits of the larger multiplier, 15 to 20
-};
-
+// An operator with its tensors; its spans point into the model's bytes.
 struct NodeInfo {
   const char* name = "";
   Op op = Op::kNone;
   Span<const int32_t> inputs;   // tensor indices; -1: absent
   Span<const int32_t> outputs;  // tensor indices
-  NodeOptions options;
+  NodeOptions options;          // the operator's own: options.as<Conv2dOptions>().groups
 };
 
 // A state pair of a recurrent network. Before a run the input holds what the output held after the last one.

@@ -1,0 +1,364 @@
+// Made by scripts/make_schema_tables from schema/model.fbs: change that file, and run the script.
+// Operators, and what they carry beside their tensors. Each has options of its own, and reads no others.
+// clang-format off
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+#include "intaglio/span.h"
+
+namespace intaglio {
+
+// Operators, as numbered in the model file.
+enum class Op : uint16_t {
+  kNone = 0,
+  kConv2d = 1,
+  kDepthwiseConv2d = 2,
+  kFullyConnected = 3,
+  kAdd = 4,
+  kAvgPool2d = 5,
+  kMaxPool2d = 6,
+  kMean = 7,
+  kSoftmax = 8,
+  kReshape = 9,
+  kTranspose = 10,
+  kQuantize = 11,
+  kDequantize = 12,
+  kLookup = 13,
+  kClamp = 14,
+  kMul = 15,
+  kSub = 16,
+  kConcat = 17,
+  kPad = 18,
+  kStridedSlice = 19,
+  kGather = 20,
+  kResize = 21,
+  kPRelu = 22,
+  kLeakyRelu = 23,
+  kSigmoid = 24,
+  kTanh = 25,
+  kHardSwish = 26,
+  kHardSigmoid = 27,
+  kSwish = 28,
+  kGelu = 29,
+  kExp = 30,
+  kAbs = 31,
+  kSqrt = 32,
+  kRsqrt = 33,
+  kReciprocal = 34,
+  kLog = 35,
+  kErf = 36,
+  kElu = 37,
+  kSoftplus = 38,
+  kMish = 39,
+  kGeluTanh = 40,
+  kDiv = 41,
+  kMaximum = 42,
+  kMinimum = 43,
+  kL2Normalize = 44,
+};
+inline constexpr int32_t kOpCount = 45;
+
+// How a sum becomes a code.
+enum class RoundingMode : uint8_t {
+  kHalfEven = 0,
+};
+
+// What Resize makes of the elements around a coordinate.
+enum class Interpolation : uint8_t {
+  kNearest = 0,
+  kBilinear = 1,
+};
+
+// An output's coordinate o becomes the input's, of `in` and `out` elements:
+enum class Coordinates : uint8_t {
+  kHalfPixel = 0,  // (o + 1/2) * in / out - 1/2
+  kAlignCorners = 1,  // o * (in - 1) / (out - 1); 0 where out is 1
+  kAsymmetric = 2,  // o * in / out
+};
+
+// Which element is the nearest one.
+enum class NearestRounding : uint8_t {
+  kFloor = 0,
+  kCeil = 1,
+  kHalfDown = 2,
+  kHalfUp = 3,
+};
+
+// The table of the file that an operator's options are in, by its number there.
+enum class OptionsKind : uint8_t {
+  kNone = 0,
+  kConv2dOptions = 1,
+  kDepthwiseConv2dOptions = 2,
+  kFullyConnectedOptions = 3,
+  kPool2dOptions = 4,
+  kAddOptions = 5,
+  kElementwiseOptions = 6,
+  kReduceOptions = 7,
+  kTransposeOptions = 8,
+  kConcatOptions = 9,
+  kGatherOptions = 10,
+  kPadOptions = 11,
+  kStridedSliceOptions = 12,
+  kResizeOptions = 13,
+  kUnaryOptions = 14,
+  kL2NormalizeOptions = 15,
+};
+
+// ---- what several operators' options hold
+
+// Fused activation. FP32 nodes read min and max, int8 nodes the codes lo and hi.
+struct Clamp {
+  float min = -std::numeric_limits<float>::infinity();
+  float max = std::numeric_limits<float>::infinity();
+  int32_t lo = -128;
+  int32_t hi = 127;
+};
+
+// A convolution's or pool's window. Output size: (in + pads - (kernel - 1) * dilation - 1) / stride + 1.
+struct Window2d {
+  int32_t kernel_h = 1;
+  int32_t kernel_w = 1;
+  int32_t stride_h = 1;
+  int32_t stride_w = 1;
+  int32_t dilation_h = 1;
+  int32_t dilation_w = 1;
+  int32_t pad_top = 0;
+  int32_t pad_left = 0;
+  int32_t pad_bottom = 0;
+  int32_t pad_right = 0;
+  bool count_include_pad = false;  // average pooling: padding counts as zeros
+};
+
+// Of int8 layers with weights: what a device needs to requantize in place, computed by the writer and checked by the
+// loader.
+struct Requantization {
+  Span<const float> multiplier;  // [oc]: f32(f32(s_in * s_w[c]) / s_out); of a sum that leaves in FP32 f32(s_in * s_w[c])
+  Span<const int32_t> folded_bias;  // [oc]: bias[c] - z_in * sum of the channel's weights
+  RoundingMode rounding = RoundingMode::kHalfEven;
+};
+
+// Quantization of a convolution's own result before its residual input is added.
+struct Intermediate {
+  float scale = 0.0f;
+  int32_t zero_point = 0;
+};
+
+// ---- options, a struct for each family of operators
+
+// Conv2D.
+struct Conv2dOptions {
+  Clamp clamp;
+  Window2d window;
+  Requantization requantization;
+  int32_t groups = 1;
+  Intermediate intermediate;  // int8 with a residual input
+  uint8_t add_bits = 15;  // int8 with a residual input: bits of the larger multiplier, 15 to 20
+};
+
+// DepthwiseConv2D.
+struct DepthwiseConv2dOptions {
+  Clamp clamp;
+  Window2d window;
+  Requantization requantization;
+};
+
+// FullyConnected.
+struct FullyConnectedOptions {
+  Clamp clamp;
+  Requantization requantization;
+};
+
+// AvgPool2D, MaxPool2D.
+struct Pool2dOptions {
+  Clamp clamp;
+  Window2d window;
+};
+
+// Add, Sub.
+struct AddOptions {
+  Clamp clamp;
+  uint8_t add_bits = 15;  // int8: bits of the larger multiplier, 15 to 20
+};
+
+// Quantize, Clamp, Mul, Div, Maximum, Minimum.
+struct ElementwiseOptions {
+  Clamp clamp;
+};
+
+// Mean.
+struct ReduceOptions {
+  Clamp clamp;
+  Span<const int32_t> axes;  // that are reduced, ascending
+};
+
+// Transpose.
+struct TransposeOptions {
+  Span<const int32_t> permutation;  // output axis i is input axis permutation[i]
+};
+
+// Concat.
+struct ConcatOptions {
+  int32_t axis = 0;
+};
+
+// Gather.
+struct GatherOptions {
+  int32_t axis = 0;
+};
+
+// Pad.
+struct PadOptions {
+  Span<const int32_t> before;  // elements put before each axis; how many stand behind follows from the output's shape
+  float value = 0.0f;  // the real number that is written there
+};
+
+// StridedSlice.
+struct StridedSliceOptions {
+  Span<const int32_t> begin;  // first index of each axis
+  Span<const int32_t> strides;  // step of each axis, not 0; below 0 it walks back
+};
+
+// How the input at an output's coordinate is found: see kernels/resize/resize_rows.h.
+// Resize.
+struct ResizeOptions {
+  Interpolation interpolation = Interpolation::kNearest;
+  Coordinates coordinates = Coordinates::kHalfPixel;
+  NearestRounding rounding = NearestRounding::kFloor;  // of nearest neighbours' coordinates
+};
+
+// LeakyRelu, HardSigmoid, Elu.
+struct UnaryOptions {
+  float alpha = 0.0f;  // LeakyRelu, Elu: slope below 0; HardSigmoid: alpha * x + beta
+  float beta = 0.0f;
+};
+
+// L2Normalize.
+struct L2NormalizeOptions {
+  float min_norm = 0.0f;  // a smaller norm counts as this one
+};
+
+// By operator: numbers of OptionsKind.
+inline constexpr uint8_t kOptionsKinds[kOpCount] = {
+    0, 1, 2, 3, 5, 4, 4, 7, 0, 0, 8, 6, 0, 0, 6, 6, 5, 9, 11, 12, 10, 13, 0, 14, 0, 0, 0, 14, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15,
+};
+
+// Whose options an operator has.
+constexpr OptionsKind options_kind(Op op) {
+  const auto index = static_cast<uint32_t>(op);
+  return index < static_cast<uint32_t>(kOpCount) ? static_cast<OptionsKind>(kOptionsKinds[index]) : OptionsKind::kNone;
+}
+
+// One operator's options. T below is a struct of options, or one that several of them hold (Clamp, Window2d, Requantization, Intermediate).
+// Copies share what lists point to.
+class NodeOptions {
+ public:
+  NodeOptions() {}  // of an operator that has none
+  explicit NodeOptions(Op op);  // all at their defaults
+
+  // Which struct of options these are.
+  OptionsKind kind() const { return kind_; }
+
+  // nullptr: this operator has no T.
+  template <typename T>
+  const T* get() const {
+    const int32_t at = place(static_cast<const T*>(nullptr));
+    return at < 0 ? nullptr : reinterpret_cast<const T*>(bytes() + at);
+  }
+  template <typename T>
+  T* get() {
+    return const_cast<T*>(static_cast<const NodeOptions*>(this)->get<T>());
+  }
+  // Of an operator that has a T: the program ends where it has none.
+  template <typename T>
+  const T& as() const {
+    const T* const found = get<T>();
+    if (found == nullptr) __builtin_trap();
+    return *found;
+  }
+  template <typename T>
+  T& as() {
+    return const_cast<T&>(static_cast<const NodeOptions*>(this)->as<T>());
+  }
+  // A copy; the defaults where this operator has none.
+  template <typename T>
+  T value() const {
+    const T* const found = get<T>();
+    return found == nullptr ? T() : *found;
+  }
+
+ private:
+  friend class Model;
+  friend struct NodeView;
+  friend struct OptionBytes;
+  NodeOptions(Op op, const uint8_t* table);  // as the file says; nullptr: all at their defaults
+
+  // Of an operator that is known to have a T.
+  template <typename T>
+  const T& own() const {
+    const int32_t at = place(static_cast<const T*>(nullptr));
+    if (at < 0) __builtin_unreachable();
+    return *reinterpret_cast<const T*>(bytes() + at);
+  }
+
+  bool is_one_of(uint32_t kinds) const { return (kinds >> static_cast<uint32_t>(kind_) & 1u) != 0; }
+  int32_t place(const Conv2dOptions*) const { return kind_ == OptionsKind::kConv2dOptions ? 0 : -1; }
+  int32_t place(const DepthwiseConv2dOptions*) const { return kind_ == OptionsKind::kDepthwiseConv2dOptions ? 0 : -1; }
+  int32_t place(const FullyConnectedOptions*) const { return kind_ == OptionsKind::kFullyConnectedOptions ? 0 : -1; }
+  int32_t place(const Pool2dOptions*) const { return kind_ == OptionsKind::kPool2dOptions ? 0 : -1; }
+  int32_t place(const AddOptions*) const { return kind_ == OptionsKind::kAddOptions ? 0 : -1; }
+  int32_t place(const ElementwiseOptions*) const { return kind_ == OptionsKind::kElementwiseOptions ? 0 : -1; }
+  int32_t place(const ReduceOptions*) const { return kind_ == OptionsKind::kReduceOptions ? 0 : -1; }
+  int32_t place(const TransposeOptions*) const { return kind_ == OptionsKind::kTransposeOptions ? 0 : -1; }
+  int32_t place(const ConcatOptions*) const { return kind_ == OptionsKind::kConcatOptions ? 0 : -1; }
+  int32_t place(const GatherOptions*) const { return kind_ == OptionsKind::kGatherOptions ? 0 : -1; }
+  int32_t place(const PadOptions*) const { return kind_ == OptionsKind::kPadOptions ? 0 : -1; }
+  int32_t place(const StridedSliceOptions*) const { return kind_ == OptionsKind::kStridedSliceOptions ? 0 : -1; }
+  int32_t place(const ResizeOptions*) const { return kind_ == OptionsKind::kResizeOptions ? 0 : -1; }
+  int32_t place(const UnaryOptions*) const { return kind_ == OptionsKind::kUnaryOptions ? 0 : -1; }
+  int32_t place(const L2NormalizeOptions*) const { return kind_ == OptionsKind::kL2NormalizeOptions ? 0 : -1; }
+  int32_t place(const Clamp*) const {
+    if (is_one_of(0xfeu)) return 0;
+    return -1;
+  }
+  int32_t place(const Window2d*) const {
+    if (is_one_of(0x16u)) return static_cast<int32_t>(offsetof(Conv2dOptions, window));
+    return -1;
+  }
+  int32_t place(const Requantization*) const {
+    if (is_one_of(0x6u)) return static_cast<int32_t>(offsetof(Conv2dOptions, requantization));
+    if (is_one_of(0x8u)) return static_cast<int32_t>(offsetof(FullyConnectedOptions, requantization));
+    return -1;
+  }
+  int32_t place(const Intermediate*) const {
+    if (is_one_of(0x2u)) return static_cast<int32_t>(offsetof(Conv2dOptions, intermediate));
+    return -1;
+  }
+
+  const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(&options_); }
+
+  union Options {
+    Options() {}
+    Conv2dOptions of_conv2d;
+    DepthwiseConv2dOptions of_depthwise_conv2d;
+    FullyConnectedOptions of_fully_connected;
+    Pool2dOptions of_pool2d;
+    AddOptions of_add;
+    ElementwiseOptions of_elementwise;
+    ReduceOptions of_reduce;
+    TransposeOptions of_transpose;
+    ConcatOptions of_concat;
+    GatherOptions of_gather;
+    PadOptions of_pad;
+    StridedSliceOptions of_strided_slice;
+    ResizeOptions of_resize;
+    UnaryOptions of_unary;
+    L2NormalizeOptions of_l2_normalize;
+  };
+  Options options_;
+  OptionsKind kind_ = OptionsKind::kNone;
+};
+
+}  // namespace intaglio

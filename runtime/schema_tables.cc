@@ -1,0 +1,167 @@
+// Made by scripts/make_schema_tables from schema/model.fbs: change that file, and run the script.
+// The schema as tables: of every table for the check of a file's structure, of the options' for their readers and writers.
+// clang-format off
+#include "runtime/option_fields.h"
+#include "runtime/structure_check.h"
+
+namespace intaglio {
+namespace {
+
+constexpr uint8_t table(int32_t t) { return static_cast<uint8_t>(kFieldTable + t); }
+constexpr uint8_t tables(int32_t t) { return static_cast<uint8_t>(kFieldTables + t); }
+
+}  // namespace
+
+const uint8_t kFields[] = {
+    // 0: Model
+    kField16, kField16, kField32, tables(3), tables(8), tables(2), kFieldWords, kFieldWords, tables(9),
+    tables(10), table(11), table(12), table(13), tables(14), tables(15),
+    // 1: Quantization
+    kFieldWords, kField32, kField8, kField32,
+    // 2: Buffer
+    kFieldBytes, kField16,
+    // 3: Tensor
+    kFieldString, kField8, kFieldWords, table(1), kField32,
+    // 4: Window2D
+    kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32, kField32,
+    kField8,
+    // 5: Clamp
+    kField32, kField32, kField32, kField32,
+    // 6: Requantization
+    kFieldWords, kFieldWords, kField8,
+    // 7: Intermediate
+    kField32, kField32,
+    // 8: Node
+    kField16, kFieldString, kFieldWords, kFieldWords, kField8, kFieldUnion,
+    // 9: State
+    kField32, kField32, kField32,
+    // 10: ImageInput
+    kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes,
+    // 11: Plan
+    kField32, kFieldWords, kField32,
+    // 12: Calibration
+    kFieldString, kFieldString, kFieldString, kField32, kFieldBytes, kField8,
+    // 13: Golden
+    kFieldWords, kField32,
+    // 14: NormStatistics
+    kField32, kFieldWords, kFieldWords,
+    // 15: PackedWeights
+    kField32, kFieldString, kField16, kFieldBytes,
+    // 16: Conv2DOptions
+    table(5), table(4), table(6), kField32, table(7), kField8,
+    // 17: DepthwiseConv2DOptions
+    table(5), table(4), table(6),
+    // 18: FullyConnectedOptions
+    table(5), table(6),
+    // 19: Pool2DOptions
+    table(5), table(4),
+    // 20: AddOptions
+    table(5), kField8,
+    // 21: ElementwiseOptions
+    table(5),
+    // 22: ReduceOptions
+    table(5), kFieldWords,
+    // 23: TransposeOptions
+    kFieldWords,
+    // 24: ConcatOptions
+    kField32,
+    // 25: GatherOptions
+    kField32,
+    // 26: PadOptions
+    kFieldWords, kField32,
+    // 27: StridedSliceOptions
+    kFieldWords, kFieldWords,
+    // 28: ResizeOptions
+    kField8, kField8, kField8,
+    // 29: UnaryOptions
+    kField32, kField32,
+    // 30: L2NormalizeOptions
+    kField32,
+};
+const uint8_t kFirstField[] = {
+    0, 15, 19, 21, 26, 37, 41, 44, 46, 52, 55, 61, 64, 70, 72, 75, 79, 85, 88, 90, 92, 94, 95, 97, 98, 99,
+    100, 102, 104, 107, 109, 110,
+};
+const int32_t kTableCount = 31;
+const uint8_t kFirstOfUnion = 16, kUnionTypes = 15;
+
+const OptionField kOptionFields[] = {
+    // 0: Conv2DOptions
+    {kOptionPart, offsetof(Conv2dOptions, clamp), 15},
+    {kOptionPart, offsetof(Conv2dOptions, window), 16},
+    {kOptionPart, offsetof(Conv2dOptions, requantization), 17},
+    {kOption32, offsetof(Conv2dOptions, groups), 0},
+    {kOptionPart, offsetof(Conv2dOptions, intermediate), 18},
+    {kOption8, offsetof(Conv2dOptions, add_bits), 15},
+    // 1: DepthwiseConv2DOptions
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, clamp), 15},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, window), 16},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, requantization), 17},
+    // 2: FullyConnectedOptions
+    {kOptionPart, offsetof(FullyConnectedOptions, clamp), 15},
+    {kOptionPart, offsetof(FullyConnectedOptions, requantization), 17},
+    // 3: Pool2DOptions
+    {kOptionPart, offsetof(Pool2dOptions, clamp), 15},
+    {kOptionPart, offsetof(Pool2dOptions, window), 16},
+    // 4: AddOptions
+    {kOptionPart, offsetof(AddOptions, clamp), 15},
+    {kOption8, offsetof(AddOptions, add_bits), 15},
+    // 5: ElementwiseOptions
+    {kOptionPart, offsetof(ElementwiseOptions, clamp), 15},
+    // 6: ReduceOptions
+    {kOptionPart, offsetof(ReduceOptions, clamp), 15},
+    {kOptionList, offsetof(ReduceOptions, axes), 0},
+    // 7: TransposeOptions
+    {kOptionList, offsetof(TransposeOptions, permutation), 0},
+    // 8: ConcatOptions
+    {kOption32, offsetof(ConcatOptions, axis), 1},
+    // 9: GatherOptions
+    {kOption32, offsetof(GatherOptions, axis), 1},
+    // 10: PadOptions
+    {kOptionList, offsetof(PadOptions, before), 0},
+    {kOption32, offsetof(PadOptions, value), 1},
+    // 11: StridedSliceOptions
+    {kOptionList, offsetof(StridedSliceOptions, begin), 0},
+    {kOptionList, offsetof(StridedSliceOptions, strides), 0},
+    // 12: ResizeOptions
+    {kOptionEnum, offsetof(ResizeOptions, interpolation), 1},
+    {kOptionEnum, offsetof(ResizeOptions, coordinates), 2},
+    {kOptionEnum, offsetof(ResizeOptions, rounding), 3},
+    // 13: UnaryOptions
+    {kOption32, offsetof(UnaryOptions, alpha), 1},
+    {kOption32, offsetof(UnaryOptions, beta), 1},
+    // 14: L2NormalizeOptions
+    {kOption32, offsetof(L2NormalizeOptions, min_norm), 1},
+    // 15: Clamp
+    {kOption32, offsetof(Clamp, min), 2},
+    {kOption32, offsetof(Clamp, max), 3},
+    {kOption32, offsetof(Clamp, lo), 4},
+    {kOption32, offsetof(Clamp, hi), 5},
+    // 16: Window2D
+    {kOption32, offsetof(Window2d, kernel_h), 0},
+    {kOption32, offsetof(Window2d, kernel_w), 0},
+    {kOption32, offsetof(Window2d, stride_h), 0},
+    {kOption32, offsetof(Window2d, stride_w), 0},
+    {kOption32, offsetof(Window2d, dilation_h), 0},
+    {kOption32, offsetof(Window2d, dilation_w), 0},
+    {kOption32, offsetof(Window2d, pad_top), 1},
+    {kOption32, offsetof(Window2d, pad_left), 1},
+    {kOption32, offsetof(Window2d, pad_bottom), 1},
+    {kOption32, offsetof(Window2d, pad_right), 1},
+    {kOptionBool, offsetof(Window2d, count_include_pad), 0},
+    // 17: Requantization
+    {kOptionList, offsetof(Requantization, multiplier), 0},
+    {kOptionList, offsetof(Requantization, folded_bias), 0},
+    {kOptionEnum, offsetof(Requantization, rounding), 0},
+    // 18: Intermediate
+    {kOption32, offsetof(Intermediate, scale), 1},
+    {kOption32, offsetof(Intermediate, zero_point), 1},
+};
+const uint8_t kFirstOptionField[] = {
+    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 35, 46, 49, 51,
+};
+const uint32_t kOptionDefaults[] = {
+    0x1, 0x0, 0xff800000, 0x7f800000, 0xffffff80, 0x7f,
+};
+
+}  // namespace intaglio
