@@ -99,8 +99,9 @@ class ImageInputs {
       }
     }
     if (wanted && graph_.images.empty())
-      fail("a color order or a way of resizing says nothing of the values that pixels become: give --pixels ",
-           pixel_choices(), ", or --mean and --norm, as well");
+      fail(
+          "a color order or a way of resizing does not say which values the pixels become: also give --pixels ",
+          pixel_choices(), ", or --mean and --norm");
   }
 
  private:

@@ -80,7 +80,7 @@ TEST_CASE("paths that leave the model's folder are refused") {
   refused(folder, {{"location", outside / "w.bin"}}, "an absolute path");
   refused(folder, {{"location", ""}}, only);
   refused(folder, {}, only);
-  refused(folder, {{"location", "sub"}}, "which is no plain file");
+  refused(folder, {{"location", "sub"}}, "which is not a regular file");
   refused(folder, {{"location", "ghost.bin"}}, "cannot be opened");
   REQUIRE(::symlink((outside / "w.bin").c_str(), (folder / "link.bin").c_str()) == 0);
   refused(folder, {{"location", "link.bin"}}, "a link that leads out of the model's folder");
@@ -103,7 +103,7 @@ TEST_CASE("sizes and offsets are checked, also where their sum overflows") {
   at("18446744073709551608", "16", "'w.bin' has 8");
   at("8", "18446744073709551615", "'w.bin' has 8");
   at("0", "4", "it holds 4 bytes, its dimensions need 8");
-  at("-1", "8", "its external offset is '-1', which is no number");
-  at("0", "8x", "its external length is '8x', which is no number");
-  at("99999999999999999999", "8", "which is no number");
+  at("-1", "8", "the offset of its external data is '-1', which is not a number");
+  at("0", "8x", "the length of its external data is '8x', which is not a number");
+  at("99999999999999999999", "8", "which is not a number");
 }

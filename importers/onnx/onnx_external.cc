@@ -16,7 +16,7 @@ uint64_t number_of(const std::string& text, const char* what) {
   uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != text.data() + text.size())
-    fail("its external ", what, " is ", quoted(text), ", which is no number");
+    fail("the ", what, " of its external data is ", quoted(text), ", which is not a number");
   return value;
 }
 
@@ -41,10 +41,10 @@ Place read_place(const TensorProto& tensor) {
 fs::path resolve(const fs::path& folder, const std::string& location) {
   const fs::path path = location;
   const auto outside = [&](const char* why) {
-    fail("its external data is to stand in ", quoted(location), ", ", why,
+    fail("its external data is in the file ", quoted(location), ", ", why,
          ": only files within the model's folder are read");
   };
-  if (location.empty() || location.find('\0') != std::string::npos) outside("which is no name of a file");
+  if (location.empty() || location.find('\0') != std::string::npos) outside("which is not a file name");
   if (path.is_absolute() || location[0] == '\\') outside("an absolute path");
   for (const fs::path& part : path)
     if (part == "..") outside("which leads out of a folder");
@@ -56,7 +56,7 @@ fs::path resolve(const fs::path& folder, const std::string& location) {
   const fs::path within = file.lexically_relative(root);
   if (within.empty() || *within.begin() == ".." || within.is_absolute())
     outside("a link that leads out of the model's folder");
-  if (!fs::is_regular_file(file, error)) outside("which is no plain file");
+  if (!fs::is_regular_file(file, error)) outside("which is not a regular file");
   return file;
 }
 
@@ -81,8 +81,8 @@ class Loader {
     const uint64_t size = fs::file_size(path, error);
     if (error) fail("its external data ", quoted(place.location), " cannot be opened: ", error.message());
     if (place.offset > size || place.length > size - place.offset)
-      fail("its external data is to lie at ", place.offset, " and hold ", place.length, " bytes; ",
-           quoted(place.location), " has ", size);
+      fail("its external data begins at byte ", place.offset, " and has ", place.length,
+           " bytes, but the file ", quoted(place.location), " has ", size, " bytes");
     const uint64_t length = place.has_length ? place.length : size - place.offset;
     total_ += length;
     if (length > kMaxModelBytes || total_ > kMaxModelBytes)
