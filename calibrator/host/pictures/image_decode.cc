@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "calibrator/host/pictures/bmp_decode.h"
+#include "calibrator/host/pictures/exif_orientation.h"
 #include "calibrator/host/pictures/jpeg_check.h"
 #include "calibrator/host/pictures/picture_faults.h"
 #include "calibrator/host/pictures/png_check.h"
@@ -160,8 +162,13 @@ Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& li
   if (!fault.empty()) return Failure{fault};
   const std::vector<uint8_t> marked =
       format == Format::kPng ? png_with_whole_palette(file) : std::vector<uint8_t>{};
-  if (marked.empty()) return decode_with_stb(file, limits, false);
-  return decode_with_stb({marked.data(), marked.size()}, limits, true);
+  if (!marked.empty()) return decode_with_stb({marked.data(), marked.size()}, limits, true);
+  Outcome<Picture> picture = decode_with_stb(file, limits, false);
+  const int32_t orientation = format == Format::kJpeg ? jpeg_orientation(file) : 1;
+  if (!picture || orientation == 1) return picture;
+  if (picture->pixels.size() > limits.max_bytes / 2)
+    return Failure{picture_needs_more_than(limits.max_bytes)};
+  return oriented(std::move(*picture), orientation);
 }
 
 }  // namespace intaglio

@@ -28,8 +28,8 @@ struct Picture {
 // The message says what is wrong with the bytes; the caller adds whose they are. The kind of picture is read
 // from the bytes. Each pixel follows from the file, or the file is refused: a PNG's checksums must fit, a JPEG must
 // hold every block and table (jpeg_check.h), and palettes every colour that a pixel names.
-// Orientation tags (EXIF) are not applied: pixels come in the file's own order, as a camera on a board gives
-// them.
+// A JPEG's pixels are turned as its Exif data say (exif_orientation.h), so that they stand upright as a camera on a board
+// gives them.
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits = {});
 
 }  // namespace intaglio
