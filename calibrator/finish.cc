@@ -91,6 +91,7 @@ class Finish {
   Error bake_known(const ModelSink& sink) {
     if (options_.known.empty()) return {Status::kNoSamples};
     ITG_TRY(context_.build());
+    ITG_TRY(int8_.finish());
     for (size_t i = 0; i < calibration_.fp32.model.inputs().size; ++i) {
       const TensorView input = calibration_.fp32.session.input(static_cast<int32_t>(i));
       memset(input.data, 0, input.info.bytes());
@@ -103,7 +104,7 @@ class Finish {
   // The file as it is handed over, opened and run as a stranger would.
   Error reopen() {
     Error error;
-    calibration_.fp32.threads.hold([&] { error = int8_.rewrite(); });
+    calibration_.fp32.threads.hold([&] { error = int8_.finish(); });
     ITG_TRY(error);
     return replay_twice(true);
   }

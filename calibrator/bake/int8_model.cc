@@ -2,7 +2,6 @@
 
 #include "calibrator/bake/bake.h"
 #include "calibrator/bake/fuse_residual.h"
-#include "calibrator/bake/model_writer.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -51,15 +50,15 @@ Error Int8Model::build(const CalibrationInfo& info) {
   fuse_residual(graph_, arena_);
   graph_.calibration = info;
   graph_.calibration.options = arena_.copy_name(info.options);
-  ITG_TRY(write(arena_, &bytes_));
+  // Layers will be changed in place: equal biases of two of them may not stay equal.
+  ITG_TRY(write(EqualConstants::kStandAlone, arena_, &bytes_));
   return open(false);
 }
 
-Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
+Error Int8Model::write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes) {
   for (GraphNode& node : graph_.nodes)
     if (auto* const requantization = node.options.get<Requantization>()) *requantization = {};
-  // Layers are changed in place: equal biases of two of them will not stay equal.
-  const auto written = finish_model(graph_, all_ops(), arena, EqualConstants::kStandAlone);
+  const auto written = finish_model(graph_, all_ops(), arena, equal);
   if (arena.exhausted())
     return {Status::kOutOfMemory, -1, -1, static_cast<int64_t>(source_.output_bytes),
             static_cast<int64_t>(source_.output_bytes) + 1};
@@ -68,14 +67,15 @@ Error Int8Model::write(Arena& arena, Span<const uint8_t>* bytes) {
   return kNoError;
 }
 
-Error Int8Model::rewrite() {
+Error Int8Model::finish() {
   Arena scratch = arena_;
   Span<const uint8_t> bytes;
-  ITG_TRY(write(scratch, &bytes));
-  // Only numbers have changed, so the file is as long as it was and stays where it is.
-  if (bytes.size != bytes_.size)
+  ITG_TRY(write(EqualConstants::kStandOnce, scratch, &bytes));
+  // Only numbers have changed, and equal ones stand once now: the file is no longer than it was, and stays where it is.
+  if (bytes.size > bytes_.size)
     return {Status::kReplayDiffers, -1, -1, static_cast<int64_t>(bytes.size),
             static_cast<int64_t>(bytes_.size)};
+  bytes_.size = bytes.size;
   overwrite(bytes_, bytes.data);
   return open(false);
 }

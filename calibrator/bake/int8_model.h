@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrator/bake/graph.h"
+#include "calibrator/bake/model_writer.h"
 #include "calibrator/quantization/slot_map.h"
 #include "calibrator/workspace/float_model.h"
 #include "runtime/op.h"
@@ -24,8 +25,9 @@ class Int8Model {
   // From the parameters of the slots: bakes, fuses, writes and opens. What stood here before is gone, and its
   // memory is used again. `info` is what the file says of its calibration.
   Error build(const CalibrationInfo& info);
-  // Writes the file anew from the graph as it is now, and opens it as a stranger would.
-  Error rewrite();
+  // Writes the file anew from the graph as it is now, equal constants once, and opens it as a stranger would. No layer is
+  // updated afterwards.
+  Error finish();
   // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
   // another checksum than it says, and into the session.
   Error update_layer(int32_t n);
@@ -46,7 +48,7 @@ class Int8Model {
   int32_t tensor_like(int32_t fp32_tensor) const;
 
  private:
-  Error write(Arena& arena, Span<const uint8_t>* bytes);
+  Error write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool changed_in_place);
   Error refresh_layer(int32_t n);
   Error as_in_fp32(Error error) const;
