@@ -181,7 +181,7 @@ Command add_compare_command(CLI::App& parent) {
   add_sample_options(*app, arguments->samples);
   add_option(*app, "--labels", arguments->labels,
              "the right classes of the samples. It also shows top1 of both models, and whether it fell")
-      .type_name("LABELS.txt");
+      .type_name("LABELS.txt|DIR");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_flag(

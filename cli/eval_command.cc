@@ -18,11 +18,13 @@ struct EvalArguments {
 };
 
 constexpr const char* kFooter =
-    "A label file has a line 'name class' for each picture, or a line 'class' for each sample of an array.\n"
+    "A label file has a line 'name class' or 'name,class' for each picture, or a line 'class' for each sample of an\n"
+    "array. Of a folder, the folders in it are the classes 0, 1 and so on, in the order of their names.\n"
     "top1 is the share of samples whose best class is the right one, top5 whose five best hold it, in percent.\n"
     "Of equal scores the class with the lowest number counts.\n\n"
     "Example:\n"
-    "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt";
+    "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt\n"
+    "  intaglio eval net.int8.itg --images test/ --labels test/           # test/cat/1.png, test/dog/2.png, ...";
 
 Outcome<Done> run_eval(const EvalArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
@@ -82,7 +84,7 @@ Command add_eval_command(CLI::App& parent) {
   add_sample_options(*app, arguments->samples);
   add_option(*app, "--labels", arguments->labels, "the right classes of the samples")
       .required()
-      .type_name("LABELS.txt");
+      .type_name("LABELS.txt|DIR");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json, "print one JSON object: {count, top1, top5}");

@@ -298,7 +298,7 @@ void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
       "first. Every fourth sample judges this, and does not calibrate")
       .type_name("DB");
   add_option(app, "--labels", arguments.labels, "the right classes of the samples, for --max-drop")
-      .type_name("LABELS.txt");
+      .type_name("LABELS.txt|DIR");
   add_option(app, "--max-drop", arguments.max_drop,
              "keep layers in FP32 until top1 falls by at most POINTS, from 0 to 100. It is judged as for "
              "--min-sqnr, and needs --labels")

@@ -136,7 +136,41 @@ TEST_CASE("places without samples") {
   CHECK(refused(ImageFolder::open(folder / "none"), "no such file"));
   CHECK(refused(ImageFolder::open(folder.path()), "holds no pictures"));
   std::filesystem::create_directory(folder / "inner");
-  CHECK(refused(ImageFolder::open(folder.path()), "folders are not entered"));
+  CHECK(refused(ImageFolder::open(folder.path()),
+                "holds no pictures (names ending in png, jpg, jpeg or bmp), and no folders"));
+}
+
+TEST_CASE("folders of pictures are classes") {
+  const TemporaryFolder folder;
+  for (const char* inner : {"dog", "cat", "empty", "cat/deeper"})
+    std::filesystem::create_directory(folder / inner);
+  for (const char* name : {"dog/1.png", "cat/2.png", "cat/1.png", "cat/deeper/3.png"})
+    folder.put(name, png_file(1, 1, 1, {1}));
+  folder.put("cat/list.txt", std::string("text"));
+  const auto found = ImageFolder::open(folder.path());
+  REQUIRE_MESSAGE(found, found.message());
+  CHECK(names_of(*found) == std::vector<std::string>{"cat/1.png", "cat/2.png", "dog/1.png"});
+  REQUIRE(found->notes().size() == 2);
+  CHECK(found->notes()[0].find("left out: cat/list.txt") != std::string::npos);
+  CHECK(found->notes()[1].find("1 folder in it is not entered") != std::string::npos);
+  Input input({1, 1, 1, 1}, DType::kF32);
+  const ImageInput plain = plain_recipe(1);
+  CHECK(found->load(2, input.view, &plain));
+
+  const auto labels = Labels::read(folder.path());
+  REQUIRE_MESSAGE(labels, labels.message());
+  CHECK(*labels->of("cat/1.png") == 0);
+  CHECK(*labels->of("dog/1.png") == 1);
+  CHECK(labels->largest() == 2);
+  CHECK(refused(labels->of("bird/1.png"), "has no folder for bird/1.png"));
+  CHECK(refused(labels->of("cat"), "has no folder for cat"));
+  CHECK(refused(Labels::read(folder / "empty"), "holds no folders, which would be the classes"));
+
+  // Beside pictures of its own a folder's folders are left alone.
+  folder.put("own.png", png_file(1, 1, 1, {1}));
+  const auto own = ImageFolder::open(folder.path());
+  REQUIRE(own);
+  CHECK(names_of(*own) == std::vector<std::string>{"own.png"});
 }
 
 TEST_CASE("a list takes its names; an unknown one is an error") {
@@ -246,7 +280,6 @@ TEST_CASE("labels by name, by index, and in order") {
   const auto read = [&](const std::string& text) { return Labels::read(folder.put("labels.txt", text)); };
   const auto named = read("b.png 3\na c.png\t0\r\n\n");
   REQUIRE(named);
-  CHECK(named->count() == 2);
   CHECK(named->largest() == 3);
   CHECK(*named->of("b.png") == 3);
   CHECK(*named->of("a c.png") == 0);
@@ -254,6 +287,10 @@ TEST_CASE("labels by name, by index, and in order") {
   const auto indexed = read("1 7\n0 2\n");
   REQUIRE(indexed);
   CHECK(*indexed->of("0") == 2);
+  const auto commas = read("b.png,3\na, c.png, 0\n");
+  REQUIRE(commas);
+  CHECK(*commas->of("b.png") == 3);
+  CHECK(*commas->of("a, c.png") == 0);
   const auto ordered = read("5\n6\n");
   REQUIRE(ordered);
   CHECK(*ordered->of("1") == 6);

@@ -119,27 +119,39 @@ Outcome<ImageFolder> ImageFolder::open(const std::string& path, const SampleOpti
   return folder;
 }
 
-Outcome<Done> ImageFolder::list_folder() {
-  std::vector<std::string> others;
-  size_t folders = 0;
+// What is in a folder, `within` it: "" or a folder's name with a slash.
+Outcome<Done> ImageFolder::list_entries(const std::string& within, Listed& listed) {
   std::error_code error;
-  fs::directory_iterator entries(path_, error);
+  fs::directory_iterator entries(fs::path(path_) / within, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const fs::path& file = entries->path();
+    const std::string name = within + entries->path().filename().string();
     std::error_code type_error;
     if (entries->is_directory(type_error)) {
-      ++folders;
-    } else if (is_picture_name(file)) {
-      samples_.push_back({file.filename().string(), 0});
+      listed.folders.push_back(name);
+    } else if (is_picture_name(entries->path())) {
+      samples_.push_back({name, 0});
     } else {
-      others.push_back(file.filename().string());
+      listed.others.push_back(name);
     }
   }
-  if (error) return Failure{path_ + ": cannot be listed: " + error.message()};
-  if (samples_.empty()) {
-    return Failure{path_ + ": holds no pictures (names ending in png, jpg, jpeg or bmp)" +
-                   (folders > 0 ? "; its folders are not entered" : "")};
-  }
+  if (error) return Failure{(fs::path(path_) / within).string() + ": cannot be listed: " + error.message()};
+  return Done{};
+}
+
+Outcome<Done> ImageFolder::list_folder() {
+  Listed listed;
+  if (auto step = list_entries("", listed); !step) return step.failure();
+  const bool enters = samples_.empty();
+  Listed inner;
+  for (size_t i = 0; enters && i < listed.folders.size(); ++i)
+    if (auto step = list_entries(listed.folders[i] + "/", inner); !step) return step.failure();
+  listed.others.insert(listed.others.end(), inner.others.begin(), inner.others.end());
+  if (enters) listed.folders = std::move(inner.folders);
+  if (samples_.empty())
+    return Failure{path_ +
+                   ": holds no pictures (names ending in png, jpg, jpeg or bmp), and no folders of pictures"};
+  std::vector<std::string>& others = listed.others;
+  const size_t folders = listed.folders.size();
   std::sort(samples_.begin(), samples_.end(),
             [](const Sample& a, const Sample& b) { return a.name < b.name; });
   if (!others.empty()) {

@@ -21,15 +21,15 @@ struct SampleOptions {
   DecodeLimits decode;
 };
 
-// A folder's files that end in png, jpg, jpeg or bmp are samples, in the order of their names; its folders
-// are not entered. Of an array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA), float32
+// A folder's files that end in png, jpg, jpeg or bmp are samples, in the order of their names. A folder without such files is
+// one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA), float32
 // and int8 hold input tensors. Holds names alone: a sample is read when it is asked for.
 class ImageFolder {
  public:
   static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {});
 
   size_t count() const { return samples_.size(); }
-  // A file's name without its folder, or a decimal index into the array.
+  // A file's name within the folder, or a decimal index into the array.
   const std::string& name(size_t i) const { return samples_[i].name; }
   // What the user should know, e.g. which files of the folder are no samples.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -55,6 +55,10 @@ class ImageFolder {
     uint64_t index = 0;  // into the array
   };
 
+  struct Listed {
+    std::vector<std::string> folders, others;
+  };
+  Outcome<Done> list_entries(const std::string& within, Listed& listed);
   Outcome<Done> list_folder();
   Outcome<Done> list_array();
   Outcome<Done> take_only(const std::string& list);
