@@ -61,7 +61,7 @@ inline void block(const DwconvF32Args& args, const FinishF32& finish, int32_t pi
 }
 
 template <int32_t Vectors>
-void all_pixels(const DwconvF32Args& args, int32_t first) {
+__attribute__((noinline)) void all_pixels(const DwconvF32Args& args, int32_t first) {
   const FinishF32 finish(args.clamp);
   int32_t p = 0;
   for (; p + 4 <= args.pixels; p += 4) block<4, Vectors>(args, finish, p, first);
@@ -78,6 +78,7 @@ void dwconv_f32_neon(const DwconvF32Args& args) {
   const int32_t c = args.channels;
   int32_t first = 0;
 #if defined(__aarch64__)
+  const DefaultNan mode;
   for (; first + 8 <= c; first += 8) all_pixels<2>(args, first);
   for (; first + 4 <= c; first += 4) all_pixels<1>(args, first);
 #else

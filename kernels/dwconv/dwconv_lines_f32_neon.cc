@@ -41,6 +41,15 @@ struct Lanes {
 
 void dwconv_lines_f32_neon(const DwconvLinesF32Args& args);
 
+#if defined(__aarch64__)
+__attribute__((noinline)) static void all_lines(const DwconvLinesF32Args& args) { dwconv_lines<Lanes>(args); }
+
+void dwconv_lines_f32_neon(const DwconvLinesF32Args& args) {
+  const DefaultNan mode;
+  all_lines(args);
+}
+#else
 void dwconv_lines_f32_neon(const DwconvLinesF32Args& args) { dwconv_lines<Lanes>(args); }
+#endif
 
 }  // namespace intaglio

@@ -16,8 +16,8 @@ namespace {
 
 // Each vector is read before it is written: y may be a.
 template <typename Combine>
-inline void combine_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
-                         const ClampF32& clamp, Combine combine) {
+__attribute__((noinline)) void combine_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
+                                            const ClampF32& clamp, Combine combine) {
   const FinishF32 finish(clamp);
   const int32_t whole = n / 4 * 4;
   for (int32_t r = 0; r < rows; ++r, a += n, y += n) {
@@ -32,11 +32,13 @@ inline void combine_neon(const float* a, const float* b, float* y, int32_t rows,
 
 void add_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
+  const DefaultNan mode;
   combine_neon(a, b, y, rows, n, clamp, [](auto p, auto q) { return p + q; });
 }
 
 void mul_rows_f32_neon(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                        const ClampF32& clamp) {
+  const DefaultNan mode;
   combine_neon(a, b, y, rows, n, clamp, [](auto p, auto q) { return p * q; });
 }
 

@@ -7,16 +7,9 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 8, kNr = 8;
+constexpr int32_t kMr = 64, kNr = 8;
 
 #if defined(__aarch64__)
-
-inline void store_four(const GemmF32Args& args, size_t row, int32_t first, float32x4_t v) {
-  v = vaddq_f32(v, vdupq_n_f32(0.0f));
-  if (args.residual != nullptr)
-    v = vaddq_f32(v, vld1q_f32(args.residual + row * args.residual_stride + first));
-  vst1q_f32(args.output + row * args.output_stride + first, FinishF32(args.clamp)(v));
-}
 
 // The ends of rows: one by one, as the scalar kernel does.
 __attribute__((noinline)) void store_some(const GemmF32Args& args, size_t row, int32_t first, int32_t columns,
@@ -29,75 +22,128 @@ __attribute__((noinline)) void store_some(const GemmF32Args& args, size_t row, i
   }
 }
 
+struct TwoF32 {
+  float32x4_t first, second;
+};
+// In assembly: gcc 12 makes no pairs, and copies what is loaded twice.
+template <int32_t Offset>
+inline TwoF32 load_two(const float* from) {
+  float32x4_t first, second;
+  __asm__ volatile("ldp %q0, %q1, [%2, %3]"
+                   : "=w"(first), "=w"(second)
+                   : "r"(from), "i"(Offset * sizeof(float)), "m"(*reinterpret_cast<const float(*)[]>(from)));
+  return {first, second};
+}
+
 // acc[r] += depth `lane` of row r times the eight columns at w.
-#define ITG_DEPTH(lane)                                          \
-  {                                                              \
-    const float32x4_t w0 = vld1q_f32(w + kNr * (lane));          \
-    const float32x4_t w1 = vld1q_f32(w + kNr * (lane) + 4);      \
-    _Pragma("GCC unroll 8") for (int32_t r = 0; r < Rows; ++r) { \
-      acc[r][0] = vfmaq_laneq_f32(acc[r][0], w0, a[r], lane);    \
-      acc[r][1] = vfmaq_laneq_f32(acc[r][1], w1, a[r], lane);    \
-    }                                                            \
+#define ITG_DEPTH(lane)                                             \
+  {                                                                 \
+    const TwoF32 b = load_two<kNr*(lane)>(w);                       \
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < Rows; ++r) {    \
+      acc[r][0] = vfmaq_laneq_f32(acc[r][0], b.first, a[r], lane);  \
+      acc[r][1] = vfmaq_laneq_f32(acc[r][1], b.second, a[r], lane); \
+    }                                                               \
   }
 
+// Rows [row, past), so many at a time; those past the end are copies of the last one: computed, not stored.
 template <int32_t Rows>
-void tile(const GemmF32Args& args) {
-  const float* w = args.weights;
-  for (int32_t first = 0; first < args.n; first += kNr) {
-    const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
-    float bias[kNr] = {};
-    if (args.bias != nullptr) memcpy(bias, args.bias + first, static_cast<size_t>(columns) * sizeof(float));
-    float32x4_t acc[Rows][2];
+__attribute__((noinline)) void tiles(const GemmF32Args& args, int32_t row, int32_t past) {
+  const FinishF32 finish(args.clamp);
+  const int32_t taps = args.taps;
+  const size_t stride = args.output_stride;
+  for (; row < past; row += Rows) {
+    const float* x[Rows];
+    int32_t from[Rows];
 #pragma GCC unroll 8
     for (int32_t r = 0; r < Rows; ++r) {
-      acc[r][0] = vld1q_f32(bias);
-      acc[r][1] = vld1q_f32(bias + 4);
+      from[r] = row + r < past ? row + r : past - 1;
+      x[r] = args.rows[from[r]];
     }
-    for (int32_t t = 0; t < args.taps; ++t) {
-      const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
-      const float* x[Rows];  // rows past m are copies of the first: computed, not stored
-#pragma GCC unroll 8
-      for (int32_t r = 0; r < Rows; ++r) x[r] = rows[r < args.m ? r : 0];
-      ptrdiff_t i = 0;
-      for (; i + 4 <= args.k; i += 4, w += 4 * kNr) {
-        float32x4_t a[Rows];
-#pragma GCC unroll 8
-        for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_f32(x[r] + i);
-        ITG_DEPTH(0)
-        ITG_DEPTH(1)
-        ITG_DEPTH(2)
-        ITG_DEPTH(3)
+    const bool whole = row + Rows <= past && args.residual == nullptr;
+    const float* w = args.weights;
+    for (int32_t first = 0; first < args.n; first += kNr) {
+      const int32_t columns = args.n - first < kNr ? args.n - first : kNr;
+      float some[kNr] = {};
+      const float* bias = some;
+      if (args.bias != nullptr) {
+        if (columns == kNr)
+          bias = args.bias + first;
+        else
+          memcpy(some, args.bias + first, static_cast<size_t>(columns) * sizeof(float));
       }
-      for (; i < args.k; ++i, w += kNr) {
-        const float32x4_t w0 = vld1q_f32(w), w1 = vld1q_f32(w + 4);
+      float32x4_t acc[Rows][2];
 #pragma GCC unroll 8
-        for (int32_t r = 0; r < Rows; ++r) {
-          acc[r][0] = vfmaq_n_f32(acc[r][0], w0, x[r][i]);
-          acc[r][1] = vfmaq_n_f32(acc[r][1], w1, x[r][i]);
+      for (int32_t r = 0; r < Rows; ++r) {
+        const TwoF32 b = load_two<0>(bias);
+        acc[r][0] = b.first;
+        acc[r][1] = b.second;
+      }
+      for (int32_t t = 0; t < taps; ++t) {
+        if (taps > 1) {
+          const float* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+#pragma GCC unroll 8
+          for (int32_t r = 0; r < Rows; ++r) x[r] = rows[from[r]];
+        }
+        ptrdiff_t i = 0;
+        for (const float* const end = w + args.k / 4 * 4 * kNr; w != end; i += 4, w += 4 * kNr) {
+          float32x4_t a[Rows];
+#pragma GCC unroll 8
+          for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_f32(x[r] + i);
+          ITG_DEPTH(0)
+          ITG_DEPTH(1)
+          ITG_DEPTH(2)
+          ITG_DEPTH(3)
+        }
+        for (; i < args.k; ++i, w += kNr) {
+          const TwoF32 b = load_two<0>(w);
+#pragma GCC unroll 8
+          for (int32_t r = 0; r < Rows; ++r) {
+            acc[r][0] = vfmaq_n_f32(acc[r][0], b.first, x[r][i]);
+            acc[r][1] = vfmaq_n_f32(acc[r][1], b.second, x[r][i]);
+          }
         }
       }
-    }
+      float* to = args.output + static_cast<size_t>(row) * stride + first;
+      if (whole && columns == kNr) {
 #pragma GCC unroll 8
-    for (int32_t r = 0; r < Rows; ++r) {
-      if (r >= args.m) break;
-      const auto row = static_cast<size_t>(r);
-      if (columns == kNr) {
-        store_four(args, row, first, acc[r][0]);
-        store_four(args, row, first + 4, acc[r][1]);
-      } else {
-        float sums[kNr];
-        vst1q_f32(sums, acc[r][0]);
-        vst1q_f32(sums + 4, acc[r][1]);
-        store_some(args, row, first, columns, sums);
+        for (int32_t r = 0; r < Rows; ++r, to += stride) {
+          vst1q_f32(to, finish(acc[r][0]));
+          vst1q_f32(to + 4, finish(acc[r][1]));
+        }
+        continue;
+      }
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < Rows; ++r, to += stride) {
+        if (row + r >= past) break;
+        const auto at = static_cast<size_t>(row + r);
+        if (columns == kNr) {
+          float32x4_t v0 = vaddq_f32(acc[r][0], vdupq_n_f32(0.0f)),
+                      v1 = vaddq_f32(acc[r][1], vdupq_n_f32(0.0f));
+          if (args.residual != nullptr) {
+            const float* const residual = args.residual + at * args.residual_stride + first;
+            v0 = vaddq_f32(v0, vld1q_f32(residual));
+            v1 = vaddq_f32(v1, vld1q_f32(residual + 4));
+          }
+          vst1q_f32(to, finish(v0));
+          vst1q_f32(to + 4, finish(v1));
+        } else {
+          float sums[kNr];
+          vst1q_f32(sums, acc[r][0]);
+          vst1q_f32(sums + 4, acc[r][1]);
+          store_some(args, at, first, columns, sums);
+        }
       }
     }
   }
 }
 
 void all_rows(const GemmF32Args& args) {
-  if (args.m == 1) return tile<1>(args);
-  if (args.m <= 4) return tile<4>(args);
-  tile<8>(args);
+  const DefaultNan mode;
+  const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
+  if (whole > 0) tiles<8>(args, 0, whole);
+  if (rest > 4) return tiles<8>(args, whole, args.m);
+  if (rest > 1) return tiles<4>(args, whole, args.m);
+  if (rest == 1) tiles<1>(args, whole, args.m);
 }
 
 #else

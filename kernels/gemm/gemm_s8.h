@@ -68,6 +68,7 @@ struct GemmS8Kernel {
   bool pair_safe_panels = false;
   int32_t row_multiple = 1;
   int32_t tap_offsets_max_n = 0;  // takes tap_offsets where n is at most this
+  int32_t lhs_rows = 0;           // of its own copy, sixteen depths at a time; 0: all of them, kr at a time
 };
 
 // Best first. The scalar kernel is the last one and fits always.

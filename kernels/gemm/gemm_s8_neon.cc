@@ -1,15 +1,14 @@
 // ARMv8 without dot products, and ARMv7. Sixteen depths of a row times a column: two products summed in int16
 // (smull, smlal), these pairwise into four int32 sums (sadalp), which are added up at the end. Where a panel
 // is not proved to fit (gemm_s8.h), each product goes into the int32 sums on its own.
-//
-// A tile's rows are copied once, to scratch [taps][k / 16 rounded up][rows][16], zeros behind the last depth.
 #include "kernels/arithmetic/widen_neon.h"
 #include "kernels/gemm/gemm_s8_neon_tile.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 4, kNr = 4, kKr = 16;
+constexpr int32_t kMr = 64, kNr = 4, kKr = 16;
+constexpr int32_t kRowsStored = 4;
 
 #if defined(__aarch64__)
 constexpr int32_t kRowsAtOnce = 4;
@@ -17,9 +16,40 @@ constexpr int32_t kRowsAtOnce = 4;
 inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
+// Sixteen depths of four rows times a column: four of each instruction, so that none waits for the one before it.
+inline void multiply_four(const int8x16_t* a, int8x16_t b, int32x4_t* s0, int32x4_t* s1, int32x4_t* s2,
+                          int32x4_t* s3) {
+  int32x4_t v0 = *s0, v1 = *s1, v2 = *s2, v3 = *s3;
+  int16x8_t p0, p1, p2, p3;
+  __asm__(
+      "smull %4.8h, %8.8b, %12.8b\n\tsmull %5.8h, %9.8b, %12.8b\n\t"
+      "smull %6.8h, %10.8b, %12.8b\n\tsmull %7.8h, %11.8b, %12.8b\n\t"
+      "smlal2 %4.8h, %8.16b, %12.16b\n\tsmlal2 %5.8h, %9.16b, %12.16b\n\t"
+      "smlal2 %6.8h, %10.16b, %12.16b\n\tsmlal2 %7.8h, %11.16b, %12.16b\n\t"
+      "sadalp %0.4s, %4.8h\n\tsadalp %1.4s, %5.8h\n\tsadalp %2.4s, %6.8h\n\tsadalp %3.4s, %7.8h"
+      : "+w"(v0), "+w"(v1), "+w"(v2), "+w"(v3), "=&w"(p0), "=&w"(p1), "=&w"(p2), "=&w"(p3)
+      : "w"(a[0]), "w"(a[1]), "w"(a[2]), "w"(a[3]), "w"(b));
+  *s0 = v0;
+  *s1 = v1;
+  *s2 = v2;
+  *s3 = v3;
+}
+inline int16x8_t add_upper_products(int16x8_t sum, int8x16_t a, int8x16_t b) {
+  __asm__("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+  return sum;
+}
+// In assembly: gcc 12 copies accumulators around the intrinsic.
+inline int32x4_t add_pairs(int32x4_t sum, int16x8_t v) {
+  __asm__("sadalp %0.4s, %1.8h" : "+w"(sum) : "w"(v));
+  return sum;
+}
 #else
 constexpr int32_t kRowsAtOnce = 2;  // sixteen registers
 
+inline int16x8_t add_upper_products(int16x8_t sum, int8x16_t a, int8x16_t b) {
+  return multiply_add_high_neon(sum, a, b);
+}
+inline int32x4_t add_pairs(int32x4_t sum, int16x8_t v) { return vpadalq_s16(sum, v); }
 inline int32x2_t halves(int32x4_t v) {
   const uint32x4_t sums = vreinterpretq_u32_s32(v);
   return vreinterpret_s32_u32(vadd_u32(vget_low_u32(sums), vget_high_u32(sums)));
@@ -29,80 +59,142 @@ inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) 
 }
 #endif
 
-// Rows past m are copies of the first: computed, not stored.
-template <int32_t Rows>
-void copy_rows(const GemmS8Args& args, int8_t* out) {
-  const int32_t full = args.k / kKr, rest = args.k % kKr;
-  const ptrdiff_t tap_bytes = static_cast<ptrdiff_t>(full + (rest != 0 ? 1 : 0)) * Rows * kKr;
-  for (int32_t t = 0; t < args.taps; ++t, out += tap_bytes) {
-    for (int32_t r = 0; r < Rows; ++r) {
-      const int8_t* x = args.rows[static_cast<ptrdiff_t>(t) * kMr + (r < args.m ? r : 0)];
-      int8_t* to = out + r * kKr;
-      for (int32_t b = 0; b < full; ++b, x += kKr, to += Rows * kKr) vst1q_s8(to, vld1q_s8(x));
-      if (rest != 0) vst1q_s8(to, load_some_neon(x, rest));
+// Sixteen depths, or eight: the lower halves. w: [4][16].
+template <int32_t Rows, bool Fits, bool Half>
+inline void multiply_block(const int8x16_t* a, const int8_t* w, int32x4_t (*acc)[kNr]) {
+  const TwoNeon left = load_two_neon<0>(w), right = load_two_neon<2 * kKr>(w);
+  const int8x16_t b[kNr] = {left.first, left.second, right.first, right.second};
+#pragma GCC unroll 4
+  for (int32_t c = 0; c < kNr; ++c) {
+#if defined(__aarch64__)
+    if constexpr (Rows == 4 && Fits && !Half) {
+      multiply_four(a, b[c], &acc[0][c], &acc[1][c], &acc[2][c], &acc[3][c]);
+      continue;
     }
+#endif
+    int16x8_t p[Rows];
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) {
+      p[r] = multiply_low_neon(a[r], b[c]);
+      if (!Fits && !Half) {
+        acc[r][c] = add_pairs(acc[r][c], p[r]);
+        p[r] = multiply_high_neon(a[r], b[c]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) {
+      if (Fits && !Half) p[r] = add_upper_products(p[r], a[r], b[c]);
+    }
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < Rows; ++r) acc[r][c] = add_pairs(acc[r][c], p[r]);
   }
 }
 
-// Sixteen depths. x: [Rows][16], w: [4][16].
+// Where the rows of a tile are.
+struct Tile {
+  const GemmS8Args& args;
+  RowsNeon in;
+  BlocksNeon blocks;
+  int32_t row;
+  ptrdiff_t copied_step;  // from sixteen depths of copies to the next
+};
+
 template <int32_t Rows, bool Fits>
-inline void multiply_block(const int8_t* x, const int8_t* w, int32x4_t (*acc)[kNr]) {
+inline void multiply_sixteen(const int8_t* const* x, ptrdiff_t at, const int8_t* w, int32x4_t (*acc)[kNr]) {
   int8x16_t a[Rows];
 #pragma GCC unroll 4
-  for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_s8(x + r * kKr);
-#pragma GCC unroll 2
-  for (int32_t pair = 0; pair < kNr; pair += 2) {
-    const int8x16_t b[2] = {vld1q_s8(w + pair * kKr), vld1q_s8(w + (pair + 1) * kKr)};
-#pragma GCC unroll 2
-    for (int32_t j = 0; j < 2; ++j) {
-      const int32_t c = pair + j;
-      int16x8_t p[Rows];
-#pragma GCC unroll 4
-      for (int32_t r = 0; r < Rows; ++r) {
-        p[r] = multiply_low_neon(a[r], b[j]);
-        if (!Fits) {
-          acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
-          p[r] = multiply_high_neon(a[r], b[j]);
-        }
-      }
-#pragma GCC unroll 4
-      for (int32_t r = 0; r < Rows; ++r) {
-        if (Fits) p[r] = multiply_add_high_neon(p[r], a[r], b[j]);
-      }
-#pragma GCC unroll 4
-      for (int32_t r = 0; r < Rows; ++r) acc[r][c] = vpadalq_s16(acc[r][c], p[r]);
-    }
-  }
+  for (int32_t r = 0; r < Rows; ++r) a[r] = load_row_neon(x[r], at);
+  multiply_block<Rows, Fits, false>(a, w, acc);
 }
 
-// sums[r] = the four columns' sums of row r. x: [blocks][Stride][16], w: [blocks][4][16].
-template <int32_t Rows, int32_t Stride, bool Fits>
-inline void multiply(const int8_t* x, const int8_t* w, ptrdiff_t blocks, int32x4_t* sums) {
+template <int32_t Rows, bool Fits>
+inline void multiply_copies(const int8_t* from, const int8_t* w, int32x4_t (*acc)[kNr]) {
+  int8x16_t a[Rows];
+  if (Rows == 1) a[0] = load_end_neon<16>(from, 0);
+#pragma GCC unroll 2
+  for (int32_t r = 0; r + 1 < Rows; r += 2) {
+    const TwoNeon two = load_two_neon<0>(from + 16 * r);
+    a[r] = two.first;
+    a[r + 1] = two.second;
+  }
+  multiply_block<Rows, Fits, false>(a, w, acc);
+}
+
+template <int32_t Rows, bool Fits>
+__attribute__((always_inline)) inline void multiply_end(const RowsNeon& in, const int8_t* const* x,
+                                                        ptrdiff_t at, const int8_t* w,
+                                                        int32x4_t (*acc)[kNr]) {
+  int8x16_t a[Rows];
+  load_ends_neon<Rows>(x, at, in.load, a);
+  if (in.rest > 8) return multiply_block<Rows, Fits, false>(a, w, acc);
+  multiply_block<Rows, Fits, true>(a, w, acc);
+}
+
+// sums[r] = the four columns' sums of row r. w: [taps][blocks][4][16].
+template <int32_t Rows, bool Fits>
+__attribute__((always_inline)) inline void multiply(const Tile& tile, int32_t first, const int8_t* w,
+                                                    int32x4_t* sums) {
+  const GemmS8Args& args = tile.args;
+  const RowsNeon in = tile.in;
+  const int32_t taps = args.taps;
   int32x4_t acc[Rows][kNr];
+  const int8_t* x[Rows];
 #pragma GCC unroll 4
-  for (int32_t r = 0; r < Rows; ++r)
+  for (int32_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
     for (int32_t c = 0; c < kNr; ++c) acc[r][c] = vdupq_n_s32(0);
-  const int8_t* const end = w + blocks * kNr * kKr;
-  if (Fits && (blocks & 1) != 0) {
-    multiply_block<Rows, Fits>(x, w, acc);
-    x += Stride * kKr;
-    w += kNr * kKr;
+    x[r] = args.rows[tile.row + first + r];
   }
-  constexpr int32_t kAtOnce = Fits ? 2 : 1;
-  for (; w != end; x += kAtOnce * Stride * kKr, w += kAtOnce * kNr * kKr) {
-    multiply_block<Rows, Fits>(x, w, acc);
-    if (Fits) multiply_block<Rows, Fits>(x + Stride * kKr, w + kNr * kKr, acc);
+  if (in.copied) {
+    const ptrdiff_t blocks = taps * ((args.k + kKr - 1) / kKr), step = tile.copied_step;
+    const int8_t* from = static_cast<const int8_t*>(args.scratch) + first * kKr;
+    const int8_t* const end = w + blocks * kNr * kKr;
+    if (Fits && blocks % 2 != 0) {
+      multiply_copies<Rows, Fits>(from, w, acc);
+      from += step;
+      w += kNr * kKr;
+    }
+    constexpr int32_t kAtOnce = Fits ? 2 : 1;
+    for (; w != end; from += kAtOnce * step, w += kAtOnce * kNr * kKr) {
+      multiply_copies<Rows, Fits>(from, w, acc);
+      if (Fits) multiply_copies<Rows, Fits>(from + step, w + kNr * kKr, acc);
+    }
+  }
+  if (in.listed) {
+    const ptrdiff_t* at = tile.blocks.first;
+    if (Fits) {
+      for (; at != tile.blocks.even; at += 2, w += 2 * kNr * kKr) {
+        multiply_sixteen<Rows, Fits>(x, at[0], w, acc);
+        multiply_sixteen<Rows, Fits>(x, at[1], w + kNr * kKr, acc);
+      }
+    }
+    for (; at != tile.blocks.past; ++at, w += kNr * kKr) multiply_sixteen<Rows, Fits>(x, *at, w, acc);
+    if (in.rest != 0) multiply_end<Rows, Fits>(in, x, in.whole, w, acc);
+  }
+  for (int32_t t = in.listed || in.copied ? taps : 0; t < taps; ++t) {
+    ptrdiff_t at = 0;
+    if (in.table) {
+      const int8_t* const* const from = args.rows + static_cast<ptrdiff_t>(t) * kMr + tile.row + first;
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < Rows; ++r) x[r] = from[r];
+    } else {
+      at = args.tap_offsets[t];
+    }
+    for (const ptrdiff_t end = at + in.whole; at != end; at += kKr, w += kNr * kKr)
+      multiply_sixteen<Rows, Fits>(x, at, w, acc);
+    if (in.rest == 0) continue;
+    multiply_end<Rows, Fits>(in, x, at, w, acc);
+    w += kNr * kKr;
   }
 #pragma GCC unroll 4
   for (int32_t r = 0; r < Rows; ++r) sums[r] = add_across(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
 }
 
 template <int32_t Rows, bool Fits>
-void multiply_rows(const int8_t* x, const int8_t* w, ptrdiff_t blocks, int32x4_t* sums) {
+void multiply_rows(const Tile& tile, const int8_t* w, int32x4_t* sums) {
   constexpr int32_t kStep = Rows < kRowsAtOnce ? Rows : kRowsAtOnce;
 #pragma GCC unroll 4
-  for (int32_t r = 0; r < Rows; r += kStep) multiply<kStep, Rows, Fits>(x + r * kKr, w, blocks, sums + r);
+  for (int32_t r = 0; r < Rows; r += kStep) multiply<kStep, Fits>(tile, r, w, sums + r);
 }
 
 // Whether the four columns of a panel are proved.
@@ -113,42 +205,91 @@ inline bool all_fit(const int8_t* flags) {
   return (two & other) == 0x0000000100000001u;
 }
 
+// Four columns of four rows.
+inline void store_tile(const GemmS8Args& args, const WorkNeon& work, int32_t row, int8x16_t codes) {
+  if (work.plain && work.columns >= kNr) {
+    const int32x4_t words = vreinterpretq_s32_s8(codes);
+    const int32_t w0 = vgetq_lane_s32(words, 0), w1 = vgetq_lane_s32(words, 1);
+    const int32_t w2 = vgetq_lane_s32(words, 2), w3 = vgetq_lane_s32(words, 3);
+    int8_t* to = work.output;
+    memcpy(to, &w0, sizeof w0);
+    memcpy(to += work.output_stride, &w1, sizeof w1);
+    memcpy(to += work.output_stride, &w2, sizeof w2);
+    memcpy(to + work.output_stride, &w3, sizeof w3);
+  } else {
+    store_neon<kNr>(args, row, args.n - work.columns, codes);
+  }
+}
+
+// Rows [row, past), so many at a time.
 template <int32_t Rows>
-void tile(const GemmS8Args& args) {
-  auto* const x = static_cast<int8_t*>(args.scratch);
-  copy_rows<Rows>(args, x);
+__attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
+  const RowsNeon in = rows_neon(args, args.n);
+  Tile tile = {args, in, list_blocks_neon(args, in), row, Rows * kKr};
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon work = start_neon(args, kMr);
   LastPanelNeon<kNr> last;
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
-    if (work.columns < kNr) use_copies_neon(&work, &last);
-    const int8_t* const flags = w;
-    w += sizeof(int32_t) * kNr;
-    int32x4_t sums[4];
-    if (all_fit(flags)) {
-      multiply_rows<Rows, true>(x, w, blocks, sums);
-    } else {
-      multiply_rows<Rows, false>(x, w, blocks, sums);
-    }
-    w += blocks * kNr * kKr;
-    const int32x4_t bias = vld1q_s32(work.bias);
-    const float32x4_t m = vld1q_f32(work.multiplier);
+  for (; row < past; row += Rows) {
+    tile.row = row;
+    if (in.copied) copy_rows_neon<Rows>(args, in, kMr, row, static_cast<int8_t*>(args.scratch));
+    WorkNeon work = start_neon(args, row, kRowsStored);
+    const auto* w = static_cast<const int8_t*>(args.weights);
+    for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+      if (work.columns < kNr) use_copies_neon(&work, &last);
+      const int8_t* const flags = w;
+      w += sizeof(int32_t) * kNr;
+      int32x4_t sums[4];
+      if (all_fit(flags)) {
+        multiply_rows<Rows, true>(tile, w, sums);
+      } else {
+        multiply_rows<Rows, false>(tile, w, sums);
+      }
+      w += blocks * kNr * kKr;
+      const int32x4_t bias = vld1q_s32(work.bias);
+      const float32x4_t m = vld1q_f32(work.multiplier);
 #pragma GCC unroll 4
-    for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? add_wrapping_neon(sums[r], bias) : bias;
-    const int8x16_t codes = requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output);
-    if (work.plain && work.columns >= kNr) {
-      const int32x4_t words = vreinterpretq_s32_s8(codes);
-      const int32_t w0 = vgetq_lane_s32(words, 0), w1 = vgetq_lane_s32(words, 1);
-      const int32_t w2 = vgetq_lane_s32(words, 2), w3 = vgetq_lane_s32(words, 3);
-      int8_t* to = work.output;
-      memcpy(to, &w0, sizeof w0);
-      memcpy(to += work.output_stride, &w1, sizeof w1);
-      memcpy(to += work.output_stride, &w2, sizeof w2);
-      memcpy(to + work.output_stride, &w3, sizeof w3);
+      for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? add_wrapping_neon(sums[r], bias) : bias;
+      store_tile(args, work, row, requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
+    }
+  }
+}
+
+// A row alone: four panels at a time.
+__attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
+  const RowsNeon in = rows_neon(args, args.n);
+  const Tile tile = {args, in, list_blocks_neon(args, in), row, kKr};
+  const ptrdiff_t panel =
+      static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kNr * kKr + sizeof(int32_t) * kNr;
+  if (in.copied) copy_rows_neon<1>(args, in, kMr, row, static_cast<int8_t*>(args.scratch));
+  const OutputNeon output = make_output_neon(args.requant);
+  WorkNeon work = start_neon(args, row, 1);
+  LastPanelNeon<4 * kNr> last;
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  for (; work.columns > 0; next_panel_neon<4 * kNr>(&work)) {
+    if (work.columns < 4 * kNr) use_copies_neon(&work, &last);
+    int32x4_t sums[4] = {};
+    float32x4_t m[4];
+#pragma GCC unroll 1
+    for (int32_t p = 0; p < 4; ++p, w += panel) {
+      if (p * kNr >= work.columns) break;
+      const int8_t* const from = w + sizeof(int32_t) * kNr;
+      if (all_fit(w)) {
+        multiply_rows<1, true>(tile, from, sums + p);
+      } else {
+        multiply_rows<1, false>(tile, from, sums + p);
+      }
+    }
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < 4; ++p) {
+      sums[p] = add_wrapping_neon(sums[p], vld1q_s32(work.bias + p * kNr));
+      m[p] = vld1q_f32(work.multiplier + p * kNr);
+    }
+    const int8x16_t codes =
+        requantize_neon(sums[0], sums[1], sums[2], sums[3], m[0], m[1], m[2], m[3], output);
+    if (work.plain && work.columns >= 4 * kNr) {
+      vst1q_s8(work.output, codes);
     } else {
-      store_neon<kNr>(args, 0, args.n - work.columns, codes);
+      store_neon<4 * kNr>(args, row, args.n - work.columns, codes);
     }
   }
 }
@@ -158,9 +299,11 @@ void tile(const GemmS8Args& args) {
 void gemm_s8_neon(const GemmS8Args& args);
 
 void gemm_s8_neon(const GemmS8Args& args) {
-  if (args.m == 1) return tile<1>(args);
-  if (args.m == 2) return tile<2>(args);
-  tile<4>(args);
+  const int32_t whole = args.m / 4 * 4, rest = args.m - whole;
+  if (whole > 0) tiles<4>(args, 0, whole);
+  if (rest == 1) return single_row(args, whole);
+  if (rest == 2) return tiles<2>(args, whole, args.m);
+  if (rest == 3) tiles<4>(args, whole, args.m);
 }
 
 }  // namespace intaglio

@@ -29,7 +29,7 @@ static inline int8x16_t load_some_neon(const int8_t* from, int32_t count) {
   return vld1q_s8(some);
 }
 
-// A call's work, in locals: stored codes may alias the arguments as far as the compiler knows.
+// A tile's work, in locals: stored codes may alias the arguments as far as the compiler knows.
 struct WorkNeon {
   const int32_t* bias;
   const float* multiplier;
@@ -39,10 +39,142 @@ struct WorkNeon {
   bool plain;       // whole panels are stored as they are
 };
 
-static inline WorkNeon start_neon(const GemmS8Args& args, int32_t rows) {
-  return {args.folded_bias,   args.multiplier, args.output,
-          args.output_stride, args.n,          args.m == rows && args.residual == nullptr};
+// Of the rows [row, row + rows).
+static inline WorkNeon start_neon(const GemmS8Args& args, int32_t row, int32_t rows) {
+  return {args.folded_bias,   args.multiplier, args.output + static_cast<size_t>(row) * args.output_stride,
+          args.output_stride, args.n,          args.m - row >= rows && args.residual == nullptr};
 }
+
+// How a call's rows are read: sixteen codes at a time where they stand, and what is left of a tap in one load of four,
+// eight or sixteen bytes. A tile's rows are copied first where such a load would go past an end, and where so many columns
+// read them that loads in pairs save more.
+struct RowsNeon {
+  ptrdiff_t whole;  // depths in sixteens
+  int32_t rest;     // the others
+  int32_t load;     // bytes that hold them: 4, 8 or 16; 0: no load may
+  bool copied;
+  bool table;  // each tap has its own addresses
+  bool
+      listed;  // all sixteens of a row have one list of distances from its first code, see list_blocks_neon()
+};
+
+static inline RowsNeon rows_neon(const GemmS8Args& args, int32_t most_columns_in_place) {
+  RowsNeon rows;
+  rows.rest = args.k % 16;
+  rows.whole = args.k - rows.rest;
+  rows.load = args.rows_padded || rows.rest == 0 ? 16 : rows.rest == 4 || rows.rest == 8 ? rows.rest : 0;
+  rows.copied = rows.load == 0 || args.n > most_columns_in_place;
+  rows.table = !rows.copied && args.taps > 1 && args.tap_offsets == nullptr;
+  rows.listed = !rows.copied && !rows.table && (rows.rest == 0 || args.taps == 1);
+  return rows;
+}
+
+struct BlocksNeon {
+  const ptrdiff_t *first, *past, *even;  // even: past the last pair
+};
+
+// The distances, in scratch, which no copies of rows need then.
+static inline BlocksNeon list_blocks_neon(const GemmS8Args& args, const RowsNeon& rows) {
+  auto* const first = static_cast<ptrdiff_t*>(args.scratch);
+  ptrdiff_t* to = first;
+  const int32_t taps = rows.listed ? args.taps : 0;
+  for (int32_t t = 0; t < taps; ++t) {
+    ptrdiff_t at = t > 0 ? args.tap_offsets[t] : 0;
+    for (const ptrdiff_t end = at + rows.whole; at != end; at += 16) *to++ = at;
+  }
+  return {first, to, first + (to - first) / 2 * 2};
+}
+
+struct TwoNeon {
+  int8x16_t first, second;
+};
+
+#if defined(__aarch64__)
+
+// Loads in assembly: gcc 12 makes pointers of its own, and no pairs. Volatile: it would also load where a branch says not to.
+static inline int8x16_t load_row_neon(const int8_t* from, ptrdiff_t at) {
+  int8x16_t v;
+  __asm__ volatile("ldr %q0, [%1, %2]"
+                   : "=w"(v)
+                   : "r"(from), "r"(at), "m"(*reinterpret_cast<const int8_t(*)[]>(from)));
+  return v;
+}
+template <int32_t Bytes>
+static inline int8x16_t load_end_neon(const int8_t* from, ptrdiff_t at) {
+  int8x16_t v;
+  const auto& memory = *reinterpret_cast<const int8_t(*)[]>(from);
+  if (Bytes == 16) __asm__ volatile("ldr %q0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
+  if (Bytes == 8) __asm__ volatile("ldr %d0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
+  if (Bytes == 4) __asm__ volatile("ldr %s0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
+  return v;
+}
+// The 32 bytes at w + Offset.
+template <int32_t Offset>
+static inline TwoNeon load_two_neon(const int8_t* w) {
+  int8x16_t first, second;
+  __asm__ volatile("ldp %q0, %q1, [%2, %3]"
+                   : "=w"(first), "=w"(second)
+                   : "r"(w), "i"(Offset), "m"(*reinterpret_cast<const int8_t(*)[]>(w)));
+  return {first, second};
+}
+
+// Eight biases. Each row loads its own, where gcc would load one and copy it.
+struct BiasesNeon {
+  int32x4_t first, second;
+};
+static inline BiasesNeon load_biases_neon(const int32_t* bias) {
+  int32x4_t first, second;
+  __asm__ volatile("ldp %q0, %q1, %2"
+                   : "=w"(first), "=w"(second)
+                   : "Ump"(*reinterpret_cast<const int32_t(*)[8]>(bias)));
+  return {first, second};
+}
+
+// The ends of a tap's rows.
+template <int32_t Rows>
+static inline void load_ends_neon(const int8_t* const* x, ptrdiff_t at, int32_t bytes, int8x16_t* a) {
+  if (bytes == 16) {
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < Rows; ++r) a[r] = load_end_neon<16>(x[r], at);
+  } else if (bytes == 8) {
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < Rows; ++r) a[r] = load_end_neon<8>(x[r], at);
+  } else {
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < Rows; ++r) a[r] = load_end_neon<4>(x[r], at);
+  }
+}
+
+#else
+
+static inline int8x16_t load_row_neon(const int8_t* from, ptrdiff_t at) { return vld1q_s8(from + at); }
+template <int32_t Bytes>
+static inline int8x16_t load_end_neon(const int8_t* from, ptrdiff_t at) {
+  if (Bytes == 16) return vld1q_s8(from + at);
+  int8x8_t half = vdup_n_s8(0);
+  if (Bytes == 8) half = vld1_s8(from + at);
+  if (Bytes == 4) {
+    int32_t word;
+    memcpy(&word, from + at, sizeof word);
+    half = vreinterpret_s8_s32(vset_lane_s32(word, vdup_n_s32(0), 0));
+  }
+  return vcombine_s8(half, vdup_n_s8(0));
+}
+template <int32_t Offset>
+static inline TwoNeon load_two_neon(const int8_t* w) {
+  return {vld1q_s8(w + Offset), vld1q_s8(w + Offset + 16)};
+}
+
+template <int32_t Rows>
+static inline void load_ends_neon(const int8_t* const* x, ptrdiff_t at, int32_t bytes, int8x16_t* a) {
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r)
+    a[r] = bytes == 16  ? load_end_neon<16>(x[r], at)
+           : bytes == 8 ? load_end_neon<8>(x[r], at)
+                        : load_end_neon<4>(x[r], at);
+}
+
+#endif
 
 // Biases and multipliers of a last panel that is not full, zeros behind them.
 template <int32_t Nr>
@@ -101,6 +233,35 @@ __attribute__((noinline)) static void store_neon(const GemmS8Args& args, int32_t
                      columns);
 }
 
+// Copies rows [row, row + Rows) to [taps][sixteens][Rows][16], zeros behind a tap's last depth.
+template <int32_t Rows>
+__attribute__((noinline)) static void copy_rows_neon(const GemmS8Args& args, const RowsNeon& in, int32_t mr,
+                                                     int32_t row, int8_t* to) {
+  const RowsNeon rows = in;
+  const int32_t taps = args.taps;
+  for (int32_t t = 0; t < taps; ++t) {
+    const int8_t* x[Rows];
+    ptrdiff_t at = args.tap_offsets != nullptr ? args.tap_offsets[t] : 0;
+    const int8_t* const* const from =
+        args.rows + (args.tap_offsets != nullptr ? 0 : static_cast<ptrdiff_t>(t) * mr) + row;
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < Rows; ++r) x[r] = from[r];
+    for (const ptrdiff_t end = at + rows.whole; at != end; at += 16, to += 16 * Rows)
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < Rows; ++r) vst1q_s8(to + 16 * r, load_row_neon(x[r], at));
+    if (rows.rest == 0) continue;
+    for (int32_t r = 0; r < Rows; ++r, to += 16) {
+      int8x16_t a;
+      if (rows.load == 0) {
+        a = load_some_neon(x[r] + at, rows.rest);
+      } else {
+        load_ends_neon<1>(x + r, at, rows.load, &a);
+      }
+      vst1q_s8(to, a);
+    }
+  }
+}
+
 #if defined(__aarch64__)
 
 // What a tile's eight columns of 2 * Vectors rows are, in registers also where it is passed on: v[i] holds
@@ -112,16 +273,17 @@ struct TileCodes {
 
 // Stores the columns from `first` on that lie inside the tile, with the residual. Not inlined, as store_neon.
 template <int32_t Vectors>
-__attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args& args, int32_t first,
-                                                                TileCodes<Vectors> codes) {
-  if (args.m < 2 * Vectors || args.n - first < 8 || args.residual == nullptr) {
-    for (int32_t i = 0; i < Vectors && 2 * i < args.m; ++i) store_neon<8>(args, 2 * i, first, codes.v[i]);
+__attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args& args, int32_t row,
+                                                                int32_t first, TileCodes<Vectors> codes) {
+  if (args.m - row < 2 * Vectors || args.n - first < 8 || args.residual == nullptr) {
+    for (int32_t i = 0; i < Vectors && row + 2 * i < args.m; ++i)
+      store_neon<8>(args, row + 2 * i, first, codes.v[i]);
     return;
   }
   const AddNeon<false> add(*args.add);
   const size_t from_stride = args.residual_stride, to_stride = args.output_stride;
-  const int8_t* from = args.residual + first;
-  int8_t* to = args.output + first;
+  const int8_t* from = args.residual + static_cast<size_t>(row) * from_stride + first;
+  int8_t* to = args.output + static_cast<size_t>(row) * to_stride + first;
 #pragma GCC unroll 1
   for (int32_t i = 0; i < Vectors; ++i, from += 2 * from_stride, to += 2 * to_stride) {
     const int8x16_t sums = add(codes.v[i], vcombine_s8(vld1_s8(from), vld1_s8(from + from_stride)));
@@ -132,7 +294,7 @@ __attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args
 
 // Stores them where they lie inside the tile, with the residual.
 template <int32_t Vectors>
-static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon& work,
+static inline void store_rows_neon(const GemmS8Args& args, int32_t row, const WorkNeon& work,
                                    const TileCodes<Vectors>& codes) {
   if (__builtin_expect(work.plain && work.columns >= 8, 1)) {
     int8_t* to = work.output;
@@ -144,7 +306,59 @@ static inline void store_rows_neon(const GemmS8Args& args, const WorkNeon& work,
       to += work.output_stride;
     }
   } else {
-    store_rows_but_plain_neon<Vectors>(args, args.n - work.columns, codes);
+    store_rows_but_plain_neon<Vectors>(args, row, args.n - work.columns, codes);
+  }
+}
+
+#endif
+
+#if defined(__aarch64__)
+
+// Where the row `x` of single_row_neon() is in tap t.
+static inline const int8_t* tap_of_single_neon(const GemmS8Args& args, const RowsNeon& in,
+                                               const int8_t* const* x, int32_t t, int32_t mr) {
+  if (in.copied) return x[0] + t * (in.whole + 16);
+  return args.tap_offsets != nullptr ? x[0] + args.tap_offsets[t] : x[static_cast<ptrdiff_t>(t) * mr];
+}
+
+template <int32_t Count>
+struct PanelsNeon {
+  static constexpr int32_t kCount = Count;
+};
+
+// A row alone, sixteen columns, two panels, at a time: a fully connected layer of one sample, the last pixel of a map.
+// sum(panels, rows, weights, bias, sums): the int32 sums of `panels` panels, two vectors each. `rows` is the first tap's
+// entry, or points at the address of the copy; those that can be read in place are. A panel has `panel_bytes`.
+template <typename Sum>
+static inline void single_row_neon(const GemmS8Args& args, const RowsNeon& in, int32_t mr, int32_t row,
+                                   ptrdiff_t panel_bytes, Sum sum) {
+  const int8_t* const* x = args.rows + row;
+  const auto* const copies = static_cast<const int8_t*>(args.scratch);
+  if (in.copied) {
+    copy_rows_neon<1>(args, in, mr, row, static_cast<int8_t*>(args.scratch));
+    x = &copies;
+  }
+  const OutputNeon output = make_output_neon(args.requant);
+  WorkNeon work = start_neon(args, row, 1);
+  LastPanelNeon<16> last;
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  for (; work.columns > 0; next_panel_neon<16>(&work), w += 2 * panel_bytes) {
+    if (work.columns < 16) use_copies_neon(&work, &last);
+    int32x4_t sums[4];
+    if (work.columns > 8) {
+      sum(PanelsNeon<2>(), x, w, work.bias, sums);
+    } else {
+      sum(PanelsNeon<1>(), x, w, work.bias, sums);
+      sums[2] = sums[3] = sums[0];
+    }
+    const int8x16_t codes = requantize_neon(sums[0], sums[1], sums[2], sums[3], vld1q_f32(work.multiplier),
+                                            vld1q_f32(work.multiplier + 4), vld1q_f32(work.multiplier + 8),
+                                            vld1q_f32(work.multiplier + 12), output);
+    if (work.plain && work.columns >= 16) {
+      vst1q_s8(work.output, codes);
+    } else {
+      store_neon<16>(args, row, args.n - work.columns, codes);
+    }
   }
 }
 

@@ -1,41 +1,65 @@
-// ARMv8.6 matrix products. smmla multiplies two rows by two columns, eight depths each.
-//
-// A tile's rows are copied once, to scratch [taps][k / 8 rounded up][rows / 2][2][8], zeros behind the last
-// depth.
+// ARMv8.6 matrix products. smmla multiplies two rows by two columns, eight depths each. Two rows' sixteen depths are
+// interleaved as they are loaded, or, where many columns read them, once a tile: in scratch
+// [taps][k / 8 rounded up to even][rows / 2][2][8].
 #include "kernels/gemm/gemm_s8_neon_tile.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 8, kNr = 8, kKr = 8;
+constexpr int32_t kMr = 64, kNr = 8, kKr = 8;
+constexpr int32_t kBlock = kNr * kKr;  // bytes of a block's weights
+constexpr int32_t kMostInPlace = 48;   // columns
 
-// Rows past m are copies of the first: computed, not stored.
+inline int8x16_t lower_halves(int8x16_t a, int8x16_t b) {
+  return vreinterpretq_s8_s64(vzip1q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b)));
+}
+inline int8x16_t upper_halves(int8x16_t a, int8x16_t b) {
+  return vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b)));
+}
+
+// Pairs of rows, interleaved.
 template <int32_t Pairs>
-void copy_rows(const GemmS8Args& args, int8_t* out) {
-  constexpr ptrdiff_t kBlock = Pairs * 16;
-  const ptrdiff_t blocks = (args.k + kKr - 1) / kKr;
-  for (int32_t t = 0; t < args.taps; ++t, out += blocks * kBlock) {
-    const int8_t* const* const rows = args.rows + static_cast<ptrdiff_t>(t) * kMr;
+__attribute__((noinline)) void interleave_rows(const GemmS8Args& args, const RowsNeon& in, int32_t row,
+                                               int8_t* to) {
+  const int32_t taps = args.taps;
+  for (int32_t t = 0; t < taps; ++t) {
+    const int8_t* x[2 * Pairs];
+    ptrdiff_t at = 0;
+    const int8_t* const* const from =
+        args.rows + (args.tap_offsets == nullptr ? static_cast<ptrdiff_t>(t) * kMr : 0) + row;
+    if (args.tap_offsets != nullptr) at = args.tap_offsets[t];
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = from[r];
+    for (const ptrdiff_t end = at + in.whole; at != end; at += 16, to += Pairs * 32)
+#pragma GCC unroll 4
+      for (int32_t p = 0; p < Pairs; ++p) {
+        const int8x16_t a = load_row_neon(x[2 * p], at), b = load_row_neon(x[2 * p + 1], at);
+        vst1q_s8(to + 16 * p, lower_halves(a, b));
+        vst1q_s8(to + 16 * (Pairs + p), upper_halves(a, b));
+      }
+    if (in.rest == 0) continue;
     for (int32_t p = 0; p < Pairs; ++p) {
-      const int8_t* x0 = rows[2 * p < args.m ? 2 * p : 0];
-      const int8_t* x1 = rows[2 * p + 1 < args.m ? 2 * p + 1 : 0];
-      int8_t* to = out + p * 16;
-      int32_t left = args.k;
-      for (; left >= 16; left -= 16, x0 += 16, x1 += 16, to += 2 * kBlock) {
-        const int64x2_t v0 = vreinterpretq_s64_s8(vld1q_s8(x0)), v1 = vreinterpretq_s64_s8(vld1q_s8(x1));
-        vst1q_s8(to, vreinterpretq_s8_s64(vzip1q_s64(v0, v1)));
-        vst1q_s8(to + kBlock, vreinterpretq_s8_s64(vzip2q_s64(v0, v1)));
+      int8x16_t a, b;
+      if (in.load == 0) {
+        a = load_some_neon(x[2 * p] + at, in.rest);
+        b = load_some_neon(x[2 * p + 1] + at, in.rest);
+      } else {
+        load_ends_neon<1>(x + 2 * p, at, in.load, &a);
+        load_ends_neon<1>(x + 2 * p + 1, at, in.load, &b);
       }
-      if (left > 0) {
-        const int64x2_t v0 = vreinterpretq_s64_s8(load_some_neon(x0, left));
-        const int64x2_t v1 = vreinterpretq_s64_s8(load_some_neon(x1, left));
-        vst1q_s8(to, vreinterpretq_s8_s64(vzip1q_s64(v0, v1)));
-        if (left > kKr) vst1q_s8(to + kBlock, vreinterpretq_s8_s64(vzip2q_s64(v0, v1)));
-      }
+      vst1q_s8(to + 16 * p, lower_halves(a, b));
+      if (in.rest > kKr) vst1q_s8(to + 16 * (Pairs + p), upper_halves(a, b));
     }
+    to += (in.rest > kKr ? 32 : 16) * Pairs;
   }
 }
 
+// Two sums, for both rows of a pair.
+inline int32x4_t load_twice(const int32_t* from) {
+  int32x4_t v;
+  __asm__ volatile("ld1r {%0.2d}, %1" : "=w"(v) : "Q"(*reinterpret_cast<const int32_t(*)[2]>(from)));
+  return v;
+}
 inline int32x4_t first_row(int32x4_t left, int32x4_t right) {
   return vreinterpretq_s32_s64(vzip1q_s64(vreinterpretq_s64_s32(left), vreinterpretq_s64_s32(right)));
 }
@@ -43,50 +67,210 @@ inline int32x4_t second_row(int32x4_t left, int32x4_t right) {
   return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(left), vreinterpretq_s64_s32(right)));
 }
 
+// In assembly: gcc 12 copies accumulators around the intrinsic.
+inline int32x4_t add_products(int32x4_t sum, int8x16_t a, int8x16_t b) {
+  __asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+  return sum;
+}
+
+// acc[p][c] += eight depths of rows 2p and 2p + 1 times columns 2c and 2c + 1.
+template <int32_t Pairs, int32_t Offset>
+inline void add_block(const int8x16_t* a, const int8_t* w, int32x4_t (*acc)[4]) {
+  const TwoNeon left = load_two_neon<Offset>(w), right = load_two_neon<Offset + 32>(w);
+  const int8x16_t b[4] = {left.first, left.second, right.first, right.second};
+#pragma GCC unroll 4
+  for (int32_t c = 0; c < 4; ++c)
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < Pairs; ++p) acc[p][c] = add_products(acc[p][c], a[p], b[c]);
+}
+
+// The products of sixteen depths at `at`.
 template <int32_t Pairs>
-void tile(const GemmS8Args& args) {
+inline void add_sixteen(const int8_t* const* x, ptrdiff_t at, const int8_t* w, int32x4_t (*acc)[4]) {
+  int8x16_t low[Pairs], high[Pairs];
+#pragma GCC unroll 4
+  for (int32_t p = 0; p < Pairs; ++p) {
+    const int8x16_t u = load_row_neon(x[2 * p], at), v = load_row_neon(x[2 * p + 1], at);
+    low[p] = lower_halves(u, v);
+    high[p] = upper_halves(u, v);
+  }
+  add_block<Pairs, 0>(low, w, acc);
+  add_block<Pairs, kBlock>(high, w, acc);
+}
+
+// Those of the last ones of a tap; returns the weights behind them.
+template <int32_t Pairs>
+__attribute__((always_inline)) inline const int8_t* add_end(const RowsNeon& in, const int8_t* const* x,
+                                                            ptrdiff_t at, const int8_t* w,
+                                                            int32x4_t (*acc)[4]) {
+  int8x16_t low[Pairs], high[Pairs];
+#pragma GCC unroll 4
+  for (int32_t p = 0; p < Pairs; ++p) {
+    int8x16_t a[2];
+    load_ends_neon<2>(x + 2 * p, at, in.load, a);
+    low[p] = lower_halves(a[0], a[1]);
+    high[p] = upper_halves(a[0], a[1]);
+  }
+  add_block<Pairs, 0>(low, w, acc);
+  if (in.rest <= kKr) return w + kBlock;
+  add_block<Pairs, kBlock>(high, w, acc);
+  return w + 2 * kBlock;
+}
+
+// The products of rows where they stand.
+template <int32_t Pairs>
+__attribute__((always_inline)) inline const int8_t* add_rows(const GemmS8Args& args, const RowsNeon& in,
+                                                             const BlocksNeon& blocks, int32_t row,
+                                                             const int8_t** x, const int8_t* w,
+                                                             int32x4_t (*acc)[4]) {
+  if (in.listed) {
+    const ptrdiff_t* at = blocks.first;
+    for (; at != blocks.even; at += 2, w += 4 * kBlock) {
+      add_sixteen<Pairs>(x, at[0], w, acc);
+      add_sixteen<Pairs>(x, at[1], w + 2 * kBlock, acc);
+    }
+    if (at != blocks.past) {
+      add_sixteen<Pairs>(x, *at, w, acc);
+      w += 2 * kBlock;
+    }
+    return in.rest != 0 ? add_end<Pairs>(in, x, in.whole, w, acc) : w;
+  }
+  const int32_t taps = args.taps;
+  for (int32_t t = 0; t < taps; ++t) {
+    ptrdiff_t at = 0;
+    if (in.table) {
+      const int8_t* const* const from = args.rows + static_cast<ptrdiff_t>(t) * kMr + row;
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = from[r];
+    } else {
+      at = args.tap_offsets[t];
+    }
+    for (const ptrdiff_t end = at + in.whole; at != end; at += 16, w += 2 * kBlock)
+      add_sixteen<Pairs>(x, at, w, acc);
+    if (in.rest != 0) w = add_end<Pairs>(in, x, at, w, acc);
+  }
+  return w;
+}
+
+// Rows [row, past), so many at a time.
+template <int32_t Pairs>
+__attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
+  const RowsNeon in = rows_neon(args, kMostInPlace);
   auto* const lhs = static_cast<int8_t*>(args.scratch);
-  copy_rows<Pairs>(args, lhs);
+  BlocksNeon listed = {};
+  if (!in.copied) listed = list_blocks_neon(args, in);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon work = start_neon(args, 2 * Pairs);
   LastPanelNeon<kNr> last;
-  const auto* w = static_cast<const int8_t*>(args.weights);
-  for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
-    if (work.columns < kNr) use_copies_neon(&work, &last);
-    // acc[p][c]: rows 2p and 2p + 1 times columns 2c and 2c + 1, row by row.
-    int32x4_t acc[Pairs][4];
+  for (; row < past; row += 2 * Pairs) {
+    const int8_t* x[2 * Pairs];
+    if (in.copied) interleave_rows<Pairs>(args, in, row, lhs);
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = args.rows[row + r];
+    WorkNeon work = start_neon(args, row, 2 * Pairs);
+    const auto* w = static_cast<const int8_t*>(args.weights);
+    for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+      if (work.columns < kNr) use_copies_neon(&work, &last);
+      // acc[p][c]: rows 2p and 2p + 1 times columns 2c and 2c + 1, row by row.
+      int32x4_t acc[Pairs][4];
 #pragma GCC unroll 4
-    for (int32_t c = 0; c < 4; ++c) {
-      const int32x2_t bias = vld1_s32(work.bias + 2 * c);
-      acc[0][c] = vcombine_s32(bias, bias);
+      for (int32_t c = 0; c < 4; ++c) {
+        acc[0][c] = load_twice(work.bias + 2 * c);
 #pragma GCC unroll 4
-      for (int32_t p = 1; p < Pairs; ++p) acc[p][c] = acc[0][c];
+        for (int32_t p = 1; p < Pairs; ++p) acc[p][c] = acc[0][c];
+      }
+      if (in.copied) {
+        const int8_t* from = lhs;
+        const int8_t* const end = w + blocks * kBlock;
+        do {
+          int8x16_t a[Pairs];
+#pragma GCC unroll 2
+          for (int32_t p = 0; p < Pairs; p += 2) {
+            const TwoNeon two = load_two_neon<0>(from + 16 * p);
+            a[p] = two.first;
+            a[p + 1] = two.second;
+          }
+          add_block<Pairs, 0>(a, w, acc);
+          from += 16 * Pairs;
+          w += kBlock;
+        } while (w != end);
+      } else {
+        w = add_rows<Pairs>(args, in, listed, row, x, w, acc);
+      }
+      const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
+      TileCodes<Pairs> codes;
+#pragma GCC unroll 4
+      for (int32_t p = 0; p < Pairs; ++p)
+        codes.v[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
+                                     second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0,
+                                     m1, m0, m1, output);
+      store_rows_neon(args, row, work, codes);
     }
-    const int8_t* x = lhs;
-    const int8_t* const end = w + blocks * kNr * kKr;
-    do {
-      int8x16_t a[Pairs], b[4];
-#pragma GCC unroll 4
-      for (int32_t p = 0; p < Pairs; ++p) a[p] = vld1q_s8(x + 16 * p);
-      x += 16 * Pairs;
-#pragma GCC unroll 4
-      for (int32_t c = 0; c < 4; ++c) b[c] = vld1q_s8(w + 16 * c);
-      w += kNr * kKr;
-#pragma GCC unroll 4
-      for (int32_t c = 0; c < 4; ++c)
-#pragma GCC unroll 4
-        for (int32_t p = 0; p < Pairs; ++p) acc[p][c] = vmmlaq_s32(acc[p][c], a[p], b[c]);
-    } while (w != end);
-    const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
-    TileCodes<Pairs> codes;
-#pragma GCC unroll 4
-    for (int32_t p = 0; p < Pairs; ++p)
-      codes.v[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
-                                   second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0, m1,
-                                   m0, m1, output);
-    store_rows_neon(args, work, codes);
   }
+}
+
+// Sixteen depths of one row, whose eights stand twice in a vector each, times two panels.
+template <int32_t Panels>
+inline void add_single(int8x16_t a, const int8_t* w, ptrdiff_t panel, int32x4_t (*sums)[4]) {
+  const int8x16_t low = lower_halves(a, a), high = upper_halves(a, a);
+#pragma GCC unroll 2
+  for (int32_t p = 0; p < Panels; ++p) {
+    add_block<1, 0>(&low, w + p * panel, &sums[p]);
+    add_block<1, kBlock>(&high, w + p * panel, &sums[p]);
+  }
+}
+
+// A row's sums; the second panel may be missing.
+template <int32_t Panels>
+__attribute__((always_inline)) inline void sum_single(const GemmS8Args& args, const RowsNeon& in,
+                                                      const int8_t* const* x, const int8_t* w,
+                                                      ptrdiff_t panel, const int32_t* bias, int32x4_t* out) {
+  int32x4_t sums[Panels][4];
+#pragma GCC unroll 2
+  for (int32_t p = 0; p < Panels; ++p)
+#pragma GCC unroll 4
+    for (int32_t c = 0; c < 4; ++c) sums[p][c] = load_twice(bias + 8 * p + 2 * c);
+  for (int32_t t = 0; t < args.taps; ++t) {
+    const int8_t* const row = tap_of_single_neon(args, in, x, t, kMr);
+    ptrdiff_t at = 0;
+    for (; at + 32 <= in.whole; at += 32, w += 4 * kBlock) {
+      const TwoNeon a = load_two_neon<0>(row + at);
+      add_single<Panels>(a.first, w, panel, sums);
+      add_single<Panels>(a.second, w + 2 * kBlock, panel, sums);
+    }
+    if (at < in.whole) {
+      add_single<Panels>(load_row_neon(row, at), w, panel, sums);
+      at += 16;
+      w += 2 * kBlock;
+    }
+    if (in.rest == 0) continue;
+    int8x16_t a;
+    load_ends_neon<1>(&row, at, in.copied ? 16 : in.load, &a);
+    if (in.rest > kKr) {
+      add_single<Panels>(a, w, panel, sums);
+      w += 2 * kBlock;
+    } else {
+      const int8x16_t low = lower_halves(a, a);
+#pragma GCC unroll 2
+      for (int32_t p = 0; p < Panels; ++p) add_block<1, 0>(&low, w + p * panel, &sums[p]);
+      w += kBlock;
+    }
+  }
+#pragma GCC unroll 2
+  for (int32_t p = 0; p < Panels; ++p) {
+    out[2 * p] = first_row(sums[p][0], sums[p][1]);
+    out[2 * p + 1] = first_row(sums[p][2], sums[p][3]);
+  }
+}
+
+__attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
+  const RowsNeon in = rows_neon(args, args.n);
+  const ptrdiff_t panel = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kBlock;
+  single_row_neon(
+      args, in, kMr, row, panel,
+      [&](auto panels, const int8_t* const* x, const int8_t* w, const int32_t* bias, int32x4_t* sums) {
+        sum_single<decltype(panels)::kCount>(args, in, x, w, panel, bias, sums);
+      });
 }
 
 }  // namespace
@@ -94,9 +278,11 @@ void tile(const GemmS8Args& args) {
 void gemm_s8_neoni8mm(const GemmS8Args& args);
 
 void gemm_s8_neoni8mm(const GemmS8Args& args) {
-  if (args.m <= 2) return tile<1>(args);
-  if (args.m <= 4) return tile<2>(args);
-  tile<4>(args);
+  const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
+  if (whole > 0) tiles<4>(args, 0, whole);
+  if (rest > 4) return tiles<4>(args, whole, args.m);
+  if (rest > 1) return tiles<2>(args, whole, args.m);
+  if (rest == 1) single_row(args, whole);
 }
 
 }  // namespace intaglio

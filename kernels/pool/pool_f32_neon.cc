@@ -44,7 +44,8 @@ inline void pool_vectors(const float* x, const Taps& taps, float* y, End end) {
 
 // A vector of channels at least.
 template <typename Fold, typename End>
-inline void pool_channels(const float* x, const Taps& taps, float* y, int32_t channels, End end) {
+__attribute__((noinline)) void pool_channels(const float* x, const Taps& taps, float* y, int32_t channels,
+                                             End end) {
   int32_t c = 0;
   for (; c + 4 * kLanes <= channels; c += 4 * kLanes) pool_vectors<Fold, 4>(x + c, taps, y + c, end);
   for (; c < channels; c += kLanes) {
@@ -60,6 +61,7 @@ bool in_vectors(const Taps& taps, int32_t channels) { return channels >= kLanes 
 void average_f32_neon(const float* x, const Taps& taps, int32_t n, const ClampF32& clamp, float* y,
                       int32_t channels) {
   if (!in_vectors(taps, channels)) return average_f32_scalar(x, taps, n, clamp, y, channels);
+  const DefaultNan mode;
   const FinishF32 finish(clamp);
   const float32x4_t divisor = vdupq_n_f32(static_cast<float>(n));
   pool_channels<TapSum>(x, taps, y, channels,
@@ -68,6 +70,7 @@ void average_f32_neon(const float* x, const Taps& taps, int32_t n, const ClampF3
 
 void max_f32_neon(const float* x, const Taps& taps, const ClampF32& clamp, float* y, int32_t channels) {
   if (!in_vectors(taps, channels)) return max_f32_scalar(x, taps, clamp, y, channels);
+  const DefaultNan mode;
   pool_channels<TapMaximum>(x, taps, y, channels, FinishF32(clamp));
 }
 

@@ -118,7 +118,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     args.n = item.columns;
     args.taps = taps;
     args.k = k;
-    args.rows_padded = im2col;
+    args.rows_padded = im2col || (lines != nullptr && lines->copies_lines);
     args.zero_row = pads_zero && tap_offsets == nullptr ? padding : nullptr;
     kernel.function(args);
   });
