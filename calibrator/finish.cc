@@ -53,8 +53,10 @@ class Finish {
     ITG_TRY(recover(context_));
     calibration_.steps_done = steps_of(options_) - 1;
     ITG_TRY(context_.complete());
-    if (!dry_run_) ITG_TRY(reopen());
+    const bool has_states = options_.states_of != nullptr;  // its layers are compared step by step
+    if (!dry_run_ && !has_states) ITG_TRY(reopen());
     ITG_TRY(report());
+    if (!dry_run_ && has_states) ITG_TRY(reopen());
     ITG_TRY(context_.step("store", 0, 1));
     return store(sink);
   }
@@ -106,6 +108,7 @@ class Finish {
     Error error;
     calibration_.fp32.threads.hold([&] { error = int8_.finish(); });
     ITG_TRY(error);
+    calibration_.report.bytes = int8_.bytes();
     return replay_twice(true);
   }
 
@@ -116,6 +119,7 @@ class Finish {
     for (int32_t run = 0; run < 2; ++run) {
       if (loads) ITG_TRY(samples_.load(0));
       copy_inputs(calibration_.fp32.session, int8);
+      int8.reset();
       int8.run();
       uint32_t crc = 0;
       for (size_t i = 0; i < int8.model().outputs().size; ++i) {

@@ -67,6 +67,30 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
   return kNoError;
 }
 
+// The model with states is the one that this is a step of.
+Error check_states(const Model* states_of, const Model& model) {
+  if (states_of == nullptr) return kNoError;
+  if (states_of->tensor_count() != model.tensor_count())
+    return {Status::kNoStepModel, -1, -1, model.tensor_count(), states_of->tensor_count()};
+  const auto holds = [](Span<const int32_t> list, int32_t tensor) {
+    for (const int32_t other : list)
+      if (other == tensor) return true;
+    return false;
+  };
+  for (int32_t i = 0; i < states_of->state_count(); ++i) {
+    const StateInfo state = states_of->state(i);
+    const bool fits = holds(model.inputs(), state.input) && holds(model.outputs(), state.output) &&
+                      model.tensor(state.input).shape == model.tensor(state.output).shape &&
+                      model.tensor(state.input).bytes() == states_of->tensor(state.input).bytes();
+    if (!fits) return {Status::kNoStepModel, -1, state.input, i, states_of->state_count()};
+  }
+  const size_t ends = states_of->inputs().size + static_cast<size_t>(states_of->state_count());
+  if (model.inputs().size != ends)
+    return {Status::kNoStepModel, -1, -1, static_cast<int64_t>(model.inputs().size),
+            static_cast<int64_t>(ends)};
+  return kNoError;
+}
+
 }  // namespace
 
 Error check_options(const CalibratorOptions& options, const Model& model) {
@@ -76,6 +100,7 @@ Error check_options(const CalibratorOptions& options, const Model& model) {
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
   ITG_TRY(check_settings(options, model));
   ITG_TRY(check_known(options.known, model));
+  ITG_TRY(check_states(options.states_of, model));
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};
   for (const int32_t node : options.float_nodes)
     if (node < 0 || node >= model.node_count())

@@ -126,7 +126,14 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   const uint64_t each_lane = activations + scratch + 16 * largest_patch +
                              kFigures * (model.outputs().size + static_cast<uint64_t>(model.node_count())) +
                              8 * kMemoryAlignment;
-  return align_memory(bytes + int8_session + more_lanes * each_lane);
+  uint64_t sessions = int8_session + more_lanes * each_lane;
+  if (options.states_of != nullptr) {  // one for its steps, one with states
+    sessions *= 2;
+    for (int32_t i = 0; i < options.states_of->state_count(); ++i)
+      sessions +=
+          kTensorBytes + 2 * uint64_t{options.states_of->tensor(options.states_of->state(i).input).bytes()};
+  }
+  return align_memory(bytes + sessions);
 }
 
 }  // namespace intaglio

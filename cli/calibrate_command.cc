@@ -4,6 +4,7 @@
 
 #include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
+#include "cli/calibrated_steps.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_page.h"
 #include "cli/calibration_samples.h"
@@ -15,6 +16,7 @@
 #include "cli/layer_comparison.h"
 #include "cli/model_file_sink.h"
 #include "cli/quantization_options.h"
+#include "cli/recover_option.h"
 #include "cli/sample_checks.h"
 #include "cli/state_file.h"
 
@@ -28,6 +30,8 @@ struct CalibrateArguments {
   SampleArguments samples;
   ExecutionOptions execution;
   std::string recover = "default";
+  int64_t steps = 0;
+  bool int8_states = false;
   QuantizationArguments quantization;
   FloatSearchArguments float_search;
   ParamsArguments params;
@@ -51,6 +55,7 @@ constexpr const char* kFooter =
 // What stays the same from the first sample to the last.
 struct Job {
   const CalibrateArguments& arguments;
+  const CalibratedSteps& steps;
   const LoadedModel& file;
   const KnownParamsFile& known;
   CalibrationSamples& samples;
@@ -72,36 +77,6 @@ struct Steps {
     return true;
   }
 };
-
-std::string recovery_names() {
-  std::string names;
-  for (const RecoveryRule& rule : recovery_rules())
-    names += std::string(names.empty() ? "" : ", ") + rule.name;
-  return names;
-}
-
-Outcome<RecoveryMask> parse_recover(const std::string& list) {
-  if (list == "default") return recovery::kDefault;
-  if (list == "none") return recovery::kNone;
-  if (list == "all") return recovery::kAll;
-  RecoveryMask mask = recovery::kNone;
-  for (size_t start = 0; start <= list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    const std::string name = list.substr(start, comma - start);
-    RecoveryMask bit = recovery::kNone;
-    for (const RecoveryRule& rule : recovery_rules())
-      if (name == rule.name) bit = rule.bit;
-    if (name == "default" || name == "all" || name == "none")
-      return Failure{"--recover: '" + name + "' cannot be combined; without it there are " +
-                     recovery_names()};
-    if (bit == recovery::kNone)
-      return Failure{"--recover: '" + name + "' is no recovery; there are " + recovery_names() +
-                     ", and, each alone, default, all and none"};
-    mask |= bit;
-    start = comma + 1;
-  }
-  return mask;
-}
 
 CalibratorOptions calibrator_options(const SessionOptions& execution) {
   CalibratorOptions options;
@@ -175,6 +150,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   CalibratorOptions options = calibrator_options(execution);
   if (auto step = read_quantization(arguments.quantization, job.file, lists, options); !step)
     return step.failure();
+  job.steps.set(arguments.int8_states, lists, options);
   const auto mask = parse_recover(arguments.recover);
   if (!mask) return mask.failure();
   options.recover = *mask;
@@ -241,7 +217,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   note_vanished_sums(*written);
   Span<const LayerReport> layers = report.layers;
   Comparison comparison;
-  if (from_state) {
+  if (from_state && !job.steps.has_states()) {
     auto fp32 = LoadedSession::create(job.file, execution);
     if (!fp32) return fp32.failure();
     auto int8 = LoadedSession::create(*written, execution);
@@ -259,6 +235,12 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   if (const Error error = judge_held_out(held_out, job.samples, fp32_classes, !from_state, figures);
       !error.ok())
     return Failure{failure_of(job, error).message + "; " + arguments.output + " is complete"};
+  if (job.steps.has_states()) {
+    const auto compared = compare_sequences(job.steps.given(), *written, job.samples.samples(),
+                                            job.steps.sequences(), execution, job.progress);
+    if (!compared) return Failure{compared.message() + "; " + arguments.output + " is complete"};
+    figures.sequences = *compared;
+  }
   job.progress.clear();
   const std::string& sign = job.facts.preprocessing_sign;
   figures.verdict =
@@ -305,36 +287,45 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
 }
 
 Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
-                         const KnownParamsFile& known) {
+                         const CalibratedSteps& steps, const KnownParamsFile& known) {
   QuantizationLists lists;
   CalibratorOptions options;
   if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
     return step.failure();
+  steps.set(arguments.int8_states, lists, options);
   return known.bake(file, options, arguments.output, arguments.json);
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  const auto file = LoadedModel::open(arguments.model);
-  if (!file) return file.failure();
+  const auto given = LoadedModel::open(arguments.model);
+  if (!given) return given.failure();
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
-  if (auto step = check_float(*file); !step) return step.failure();
+  auto steps = CalibratedSteps::of(*given);
+  if (!steps) return steps.failure();
+  const LoadedModel& file = steps->model();
+  if (auto step = check_float(file); !step) return step.failure();
+  if (arguments.float_search.asked() && steps->has_states())
+    return Failure{"--min-sqnr and --max-drop: " + file.path() +
+                   " has states; layers are judged on samples that do not hang on each other"};
   KnownParamsFile known;
-  if (auto step = known.read(arguments.params, *file); !step) return step.failure();
-  if (arguments.without_samples()) return bake_known(arguments, *file, known);
-  const auto samples = Samples::open(arguments.samples, *file);
+  if (auto step = known.read(arguments.params, file); !step) return step.failure();
+  if (arguments.without_samples()) return bake_known(arguments, file, *steps, known);
+  auto samples = Samples::open(arguments.samples, *given);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
+  if (auto step = steps->read_sequences(arguments.steps, arguments.samples, *execution, *samples); !step)
+    return step.failure();
   ProgressLine progress;
-  CalibrationSamples kept(*samples, file->model());
+  CalibrationSamples kept(*samples, file.model());
   const auto facts = check_samples(kept, execution->executor, progress);
   if (!facts) return facts.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return calibrate({arguments, *file, known, kept, *facts, progress, start}, *execution);
+  return calibrate({arguments, *steps, file, known, kept, *facts, progress, start}, *execution);
 }
 
 }  // namespace
@@ -345,6 +336,9 @@ Command add_calibrate_command(CLI::App& parent) {
       add_subcommand(parent, "calibrate", "make an int8 model from an FP32 model and a few samples", kFooter);
   add_option(*app, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
+  add_steps_option(*app, arguments->steps);
+  add_flag(*app, "--int8-states", arguments->int8_states,
+           "keep every state in int8, also where its rounding adds up from step to step");
   add_option(*app, "-o,--output", arguments->output, "the int8 model file to write")
       .required()
       .type_name("NET.int8.itg");
@@ -374,7 +368,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "
            "calibration_agreement, verdict, remedy, sha256, stages:[{name, seconds}]}. With --min-sqnr or "
-           "--max-drop it also has mixed");
+           "--max-drop it also has mixed, of a model with states sequences");
   keep_given_words(*app, arguments->words);
   return make_command(app, arguments, run_calibrate);
 }

@@ -116,16 +116,22 @@ void note_vanished_sums(const Model& int8) {
 Json json_of(const CalibrationFigures& figures) {
   const auto share = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   const Verdict& verdict = figures.verdict;
-  return {{"images", figures.images},
-          {"seconds", figures.seconds},
-          {"sqnr_db", json_number(figures.held_out.sqnr)},
-          {"agreement", share(figures.held_out.agreement)},
-          {"judged", figures.judged},
-          {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
-          {"calibration_agreement", share(figures.calibrating.agreement)},
-          {"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
-          {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
-          {"sha256", figures.sha256}};
+  Json json = {{"images", figures.images},
+               {"seconds", figures.seconds},
+               {"sqnr_db", json_number(figures.held_out.sqnr)},
+               {"agreement", share(figures.held_out.agreement)},
+               {"judged", figures.judged},
+               {"calibration_sqnr_db", json_number(figures.calibrating.sqnr)},
+               {"calibration_agreement", share(figures.calibrating.agreement)},
+               {"verdict", verdict.grade == Grade::kNone ? Json(nullptr) : Json(grade_name(verdict.grade))},
+               {"remedy", verdict.remedy.empty() ? Json(nullptr) : Json(verdict.remedy)},
+               {"sha256", figures.sha256}};
+  if (figures.sequences)
+    json["sequences"] = {{"count", figures.sequences->sequences},
+                         {"steps", figures.sequences->steps},
+                         {"sqnr_db", json_number(figures.sequences->sqnr)},
+                         {"late_sqnr_db", json_number(figures.sequences->late_sqnr)}};
+  return json;
 }
 
 void print_figures(const CalibrationFigures& figures, const std::string& output,
@@ -141,7 +147,9 @@ void print_figures(const CalibrationFigures& figures, const std::string& output,
     print("  agreement    %.4f with FP32 on %zu samples held out\n", *held_out.agreement, figures.judged);
   print("  on the calibration samples %s dB", decimal(calibrating.sqnr, 2).c_str());
   if (calibrating.agreement) print(", agreement %.4f", *calibrating.agreement);
-  print("\n  verdict      %s%s\n", verdict_word(figures.verdict).c_str(), figures.verdict.text.c_str());
+  print("\n");
+  if (figures.sequences) print_sequences(*figures.sequences);
+  print("  verdict      %s%s\n", verdict_word(figures.verdict).c_str(), figures.verdict.text.c_str());
   if (!figures.verdict.remedy.empty()) print("  remedy       %s\n", figures.verdict.remedy.c_str());
   for (const RecoverySummary& summary : summarize(report.recoveries, figures.method)) {
     print("  %s: ", summary.title.c_str());

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output.h"
+#include "cli/sequences.h"
 #include "cli/verdict.h"
 #include "intaglio/calibrator.h"
 
@@ -27,6 +27,7 @@ struct CalibrationFigures {
   OutputQuality held_out;
   size_t judged = 0;
   OutputQuality calibrating;  // of the model that is written, on the samples that calibrated it
+  std::optional<SequenceFigures> sequences;  // of a model with states
   Verdict verdict;
   std::string sha256;
   std::string method;  // of the ranges, as the file has it

@@ -5,6 +5,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
+#include "cli/sequences.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -13,6 +14,7 @@ namespace {
 struct CompareArguments {
   std::string reference, test, labels;
   SampleArguments samples;
+  int64_t steps = 0;
   ExecutionOptions execution;
   bool json = false;
 };
@@ -21,6 +23,7 @@ constexpr const char* kFooter =
     "SQNR is 10 log10(signal / noise) in dB over all samples, and larger is better. That of the model is taken before\n"
     "a final softmax or sigmoid. In JSON it is null for equal tensors. 'alone' is a layer's error with exact inputs.\n"
     "Agreement is the share of samples, 0 to 1, to which both models give the same class.\n"
+    "Of models with states each runs with its own, and only their outputs are compared.\n"
     "With --labels: of b pictures lost and c won, the loss is real if b - c > 2 sqrt(b + c).\n\n"
     "Example:\n"
     "  intaglio compare net.itg net.int8.itg --images test/ --labels test_labels.txt";
@@ -112,6 +115,24 @@ void print_paired(const PairedResult& paired, size_t count) {
         paired.loss_is_real() ? "the loss is real" : "no real loss");
 }
 
+// Models with states, each with its own from the beginning of a sequence on.
+Outcome<Done> compare_steps(const CompareArguments& arguments, const LoadedModel& reference,
+                            const Model& test, const Samples& samples, const SessionOptions& options) {
+  const auto sequences = Sequences::of(arguments.steps, arguments.samples, samples, reference);
+  if (!sequences) return sequences.failure();
+  ProgressLine progress;
+  const auto figures = compare_sequences(reference, test, samples, *sequences, options, progress);
+  if (!figures) return figures.failure();
+  if (arguments.json)
+    print_json({{"sequences", figures->sequences},
+                {"steps", figures->steps},
+                {"sqnr_db", json_number(figures->sqnr)},
+                {"late_sqnr_db", json_number(figures->late_sqnr)}});
+  else
+    print_sequences(*figures);
+  return Done{};
+}
+
 Outcome<Done> run_compare(const CompareArguments& arguments) {
   auto reference_file = LoadedModel::open(arguments.reference);
   if (!reference_file) return reference_file.failure();
@@ -137,6 +158,13 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   if (!labels) return labels.failure();
 
   ProgressLine progress;
+  if (reference_file->model().state_count() > 0) {
+    if (!arguments.labels.empty())
+      return Failure{"--labels: " + arguments.reference +
+                     " has states; 'intaglio eval --steps' judges sequences"};
+    return compare_steps(arguments, *reference_file, test_model, *samples, *options);
+  }
+  if (arguments.steps > 0) print_note("--steps has no effect: " + arguments.reference + " has no state");
   const auto comparison =
       compare_models(*reference_file, *reference, test_model, *test, *samples, !arguments.json, progress);
   if (!comparison) return comparison.failure();
@@ -179,6 +207,7 @@ Command add_compare_command(CLI::App& parent) {
       .required()
       .type_name("B.itg");
   add_sample_options(*app, arguments->samples);
+  add_steps_option(*app, arguments->steps);
   add_option(*app, "--labels", arguments->labels,
              "the right classes of the samples. It also shows top1 of both models, and whether it fell")
       .type_name("LABELS.txt|DIR");

@@ -3,7 +3,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/samples.h"
+#include "cli/sequences.h"
 
 namespace intaglio::cli {
 namespace {
@@ -13,6 +13,7 @@ constexpr int32_t kTop = 5;
 struct EvalArguments {
   std::string model, labels;
   SampleArguments samples;
+  int64_t steps = 0;
   ExecutionOptions execution;
   bool json = false;
 };
@@ -21,7 +22,9 @@ constexpr const char* kFooter =
     "A label file has a line 'name class' or 'name,class' for each picture, or a line 'class' for each sample of an\n"
     "array. Of a folder, the folders in it are the classes 0, 1 and so on, in the order of their names.\n"
     "top1 is the share of samples whose best class is the right one, top5 whose five best hold it, in percent.\n"
-    "Of equal scores the class with the lowest number counts.\n\n"
+    "Of equal scores the class with the lowest number counts.\n"
+    "Of a model with states the last step of each sequence is judged. A picture's label is that of this step; a line\n"
+    "'class' is of a sequence.\n\n"
     "Example:\n"
     "  intaglio eval net.int8.itg --images test/ --labels test_labels.txt\n"
     "  intaglio eval net.int8.itg --images test/ --labels test/           # test/cat/1.png, test/dog/2.png, ...";
@@ -41,19 +44,26 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
 
+  const auto sequences = Sequences::of(arguments.steps, arguments.samples, *samples, *file);
+  if (!sequences) return sequences.failure();
+  const bool has_states = file->model().state_count() > 0;
+
   const int64_t classes = (**session).output().info.shape.elements();
   size_t right = 0, within = 0;
   ProgressLine progress;
   for (size_t i = 0; i < samples->count(); ++i) {
     progress.show("evaluating", i, samples->count());
-    const std::string& name = samples->name(i);
+    if (sequences->begins(i)) (**session).reset();
+    if (auto loaded = samples->load(i, **session); !loaded) return loaded.failure();
+    (**session).run();
+    if (!sequences->ends(i)) continue;
+    const std::string name =
+        has_states && samples->is_array() ? std::to_string(sequences->number(i)) : samples->name(i);
     const auto wanted = labels->of(name);
     if (!wanted) return wanted.failure();
     if (*wanted >= classes)
       return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name +
                      ": the model has only " + std::to_string(classes) + " classes, counted from 0"};
-    if (auto loaded = samples->load(i, **session); !loaded) return loaded.failure();
-    (**session).run();
     const std::vector<float> scores = real_values((**session).output());
     if (!best_class(scores))
       return Failure{arguments.model + ": gives a score that is no number for " + name};
@@ -62,14 +72,15 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
     within += rank < kTop ? 1 : 0;
   }
   progress.clear();
-  const auto count = static_cast<double>(samples->count());
+  const size_t judged = sequences->count();
+  const auto count = static_cast<double>(judged);
   const double top1 = 100 * static_cast<double>(right) / count;
   const double top5 = 100 * static_cast<double>(within) / count;
   if (arguments.json) {
-    print_json({{"count", samples->count()}, {"top1", top1}, {"top5", top5}});
+    print_json({{"count", judged}, {"top1", top1}, {"top5", top5}});
   } else {
-    print("top1  %6.2f %%   %zu of %zu\n", top1, right, samples->count());
-    print("top5  %6.2f %%   %zu of %zu\n", top5, within, samples->count());
+    print("top1  %6.2f %%   %zu of %zu\n", top1, right, judged);
+    print("top5  %6.2f %%   %zu of %zu\n", top5, within, judged);
   }
   return Done{};
 }
@@ -82,6 +93,7 @@ Command add_eval_command(CLI::App& parent) {
       add_subcommand(parent, "eval", "count how often a model's best class is the right one", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_sample_options(*app, arguments->samples);
+  add_steps_option(*app, arguments->steps);
   add_option(*app, "--labels", arguments->labels, "the right classes of the samples")
       .required()
       .type_name("LABELS.txt|DIR");

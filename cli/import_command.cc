@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/npy.h"
 #include "cli/command.h"
 #include "cli/input_text.h"
 #include "cli/loaded_model.h"
@@ -19,8 +20,8 @@ struct ImportArguments {
   std::string network, output;
   std::string pixels, mean, norm, color, resize;
   std::string dump_after;
-  int32_t batch = 1;
-  std::vector<std::string> shapes;
+  int32_t batch = 1, stream = -1;
+  std::vector<std::string> shapes, states, initial;
   bool external_data = false;
 };
 
@@ -41,6 +42,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  intaglio import net.onnx -o net.itg --pixels -1..1\n"
     "  intaglio import net.onnx -o net.itg --mean 127.5 --norm 0.00784313725490196\n"
+    "  intaglio import lstm.onnx -o net.itg --state h=h_next --state c=c_next\n"
     "  intaglio import net.onnx -o net.itg --dump-after push_transposes\n\n"
     "--dump-after takes these passes, which run in this order, in rounds, until none changes anything:\n";
 
@@ -117,6 +119,33 @@ Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& optio
   return Done{};
 }
 
+// "--initial h=0.5" or "--initial h=h0.npy"; names may hold an equals sign, so the last one parts them.
+Outcome<Done> read_starts(const ImportArguments& arguments, ImportOptions& options) {
+  for (const std::string& text : arguments.initial) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return Failure{
+          "--initial " + text +
+          ": write the state's input and a number or an array, e.g. --initial h=0 or --initial h=h0.npy"};
+    StateStart start{text.substr(0, equals), {}};
+    const std::string value = text.substr(equals + 1);
+    if (value.size() > 4 && value.compare(value.size() - 4, 4, ".npy") == 0) {
+      const auto array = read_npy(value);
+      if (!array) return array.failure();
+      if (array->header.type != NpyType::kF32)
+        return Failure{value + ": holds " + npy_type_name(array->header.type) +
+                       "; a state begins with float32"};
+      start.values.assign(array->as<float>().begin(), array->as<float>().end());
+    } else {
+      auto number = parse_list<float>("--initial " + text, value);
+      if (!number) return number.failure();
+      start.values = std::move(*number);
+    }
+    options.starts.push_back(std::move(start));
+  }
+  return Done{};
+}
+
 // Every node that no operator can run, one line each; empty where all can.
 std::string unsupported_nodes(const Model& model) {
   std::string lines;
@@ -168,6 +197,9 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   options.dump = [](const std::string& text) { print("%s\n", safe(text, true).c_str()); };
   if (auto step = read_preprocessing(arguments, options); !step) return step.failure();
   if (auto step = read_shapes(arguments, options); !step) return step.failure();
+  options.states = arguments.states;
+  if (arguments.stream >= 0) options.stream = arguments.stream;
+  if (auto step = read_starts(arguments, options); !step) return step.failure();
   if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
   auto file = read_file(arguments.network, kMaxModelBytes);
   if (!file) return file.failure();
@@ -193,6 +225,11 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   print("%s -> %s\n", safe(arguments.network).c_str(), safe(arguments.output).c_str());
   print_inputs(*model);
   print_outputs(*model);
+  for (int32_t i = 0; i < model->state_count(); ++i) {
+    const TensorInfo info = model->tensor(model->state(i).input);
+    print("  state '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
+          dtype_name(info.dtype));
+  }
   print("  %-8s %d\n", "nodes", model->node_count());
   print("  %-8s %s bytes\n", "weights", grouped(weight_bytes).c_str());
   print("  %-8s %s bytes\n", "arena", grouped(model->activation_bytes()).c_str());
@@ -235,6 +272,22 @@ Command add_import_command(CLI::App& parent) {
              "the dimensions of an input, in the network's own layout. May be repeated")
       .type_name("NAME=1,3,224,224")
       .repeated();
+  add_option(
+      *app, "--state", arguments->states,
+      "the input IN takes what the output OUT gave in the run before: both leave the model's inputs and "
+      "outputs. May be repeated")
+      .type_name("IN=OUT")
+      .repeated();
+  add_option(*app, "--initial", arguments->initial,
+             "what a state begins with, in the network's own layout, where that is not zero. May be repeated")
+      .type_name("IN=V|X.npy")
+      .repeated();
+  add_option(
+      *app, "--stream", arguments->stream,
+      "the axis of time of the first input, in the network's own layout: the model takes one row of it a run, "
+      "and keeps the rows that convolutions look back on as states")
+      .range(0, kMaxRank - 1)
+      .type_name("AXIS");
   add_flag(*app, "--external-data", arguments->external_data,
            "read weights that an ONNX network has in other files of its folder");
   add_option(*app, "--dump-after", arguments->dump_after,

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "intaglio/describe.h"
+#include "intaglio/step_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -149,6 +150,15 @@ Outcome<LoadedModel> LoadedModel::map(const std::string& path) {
   auto bytes = MappedFile::open(path, kMaxModelBytes);
   if (!bytes) return bytes.failure();
   return open(path, std::move(*bytes));
+}
+
+Outcome<LoadedModel> LoadedModel::step_of(const LoadedModel& file) {
+  FileBytes memory(step_model_bytes(file.model()));
+  const auto made = make_step_model(file.model(), {memory.data(), memory.size()});
+  if (!made) return file.failure(made.error());
+  FileBytes bytes(made->size);
+  std::memcpy(bytes.data(), made->data, made->size);
+  return open(file.path(), MappedFile(std::move(bytes)));
 }
 
 Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes) {

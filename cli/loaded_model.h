@@ -41,6 +41,9 @@ class LoadedModel {
   // For what runs it: mapped, so that weights which are used packed take memory once.
   static Outcome<LoadedModel> map(const std::string& path);
 
+  // The model of one step of a model with states (intaglio/step_model.h).
+  static Outcome<LoadedModel> step_of(const LoadedModel& file);
+
   const Model& model() const { return model_; }
   const std::string& path() const { return path_; }
   size_t file_bytes() const { return bytes_.size(); }

@@ -35,6 +35,7 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kExcludes,
      {{"--mean"}, {"--norm"}},
      "a recipe holds a mean and a norm of its own"},
+    {"import", {"--initial"}, OptionRuleKind::kNeeds, {{"--state"}}, "it says what a state begins with"},
     // samples
     {"calibrate|simulate|eval|compare",
      {"--input"},

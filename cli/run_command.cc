@@ -6,7 +6,7 @@
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/samples.h"
+#include "cli/sequences.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -15,6 +15,7 @@ namespace {
 struct RunArguments {
   std::string model, output;
   std::vector<std::string> inputs;
+  int64_t steps = 0;
   int32_t top = 5;
   bool raw = false, json = false;
   ExecutionOptions execution;
@@ -22,8 +23,8 @@ struct RunArguments {
 
 constexpr const char* kFooter =
     "A picture goes through the preprocessing that the model file stores. The first dimension of an array counts\n"
-    "samples, and each is run. A state of the model goes from one sample to the next. Int8 outputs are shown and\n"
-    "written as the real numbers that they stand for.\n\n"
+    "samples, and each is run. A state of the model goes from one sample to the next; --steps says where it begins\n"
+    "anew. Int8 outputs are shown and written as the real numbers that they stand for.\n\n"
     "Examples:\n"
     "  intaglio run net.int8.itg --input photo.jpg\n"
     "  intaglio run net.itg --input x.npy --output y.npy";
@@ -147,6 +148,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   sample_arguments.inputs = arguments.inputs;
   const auto samples = Samples::open(sample_arguments, *file);
   if (!samples) return samples.failure();
+  const auto sequences = Sequences::of(arguments.steps, sample_arguments, *samples, *file);
+  if (!sequences) return sequences.failure();
   if (!arguments.output.empty())
     if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
@@ -162,6 +165,7 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   ProgressLine progress;
   for (size_t i = 0; i < samples->count(); ++i) {
     if (!arguments.output.empty() || arguments.json) progress.show("running", i, samples->count());
+    if (sequences->begins(i)) session.reset();
     if (auto step = samples->load(i, session); !step) return step.failure();
     session.run();
     if (!arguments.output.empty()) arrays.add(session);
@@ -197,6 +201,7 @@ Command add_run_command(CLI::App& parent) {
       .required()
       .repeated()
       .type_name("[NAME=]X.jpg|X.npy");
+  add_steps_option(*app, arguments->steps);
   add_option(*app, "--top", arguments->top, "show so many of the best classes")
       .range(1, 1000000)
       .type_name("N")

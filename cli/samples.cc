@@ -188,19 +188,57 @@ void Samples::keep(const std::vector<size_t>& places) {
 }
 
 Outcome<Digest> Samples::digest(size_t i) const {
-  if (sources_.size() == 1) return sources_[0].folder.digest(i);
+  if (sources_.size() == 1 && states_.empty()) return sources_[0].folder.digest(i);
   Sha256 hash;
   for (const Source& source : sources_) {
     const auto part = source.folder.digest(i);
     if (!part) return part.failure();
     hash.update(part->bytes, sizeof part->bytes);
   }
+  if (!states_.empty()) hash.update(states_[i].data(), states_[i].size());
   return hash.finish();
 }
 
 Outcome<Done> Samples::load(size_t i, Span<const TensorView> inputs) const {
   for (size_t j = 0; j < sources_.size(); ++j)
     if (auto step = sources_[j].folder.load(i, inputs[j], recipe(j)); !step) return step;
+  size_t at = 0;
+  for (size_t j = sources_.size(); j < inputs.size; ++j) {
+    std::memcpy(inputs[j].data, &states_[i][at], inputs[j].info.bytes());
+    at += inputs[j].info.bytes();
+  }
+  return Done{};
+}
+
+Outcome<Done> Samples::record_states(const LoadedModel& file, const SessionOptions& options,
+                                     const std::function<bool(size_t)>& begins) {
+  auto session = LoadedSession::create(file, options);
+  if (!session) return session.failure();
+  const Model& model = file.model();
+  std::vector<uint8_t> first, held;
+  for (int32_t k = 0; k < model.state_count(); ++k) {
+    const StateInfo state = model.state(k);
+    const size_t begin = first.size();
+    first.resize(begin + model.tensor(state.input).bytes());
+    std::copy(state.initial.begin(), state.initial.end(), first.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+  std::vector<std::vector<uint8_t>> states;
+  for (size_t i = 0; i < count(); ++i) {
+    if (begins(i)) {
+      (**session).reset();
+      held = first;
+    }
+    if (auto step = load(i, **session); !step) return step;
+    (**session).run();
+    states.push_back(held);
+    held.clear();
+    for (int32_t k = 0; k < model.state_count(); ++k) {
+      const TensorView next = (**session).tensor(model.state(k).output);
+      const auto* const bytes = static_cast<const uint8_t*>(next.data);
+      held.insert(held.end(), bytes, bytes + next.info.bytes());
+    }
+  }
+  states_ = std::move(states);
   return Done{};
 }
 

@@ -1,6 +1,7 @@
 // The pictures or arrays that a subcommand is given, as inputs of a model.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,13 +35,21 @@ class Samples {
   // As the model's preprocessing wants it, one view an input.
   Outcome<Done> load(size_t i, Span<const TensorView> inputs) const;
   Outcome<Done> load(size_t i, const Session& session) const;
+  // Whether the first input's samples have no names but their numbers.
+  bool is_array() const { return sources_[0].folder.is_array(); }
   // Refuses an output that would stand in the place of a file of samples.
   Outcome<Done> check_output(const std::string& output) const;
+  // Behind the inputs' own values each sample has what the states of `file` hold before it, in FP32. `begins(i)`:
+  // whether they begin anew with sample i. From then on load() fills the inputs of the step model.
+  Outcome<Done> record_states(const LoadedModel& file, const SessionOptions& options,
+                              const std::function<bool(size_t)>& begins);
   // Whether the input's samples are pictures, not arrays of its values.
-  bool holds_pictures(size_t input) const { return sources_[input].folder.holds_pictures(); }
+  bool holds_pictures(size_t input) const {
+    return input < sources_.size() && sources_[input].folder.holds_pictures();
+  }
   // nullptr: the input has none.
   const ImageInput* recipe(size_t input) const {
-    return sources_[input].recipe ? &*sources_[input].recipe : nullptr;
+    return input < sources_.size() && sources_[input].recipe ? &*sources_[input].recipe : nullptr;
   }
 
  private:
@@ -55,6 +64,8 @@ class Samples {
   void keep(const std::vector<size_t>& places);
 
   std::vector<Source> sources_;  // one an input
+  std::vector<std::vector<uint8_t>>
+      states_;  // of each sample, one state behind the other; empty: not recorded
 };
 
 // One sample outside of any session, in memory of bytes() that outlives this.

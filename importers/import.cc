@@ -4,10 +4,12 @@
 #include <new>
 
 #include "calibrator/bake/fuse_residual.h"
+#include "importers/draft/draft_states.h"
 #include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"
+#include "importers/passes/make_steps.h"
 #include "importers/passes/passes.h"
 #include "importers/tflite/tflite_reader.h"
 
@@ -52,10 +54,17 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   Draft draft =
       is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
   if (!problems.empty()) return model;
+  join_states(options.states, options.starts, draft);
+  draft.time_axis = options.stream.value_or(-1);
   dump.show(kReadPass, 1, true, draft);
-  run_to_rest(passes(), draft, [&](const Pass& pass, int32_t round, bool changed, const Draft& after) {
+  const auto show = [&](const Pass& pass, int32_t round, bool changed, const Draft& after) {
     dump.show(pass, round, changed, after);
-  });
+  };
+  run_to_rest(passes(), draft, show);
+  if (options.stream) {
+    make_steps(draft);
+    run_to_rest(passes(), draft, show);
+  }
   note_float_nodes(draft);
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;

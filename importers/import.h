@@ -46,6 +46,9 @@ std::vector<ImportPass> import_passes();
 
 struct ImportOptions : ReadOptions {
   std::optional<ImagePreprocessing> image;
+  // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps
+  // what convolutions look back on as states.
+  std::optional<int32_t> stream;
   // The network as text after this pass, each time that it changed something and the first time in any case;
   // empty: never. Passes run in rounds, until none changes anything.
   std::string dump_after;

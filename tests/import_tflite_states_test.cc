@@ -89,7 +89,7 @@ TEST_CASE("a variable that was assigned is read as it is now") {
   CHECK(model.run<float>(std::vector<float>{1, 2}) == std::vector<float>{24, 28});
 }
 
-TEST_CASE("a network with a state is not calibrated: its samples would depend on their order") {
+TEST_CASE("a network with a state is not calibrated as it is: the model of one step is") {
   Import import(running_sum({}));
   REQUIRE_MESSAGE(import.good(), import.message());
   const AlignedBytes file = import.write();

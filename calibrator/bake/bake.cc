@@ -40,10 +40,7 @@ class Baker {
         copy_f32(n);
       }
     }
-    for (const int32_t output : model_.outputs()) {
-      const auto t = static_cast<size_t>(output);
-      graph_.outputs.push(arena_, s8_[t] >= 0 && !f32_first(t) ? s8_[t] : f32_[t]);
-    }
+    for (const int32_t output : model_.outputs()) graph_.outputs.push(arena_, add_sink(output));
     bake_images();
     if (arena_.exhausted()) return Error{Status::kOutOfMemory};
     ITG_TRY(check_finished(model_, slots_, true));
@@ -75,15 +72,26 @@ class Baker {
   }
 
   int32_t add_source(int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
+    if (is_source_in_codes(tensor)) return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+    return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
+  }
+  bool is_source_in_codes(int32_t tensor) {
+    const int32_t state = state_of(options_, tensor, false);
+    if (state >= 0) return is_in_codes(slots_, options_.states_of->state(state));
     for (int32_t n = 0; n < model_.node_count(); ++n)
       for (const int32_t input : model_.node(n).inputs)
-        if (input == tensor) {
-          const auto t = static_cast<size_t>(tensor);
-          if (becomes_int8(model_, n, options_))
-            return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
-          return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
-        }
-    return s8_[static_cast<size_t>(tensor)] = add_s8(model_.tensor(tensor), "", params(tensor));
+        if (input == tensor) return becomes_int8(model_, n, options_);
+    return true;
+  }
+
+  // What the caller gets; a state's next value in the state's own form.
+  int32_t add_sink(int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
+    const int32_t number = state_of(options_, tensor, true);
+    if (number < 0) return s8_[t] >= 0 && !f32_first(t) ? s8_[t] : f32_[t];
+    const StateInfo state = options_.states_of->state(number);
+    return is_in_codes(slots_, state) ? as_s8(tensor, params(state.input)) : as_f32(tensor);
   }
 
   // The int8 version of a tensor with the parameters that its reader wants.

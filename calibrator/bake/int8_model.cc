@@ -68,6 +68,12 @@ Error Int8Model::write(EqualConstants equal, Arena& arena, Span<const uint8_t>* 
 }
 
 Error Int8Model::finish() {
+  if (source_.options.states_of != nullptr) {
+    join_states();
+    ITG_TRY(write(EqualConstants::kStandOnce, arena_, &bytes_));
+    session_memory_ = {};  // it has room for states now
+    return open(false);
+  }
   Arena scratch = arena_;
   Span<const uint8_t> bytes;
   ITG_TRY(write(EqualConstants::kStandOnce, scratch, &bytes));
@@ -78,6 +84,41 @@ Error Int8Model::finish() {
   bytes_.size = bytes.size;
   overwrite(bytes_, bytes.data);
   return open(false);
+}
+
+// What stands behind the model's own inputs and outputs.
+void Int8Model::join_states() {
+  const Model& fp32 = source_.fp32.model;
+  const Model& whole = *source_.options.states_of;
+  const auto made_of = [](Span<const int32_t> ends, const Array<int32_t>& made, int32_t tensor) {
+    size_t i = 0;
+    while (ends[i] != tensor) ++i;
+    return made[i];
+  };
+  for (int32_t i = 0; i < whole.state_count(); ++i) {
+    const StateInfo state = whole.state(i);
+    StateInfo made;
+    made.input = made_of(fp32.inputs(), graph_.inputs, state.input);
+    made.output = made_of(fp32.outputs(), graph_.outputs, state.output);
+    made.initial = initial_value(graph_.tensors[static_cast<size_t>(made.input)], state.initial);
+    graph_.states.push(arena_, made);
+  }
+  graph_.inputs.resize_down(whole.inputs().size);
+  graph_.outputs.resize_down(whole.outputs().size);
+}
+
+// `real`: FP32 values; empty: zeros.
+Span<const uint8_t> Int8Model::initial_value(const TensorInfo& state, Span<const uint8_t> real) {
+  if (state.dtype == DType::kF32) return real;
+  const QuantParams params{state.quantization.scales[0], state.quantization.zero_point};
+  if (real.empty() && params.zero_point == 0) return {};
+  const Span<uint8_t> codes = arena_.make<uint8_t>(state.bytes());
+  for (size_t i = 0; i < codes.size; ++i) {
+    float value = 0.0f;
+    if (!real.empty()) memcpy(&value, real.data + i * sizeof value, sizeof value);
+    codes[i] = static_cast<uint8_t>(quantize_value(value, params));
+  }
+  return codes;
 }
 
 Error Int8Model::update_layer(int32_t n) {

@@ -25,8 +25,8 @@ class Int8Model {
   // From the parameters of the slots: bakes, fuses, writes and opens. What stood here before is gone, and its
   // memory is used again. `info` is what the file says of its calibration.
   Error build(const CalibrationInfo& info);
-  // Writes the file anew from the graph as it is now, equal constants once, and opens it as a stranger would. No layer is
-  // updated afterwards.
+  // Writes the file anew from the graph as it is now, equal constants once, and opens it as a stranger would. Ends of a step
+  // model become states. No layer is updated afterwards.
   Error finish();
   // Node `n`'s codes, scales or biases have changed in the graph: brings them into the file, which then has
   // another checksum than it says, and into the session.
@@ -50,6 +50,8 @@ class Int8Model {
  private:
   Error write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes);
   Error open(bool changed_in_place);
+  void join_states();
+  Span<const uint8_t> initial_value(const TensorInfo& state, Span<const uint8_t> real);
   Error refresh_layer(int32_t n);
   Error as_in_fp32(Error error) const;
 

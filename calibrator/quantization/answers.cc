@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "calibrator/quantization/slot_map.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -39,9 +40,10 @@ bool runs_behind(const Model& model, int32_t node) {
 }
 
 // Whether the caller gets these values and nothing else reads them, reshaped or not.
-bool reaches_output(const Model& model, int32_t node) {
+bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& options) {
   while (true) {
     const int32_t tensor = model.node(node).outputs[0];
+    if (state_of(options, tensor, true) >= 0) return false;
     int32_t readers = 0, caller = 0, reader = -1;
     for (const int32_t output : model.outputs()) caller += output == tensor ? 1 : 0;
     for (int32_t n = node + 1; n < model.node_count(); ++n)
@@ -73,7 +75,7 @@ Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options)
   if (!is_one_place(model.tensor(info.outputs[0]).shape)) return Op::kNone;
   const Op op = op_of_sums(model, info);
   if (find_op_index(int8_ops(), {op, DType::kS8, DType::kF32}) == kNoOp) return Op::kNone;
-  return reaches_output(model, node) ? op : Op::kNone;
+  return reaches_output(model, node, options) ? op : Op::kNone;
 }
 
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options) {

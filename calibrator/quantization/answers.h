@@ -14,6 +14,7 @@ namespace intaglio {
 //     whole map, which is one
 //   - whose values reach one output of the model, each tensor on the way being read once, through nothing but
 //     operators that have an FP32 version for int8 models: Reshape and Softmax.
+// No state's next value is an answer.
 // With CalibratorOptions::int8_answers, and as other tools do it, no node is.
 Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options);
 

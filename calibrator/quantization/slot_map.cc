@@ -39,6 +39,10 @@ class SlotMaker {
     for (int32_t t = 0; t < model_.tensor_count(); ++t) ITG_TRY(set_up_tensor(t));
     for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(set_up_inputs(n));
     for (int32_t n = 0; n < model_.node_count(); ++n) ITG_TRY(join_node(n));
+    for (int32_t i = 0; options_.states_of != nullptr && i < options_.states_of->state_count(); ++i) {
+      const StateInfo state = options_.states_of->state(i);
+      if (is_in_codes(map_, state)) ITG_TRY(join(state.input, state.output));
+    }
     return map_;
   }
 
@@ -235,6 +239,22 @@ class SlotMaker {
 Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, RangeMethod method,
                            Arena& arena) {
   return SlotMaker(model, options, method, arena).make();
+}
+
+int32_t state_of(const CalibratorOptions& options, int32_t tensor, bool is_next) {
+  for (int32_t i = 0; options.states_of != nullptr && i < options.states_of->state_count(); ++i) {
+    const StateInfo state = options.states_of->state(i);
+    if ((is_next ? state.output : state.input) == tensor) return i;
+  }
+  return -1;
+}
+
+bool is_in_codes(const SlotMap& map, const StateInfo& state) {
+  const auto has_codes = [&map](int32_t tensor) {
+    const QuantState held = map.slots.config(tensor).state;
+    return held != QuantState::kFp32 && held != QuantState::kSoi;
+  };
+  return has_codes(state.input) && has_codes(state.output);
 }
 
 size_t slot_count(const Model& model) {

@@ -22,6 +22,7 @@ struct SlotMap {
 //   - What reads a tensor with as many bits as it was written with, or more, reads those codes; a single
 //     reader with fewer bits quantizes in the writer's stead; among several it quantizes once more.
 //   - An output that follows its input (max pool, reshape, transpose, ...) has the input's quantization.
+//   - A state follows its next value.
 //   - A layer with weights follows a Clamp behind it that alone reads it.
 //   - Compat::kPpq: a Concat's inputs follow its output. Compat::kTengine: the input of a reshape, max pool,
 //     slice or Clamp follows the output where nothing else reads it.
@@ -30,6 +31,11 @@ struct SlotMap {
 // `method` chooses the ranges; options.method is what the caller asked for.
 Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options, RangeMethod method,
                            Arena& arena);
+
+// The state of CalibratorOptions::states_of that begins (is_next: ends) with this tensor; -1: none.
+int32_t state_of(const CalibratorOptions& options, int32_t tensor, bool is_next);
+// Whether it is held in codes: those that read it and the one that writes its next value are in int8.
+bool is_in_codes(const SlotMap& map, const StateInfo& state);
 
 size_t slot_count(const Model& model);
 // Memory for make_slots(), and for choose_params() behind it.

@@ -81,6 +81,7 @@ struct Draft {
   std::deque<DraftNode> nodes;  // every tensor is written before it is read
   std::vector<int32_t> inputs, outputs;
   std::vector<DraftState> states;
+  int32_t time_axis = -1;  // of the first input, whose rows become steps; -1: it is taken as a whole
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<FilePicture> pictures;
   std::vector<std::string> notes;

@@ -23,7 +23,37 @@ size_t character_bytes(const std::string& text, size_t at) {
   return valid ? count : 0;
 }
 
+// Letters to change, to put in or to take out, of the two.
+size_t letters_apart(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t above_left = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, above_left + (a[i] == b[j] ? 0 : 1)});
+      above_left = above;
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
+
+std::string nearest_name(const std::string& wanted, const std::vector<std::string>& names) {
+  if (wanted.size() > kMaxNameBytes) return {};
+  std::string nearest;
+  size_t fewest = wanted.size() / 3 + 1;
+  for (const std::string& name : names) {
+    if (name.size() > kMaxNameBytes) continue;
+    const size_t letters = letters_apart(wanted, name);
+    if (letters >= fewest) continue;
+    fewest = letters;
+    nearest = name;
+  }
+  return nearest;
+}
 
 std::string clean_name(const std::string& name, size_t limit) {
   std::string clean;

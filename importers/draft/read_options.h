@@ -11,8 +11,19 @@ struct InputShape {
   std::vector<int32_t> dims;
 };
 
+// "IN=OUT": the input IN takes what the output OUT gave in the run before.
+using StateWords = std::string;
+
+// What a state begins with: one value for all of its elements, or one for each, in the network's own layout.
+struct StateStart {
+  std::string input;
+  std::vector<float> values;
+};
+
 struct ReadOptions {
-  int32_t batch = 1;  // of inputs whose first dimension is open, and of those where it is 1
+  std::vector<StateWords> states;
+  std::vector<StateStart> starts;  // of those that do not begin with zero
+  int32_t batch = 1;               // of inputs whose first dimension is open, and of those where it is 1
   std::vector<InputShape> shapes;
   // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
   // refused.

@@ -23,6 +23,15 @@ bool reaches_nhwc(const Draft& draft, int32_t input) {
   return false;
 }
 
+// What gives a state has its order of axes.
+void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
+  int32_t& next = draft.outputs[state.output];
+  next = add_transpose(draft, draft.tensor(next).name, "Transpose", next, kToNhwc);
+  const DType dtype = draft.tensor(next).dtype;
+  if (!state.initial.empty())
+    state.initial = permuted_data(state.initial, element_bytes(dtype), nchw, kToNhwc);
+}
+
 }  // namespace
 
 bool make_inputs_nhwc(Draft& draft) {
@@ -34,13 +43,22 @@ bool make_inputs_nhwc(Draft& draft) {
     const int32_t back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
     for (DraftNode& node : draft.nodes) std::replace(node.inputs.begin(), node.inputs.end(), input, back);
     draft.tensor(input).shape = nhwc;
+    if (input == draft.inputs[0] && draft.time_axis >= 0 && draft.time_axis < 4)
+      draft.time_axis = inverse(kToNhwc)[static_cast<size_t>(draft.time_axis)];
     add_node(draft, Op::kTranspose, draft.tensor(input).name, "Transpose", {input}, back)
         .options.as<TransposeOptions>()
         .permutation = draft.list(kToNchw);
     std::rotate(draft.nodes.begin(), draft.nodes.end() - 1, draft.nodes.end());
+    changed = true;
+    const auto state = std::find_if(draft.states.begin(), draft.states.end(), [&](const DraftState& each) {
+      return draft.inputs[each.input] == input;
+    });
+    if (state != draft.states.end()) {
+      turn_state(draft, *state, nchw);
+      continue;
+    }
     draft.notes.push_back(text("input ", quoted(draft.tensor(input).name), " is taken as NHWC ",
                                shape_text(nhwc), "; in the file it is NCHW ", shape_text(nchw)));
-    changed = true;
   }
   return changed;
 }

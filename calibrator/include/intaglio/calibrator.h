@@ -101,6 +101,10 @@ struct CalibratorOptions {
   RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
   bool layer_report = true;                   // finish() compares every layer
   Span<const int32_t> float_nodes;            // nodes of the FP32 model that stay in FP32
+  // The FP32 model is the step model (intaglio/step_model.h) of this model with states. The int8 model has its states:
+  // one scale for a state and its next value, and FP32 where a node of float_nodes gives the next value. nullptr: the
+  // FP32 model has no states.
+  const Model* states_of = nullptr;
   // Memory in which finish() stores what it would otherwise compute again. More memory saves time and changes no
   // byte: see Calibrator::replay_bytes().
   size_t replay_bytes = 0;

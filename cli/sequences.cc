@@ -1,0 +1,108 @@
+#include "cli/sequences.h"
+
+#include <algorithm>
+
+#include "calibrator/judge/evaluate.h"
+#include "cli/class_scores.h"
+#include "cli/layer_comparison.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct OutputSums {
+  double signal = 0, noise = 0;
+
+  void add(const std::vector<float>& exact, const std::vector<float>& found) {
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double x = static_cast<double>(exact[i]), error = static_cast<double>(found[i]) - x;
+      signal += x * x;
+      noise += error * error;
+    }
+  }
+};
+
+// The mean of the outputs' noise over signal.
+double sqnr_of(const std::vector<OutputSums>& outputs) {
+  double ratio = 0;
+  for (const OutputSums& output : outputs)
+    ratio += output.signal > 0 ? output.noise / output.signal : output.noise > 0 ? 1.0 : 0.0;
+  return sqnr_db(1.0, ratio / static_cast<double>(outputs.size()));
+}
+
+}  // namespace
+
+void add_steps_option(CLI::App& app, int64_t& steps) {
+  add_option(
+      app, "--steps", steps,
+      "for a model with states: each N samples, in their order, are one sequence, which begins with the "
+      "states' first values. Without it all samples are one sequence")
+      .range(int64_t{1}, int64_t{1} << 40)
+      .type_name("N");
+}
+
+Outcome<Sequences> Sequences::of(int64_t steps, const SampleArguments& arguments, const Samples& samples,
+                                 const LoadedModel& file) {
+  const size_t count = samples.count();
+  Sequences sequences;
+  if (file.model().state_count() == 0) {
+    if (steps > 0) print_note("--steps has no effect: " + file.path() + " has no state");
+    sequences.count_ = count;
+    return sequences;
+  }
+  const char* const leaves_out = !arguments.only.empty() ? "--only"
+                                 : arguments.limit > 0   ? "--limit"
+                                                         : nullptr;
+  if (leaves_out != nullptr || arguments.skip_bad)
+    return Failure{std::string(leaves_out != nullptr ? leaves_out : "--skip-bad") + ": " + file.path() +
+                   " has states, so its samples are the steps of sequences, and none can be left out"};
+  sequences.steps_ = steps == 0 ? count : static_cast<size_t>(steps);
+  if (count % sequences.steps_ != 0)
+    return Failure{std::to_string(count) + " samples are no sequences of " + std::to_string(steps) +
+                   " steps; --steps takes a divisor of their number"};
+  sequences.count_ = count / sequences.steps_;
+  return sequences;
+}
+
+Outcome<SequenceFigures> compare_sequences(const LoadedModel& fp32, const Model& test, const Samples& samples,
+                                           const Sequences& sequences, const SessionOptions& options,
+                                           ProgressLine& progress) {
+  auto exact = LoadedSession::create(fp32, options);
+  if (!exact) return exact.failure();
+  auto found = LoadedSession::create(test, options);
+  if (!found) return Failure{error_text(found.error(), &test)};
+  const size_t outputs = test.outputs().size;
+  if (fp32.model().outputs().size != outputs || fp32.model().inputs().size != test.inputs().size)
+    return Failure{fp32.path() + ": has other inputs or outputs than the model that it is compared with"};
+  std::vector<OutputSums> all(outputs), late(outputs);
+  for (size_t i = 0; i < samples.count(); ++i) {
+    progress.show("running sequences", i, samples.count());
+    if (sequences.begins(i)) {
+      (**exact).reset();
+      (**found).reset();
+    }
+    if (auto step = samples.load(i, **exact); !step) return step.failure();
+    copy_inputs(**exact, **found);
+    (**exact).run();
+    (**found).run();
+    for (size_t k = 0; k < outputs; ++k) {
+      const auto x = real_values((**exact).output(static_cast<int32_t>(k))),
+                 y = real_values((**found).output(static_cast<int32_t>(k)));
+      if (x.size() != y.size())
+        return Failure{fp32.path() + ": output " + std::to_string(k) +
+                       " has another size in the model that it is compared with"};
+      all[k].add(x, y);
+      if (sequences.is_late(i)) late[k].add(x, y);
+    }
+  }
+  progress.clear();
+  return SequenceFigures{sequences.count(), sequences.steps(), sqnr_of(all), sqnr_of(late)};
+}
+
+void print_sequences(const SequenceFigures& figures) {
+  print(
+      "  sequences    %zu of %zu %s, each model with its own states: output SQNR %s dB, %s dB over the last quarter\n",
+      figures.sequences, figures.steps, figures.steps == 1 ? "step" : "steps",
+      decimal(figures.sqnr, 2).c_str(), decimal(figures.late_sqnr, 2).c_str());
+}
+
+}  // namespace intaglio::cli
