@@ -114,6 +114,7 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   const auto* const normalize = o.get<L2NormalizeOptions>();
   result.alpha = normalize != nullptr ? normalize->min_norm : o.value<UnaryOptions>().alpha;
   result.beta = o.value<UnaryOptions>().beta;
+  result.transpose_b = o.value<BatchMatMulOptions>().transpose_b;
   give(node, result);
 }
 

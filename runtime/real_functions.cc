@@ -127,4 +127,41 @@ double log_real(double x) {
   return x > 0.0 ? x : from_bits(0x7ff8000000000000u);
 }
 
+// sin(x + turns * pi / 2)
+static double turned_sine(double x, int64_t turns) {
+  // n is exact up to 2^51; pi / 2 in three parts, the products with the first two exact for n below 2^20.
+  constexpr double kTwoOverPi = 0.63661977236758134, kMost = 0x1p50;
+  constexpr double kHigh = 1.57079632673412561417e+00, kMiddle = 6.07710050630396597660e-11,
+                   kLow = 2.02226624879595063154e-21;
+  if (!(x < kMost && x > -kMost)) return std::numeric_limits<double>::quiet_NaN();
+  const double n = round_even(x * kTwoOverPi);
+  const double r = ((x - n * kHigh) - n * kMiddle) - n * kLow;
+  const int64_t quadrant = (static_cast<int64_t>(n) + turns) & 3;
+  // Taylor's series from the smallest term on: |r| <= pi / 4 makes the 10th one vanish.
+  const double z = r * r;
+  double sum = 1.0;
+  const bool is_cosine = (quadrant & 1) != 0;
+  for (int i = 9; i > 0; --i) sum = 1.0 - z * sum / (2 * i * (is_cosine ? 2 * i - 1 : 2 * i + 1));
+  const double value = is_cosine ? sum : r * sum;
+  return (quadrant & 2) != 0 ? -value : value;
+}
+
+double sin_real(double x) { return turned_sine(x, 0); }
+double cos_real(double x) { return turned_sine(x, 1); }
+
+double pow_real(double x, double exponent) {
+  constexpr double kMostDoubled = 128.0;
+  const double doubled = 2.0 * exponent, size = doubled < 0.0 ? -doubled : doubled;
+  if (!(size <= kMostDoubled) || round_even(doubled) != doubled) {
+    if (x == 0.0) return exponent > 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
+    return x > 0.0 ? exp_real(exponent * log_real(x)) : std::numeric_limits<double>::quiet_NaN();
+  }
+  const auto halves = static_cast<uint32_t>(size);
+  const bool of_root = (halves & 1) != 0;
+  double power = 1.0, square = of_root ? sqrt_real(x) : x;
+  for (uint32_t left = of_root ? halves : halves / 2; left != 0; left >>= 1, square *= square)
+    if ((left & 1) != 0) power *= square;
+  return exponent < 0.0 ? 1.0 / power : power;
+}
+
 }  // namespace intaglio

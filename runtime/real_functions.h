@@ -25,4 +25,9 @@ double sqrt_real(double x);     // within 1 ulp; NaN below 0
 double log_real(
     double x);  // relative error below 1e-13 but near 1, absolute there; -infinity at 0, NaN below
 
+double sin_real(double x);  // absolute error below 1e-13 for |x| up to 2^20, growing with |x| beyond
+double cos_real(double x);
+// x^exponent: products where it is a multiple of 1/2 of size 64 at most, else by log_real; NaN of x below 0 there
+double pow_real(double x, double exponent);
+
 }  // namespace intaglio

@@ -102,7 +102,8 @@ constexpr float kSizes[] = {0.0f, 1e-38f, 1e-20f, 1e-12f, 1e-3f, 1.0f, 1e6f, 1e1
 }  // namespace
 
 TEST_CASE("two operands of any sizes") {
-  for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMaximum, Op::kMinimum}) {
+  for (const Op op :
+       {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMaximum, Op::kMinimum, Op::kEqual, Op::kLess}) {
     CAPTURE(static_cast<int>(op));
     for (const float factor : {0.0f, 1e-9f, 1.0f, -1.0f, 1e9f}) {
       CAPTURE(factor);
@@ -152,9 +153,11 @@ TEST_CASE("a residual of another size than the convolution") {
 }
 
 TEST_CASE("one operand of any size") {
-  for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kSwish, Op::kGelu, Op::kAbs, Op::kSqrt,
-                      Op::kRsqrt, Op::kReciprocal, Op::kLog, Op::kExp, Op::kErf, Op::kElu, Op::kSoftplus,
-                      Op::kMish, Op::kSoftmax, Op::kL2Normalize, Op::kReshape}) {
+  for (const Op op :
+       {Op::kSigmoid, Op::kTanh,     Op::kHardSwish,  Op::kSwish,   Op::kGelu,        Op::kAbs,
+        Op::kSqrt,    Op::kRsqrt,    Op::kReciprocal, Op::kLog,     Op::kExp,         Op::kErf,
+        Op::kElu,     Op::kSoftplus, Op::kMish,       Op::kSoftmax, Op::kL2Normalize, Op::kReshape,
+        Op::kFloor,   Op::kSign,     Op::kSin,        Op::kCos,     Op::kSoftsign}) {
     CAPTURE(static_cast<int>(op));
     for (const float factor : {0.0f, 1e-9f, 1.0f, 1e9f}) {
       CAPTURE(factor);

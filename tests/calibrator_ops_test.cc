@@ -137,8 +137,9 @@ void check(const Dims& dims, const Middle& middle, const std::vector<Op>& expect
 
 TEST_CASE("functions of one variable become lookups") {
   for (const Op op :
-       {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kHardSigmoid, Op::kSwish, Op::kGelu,
-        Op::kExp, Op::kAbs, Op::kClamp, Op::kErf, Op::kElu, Op::kSoftplus, Op::kMish, Op::kGeluTanh}) {
+       {Op::kLeakyRelu, Op::kSigmoid, Op::kTanh,  Op::kHardSwish, Op::kHardSigmoid, Op::kSwish,    Op::kGelu,
+        Op::kExp,       Op::kAbs,     Op::kClamp, Op::kErf,       Op::kElu,         Op::kSoftplus, Op::kMish,
+        Op::kGeluTanh,  Op::kSin,     Op::kCos,   Op::kSelu,      Op::kCelu,        Op::kSoftsign}) {
     CAPTURE(static_cast<int>(op));
     const auto set = [](ModelBuilder&, NodeOptions& o) {
       if (auto* const unary = o.get<UnaryOptions>()) *unary = {0.2f, 0.5f};

@@ -167,10 +167,8 @@ struct Calibrated {
 };
 
 Calibrated calibrate(const Model& model, const Samples& samples) {
-  CalibratorOptions options;
-  options.layer_report = true;
-  Calibrated made{AlignedBytes(Calibrator::measure(model, options)->total()), {}};
-  made.calibrator = *Calibrator::create(model, made.memory.span(), options);
+  Calibrated made{AlignedBytes(Calibrator::measure(model)->total()), {}};
+  made.calibrator = *Calibrator::create(model, made.memory.span());
   for (const auto& sample : samples) {
     const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
                                        sample.size() * sizeof(float)};

@@ -124,8 +124,10 @@ TEST_CASE("every operator has its own options, which begin with their defaults")
   check_owners<PadOptions>({Op::kPad});
   check_owners<StridedSliceOptions>({Op::kStridedSlice});
   check_owners<ResizeOptions>({Op::kResize});
-  check_owners<UnaryOptions>({Op::kLeakyRelu, Op::kHardSigmoid, Op::kElu});
+  check_owners<UnaryOptions>({Op::kLeakyRelu, Op::kHardSigmoid, Op::kElu, Op::kPow, Op::kSelu, Op::kCelu,
+                              Op::kThresholdedRelu, Op::kShrink});
   check_owners<L2NormalizeOptions>({Op::kL2Normalize});
+  check_owners<BatchMatMulOptions>({Op::kBatchMatMul});
   int32_t with_options = 0;
   for (int32_t i = 0; i < kOpCount; ++i)
     with_options += NodeOptions(static_cast<Op>(i)).kind() != OptionsKind::kNone ? 1 : 0;

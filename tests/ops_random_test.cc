@@ -15,10 +15,11 @@ using test::ModelBuilder;
 using test::Random;
 using test::RunningModel;
 
-constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,        Op::kConcat,    Op::kPad,
-                       Op::kStridedSlice, Op::kGather,  Op::kResize,     Op::kLookup,    Op::kPRelu,
-                       Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,       Op::kTranspose, Op::kDiv,
-                       Op::kMaximum,      Op::kMinimum, Op::kL2Normalize};
+constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,         Op::kConcat,      Op::kPad,
+                       Op::kStridedSlice, Op::kGather,  Op::kResize,      Op::kLookup,      Op::kPRelu,
+                       Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,        Op::kTranspose,   Op::kDiv,
+                       Op::kMaximum,      Op::kMinimum, Op::kL2Normalize, Op::kBatchMatMul, Op::kSin,
+                       Op::kEqual,        Op::kWhere};
 
 // Mostly small and near the truth; now and then anything.
 int32_t any_number(Random& random, int32_t most) {
@@ -58,13 +59,25 @@ Made make(Random& random, Op op) {
   b.input(inputs[0]);
   made.input_bytes.push_back(elements(x) * element_bytes(dtype));
   const bool binary = op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kConcat ||
-                      op == Op::kDiv || op == Op::kMaximum || op == Op::kMinimum;
+                      op == Op::kDiv || op == Op::kMaximum || op == Op::kMinimum || op == Op::kEqual ||
+                      op == Op::kWhere || op == Op::kBatchMatMul;
+  if (op == Op::kBatchMatMul && rank > 1 && !random.one_in(10)) {
+    second[rank - 2] = x[rank - 1];
+    y = x;
+    y[rank - 1] = second[rank - 1];
+  }
   if (binary) {
     inputs.push_back(b.tensor("second", dtype, second, scale));
     b.input(inputs[1]);
     made.input_bytes.push_back(elements(second) * element_bytes(dtype));
-    for (size_t i = 0; i < rank && op != Op::kConcat && random.one_in(2); ++i)
+    for (size_t i = 0; i < rank && op != Op::kConcat && op != Op::kBatchMatMul && random.one_in(2); ++i)
       y[i] = x[i] == 1 ? second[i] : x[i];
+  }
+  if (op == Op::kWhere) {
+    const Dims third = random.one_in(3) ? Dims{1} : y;
+    inputs.push_back(b.tensor("third", dtype, third, scale));
+    b.input(inputs[2]);
+    made.input_bytes.push_back(elements(third) * element_bytes(dtype));
   }
   if (op == Op::kGather) {
     const Dims indices = any_list(random, static_cast<size_t>(random.between(1, 4)), x[0]);
@@ -79,7 +92,7 @@ Made make(Random& random, Op op) {
     inputs.push_back(
         b.constant("table", DType::kS8, {tables, 256}, random.codes(256 * static_cast<size_t>(tables))));
   }
-  if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid ||
+  if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid || op == Op::kSin ||
       op == Op::kL2Normalize)
     if (!random.one_in(10)) y = x;
   const bool leaves = op == Op::kMean && is_s8 && random.one_in(2);  // in FP32

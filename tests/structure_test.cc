@@ -106,7 +106,8 @@ TEST_CASE("the description is the schema's") {
                                                             schema::StridedSliceOptionsTypeTable(),
                                                             schema::ResizeOptionsTypeTable(),
                                                             schema::UnaryOptionsTypeTable(),
-                                                            schema::L2NormalizeOptionsTypeTable()};
+                                                            schema::L2NormalizeOptionsTypeTable(),
+                                                            schema::BatchMatMulOptionsTypeTable()};
   const flatbuffers::TypeTable* const options = schema::OptionsTypeTable();
   REQUIRE(options->num_elems == kUnionTypes + 1u);  // and NONE
   for (size_t i = 1; i < options->num_elems; ++i)

@@ -161,9 +161,9 @@ int32_t add_slice(Draft& draft, const std::string& name, const std::string& sour
 // Elements of one axis by their indices: a Gather with a constant.
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices);
-// Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated)
-// or edge (nothing else is repeated).
-enum class Mirror { kReflect, kSymmetric, kEdge };
+// Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated),
+// edge (nothing else is repeated) or wrap (the other end goes on).
+enum class Mirror { kReflect, kSymmetric, kEdge, kWrap };
 int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                        const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror);
 // The maximum over `axes`, ascending: a MaxPool, behind a Transpose where they do not lie side by side. `shape` is the

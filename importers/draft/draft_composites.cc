@@ -11,6 +11,7 @@ constexpr int32_t kMaxPoolWindow = 4096;  // the runtime's
 // Index into an axis of `dim` of the element at `i`, below 0 or beyond the end.
 int32_t mirrored(int32_t i, int32_t dim, Mirror mirror) {
   if (mirror == Mirror::kEdge) return std::clamp(i, 0, dim - 1);
+  if (mirror == Mirror::kWrap) return (i % dim + dim) % dim;
   const int32_t border = mirror == Mirror::kSymmetric ? 1 : 0;
   if (i < 0) return -i - border;
   return i < dim ? i : 2 * dim - 2 - i + border;
@@ -39,7 +40,8 @@ int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string&
   for (size_t d = 0; d < before.size(); ++d) {
     const int32_t dim = draft.tensor(x).shape[d];
     if (before[d] == 0 && after[d] == 0) continue;
-    const int32_t most = mirror == Mirror::kEdge ? INT32_MAX : mirror == Mirror::kSymmetric ? dim : dim - 1;
+    const bool has_no_end = mirror == Mirror::kEdge || mirror == Mirror::kWrap;
+    const int32_t most = has_no_end ? INT32_MAX : mirror == Mirror::kSymmetric ? dim : dim - 1;
     if (before[d] > most || after[d] > most)
       fail("padding ", std::max(before[d], after[d]), " mirrors more than an axis of ", dim, " has");
     Shape shape = draft.tensor(x).shape;

@@ -32,6 +32,11 @@ int64_t channel_of(const Draft& draft, const DraftNode& node, size_t input, size
   return channels_last ? i % shape.back() : i / (elements(shape) / shape[0]);
 }
 
+// A choice and a comparison compute nothing of an infinity.
+bool takes_infinity(Op op) {
+  return op == Op::kWhere || op == Op::kEqual || op == Op::kLess || op == Op::kLessOrEqual;
+}
+
 void check_constants(const Draft& draft, Problems& problems) {
   std::vector<bool> seen(draft.tensors.size(), false);
   for (const DraftNode& node : draft.nodes) {
@@ -43,7 +48,7 @@ void check_constants(const Draft& draft, Problems& problems) {
       if (!tensor.constant || tensor.dtype != DType::kF32) continue;
       const auto values = values_of<float>(tensor);
       for (size_t e = 0; e < values.size(); ++e) {
-        if (std::isfinite(values[e])) continue;
+        if (std::isfinite(values[e]) || (std::isinf(values[e]) && takes_infinity(node.op))) continue;
         problems.add(text(label(node), ": constant ", quoted(tensor.name), " holds ", values[e],
                           " in channel ", channel_of(draft, node, i, e),
                           "; every value must be finite: export the model again"));

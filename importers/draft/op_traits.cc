@@ -54,6 +54,23 @@ constexpr OpTraits kTraits[] = {
     {Op::kMaximum, Axes::kSame, Int8Form::kCompares, kTakesClamp | kBroadcasts | kCommutes | kPreprocesses},
     {Op::kMinimum, Axes::kSame, Int8Form::kCompares, kTakesClamp | kBroadcasts | kCommutes | kPreprocesses},
     {Op::kL2Normalize, Axes::kLast, Int8Form::kRescales},
+    {Op::kBatchMatMul},
+    {Op::kFloor, Axes::kAny, Int8Form::kRescales},
+    {Op::kCeil, Axes::kAny, Int8Form::kRescales},
+    {Op::kRound, Axes::kAny, Int8Form::kRescales},
+    {Op::kSign, Axes::kAny, Int8Form::kRescales},
+    {Op::kSin, Axes::kAny, Int8Form::kRescales},
+    {Op::kCos, Axes::kAny, Int8Form::kRescales},
+    {Op::kPow, Axes::kAny, Int8Form::kRescales},
+    {Op::kSelu, Axes::kAny, Int8Form::kRescales},
+    {Op::kCelu, Axes::kAny, Int8Form::kRescales},
+    {Op::kThresholdedRelu, Axes::kAny, Int8Form::kRescales},
+    {Op::kShrink, Axes::kAny, Int8Form::kRescales},
+    {Op::kSoftsign, Axes::kAny, Int8Form::kRescales},
+    {Op::kEqual, Axes::kSame, Int8Form::kNone, kBroadcasts | kCommutes},
+    {Op::kLess, Axes::kSame, Int8Form::kNone, kBroadcasts},
+    {Op::kLessOrEqual, Axes::kSame, Int8Form::kNone, kBroadcasts},
+    {Op::kWhere},
 };
 
 constexpr struct {

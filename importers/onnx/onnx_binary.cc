@@ -27,7 +27,7 @@ Operand tensor_operand(OnnxOp& op, int32_t tensor) {
 Operand read_operand(OnnxOp& op, int input) {
   if (!op.is_constant(input)) return tensor_operand(op, op.activation(input));
   Operand operand;
-  operand.constant = op.floats(input);
+  operand.constant = op.numbers(input);
   operand.shape = operand.constant.shape;
   operand.name = op.input_name(input);
   operand.input = input;
@@ -46,20 +46,19 @@ int32_t aligned(OnnxOp& op, const Operand& operand, size_t rank) {
   return add_reshape(op.draft(), operand.name, op.source(), operand.tensor, shape);
 }
 
+void check_fit(const Shape& a, const Shape& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  const Shape first = with_rank(a, rank), second = with_rank(b, rank);
+  for (size_t i = 0; i < rank; ++i)
+    if (first[i] != second[i] && first[i] != 1 && second[i] != 1)
+      fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
+           ", which do not fit each other");
+}
+
 int32_t add_binary(OnnxOp& op, Op kind, const Operand& a, const Operand& b) {
   const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
-  Shape out = with_rank(a.shape, rank);
-  const Shape other = with_rank(b.shape, rank);
-  for (size_t i = 0; i < rank; ++i) {
-    if (out[i] != other[i] && out[i] != 1 && other[i] != 1)
-      fail("its inputs have the shapes ", shape_text(a.shape), " and ", shape_text(b.shape),
-           ", which do not fit each other");
-    if (out[i] == 1) out[i] = other[i];
-  }
-  const int32_t first = aligned(op, a, rank), second = aligned(op, b, rank);
-  const int32_t y = op.new_tensor(out);
-  op.add(kind, {first, second}, y);
-  return y;
+  check_fit(a.shape, b.shape);
+  return add_binary(op, kind, aligned(op, a, rank), aligned(op, b, rank));
 }
 
 void import_binary(OnnxOp& op, Op kind) {
@@ -126,27 +125,28 @@ void import_pow(OnnxOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   if (!op.is_constant(1)) fail("its exponent must be a constant");
-  std::vector<float> exponent;
-  if (op.is_constant_of_reals(1))
-    exponent = op.floats(1).values;
-  else
-    for (const int64_t value : op.integers(1).values) exponent.push_back(static_cast<float>(value));
+  const std::vector<float> exponent = op.numbers(1).values;
   if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
-  const auto unary = [&](Op kind) {
-    const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-    op.add(kind, {x}, y);
-    op.set_output(y);
-  };
   if (exponent[0] == 1.0f) return op.set_output(x);
-  if (exponent[0] == 0.5f) return unary(Op::kSqrt);
-  if (exponent[0] == -0.5f) return unary(Op::kRsqrt);
-  if (exponent[0] == -1.0f) return unary(Op::kReciprocal);
-  if (exponent[0] != 2.0f && exponent[0] != 3.0f)
-    fail("the exponent ", exponent[0], " is not supported; -1, -0.5, 0.5, 1, 2 and 3 are");
-  const int32_t square = add_square(op, x);
-  op.set_output(exponent[0] == 2.0f
-                    ? square
-                    : add_binary(op, Op::kMul, tensor_operand(op, square), tensor_operand(op, x)));
+  if (exponent[0] == 2.0f) return op.set_output(add_square(op, x));
+  // Half a unit of the sixth digit is what an exporter's own arithmetic loses.
+  const auto is = [&](float whole) { return std::fabs(exponent[0] - whole) < 1e-6f; };
+  if (is(0.5f)) return op.set_output(add_unary(op, Op::kSqrt, x));
+  if (is(-0.5f)) return op.set_output(add_unary(op, Op::kRsqrt, x));
+  if (is(-1.0f)) return op.set_output(add_unary(op, Op::kReciprocal, x));
+  if (!std::isfinite(exponent[0])) fail("the exponent is ", exponent[0]);
+  op.set_output(add_power(op, x, exponent[0]));
+}
+
+// a - b * floor(a / b), or with fmod the sign of a: a - b * trunc(a / b).
+void import_mod(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const bool of_dividend = op.integer("fmod", 0) != 0;
+  const OnnxPair pair = read_pair(op);
+  const int32_t quotient = add_binary(op, Op::kDiv, pair.first, pair.second);
+  int32_t whole = add_unary(op, Op::kFloor, of_dividend ? add_unary(op, Op::kAbs, quotient) : quotient);
+  if (of_dividend) whole = add_binary(op, Op::kMul, whole, add_unary(op, Op::kSign, quotient));
+  op.set_output(add_binary(op, Op::kSub, pair.first, add_binary(op, Op::kMul, whole, pair.second)));
 }
 
 constexpr OnnxOperator kOperators[] = {
@@ -156,10 +156,8 @@ constexpr OnnxOperator kOperators[] = {
     {"Min", import_min, {Op::kMinimum, Op::kClamp}, "At most 64 inputs."},
     {"Mul", import_mul, {Op::kMul}, ""},
     {"Neg", import_neg, {Op::kMul}, ""},
-    {"Pow",
-     import_pow,
-     {Op::kMul, Op::kSqrt, Op::kRsqrt, Op::kReciprocal},
-     "The exponent is a constant: -1, -0.5, 0.5, 1, 2 or 3."},
+    {"Mod", import_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, "Of integers, exact below 2^24."},
+    {"Pow", import_pow, {Op::kPow, Op::kMul, Op::kSqrt, Op::kRsqrt}, "The exponent is one constant."},
     {"Sub", import_sub, {Op::kSub}, ""},
     {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
 };
@@ -181,6 +179,30 @@ int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
 
 int32_t add_square(OnnxOp& op, int32_t x) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), tensor_operand(op, x));
+}
+
+int32_t add_power(OnnxOp& op, int32_t x, float exponent) {
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent;
+  return y;
+}
+
+int32_t add_magnitude_power(OnnxOp& op, int32_t x, float p) {
+  if (p == 2.0f) return add_square(op, x);
+  const int32_t magnitude = add_unary(op, Op::kAbs, x);
+  return p == 1.0f ? magnitude : add_power(op, magnitude, p);
+}
+
+int32_t add_root(OnnxOp& op, int32_t x, float p) {
+  if (p == 1.0f) return x;
+  return p == 2.0f ? add_unary(op, Op::kSqrt, x) : add_power(op, x, 1.0f / p);
+}
+
+OnnxPair read_pair(OnnxOp& op) {
+  const Operand a = read_operand(op, 0), b = read_operand(op, 1);
+  const size_t rank = std::max({a.shape.size(), b.shape.size(), size_t{1}});
+  check_fit(a.shape, b.shape);
+  return {aligned(op, a, rank), aligned(op, b, rank)};
 }
 
 Span<const OnnxOperator> onnx_binary_operators() { return kOperators; }

@@ -38,9 +38,28 @@ void import_relu(OnnxOp& op) {
   add_clamp(op, 0.0f, INFINITY);
 }
 
+// A bound of one element that an activation holds, or a constant beside one.
+int32_t add_computed_bound(OnnxOp& op, int32_t x, int32_t bound, Op kind) {
+  const Shape one(op.draft().tensor(x).shape.size(), 1);
+  if (elements(op.draft().tensor(bound).shape) != 1)
+    fail("its bound has the shape ", shape_text(op.draft().tensor(bound).shape), "; one value is expected");
+  if (op.draft().tensor(bound).constant)
+    op.draft().tensor(bound).shape = one;
+  else
+    bound = add_reshape(op.draft(), op.name() + "/bound", op.source(), bound, one);
+  return add_binary(op, kind, x, bound);
+}
+
 void import_clip(OnnxOp& op) {
   op.check_inputs(1, 3);
   const bool by_inputs = op.opset() >= 11;
+  if ((op.has_input(1) && !op.is_constant(1)) || (op.has_input(2) && !op.is_constant(2))) {
+    int32_t y = op.activation(0);
+    for (const int i : {1, 2})
+      if (op.has_input(i))
+        y = add_computed_bound(op, y, op.activation_or_numbers(i), i == 1 ? Op::kMaximum : Op::kMinimum);
+    return op.set_output(y);
+  }
   const float low = by_inputs ? scalar(op, 1, -INFINITY) : op.real("min", -INFINITY);
   const float high = by_inputs ? scalar(op, 2, INFINITY) : op.real("max", INFINITY);
   add_clamp(op, low, high);
@@ -79,8 +98,31 @@ void import_cast(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int64_t to = op.integer("to", 0);
   op.ignore("saturate");
+  if (to == onnx_file::TensorProto::BOOL) return op.set_output(add_truth(op, op.activation(0)));
   if (!is_onnx_real(to)) fail("it casts an activation to element type ", to, "; only float (1) is supported");
   op.set_output(op.activation(0));
+}
+
+// The functions that few networks have, with ONNX's own names for what UnaryOptions holds.
+void import_selu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 1.67326319f), gamma = op.real("gamma", 1.05070102f);
+  add_unary(op, Op::kSelu).options.as<UnaryOptions>() = {alpha, gamma};
+}
+
+void import_celu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 1.0f);
+  if (alpha == 0.0f) fail("its alpha is 0");
+  add_unary(op, Op::kCelu).options.as<UnaryOptions>().alpha = alpha;
+}
+
+void import_thresholded_relu(OnnxOp& op) {
+  const float alpha = op.real("alpha", 1.0f);
+  add_unary(op, Op::kThresholdedRelu).options.as<UnaryOptions>().alpha = alpha;
+}
+
+void import_shrink(OnnxOp& op) {
+  const float threshold = op.real("lambd", 0.5f), bias = op.real("bias", 0.0f);
+  add_unary(op, Op::kShrink).options.as<UnaryOptions>() = {threshold, bias};
 }
 
 void import_leaky_relu(OnnxOp& op) {
@@ -148,13 +190,20 @@ void import_softmax(OnnxOp& op) {
 
 constexpr OnnxOperator kOperators[] = {
     {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
-    {"Cast", import_cast, {}, "Between types of reals, which are all float here."},
-    {"Clip", import_clip, {Op::kClamp}, "Bounds are constants."},
+    {"Cast",
+     import_cast,
+     {Op::kEqual, Op::kSub},
+     "Between types of reals, which are all float here, and to truth values."},
+    {"Ceil", import_unary<Op::kCeil>, {Op::kCeil}, ""},
+    {"Celu", import_celu, {Op::kCelu}, ""},
+    {"Clip", import_clip, {Op::kClamp, Op::kMaximum, Op::kMinimum}, ""},
+    {"Cos", import_unary<Op::kCos>, {Op::kCos}, ""},
     {"Dropout", import_identity, {}, "Inference only."},
     {"Elu", import_elu, {Op::kElu}, ""},
     {"Erf", import_unary<Op::kErf>, {Op::kErf}, ""},
     {"Exp", import_unary<Op::kExp>, {Op::kExp}, ""},
     {"FastGelu", import_gelu, {Op::kGeluTanh}, "Without a bias.", "com.microsoft"},
+    {"Floor", import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {"Gelu", import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
     {"Gelu", import_gelu, {Op::kGelu}, "", "com.microsoft"},
     {"HardSigmoid", import_hard_sigmoid, {Op::kHardSigmoid}, ""},
@@ -169,11 +218,18 @@ constexpr OnnxOperator kOperators[] = {
      "Slopes are constants: one, or one a channel of rank 2 or 4."},
     {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
     {"Relu", import_relu, {Op::kClamp}, ""},
+    {"Round", import_unary<Op::kRound>, {Op::kRound}, ""},
+    {"Selu", import_selu, {Op::kSelu}, ""},
+    {"Shrink", import_shrink, {Op::kShrink}, ""},
     {"Sigmoid", import_unary<Op::kSigmoid>, {Op::kSigmoid}, ""},
+    {"Sign", import_unary<Op::kSign>, {Op::kSign}, ""},
+    {"Sin", import_unary<Op::kSin>, {Op::kSin}, ""},
     {"Softmax", import_softmax, {Op::kSoftmax}, ""},
     {"Softplus", import_unary<Op::kSoftplus>, {Op::kSoftplus}, ""},
+    {"Softsign", import_unary<Op::kSoftsign>, {Op::kSoftsign}, ""},
     {"Sqrt", import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
     {"Tanh", import_unary<Op::kTanh>, {Op::kTanh}, ""},
+    {"ThresholdedRelu", import_thresholded_relu, {Op::kThresholdedRelu}, ""},
 };
 
 }  // namespace

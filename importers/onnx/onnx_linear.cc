@@ -1,4 +1,5 @@
-// ONNX matrix products with constant weights: FullyConnected.
+// ONNX matrix products: FullyConnected with constant weights, else BatchMatMul.
+#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -31,8 +32,6 @@ int32_t add_fully_connected(OnnxOp& op, int32_t x, const std::vector<float>& wei
 }
 
 OnnxConstant<float> matrix(OnnxOp& op) {
-  if (!op.is_constant(1))
-    fail("its second input must be a constant: products of two activations are not supported");
   OnnxConstant<float> w = op.floats(1);
   if (w.shape.size() != 2) fail("its weights have the shape ", shape_text(w.shape), "; rank 2 is expected");
   check_shape(w.shape, DType::kF32);
@@ -55,15 +54,51 @@ std::vector<float> gemm_bias(OnnxOp& op, int32_t rows, int32_t channels) {
   return bias;
 }
 
+// alpha * a * b + beta * c, with b or c, or all, from activations.
+void import_computed_gemm(OnnxOp& op) {
+  const auto matrix_operand = [&](int i) {
+    const int32_t x = op.activation_or_numbers(i);
+    const Shape shape = op.draft().tensor(x).shape;
+    if (shape.size() != 2) fail("input ", i, " has the shape ", shape_text(shape), "; rank 2 is expected");
+    return x;
+  };
+  int32_t a = matrix_operand(0);
+  const int32_t b = matrix_operand(1);
+  if (op.integer("transA", 0) != 0) a = add_swapped(op.draft(), op.name() + "/rows", op.source(), a);
+  const std::string name = op.name() + "/product";
+  int32_t y = add_matrix_product(op.draft(), name, op.source(), a, b, op.integer("transB", 0) != 0);
+  const float alpha = op.real("alpha", 1.0f), beta = op.real("beta", 1.0f);
+  if (alpha != 1.0f) y = add_scaled(op, y, alpha);
+  if (!op.has_input(2)) return op.set_output(y);
+  int32_t c = op.activation_or_numbers(2);
+  Shape shape = op.draft().tensor(c).shape;
+  if (shape.size() < 2) shape.insert(shape.begin(), 2 - shape.size(), 1);
+  const Shape wanted = op.draft().tensor(y).shape;
+  const auto fits = [](int32_t dim, int32_t whole) { return dim == 1 || dim == whole; };
+  if (shape.size() != 2 || !fits(shape[0], wanted[0]) || !fits(shape[1], wanted[1]))
+    fail("its third input has the shape ", shape_text(shape), ", which does not fit ", shape_text(wanted));
+  if (op.is_constant(2)) {
+    std::vector<float> values = values_of<float>(op.draft().tensor(c));
+    scale(values, beta);
+    c = add_constant(op.draft(), op.input_name(2), DType::kF32, shape, values);
+  } else {
+    c = add_reshape(op.draft(), op.name() + "/added", op.source(), c, shape);
+    if (beta != 1.0f) c = add_scaled(op, c, beta);
+  }
+  op.set_output(add_binary(op, Op::kAdd, y, c));
+}
+
 void import_gemm(OnnxOp& op) {
   op.check_inputs(2, 3);
+  op.ignore("beta");
+  if (op.is_constant(0) || !op.is_constant(1) || (op.has_input(2) && !op.is_constant(2)))
+    return import_computed_gemm(op);
   int32_t x = op.activation(0);
   Shape shape = op.draft().tensor(x).shape;
   if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
   if (op.integer("transA", 0) != 0)
     x = add_transpose(op.draft(), op.name() + "/rows", op.source(), x, {1, 0});
   shape = op.draft().tensor(x).shape;
-  op.ignore("beta");
   OnnxConstant<float> w = matrix(op);
   const bool rows_are_channels = op.integer("transB", 0) != 0;
   const int32_t channels = w.shape[rows_are_channels ? 0 : 1], k = w.shape[rows_are_channels ? 1 : 0];
@@ -74,8 +109,30 @@ void import_gemm(OnnxOp& op) {
   op.set_output(add_fully_connected(op, x, w.values, channels, gemm_bias(op, shape[0], channels), axis));
 }
 
+// With a vector for a matrix of one row, or of one column, which the result lacks again.
+void import_computed_mat_mul(OnnxOp& op) {
+  int32_t a = op.activation_or_numbers(0), b = op.activation_or_numbers(1);
+  const Shape a_shape = op.draft().tensor(a).shape, b_shape = op.draft().tensor(b).shape;
+  const auto as = [&](int32_t x, const Shape& shape) {
+    if (!op.draft().tensor(x).constant)
+      return add_reshape(op.draft(), op.name() + "/matrix", op.source(), x, shape);
+    op.draft().tensor(x).shape = shape;
+    return x;
+  };
+  if (a_shape.size() == 1) a = as(a, {1, a_shape[0]});
+  if (b_shape.size() == 1) b = as(b, {b_shape[0], 1});
+  const int32_t y = add_matrix_product(op.draft(), op.output_name(), op.source(), a, b, false);
+  Shape shape = op.draft().tensor(y).shape;
+  if (b_shape.size() == 1) shape.pop_back();
+  if (a_shape.size() == 1) shape.erase(shape.end() - (b_shape.size() == 1 ? 1 : 2));
+  if (shape.empty()) shape = {1};
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, shape));
+}
+
 void import_mat_mul(OnnxOp& op) {
   op.check_inputs(2, 2);
+  if (op.is_constant(0) || !op.is_constant(1) || op.floats(1).shape.size() != 2)
+    return import_computed_mat_mul(op);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const OnnxConstant<float> w = matrix(op);
@@ -90,9 +147,28 @@ void import_mat_mul(OnnxOp& op) {
   op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
 }
 
+void import_einsum(OnnxOp& op) {
+  op.check_inputs(1, 64);
+  const std::string equation = op.string("equation", "");
+  if (op.input_count() != 2)
+    fail("it has ", op.input_count(), " inputs; the equation ", quoted(equation), " is supported with two");
+  op.set_output(add_einsum(op.draft(), op.output_name(), op.source(), equation, op.activation_or_numbers(0),
+                           op.activation_or_numbers(1)));
+}
+
 constexpr OnnxOperator kOperators[] = {
-    {"Gemm", import_gemm, {Op::kFullyConnected}, "Rank 2. The second input and the bias are constants."},
-    {"MatMul", import_mat_mul, {Op::kFullyConnected}, "The second input is a constant of rank 2."},
+    {"Einsum",
+     import_einsum,
+     {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose},
+     "Of two inputs, without a diagonal, an ellipsis and a sum over one input alone. With one constant matrix int8, else FP32."},
+    {"Gemm",
+     import_gemm,
+     {Op::kFullyConnected, Op::kBatchMatMul},
+     "Rank 2. With constant weights and bias int8, else FP32."},
+    {"MatMul",
+     import_mat_mul,
+     {Op::kFullyConnected, Op::kBatchMatMul},
+     "With one constant matrix int8, else FP32."},
 };
 
 }  // namespace

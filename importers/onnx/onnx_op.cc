@@ -198,6 +198,26 @@ OnnxConstant<float> OnnxOp::floats_of(const TensorProto& tensor) {
                        [&](const Shape& shape, uint64_t count) { return read_floats(tensor, shape, count); });
 }
 
+OnnxConstant<float> OnnxOp::numbers(int i) {
+  if (is_constant_of_reals(i)) return floats(i);
+  const OnnxConstant<int64_t> integers = this->integers(i);
+  OnnxConstant<float> numbers{integers.shape, {}};
+  for (const int64_t value : integers.values) {
+    const bool is_end = value == INT64_MAX || value == INT64_MIN;  // what exporters write for "no bound"
+    if (!is_end && static_cast<int64_t>(static_cast<float>(value)) != value)
+      fail("constant ", quoted(node_.input(i)), " holds ", value, ", which float does not hold");
+    numbers.values.push_back(static_cast<float>(value));
+  }
+  return numbers;
+}
+
+int32_t OnnxOp::activation_or_numbers(int i) {
+  if (!is_constant(i)) return activation(i);
+  const OnnxConstant<float> constant = numbers(i);
+  const Shape shape = constant.shape.empty() ? Shape{1} : constant.shape;
+  return add_constant(draft(), input_name(i), DType::kF32, shape, constant.values);
+}
+
 OnnxConstant<int64_t> OnnxOp::integers_of(const TensorProto& tensor) {
   return read_constant(file_, output_name(), &tensor, [&](const Shape& shape, uint64_t count) {
     return read_integers(tensor, shape, count);

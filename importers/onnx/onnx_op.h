@@ -63,7 +63,10 @@ class OnnxOp {
   int input_count() const { return node_.input_size(); }
   int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
   int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
+  int32_t activation_or_numbers(
+      int i);  // or a constant as one of the draft, which is of numbers or truth values
   OnnxConstant<float> floats(int i);
+  OnnxConstant<float> numbers(int i);  // of integers and truth values, too, which float must hold
   OnnxConstant<int64_t> integers(int i);
   OnnxConstant<float> floats_of(const onnx_file::TensorProto& tensor);  // of an attribute
   OnnxConstant<int64_t> integers_of(const onnx_file::TensorProto& tensor);

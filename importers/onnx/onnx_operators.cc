@@ -8,16 +8,17 @@ namespace {
 using Family = Span<const OnnxOperator> (*)();
 
 constexpr Family kFamilies[] = {
-    onnx_binary_operators,    onnx_conv_operators,      onnx_elementwise_operators, onnx_fold_operators,
-    onnx_linear_operators,    onnx_norm_operators,      onnx_pieces_operators,      onnx_pool_operators,
-    onnx_quantized_operators, onnx_recurrent_operators, onnx_reduce_operators,      onnx_repeat_operators,
-    onnx_resize_operators,    onnx_shape_operators,
+    onnx_binary_operators, onnx_conv_operators,      onnx_elementwise_operators, onnx_fold_operators,
+    onnx_linear_operators, onnx_logic_operators,     onnx_norm_operators,        onnx_pieces_operators,
+    onnx_pool_operators,   onnx_quantized_operators, onnx_recurrent_operators,   onnx_reduce_operators,
+    onnx_repeat_operators, onnx_resize_operators,    onnx_shape_operators,
 };
 
-// An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form.
+// An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form. A product
+// has it with constants, and the row's limits say so.
 bool has_int8_form(const OnnxOperator& row) {
   return std::all_of(std::begin(row.becomes), std::end(row.becomes), [](Op op) {
-    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize ||
+    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize || op == Op::kBatchMatMul ||
            traits(op).int8 != Int8Form::kNone;
   });
 }

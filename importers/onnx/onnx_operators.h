@@ -27,6 +27,7 @@ Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fold_operators();
 Span<const OnnxOperator> onnx_linear_operators();
+Span<const OnnxOperator> onnx_logic_operators();
 Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
@@ -66,9 +67,20 @@ std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& 
 // A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
 int32_t add_unary(OnnxOp& op, Op kind, int32_t x);
 int32_t add_binary(OnnxOp& op, Op kind, int32_t a, int32_t b);
+// The two inputs, activations or constants, with as many axes each.
+struct OnnxPair {
+  int32_t first, second;
+};
+OnnxPair read_pair(OnnxOp& op);
+// 1 where x is not 0, else 0.
+int32_t add_truth(OnnxOp& op, int32_t x);
 // x times one number; x times x.
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor);
 int32_t add_square(OnnxOp& op, int32_t x);
+int32_t add_power(OnnxOp& op, int32_t x, float exponent);
+// |x|^p, and its inverse of numbers that are not below 0.
+int32_t add_magnitude_power(OnnxOp& op, int32_t x, float p);
+int32_t add_root(OnnxOp& op, int32_t x, float p);
 
 // Height and width of a window from the attributes, pads from `auto_pad` and the picture's size.
 struct OnnxWindow {

@@ -134,6 +134,38 @@ void import_global_max_pool(OnnxOp& op) {
   op.set_output(add_maximum(op, x, {places(op, x), true}));
 }
 
+void import_global_lp_pool(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const auto p = static_cast<float>(op.integer("p", 2));
+  if (p < 1.0f) fail("p ", p, " is not allowed");
+  const int32_t x = op.activation(0);
+  op.set_output(add_root(op, add_sum(op, add_magnitude_power(op, x, p), {places(op, x), true}), p));
+}
+
+// Slices of each reduced axis, multiplied one by one.
+void import_reduce_product(OnnxOp& op) {
+  constexpr int32_t kMost = 64;
+  const Axes reduced = read_axes(op, 18);
+  int32_t y = op.activation(0);
+  const Shape out = reduced_shape(op.draft().tensor(y).shape, reduced);
+  for (const int32_t axis : reduced.axes) {
+    Shape slice = op.draft().tensor(y).shape;
+    const int32_t count = slice[static_cast<size_t>(axis)];
+    if (count > kMost)
+      fail("it multiplies ", count, " elements of axis ", axis, "; at most ", kMost, " are supported");
+    slice[static_cast<size_t>(axis)] = 1;
+    const int32_t whole = y;
+    for (int32_t i = 0; i < count; ++i) {
+      std::vector<int32_t> begin(slice.size(), 0);
+      begin[static_cast<size_t>(axis)] = i;
+      const int32_t next = add_slice(op.draft(), op.name() + "/factor", op.source(), whole, begin,
+                                     std::vector<int32_t>(slice.size(), 1), slice);
+      y = i == 0 ? next : add_binary(op, Op::kMul, y, next);
+    }
+  }
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, out));
+}
+
 void import_lp_normalization(OnnxOp& op) {
   op.check_inputs(1, 1);
   if (op.integer("p", 2) != 2) fail("p ", op.integer("p", 2), " is not supported; 2 is");
@@ -145,6 +177,7 @@ void import_lp_normalization(OnnxOp& op) {
 
 constexpr OnnxOperator kOperators[] = {
     {"GlobalAveragePool", import_global_average_pool, {Op::kMean}, "Rank 3 and more."},
+    {"GlobalLpPool", import_global_lp_pool, {Op::kPow, Op::kMean, Op::kMul}, "Rank 3 and more."},
     {"GlobalMaxPool",
      import_global_max_pool,
      {Op::kMaxPool2d},
@@ -166,6 +199,10 @@ constexpr OnnxOperator kOperators[] = {
      {Op::kMul, Op::kMaxPool2d, Op::kTranspose},
      "Axes are constants, at most 4096 elements each way."},
     {"ReduceMean", import_reduce_mean, {Op::kMean}, "Axes are constants."},
+    {"ReduceProd",
+     import_reduce_product,
+     {Op::kStridedSlice, Op::kMul},
+     "Axes are constants, at most 64 elements each."},
     {"ReduceSum", import_reduce_sum, {Op::kMean, Op::kMul}, "Axes are constants."},
     {"ReduceSumSquare", import_reduce_norm, {Op::kMul, Op::kMean}, "Axes are constants."},
 };

@@ -1,6 +1,7 @@
-// ONNX operators that repeat elements or move them between channels and pixels.
+// ONNX operators that repeat elements, move them between channels and pixels, or go along an axis.
 #include <algorithm>
 
+#include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -77,11 +78,51 @@ void import_space_to_depth(OnnxOp& op) {
   op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw));
 }
 
+void import_cum_sum(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  const std::vector<int64_t> axis = op.integers(1).values;
+  if (axis.size() != 1) fail("it has ", axis.size(), " axes; one is supported");
+  const int32_t along = normal_axis(axis[0], op.draft().tensor(x).shape.size());
+  const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
+  op.set_output(add_cumulative_sum(op.draft(), op.output_name(), op.source(), x, along, exclusive, reverse));
+}
+
+// Of each matrix the elements on one side of a diagonal; the others are 0.
+void import_trilu(OnnxOp& op) {
+  op.check_inputs(1, 2);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  if (shape.size() < 2) fail("its input has the shape ", shape_text(shape), "; rank 2 or more is expected");
+  const std::vector<int64_t> k = op.has_input(1) ? op.integers(1).values : std::vector<int64_t>{0};
+  if (k.size() != 1) fail("it has ", k.size(), " diagonals; one is expected");
+  const bool upper = op.integer("upper", 1) != 0;
+  Shape ones(shape.size(), 1);
+  const Shape zero_shape = ones;
+  ones[shape.size() - 2] = shape[shape.size() - 2];
+  ones.back() = shape.back();
+  std::vector<float> side;
+  for (int64_t row = 0; row < ones[shape.size() - 2]; ++row)
+    for (int64_t column = 0; column < ones.back(); ++column)
+      side.push_back((upper ? column - row >= k[0] : column - row <= k[0]) ? 1.0f : 0.0f);
+  const int32_t condition = add_constant(op.draft(), op.name() + "/side", DType::kF32, ones, side);
+  const int32_t zero =
+      add_constant(op.draft(), op.name() + "/zero", DType::kF32, zero_shape, std::vector<float>{0.0f});
+  const int32_t y = op.new_tensor(shape);
+  op.add(Op::kWhere, {condition, x, zero}, y);
+  op.set_output(y);
+}
+
 constexpr OnnxOperator kOperators[] = {
+    {"CumSum",
+     import_cum_sum,
+     {Op::kFullyConnected, Op::kTranspose},
+     "The axis is a constant, of at most 4096 elements."},
     {"DepthToSpace", import_depth_to_space, {Op::kReshape, Op::kTranspose}, "Rank 4."},
     {"Expand", import_expand, {Op::kGather, Op::kReshape}, "The shape is a constant."},
     {"SpaceToDepth", import_space_to_depth, {Op::kReshape, Op::kTranspose}, "Rank 4."},
     {"Tile", import_tile, {Op::kGather}, "Repeats are constants."},
+    {"Trilu", import_trilu, {Op::kWhere}, "The diagonal is a constant."},
 };
 
 }  // namespace

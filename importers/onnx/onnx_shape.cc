@@ -137,16 +137,38 @@ void import_transpose(OnnxOp& op) {
   op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), x, permutation));
 }
 
+// Padding below 0 takes elements away; it is 0 afterwards.
+int32_t add_cropped(OnnxOp& op, int32_t x, std::vector<int64_t>& pads) {
+  const Shape whole = op.draft().tensor(x).shape;
+  const size_t rank = whole.size();
+  Shape shape = whole;
+  std::vector<int32_t> begin(rank, 0);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t first = std::min<int64_t>(pads[i], 0), last = std::min<int64_t>(pads[rank + i], 0);
+    if (first < -whole[i] || last < -whole[i] || whole[i] + first + last < 1)
+      fail("its padding ", pads[i], " and ", pads[rank + i], " leaves nothing of an axis of ", whole[i]);
+    begin[i] = static_cast<int32_t>(-first);
+    shape[i] = static_cast<int32_t>(whole[i] + first + last);
+    pads[i] -= first;
+    pads[rank + i] -= last;
+  }
+  if (shape == whole) return x;
+  return add_slice(op.draft(), op.name() + "/cropped", op.source(), x, begin, std::vector<int32_t>(rank, 1),
+                   shape);
+}
+
 void import_pad(OnnxOp& op) {
   op.check_inputs(op.opset() < 11 ? 1 : 2, op.opset() < 11 ? 1 : 4);
   const std::string mode = op.string("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
-    fail("mode ", quoted(mode), " is not supported; constant, reflect and edge are");
-  const int32_t x = op.activation(0);
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    fail("mode ", quoted(mode), " is not known");
+  int32_t x = op.activation(0);
   Shape shape = op.draft().tensor(x).shape;
   const size_t rank = shape.size();
   float value = 0.0f;
-  const std::vector<int64_t> pads = read_pads(op, rank, &value);
+  std::vector<int64_t> pads = read_pads(op, rank, &value);
+  x = add_cropped(op, x, pads);
+  shape = op.draft().tensor(x).shape;
   std::vector<int32_t> before, after;
   for (size_t i = 0; i < rank; ++i) {
     constexpr int64_t kMost = 1 << 20;
@@ -160,7 +182,9 @@ void import_pad(OnnxOp& op) {
   if (shape == op.draft().tensor(x).shape) return op.set_output(x);
   if (mode != "constant")
     return op.set_output(add_mirror_pad(op.draft(), op.output_name(), op.source(), x, before, after,
-                                        mode == "reflect" ? Mirror::kReflect : Mirror::kEdge));
+                                        mode == "reflect" ? Mirror::kReflect
+                                        : mode == "edge"  ? Mirror::kEdge
+                                                          : Mirror::kWrap));
   const int32_t y = op.new_tensor(shape);
   DraftNode& node = op.add(Op::kPad, {x}, y);
   node.options.as<PadOptions>().before = op.draft().list(before);
@@ -197,10 +221,7 @@ void import_constant(OnnxOp& op) {
 constexpr OnnxOperator kOperators[] = {
     {"Constant", import_constant, {}, "A tensor or numbers."},
     {"Flatten", import_flatten, {Op::kReshape}, ""},
-    {"Pad",
-     import_pad,
-     {Op::kPad, Op::kGather},
-     "Modes constant, reflect and edge. Pads are constants and not below 0."},
+    {"Pad", import_pad, {Op::kPad, Op::kGather, Op::kStridedSlice}, "Pads are constants."},
     {"Reshape", import_reshape, {Op::kReshape}, "The shape is a constant."},
     {"Squeeze", import_squeeze, {Op::kReshape}, "Axes are constants."},
     {"Transpose", import_transpose, {Op::kTranspose}, ""},

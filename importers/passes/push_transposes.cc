@@ -103,10 +103,22 @@ class Sweep {
         }
         break;
       case Axes::kFixed:
+        if (node.op == Op::kBatchMatMul) take_transposed(node);
         break;
     }
     for (int32_t& input : node.inputs) input = materialize(input);
     draft_.nodes.push_back(std::move(node));
+  }
+
+  // A product reads its second operand either way.
+  void take_transposed(DraftNode& node) {
+    if (!is_view(node.inputs[1])) return;
+    Permutation order = view(node.inputs[1]).permutation;
+    std::swap(order[order.size() - 2], order[order.size() - 1]);
+    if (!is_identity(order)) return;
+    node.inputs[1] = view(node.inputs[1]).base;
+    auto& options = node.options.as<BatchMatMulOptions>();
+    options.transpose_b = !options.transpose_b;
   }
 
   Axes axes_of(const DraftNode& node) const {

@@ -121,12 +121,12 @@ void import_pow(TfliteOp& op) {
   if (!op.is_constant(1)) fail("its exponent must be a constant");
   const std::vector<float> exponent = values_of<float>(dequantized(op.constant(1)));
   if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
-  if (op.draft().tensor(x).dtype != DType::kF32) fail("it is supported in float32 only");
+  if (!std::isfinite(exponent[0])) fail("the exponent is ", exponent[0]);
   if (exponent[0] == 2.0f) return add_binary(op, Op::kMul, x, x, tflite::Activation::None);
   const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (exponent[0] != 0.5f && exponent[0] != -0.5f && exponent[0] != -1.0f)
-    fail("the exponent ", exponent[0], " is not supported; -1, -0.5, 0.5 and 2 are");
-  op.add(exponent[0] == 0.5f ? Op::kSqrt : exponent[0] == -0.5f ? Op::kRsqrt : Op::kReciprocal, {x}, y);
+  if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
+    fail("its output has another element type than its input");
+  op.add(Op::kPow, {x}, y).options.as<UnaryOptions>().alpha = exponent[0];
 }
 
 constexpr TfliteOperator kOperators[] = {
@@ -136,17 +136,9 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::MINIMUM, import_minimum, {Op::kMinimum}, ""},
     {Builtin::MUL, import_mul, {Op::kMul}, ""},
     {Builtin::NEG, import_neg, {Op::kMul}, ""},
-    {Builtin::POW,
-     import_pow,
-     {Op::kMul, Op::kSqrt, Op::kRsqrt, Op::kReciprocal},
-     "The exponent is a constant: -1, -0.5, 0.5 or 2.",
-     kFloatOnly},
+    {Builtin::POW, import_pow, {Op::kPow, Op::kMul}, "The exponent is one constant."},
     {Builtin::SQUARE, import_square, {Op::kMul}, ""},
-    {Builtin::SQUARED_DIFFERENCE,
-     import_squared_difference,
-     {Op::kSub, Op::kMul},
-     "Operands of one shape.",
-     kFloatOnly},
+    {Builtin::SQUARED_DIFFERENCE, import_squared_difference, {Op::kSub, Op::kMul}, "", kFloatOnly},
     {Builtin::SUB, import_sub, {Op::kSub}, ""},
 };
 

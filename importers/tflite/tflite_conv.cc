@@ -244,6 +244,8 @@ void import_transpose_conv(TfliteOp& op) {
 
 void import_fully_connected(TfliteOp& op) {
   op.check_inputs(2, 3);
+  if (op.is_constant(0) || !op.is_constant(1) || (op.has_input(2) && !op.is_constant(2)))
+    return import_computed_layer(op);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::FullyConnectedOptions>();
   const DraftTensor info = op.draft().tensor(x);
@@ -283,8 +285,8 @@ constexpr TfliteOperator kOperators[] = {
      "Weights and bias are constants."},
     {Builtin::FULLY_CONNECTED,
      import_fully_connected,
-     {Op::kFullyConnected},
-     "Weights and bias are constants, weights not shuffled."},
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
+     "Weights are not shuffled. With computed weights it is FP32."},
     {Builtin::TRANSPOSE_CONV,
      import_transpose_conv,
      {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},

@@ -32,6 +32,10 @@ void import_log(TfliteOp& op) { add_unary(op, Op::kLog); }
 void import_abs(TfliteOp& op) { add_unary(op, Op::kAbs); }
 void import_sqrt(TfliteOp& op) { add_unary(op, Op::kSqrt); }
 void import_rsqrt(TfliteOp& op) { add_unary(op, Op::kRsqrt); }
+template <Op kKind>
+void import_unary(TfliteOp& op) {
+  add_unary(op, kKind);
+}
 void import_elu(TfliteOp& op) { add_unary(op, Op::kElu).options.as<UnaryOptions>().alpha = 1.0f; }
 void import_gelu(TfliteOp& op) {
   const auto* options = op.options_or_null<tflite::GeluOptions>();
@@ -150,9 +154,12 @@ void import_log_softmax(TfliteOp& op) {
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
     {Builtin::CAST, import_cast, {}, "From float to float.", kFloatOnly},
+    {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
+    {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
     {Builtin::DEQUANTIZE, import_dequantize, {Op::kDequantize}, "From 8 bits; a constant also from float16."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
     {Builtin::EXP, import_exp, {Op::kExp}, ""},
+    {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
     {Builtin::GELU, import_gelu, {Op::kGelu, Op::kGeluTanh}, ""},
     {Builtin::HARD_SWISH, import_hard_swish, {Op::kHardSwish}, ""},
     {Builtin::L2_NORMALIZATION, import_l2_normalization, {Op::kL2Normalize}, "Without a fused activation."},
@@ -170,7 +177,10 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},
     {Builtin::RELU_N1_TO_1, import_relu_n1_to_1, {Op::kClamp}, ""},
+    {Builtin::ROUND, import_unary<Op::kRound>, {Op::kRound}, ""},
     {Builtin::RSQRT, import_rsqrt, {Op::kRsqrt}, ""},
+    {Builtin::SIGN, import_unary<Op::kSign>, {Op::kSign}, ""},
+    {Builtin::SIN, import_unary<Op::kSin>, {Op::kSin}, ""},
     {Builtin::SOFTMAX, import_softmax, {Op::kSoftmax}, "Beta is 1."},
     {Builtin::SQRT, import_sqrt, {Op::kSqrt}, ""},
     {Builtin::TANH, import_tanh, {Op::kTanh}, ""},

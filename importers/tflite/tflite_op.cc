@@ -8,12 +8,13 @@
 namespace intaglio::importers {
 namespace {
 
-constexpr int8_t kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4;
+constexpr int8_t kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4, kBool = 6;
 constexpr size_t kMaxIntegers = size_t{1} << 20;  // of one constant
 
 DType dtype_of(int8_t type) {
   switch (type) {
     case 0:
+    case 6:  // truth values are the numbers 1 and 0
       return DType::kF32;
     case 2:
       return DType::kS32;
@@ -191,8 +192,9 @@ DraftTensor TfliteOp::constant(size_t i) const {
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
     const auto* data = buffer_of(file_, source)->data();
-    const bool half = source.type() == kFloat16;
-    const auto needed = static_cast<uint64_t>(elements(made.shape)) * (half ? 2 : element_bytes(made.dtype));
+    const bool half = source.type() == kFloat16, truth = source.type() == kBool;
+    const size_t bytes = half ? 2 : truth ? 1 : element_bytes(made.dtype);
+    const auto needed = static_cast<uint64_t>(elements(made.shape)) * bytes;
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
     file_.constant_bytes += needed;
@@ -206,6 +208,11 @@ DraftTensor TfliteOp::constant(size_t i) const {
     if (half) {
       std::vector<float> reals;
       for (const uint16_t bits : values_of<uint16_t>(made)) reals.push_back(real_of_half(bits));
+      importers::set_values(made, reals);
+    }
+    if (truth) {
+      std::vector<float> reals;
+      for (const uint8_t value : values_of<uint8_t>(made)) reals.push_back(value != 0 ? 1.0f : 0.0f);
       importers::set_values(made, reals);
     }
   });

@@ -29,6 +29,7 @@ Span<const TfliteOperator> tflite_binary_operators();
 Span<const TfliteOperator> tflite_conv_operators();
 Span<const TfliteOperator> tflite_elementwise_operators();
 Span<const TfliteOperator> tflite_fold_operators();
+Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_lstm_operators();
 Span<const TfliteOperator> tflite_pieces_operators();
 Span<const TfliteOperator> tflite_pool_operators();
@@ -37,6 +38,9 @@ Span<const TfliteOperator> tflite_repeat_operators();
 Span<const TfliteOperator> tflite_resize_operators();
 Span<const TfliteOperator> tflite_shape_operators();
 Span<const TfliteOperator> tflite_variable_operators();
+
+// A FullyConnected whose weights or bias are computed: a product of two activations.
+void import_computed_layer(TfliteOp& op);
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);

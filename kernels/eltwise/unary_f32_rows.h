@@ -5,25 +5,12 @@
 #include "kernels/arithmetic/exp_f32.h"
 #include "kernels/arithmetic/log_f32.h"
 #include "kernels/arithmetic/sqrt_f32.h"
+#include "kernels/arithmetic/tanh_f32.h"
 #include "kernels/eltwise/unary_f32.h"
 
 namespace intaglio {
 
 static inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
-
-static inline float tanh_f32(float x) {
-  const float a = x < 0.0f ? -x : x;
-  const float z = a * a;
-  float p = -0x1.75e1d4p-8f;
-  p = fma_f32(p, z, 0x1.52269cp-6f);
-  p = fma_f32(p, z, -0x1.b83c5ap-5f);
-  p = fma_f32(p, z, 0x1.110726p-3f);
-  p = fma_f32(p, z, -0x1.555532p-2f);
-  const float small = fma_f32(p * z, a, a);
-  const float large = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
-  const float t = a < 0.625f ? small : large;
-  return x < 0.0f ? -t : t;
-}
 
 // erfc(u) / 2
 static inline float half_erfc_f32(float u) {
@@ -78,8 +65,7 @@ static inline float erf_f32(float x) {
 }
 
 static inline float elu_f32(float x, float alpha) {
-  const float t = tanh_f32(0.5f * (x < 0.0f ? x : 0.0f));
-  const float below = alpha * (2.0f * t / (1.0f - t));
+  const float below = scaled_expm1_f32(x, alpha);
   return x > 0.0f ? x : (x == x ? below : x);
 }
 

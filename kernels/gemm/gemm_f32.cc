@@ -1,5 +1,7 @@
 #include "kernels/gemm/gemm_f32.h"
 
+#include <cstring>
+
 #include "kernels/compiled_isa.h"
 
 namespace intaglio {
@@ -50,6 +52,18 @@ void gemm_f32_pack(const GemmF32Kernel& kernel, const float* weights, int32_t n,
         for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = weights[(first + c) * depth + i];
       for (ptrdiff_t c = columns; c < nr; ++c)
         for (ptrdiff_t i = from; i < to; ++i) packed[i * nr + c] = 0.0f;
+    }
+  }
+}
+
+void gemm_f32_pack_rows(const GemmF32Kernel& kernel, const float* weights, ptrdiff_t stride, int32_t n,
+                        int32_t k, float* packed) {
+  const ptrdiff_t nr = kernel.nr;
+  for (ptrdiff_t first = 0; first < n; first += nr) {
+    const ptrdiff_t columns = n - first < nr ? n - first : nr;
+    for (ptrdiff_t i = 0; i < k; ++i, packed += nr) {
+      memcpy(packed, weights + i * stride + first, static_cast<size_t>(columns) * sizeof(float));
+      for (ptrdiff_t c = columns; c < nr; ++c) packed[c] = 0.0f;
     }
   }
 }

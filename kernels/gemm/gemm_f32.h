@@ -49,5 +49,9 @@ int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t ta
 // weights: plain. packed: gemm_f32_packed_bytes(), 4-aligned.
 void gemm_f32_pack(const GemmF32Kernel& kernel, const float* weights, int32_t n, int32_t taps, int32_t k,
                    float* packed);
+// The same of one tap's weights that stand as [k][n], each row `stride` floats behind the one before; where the kernel does
+// not pack, plain weights [n][k]. packed: n rounded up to nr, times k.
+void gemm_f32_pack_rows(const GemmF32Kernel& kernel, const float* weights, ptrdiff_t stride, int32_t n,
+                        int32_t k, float* packed);
 
 }  // namespace intaglio

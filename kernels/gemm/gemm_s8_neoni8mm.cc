@@ -118,12 +118,12 @@ __attribute__((always_inline)) inline const int8_t* add_end(const RowsNeon& in, 
 }
 
 // The products of rows where they stand.
-template <int32_t Pairs, bool Listed>
+template <int32_t Pairs>
 __attribute__((always_inline)) inline const int8_t* add_rows(const GemmS8Args& args, const RowsNeon& in,
                                                              const BlocksNeon& blocks, int32_t row,
                                                              const int8_t** x, const int8_t* w,
                                                              int32x4_t (*acc)[4]) {
-  if (Listed) {
+  if (in.listed) {
     const ptrdiff_t* at = blocks.first;
     for (; at != blocks.even; at += 2, w += 4 * kBlock) {
       add_sixteen<Pairs>(x, at[0], w, acc);
@@ -152,11 +152,10 @@ __attribute__((always_inline)) inline const int8_t* add_rows(const GemmS8Args& a
   return w;
 }
 
-// Rows [row, past), so many at a time. Listed: as RowsNeon says.
-template <int32_t Pairs, bool Listed>
-__attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& rows, int32_t row,
-                                     int32_t past) {
-  const RowsNeon in = rows;
+// Rows [row, past), so many at a time.
+template <int32_t Pairs>
+__attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
+  const RowsNeon in = rows_neon(args, kMostInPlace);
   auto* const lhs = static_cast<int8_t*>(args.scratch);
   BlocksNeon listed = {};
   if (!in.copied) listed = list_blocks_neon(args, in);
@@ -165,7 +164,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
   LastPanelNeon<kNr> last;
   for (; row < past; row += 2 * Pairs) {
     const int8_t* x[2 * Pairs];
-    if (!Listed && in.copied) interleave_rows<Pairs>(args, in, row, lhs);
+    if (in.copied) interleave_rows<Pairs>(args, in, row, lhs);
 #pragma GCC unroll 8
     for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = args.rows[row + r];
     WorkNeon work = start_neon(args, row, 2 * Pairs);
@@ -180,7 +179,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
 #pragma GCC unroll 4
         for (int32_t p = 1; p < Pairs; ++p) acc[p][c] = acc[0][c];
       }
-      if (!Listed && in.copied) {
+      if (in.copied) {
         const int8_t* from = lhs;
         const int8_t* const end = w + blocks * kBlock;
         do {
@@ -196,7 +195,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
           w += kBlock;
         } while (w != end);
       } else {
-        w = add_rows<Pairs, Listed>(args, in, listed, row, x, w, acc);
+        w = add_rows<Pairs>(args, in, listed, row, x, w, acc);
       }
       const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
       TileCodes<Pairs> codes;
@@ -280,12 +279,9 @@ void gemm_s8_neoni8mm(const GemmS8Args& args);
 
 void gemm_s8_neoni8mm(const GemmS8Args& args) {
   const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
-  const RowsNeon in = rows_neon(args, kMostInPlace);
-  const auto eights = in.listed ? tiles<4, true> : tiles<4, false>;
-  const auto fours = in.listed ? tiles<2, true> : tiles<2, false>;
-  if (whole > 0) eights(args, in, 0, whole);
-  if (rest > 4) return eights(args, in, whole, args.m);
-  if (rest > 1) return fours(args, in, whole, args.m);
+  if (whole > 0) tiles<4>(args, 0, whole);
+  if (rest > 4) return tiles<4>(args, whole, args.m);
+  if (rest > 1) return tiles<2>(args, whole, args.m);
   if (rest == 1) single_row(args, whole);
 }
 

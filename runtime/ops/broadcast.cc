@@ -7,8 +7,9 @@ namespace {
 
 int32_t back_or_one(const Shape& shape, int32_t i) { return i < shape.rank ? shape.back(i) : 1; }
 
-// The output has the operands' broadcast shape.
-Error check_shapes(const NodeView& node) {
+}  // namespace
+
+Error check_broadcast_shapes(const NodeView& node) {
   const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
   const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
   for (int32_t i = 0; i < rank; ++i) {
@@ -24,15 +25,13 @@ Error check_shapes(const NodeView& node) {
   return kNoError;
 }
 
-}  // namespace
-
 Error check_operands_s8(const NodeView& node) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_input_s8(node, 1));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  return check_shapes(node);
+  return check_broadcast_shapes(node);
 }
 
 Error check_operands_f32(const NodeView& node) {
@@ -41,7 +40,7 @@ Error check_operands_f32(const NodeView& node) {
   ITG_TRY(check_input_dtype(node, 1, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
-  return check_shapes(node);
+  return check_broadcast_shapes(node);
 }
 
 Broadcast make_broadcast(const Shape& a, const Shape& b, const Shape& y) {

@@ -10,6 +10,8 @@ namespace intaglio {
 // Two inputs and an output of the type, with a clamp, and the output has the operands' broadcast shape.
 Error check_operands_s8(const NodeView& node);
 Error check_operands_f32(const NodeView& node);
+// The last of these alone.
+Error check_broadcast_shapes(const NodeView& node);
 
 // The walk over both operands, with neighbouring axes merged. The innermost axis is a row.
 struct Broadcast {

@@ -250,6 +250,7 @@ class FieldChanges {
       ITG_OPTIONS(ResizeOptions)
       ITG_OPTIONS(UnaryOptions)
       ITG_OPTIONS(L2NormalizeOptions)
+      ITG_OPTIONS(BatchMatMulOptions)
 #undef ITG_OPTIONS
       case schema::Options::NONE:
         return;
@@ -301,6 +302,7 @@ class FieldChanges {
   }
   void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
   void change_table(schema::L2NormalizeOptionsT& o) { set(o.min_norm); }
+  void change_table(schema::BatchMatMulOptionsT& o) { o.transpose_b = !o.transpose_b; }
   void change_clamp(schema::ClampT& clamp) {
     const size_t which = d_.below(4);
     return which < 2 ? set(which == 0 ? clamp.min : clamp.max) : set(which == 2 ? clamp.lo : clamp.hi);

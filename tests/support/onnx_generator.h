@@ -31,8 +31,8 @@ struct OnnxPattern {
 };
 
 inline const OnnxPattern kOnnxPatterns[] = {
-    {"AveragePool MaxPool", "a",
-     "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad storage_order"},
+    {"AveragePool MaxPool LpPool", "a",
+     "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad storage_order p"},
     {"BatchNormalization", "avvvv", "epsilon momentum training_mode spatial"},
     {"Cast", "a", "to saturate"},
     {"Clip", "a11", "min max"},
@@ -64,6 +64,11 @@ inline const OnnxPattern kOnnxPatterns[] = {
      "alpha axis channels_last opset"},
     {"QLinearMatMul", "aszMszsz", ""},
     {"Range", "nnn", ""},
+    {"Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor Mod", "af", "fmod"},
+    {"CumSum Trilu", "an", "exclusive reverse upper"},
+    {"Einsum", "aA", "equation"},
+    {"Selu Celu ThresholdedRelu Shrink LRN GlobalLpPool", "a", "alpha gamma lambd bias beta size p"},
+    {"IsInf", "a", "detect_positive detect_negative"},
     {"ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", "ai",
      "axes keepdims noop_with_empty_axes"},
     {"Resize Upsample", "a fi",
@@ -74,7 +79,7 @@ inline const OnnxPattern kOnnxPatterns[] = {
     {"Squeeze Unsqueeze", "ai", "axes"},
     {"Tile", "ai", ""},
     {"Transpose", "a", "perm"},
-    {"Where", "nff", ""},
+    {"Where", "aAf", ""},
 };
 
 // The pattern of an operator; one that stands nowhere has two operands.

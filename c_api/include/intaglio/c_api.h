@@ -154,6 +154,7 @@ typedef struct itg_node {
   int32_t interpolation, coordinates, rounding; /* Resize */
   float alpha, beta, pad_value;
   int32_t add_bits;
+  bool transpose_b; /* BatchMatMul */
 } itg_node;
 
 /* A state pair of a recurrent network. */

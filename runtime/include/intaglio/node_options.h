@@ -57,8 +57,25 @@ enum class Op : uint16_t {
   kMaximum = 42,
   kMinimum = 43,
   kL2Normalize = 44,
+  kBatchMatMul = 45,
+  kFloor = 46,
+  kCeil = 47,
+  kRound = 48,
+  kSign = 49,
+  kSin = 50,
+  kCos = 51,
+  kPow = 52,
+  kSelu = 53,
+  kCelu = 54,
+  kThresholdedRelu = 55,
+  kShrink = 56,
+  kSoftsign = 57,
+  kEqual = 58,
+  kLess = 59,
+  kLessOrEqual = 60,
+  kWhere = 61,
 };
-inline constexpr int32_t kOpCount = 45;
+inline constexpr int32_t kOpCount = 62;
 
 // How a sum becomes a code.
 enum class RoundingMode : uint8_t {
@@ -104,6 +121,7 @@ enum class OptionsKind : uint8_t {
   kResizeOptions = 13,
   kUnaryOptions = 14,
   kL2NormalizeOptions = 15,
+  kBatchMatMulOptions = 16,
 };
 
 // ---- what several operators' options hold
@@ -228,10 +246,10 @@ struct ResizeOptions {
   NearestRounding rounding = NearestRounding::kFloor;  // of nearest neighbours' coordinates
 };
 
-// LeakyRelu, HardSigmoid, Elu.
+// LeakyRelu, HardSigmoid, Elu, Pow, Selu, Celu, ThresholdedRelu, Shrink.
 struct UnaryOptions {
-  float alpha = 0.0f;  // LeakyRelu, Elu: slope below 0; HardSigmoid: alpha * x + beta
-  float beta = 0.0f;
+  float alpha = 0.0f;  // ONNX's alpha; HardSigmoid: alpha * x + beta; Pow: the exponent; Shrink: ONNX's lambd
+  float beta = 0.0f;  // HardSigmoid; Selu: ONNX's gamma; Shrink: ONNX's bias
 };
 
 // L2Normalize.
@@ -239,10 +257,16 @@ struct L2NormalizeOptions {
   float min_norm = 0.0f;  // a smaller norm counts as this one
 };
 
+// y [..., m, n] = a [..., m, k] times b [..., k, n]; axes before these repeat where one operand has 1.
+// BatchMatMul.
+struct BatchMatMulOptions {
+  bool transpose_b = false;  // b is [..., n, k]
+};
+
 // By operator: numbers of OptionsKind.
 inline constexpr uint8_t kOptionsKinds[kOpCount] = {
     0, 1, 2, 3, 5, 4, 4, 7, 0, 0, 8, 6, 0, 0, 6, 6, 5, 9, 11, 12, 10, 13, 0, 14, 0, 0, 0, 14, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15,
+    0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15, 16, 0, 0, 0, 0, 0, 0, 14, 14, 14, 14, 14, 0, 0, 0, 0, 0,
 };
 
 // Whose options an operator has.
@@ -319,6 +343,7 @@ class NodeOptions {
   int32_t place(const ResizeOptions*) const { return kind_ == OptionsKind::kResizeOptions ? 0 : -1; }
   int32_t place(const UnaryOptions*) const { return kind_ == OptionsKind::kUnaryOptions ? 0 : -1; }
   int32_t place(const L2NormalizeOptions*) const { return kind_ == OptionsKind::kL2NormalizeOptions ? 0 : -1; }
+  int32_t place(const BatchMatMulOptions*) const { return kind_ == OptionsKind::kBatchMatMulOptions ? 0 : -1; }
   int32_t place(const Clamp*) const {
     if (is_one_of(0xfeu)) return 0;
     return -1;
@@ -356,6 +381,7 @@ class NodeOptions {
     ResizeOptions of_resize;
     UnaryOptions of_unary;
     L2NormalizeOptions of_l2_normalize;
+    BatchMatMulOptions of_batch_mat_mul;
   };
   Options options_;
   OptionsKind kind_ = OptionsKind::kNone;

@@ -1,0 +1,216 @@
+#include "importers/draft/matrix_product.h"
+
+#include <algorithm>
+
+namespace intaglio::importers {
+namespace {
+
+Permutation swap_of_last(size_t rank) {
+  Permutation order;
+  for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int32_t>(i));
+  std::swap(order[rank - 2], order[rank - 1]);
+  return order;
+}
+
+// One matrix, whatever axes of 1 stand before it.
+bool is_one_matrix(const Shape& shape) {
+  return elements(shape) == int64_t{shape[shape.size() - 2]} * shape.back();
+}
+
+int32_t reshaped(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                 const Shape& shape) {
+  if (!draft.tensor(x).constant) return add_reshape(draft, name, source, x, shape);
+  return add_constant_bytes(draft, draft.tensor(x).name, DType::kF32, shape, draft.tensor(x).data);
+}
+
+// Weights [n, k] that serve every row of x.
+int32_t add_layer(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  int32_t weights) {
+  const Shape w = draft.tensor(weights).shape;
+  const int32_t n = w[w.size() - 2], k = w.back();
+  Shape shape = draft.tensor(x).shape;
+  const int32_t flat_weights = reshaped(draft, name, source, weights, {n, k});
+  const auto rows = static_cast<int32_t>(elements(shape) / k);
+  const int32_t bias = add_constant(draft, draft.tensor(weights).name + "/bias", DType::kF32, {n},
+                                    std::vector<float>(static_cast<size_t>(n), 0.0f));
+  const int32_t flat = add_reshape(draft, name + "/flat", source, x, {rows, k});
+  const int32_t y = add_activation(draft, name, DType::kF32, {rows, n});
+  add_node(draft, Op::kFullyConnected, name, source, {flat, flat_weights, bias}, y);
+  shape.back() = n;
+  return add_reshape(draft, name, source, y, shape);
+}
+
+// The result's shape.
+Shape product_shape(const Shape& a, const Shape& b, bool transpose_b) {
+  const auto misfit = [&] {
+    fail("its inputs have the shapes ", shape_text(a), " and ", shape_text(b),
+         transpose_b ? ", the second transposed" : "", ", which do not fit each other");
+  };
+  const size_t rank = std::max(a.size(), b.size());
+  const int32_t depth = b[b.size() - (transpose_b ? 1 : 2)];
+  if (depth != a.back()) misfit();
+  Shape y(rank, 1);
+  for (size_t i = 2; i < rank; ++i) {
+    const int32_t p = i < a.size() ? a[a.size() - 1 - i] : 1, q = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (p != q && p != 1 && q != 1) misfit();
+    y[rank - 1 - i] = p == 1 ? q : p;
+  }
+  y[rank - 2] = a[a.size() - 2];
+  y[rank - 1] = b[b.size() - (transpose_b ? 2 : 1)];
+  return y;
+}
+
+}  // namespace
+
+int32_t add_swapped(Draft& draft, const std::string& name, const std::string& source, int32_t x) {
+  const Permutation order = swap_of_last(draft.tensor(x).shape.size());
+  return draft.tensor(x).constant ? add_permuted_constant(draft, x, order)
+                                  : add_transpose(draft, name, source, x, order);
+}
+
+int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
+                           int32_t b, bool transpose_b) {
+  const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
+  const Shape y_shape = product_shape(a_shape, b_shape, transpose_b);
+  check_shape(y_shape, DType::kF32);
+  const bool a_constant = draft.tensor(a).constant, b_constant = draft.tensor(b).constant;
+  if (a_constant && b_constant) fail("its inputs are all constants");
+  if (b_constant && is_one_matrix(b_shape)) {
+    const int32_t weights = transpose_b ? b : add_swapped(draft, name, source, b);
+    return reshaped(draft, name, source, add_layer(draft, name, source, a, weights), y_shape);
+  }
+  // W x is the transposed of x' W'.
+  if (a_constant && is_one_matrix(a_shape)) {
+    const int32_t rows = transpose_b ? b : add_swapped(draft, name + "/rows", source, b);
+    const int32_t product = add_layer(draft, name + "/product", source, rows, a);
+    return reshaped(draft, name, source, add_swapped(draft, name, source, product), y_shape);
+  }
+  const int32_t y = add_activation(draft, name, DType::kF32, y_shape);
+  add_node(draft, Op::kBatchMatMul, name, source, {a, b}, y).options.as<BatchMatMulOptions>().transpose_b =
+      transpose_b;
+  return y;
+}
+
+namespace {
+
+// An operand of an Einsum with its axes in the order of `wanted`, and then of one size each group.
+int32_t arranged(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                 const std::string& axes, const std::string& wanted, const Shape& shape) {
+  Permutation order;
+  for (const char axis : wanted) order.push_back(static_cast<int32_t>(axes.find(axis)));
+  const int32_t turned = draft.tensor(x).constant ? add_permuted_constant(draft, x, order)
+                                                  : add_transpose(draft, name, source, x, order);
+  return reshaped(draft, name, source, turned, shape);
+}
+
+struct Equation {
+  std::string a, b, y;
+};
+
+Equation read_equation(const std::string& text, size_t a_rank, size_t b_rank) {
+  std::string plain;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(plain), [](char c) { return c != ' '; });
+  const size_t comma = plain.find(','), arrow = plain.find("->");
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  Equation e{plain.substr(0, comma), "", ""};
+  if (comma != std::string::npos)
+    e.b = plain.substr(comma + 1, arrow == std::string::npos ? arrow : arrow - comma - 1);
+  if (arrow != std::string::npos) {
+    e.y = plain.substr(arrow + 2);
+  } else {  // the letters that stand once, in their order
+    const std::string both = e.a + e.b;
+    for (const char c : both)
+      if (std::count(both.begin(), both.end(), c) == 1) e.y += c;
+    std::sort(e.y.begin(), e.y.end());
+  }
+  for (const std::string* const axes : {&e.a, &e.b, &e.y}) {
+    if (!std::all_of(axes->begin(), axes->end(), is_letter))
+      fail("the equation ", quoted(text),
+           " is not supported; letters are axes, and two operands are expected");
+    for (const char c : *axes)
+      if (std::count(axes->begin(), axes->end(), c) != 1)
+        fail("the equation ", quoted(text), " is not supported: it takes a diagonal, ", c, " stands twice");
+  }
+  if (e.a.size() != a_rank || e.b.size() != b_rank)
+    fail("the equation ", quoted(text), " does not fit inputs of rank ", a_rank, " and ", b_rank);
+  for (const char c : e.y)
+    if ((e.a + e.b).find(c) == std::string::npos)
+      fail("the equation ", quoted(text), " has an axis ", c, " that no input has");
+  for (const char c : e.a + e.b)
+    if (e.y.find(c) == std::string::npos &&
+        (e.a.find(c) == std::string::npos) != (e.b.find(c) == std::string::npos))
+      fail("the equation ", quoted(text), " is not supported: it sums one operand alone, over ", c);
+  return e;
+}
+
+}  // namespace
+
+int32_t add_einsum(Draft& draft, const std::string& name, const std::string& source,
+                   const std::string& equation, int32_t a, int32_t b) {
+  const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
+  const Equation e = read_equation(equation, a_shape.size(), b_shape.size());
+  const auto dim = [&](char c, const std::string& axes, const Shape& shape) {
+    const size_t at = axes.find(c);
+    return at == std::string::npos ? 1 : shape[at];
+  };
+  // Axes by what they are to the product; a size of 1 repeats, but where it is summed it must fit.
+  std::string batch, rows, columns, summed;
+  for (const char c : e.y) {
+    const bool of_a = e.a.find(c) != std::string::npos, of_b = e.b.find(c) != std::string::npos;
+    (of_a && of_b ? batch : of_a ? rows : columns) += c;
+  }
+  for (const char c : e.a)
+    if (e.y.find(c) == std::string::npos) summed += c;
+  const auto size = [&](const std::string& some, const std::string& axes, const Shape& shape) {
+    int64_t count = 1;
+    for (const char c : some) count *= dim(c, axes, shape);
+    return static_cast<int32_t>(count);
+  };
+  for (const char c : batch + summed)
+    if (dim(c, e.a, a_shape) != dim(c, e.b, b_shape))
+      fail("the equation ", quoted(equation), " gives axis ", c, " the sizes ", dim(c, e.a, a_shape), " and ",
+           dim(c, e.b, b_shape));
+  const int32_t batches = size(batch, e.a, a_shape), k = size(summed, e.a, a_shape);
+  const int32_t m = size(rows, e.a, a_shape), n = size(columns, e.b, b_shape);
+  const int32_t left =
+      arranged(draft, name + "/left", source, a, e.a, batch + rows + summed, {batches, m, k});
+  const int32_t right =
+      arranged(draft, name + "/right", source, b, e.b, batch + columns + summed, {batches, n, k});
+  const int32_t product = add_matrix_product(draft, name + "/product", source, left, right, true);
+  // Back from [batch, rows, columns] to the order of the equation.
+  const std::string made = batch + rows + columns;
+  Shape shape;
+  for (const char c : made) shape.push_back(std::max(dim(c, e.a, a_shape), dim(c, e.b, b_shape)));
+  Permutation order;
+  for (const char c : e.y) order.push_back(static_cast<int32_t>(made.find(c)));
+  if (shape.empty()) return add_reshape(draft, name, source, product, {1});
+  return add_transpose(draft, name, source, add_reshape(draft, name, source, product, shape), order);
+}
+
+int32_t add_cumulative_sum(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t axis, bool exclusive, bool reverse) {
+  constexpr int32_t kMost = 4096;
+  const Shape shape = draft.tensor(x).shape;
+  const int32_t n = shape[static_cast<size_t>(axis)];
+  if (n > kMost) fail("it sums ", n, " elements; at most ", kMost, " are supported");
+  std::vector<float> triangle(static_cast<size_t>(n) * static_cast<size_t>(n), 0.0f);
+  for (int32_t i = 0; i < n; ++i)
+    for (int32_t j = 0; j < n; ++j) {
+      const bool is_summed = (reverse ? j >= i : j <= i) && !(exclusive && i == j);
+      triangle[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)] =
+          is_summed ? 1.0f : 0.0f;
+    }
+  Permutation to_last;
+  for (int32_t i = 0; i < static_cast<int32_t>(shape.size()); ++i)
+    if (i != axis) to_last.push_back(i);
+  to_last.push_back(axis);
+  const int32_t rows = add_transpose(draft, name + "/last", source, x, to_last);
+  const int32_t weights = add_constant(draft, name + "/triangle", DType::kF32, {n, n}, triangle);
+  const int32_t flat =
+      add_reshape(draft, name + "/rows", source, rows, {static_cast<int32_t>(elements(shape) / n), n});
+  const int32_t sums = add_matrix_product(draft, name + "/sums", source, flat, weights, true);
+  const int32_t shaped = add_reshape(draft, name + "/shaped", source, sums, permuted(shape, to_last));
+  return add_transpose(draft, name, source, shaped, inverse(to_last));
+}
+
+}  // namespace intaglio::importers

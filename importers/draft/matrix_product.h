@@ -1,0 +1,27 @@
+// Products of matrices as drafts have them: with constant weights a FullyConnected, else a BatchMatMul.
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+// y [..., m, n] = a [..., m, k] times b [..., k, n], or [..., n, k] with transpose_b, both FP32 and of rank 2 or more; axes
+// before these repeat where one operand has 1, or none. Either may be a constant of the draft. Throws where the shapes do not
+// fit each other.
+int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
+                           int32_t b, bool transpose_b);
+// The same of a constant whose last two axes change places, and of an activation.
+int32_t add_swapped(Draft& draft, const std::string& name, const std::string& source, int32_t x);
+
+// A product as Einsum says it: "bhqd,bhkd->bhqk". Each letter is an axis; one that both operands and the result have repeats
+// the product, one that the result lacks is summed over. Throws where the equation is none of two operands without a
+// diagonal, or does not fit them.
+int32_t add_einsum(Draft& draft, const std::string& name, const std::string& source,
+                   const std::string& equation, int32_t a, int32_t b);
+
+// y[..., i, ...] = the sum of x[..., j, ...] over j <= i along one axis; without x[i] itself (exclusive), over j >= i (reverse).
+// A product with a triangle of ones.
+int32_t add_cumulative_sum(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                           int32_t axis, bool exclusive, bool reverse);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,204 @@
+// TFLite products of two activations, comparisons, logic and choices. They are computed in FP32: codes are dequantized in front of them,
+// and quantized behind. What is true is the number 1, what is not is 0.
+#include <algorithm>
+
+#include "importers/draft/matrix_product.h"
+#include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+// Input i in reals.
+int32_t read_real(TfliteOp& op, size_t i) {
+  const int32_t x = op.activation_or_constant(i);
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.dtype == DType::kF32) return x;
+  if (info.dtype == DType::kS32 && info.constant && info.scales.empty()) {
+    const std::vector<int32_t> integers = values_of<int32_t>(info);
+    return add_constant(op.draft(), info.name, DType::kF32, info.shape,
+                        std::vector<float>(integers.begin(), integers.end()));
+  }
+  if (info.dtype != DType::kS8 || info.scales.size() != 1)
+    fail("input ", i, " is neither float32, nor int8 of one scale, nor bool");
+  if (info.constant) {
+    op.draft().tensors.push_back(dequantized(info));
+    return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  }
+  const int32_t real = add_activation(op.draft(), info.name + "/real", DType::kF32, info.shape);
+  op.add(Op::kDequantize, {x}, real);
+  return real;
+}
+
+// The node's output, which is float32 or int8, from reals.
+void finish_real(TfliteOp& op, int32_t real) {
+  const int32_t y = op.output(op.draft().tensor(real).shape);
+  op.add(op.draft().tensor(y).dtype == DType::kS8 ? Op::kQuantize : Op::kReshape, {real}, y);
+}
+
+// All operands with as many axes, and the shape that they have together.
+Shape align(TfliteOp& op, std::vector<int32_t>& inputs) {
+  size_t rank = 1;
+  for (const int32_t input : inputs) rank = std::max(rank, op.draft().tensor(input).shape.size());
+  Shape shape(rank, 1);
+  for (int32_t& input : inputs) {
+    Shape own = op.draft().tensor(input).shape;
+    own.insert(own.begin(), rank - own.size(), 1);
+    for (size_t d = 0; d < rank; ++d) {
+      if (own[d] != shape[d] && own[d] != 1 && shape[d] != 1)
+        fail("its input ", shape_text(op.draft().tensor(input).shape), " does not fit the others, of ",
+             shape_text(shape));
+      shape[d] = std::max(shape[d], own[d]);
+    }
+    if (op.draft().tensor(input).constant)
+      op.draft().tensor(input).shape = own;
+    else
+      input = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, own);
+  }
+  return shape;
+}
+
+int32_t add_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
+  std::vector<int32_t> inputs{a, b};
+  const Shape shape = align(op, inputs);
+  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
+  op.add(kind, inputs, y);
+  return y;
+}
+
+int32_t read_binary(TfliteOp& op, Op kind, bool swap) {
+  op.check_inputs(2, 2);
+  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
+  const int32_t a = read_real(op, 0), b = read_real(op, 1);
+  return add_binary(op, kind, swap ? b : a, swap ? a : b);
+}
+
+int32_t add_not(TfliteOp& op, int32_t x) { return add_binary(op, Op::kSub, add_number(op, x, 1.0f), x); }
+
+template <Op kKind, bool kSwap>
+void import_comparison(TfliteOp& op) {
+  finish_real(op, read_binary(op, kKind, kSwap));
+}
+void import_not_equal(TfliteOp& op) { finish_real(op, add_not(op, read_binary(op, Op::kEqual, false))); }
+void import_not(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  finish_real(op, add_not(op, read_real(op, 0)));
+}
+
+int32_t add_floor(TfliteOp& op, int32_t x) {
+  const int32_t y = add_activation(op.draft(), op.name() + "/floor", DType::kF32, op.draft().tensor(x).shape);
+  op.add(Op::kFloor, {x}, y);
+  return y;
+}
+
+void import_floor_div(TfliteOp& op) { finish_real(op, add_floor(op, read_binary(op, Op::kDiv, false))); }
+void import_floor_mod(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
+  const int32_t a = read_real(op, 0), b = read_real(op, 1);
+  const int32_t whole = add_floor(op, add_binary(op, Op::kDiv, a, b));
+  finish_real(op, add_binary(op, Op::kSub, a, add_binary(op, Op::kMul, whole, b)));
+}
+
+void import_select(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  if (op.is_constant(0) && op.is_constant(1) && op.is_constant(2)) fail("all its inputs are constants");
+  std::vector<int32_t> inputs{read_real(op, 0), read_real(op, 1), read_real(op, 2)};
+  // The older operator's condition may have the first axis alone.
+  const Shape whole = op.draft().tensor(inputs[1]).shape, of_condition = op.draft().tensor(inputs[0]).shape;
+  if (op.source() == "SELECT" && of_condition.size() == 1 && whole.size() > 1 &&
+      of_condition[0] == whole[0]) {
+    Shape rows(whole.size(), 1);
+    rows[0] = whole[0];
+    if (op.draft().tensor(inputs[0]).constant)
+      op.draft().tensor(inputs[0]).shape = rows;
+    else
+      inputs[0] = add_reshape(op.draft(), op.name() + "/rows", op.source(), inputs[0], rows);
+  }
+  const Shape shape = align(op, inputs);
+  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
+  op.add(Op::kWhere, inputs, y);
+  finish_real(op, y);
+}
+
+void import_batch_matmul(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const auto* options = op.options_or_null<tflite::BatchMatMulOptions>();
+  int32_t a = read_real(op, 0);
+  const int32_t b = read_real(op, 1);
+  for (const int32_t x : {a, b})
+    if (op.draft().tensor(x).shape.size() < 2)
+      fail("its input has the shape ", shape_text(op.draft().tensor(x).shape),
+           "; rank 2 or more is expected");
+  if (options != nullptr && options->adj_x())
+    a = add_swapped(op.draft(), op.name() + "/rows", op.source(), a);
+  const bool transpose_b = options != nullptr && options->adj_y();
+  finish_real(op, add_matrix_product(op.draft(), op.name(), op.source(), a, b, transpose_b));
+}
+
+void import_cumsum(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const auto* options = op.options_or_null<tflite::CumsumOptions>();
+  const int32_t x = read_real(op, 0);
+  const int32_t axis = normal_axis(op.integer(1), op.draft().tensor(x).shape.size());
+  finish_real(op, add_cumulative_sum(op.draft(), op.name(), op.source(), x, axis,
+                                     options != nullptr && options->exclusive(),
+                                     options != nullptr && options->reverse()));
+}
+
+constexpr char kInReals[] = "Codes become FP32 for it.";
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::BATCH_MATMUL,
+     import_batch_matmul,
+     {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose},
+     kInReals},
+    {Builtin::CUMSUM,
+     import_cumsum,
+     {Op::kFullyConnected, Op::kTranspose},
+     "The axis is a constant, of at most 4096 elements."},
+    {Builtin::EQUAL, import_comparison<Op::kEqual, false>, {Op::kEqual}, kInReals},
+    {Builtin::FLOOR_DIV, import_floor_div, {Op::kDiv, Op::kFloor}, kInReals},
+    {Builtin::FLOOR_MOD, import_floor_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, kInReals},
+    {Builtin::GREATER, import_comparison<Op::kLess, true>, {Op::kLess}, kInReals},
+    {Builtin::GREATER_EQUAL, import_comparison<Op::kLessOrEqual, true>, {Op::kLessOrEqual}, kInReals},
+    {Builtin::LESS, import_comparison<Op::kLess, false>, {Op::kLess}, kInReals},
+    {Builtin::LESS_EQUAL, import_comparison<Op::kLessOrEqual, false>, {Op::kLessOrEqual}, kInReals},
+    {Builtin::LOGICAL_AND, import_comparison<Op::kMinimum, false>, {Op::kMinimum}, kInReals},
+    {Builtin::LOGICAL_NOT, import_not, {Op::kSub}, kInReals},
+    {Builtin::LOGICAL_OR, import_comparison<Op::kMaximum, false>, {Op::kMaximum}, kInReals},
+    {Builtin::NOT_EQUAL, import_not_equal, {Op::kEqual, Op::kSub}, kInReals},
+    {Builtin::SELECT, import_select, {Op::kWhere}, kInReals},
+    {Builtin::SELECT_V2, import_select, {Op::kWhere}, kInReals},
+};
+
+}  // namespace
+
+void import_computed_layer(TfliteOp& op) {
+  const auto& options = op.options<tflite::FullyConnectedOptions>();
+  if (options.weights_format() != 0) fail("shuffled weights are not supported");
+  const int32_t x = read_real(op, 0), weights = read_real(op, 1);
+  const Shape shape = op.draft().tensor(x).shape, w = op.draft().tensor(weights).shape;
+  if (w.size() != 2 || elements(shape) % w[1] != 0)
+    fail("its input ", shape_text(shape), " does not fit weights of ", shape_text(w));
+  Shape wanted{static_cast<int32_t>(elements(shape) / w[1]), w[0]};
+  const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {wanted[0], w[1]});
+  int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), flat, weights, true);
+  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, read_real(op, 2));
+  if (options.activation() != tflite::Activation::None) {
+    const int32_t clamped = add_activation(op.draft(), op.name() + "/clamped", DType::kF32, wanted);
+    set_activation(op.add(Op::kClamp, {y}, clamped), options.activation(), op.draft().tensor(clamped));
+    y = clamped;
+  }
+  if (options.keep_num_dims()) {
+    if (shape.back() != w[1])
+      fail("the input's last dimension is ", shape.back(), " where ", w[1], " is expected");
+    wanted = shape;
+    wanted.back() = w[0];
+  }
+  finish_real(op, add_reshape(op.draft(), op.name() + "/shaped", op.source(), y, wanted));
+}
+
+Span<const TfliteOperator> tflite_logic_operators() { return kOperators; }
+
+}  // namespace intaglio::importers
