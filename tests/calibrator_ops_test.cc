@@ -84,12 +84,12 @@ struct Outcome {
 };
 
 // Calibrated with some samples, compared on others.
-Outcome round_trip(const Dims& dims, const Middle& middle) {
+Outcome round_trip(const Dims& dims, const Middle& middle, OpList ops = int8_ops()) {
   const AlignedBytes bytes = make_model(dims, middle);
   const Samples all = make_samples(24);
   const std::vector<uint8_t> written = calibrate(bytes, {all.begin(), all.begin() + 16});
   RunningModel fp32(AlignedBytes(bytes.view()));
-  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())), int8_ops());
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())), ops);
   REQUIRE_MESSAGE(fp32.error().ok(), test::text_of(fp32.error()));
   REQUIRE_MESSAGE(int8.error().ok(), test::text_of(int8.error()));
   const Quantization in = int8.session().input().info.quantization,
@@ -295,6 +295,34 @@ TEST_CASE(
   };
   const Outcome outcome = round_trip({1, 8, 6, 12 * 61}, same);
   CHECK(std::count(outcome.ops.begin(), outcome.ops.end(), Op::kLookup) >= 1);
+}
+
+// A factor, a mask and a Softmax between two products do not pass through codes.
+TEST_CASE("attention: what stands between two products of activations stays in FP32") {
+  const auto attention = [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    const Dims scores{dims[0], dims[1], dims[2], dims[2]};
+    const auto tensor = [&](const char* name, const Dims& shape) {
+      return b.tensor(name, DType::kF32, shape);
+    };
+    const int32_t s = tensor("scores", scores), scaled = tensor("scaled", scores),
+                  masked = tensor("masked", scores), p = tensor("probabilities", scores),
+                  y = tensor("middle", dims);
+    b.node(Op::kBatchMatMul, {x, x}, {s}).options.as<BatchMatMulOptions>().transpose_b = true;
+    b.node(Op::kMul, {s, constant(b, "factor", {1}, 0.1f, 0.3f, 5)}, {scaled});
+    std::vector<float> mask(static_cast<size_t>(dims[2] * dims[2]), 0.0f);
+    for (size_t i = 0; i < static_cast<size_t>(dims[2]); ++i)
+      for (size_t j = i + 1; j < static_cast<size_t>(dims[2]); ++j)
+        mask[i * static_cast<size_t>(dims[2]) + j] = -1e9f;
+    b.node(Op::kAdd, {scaled, b.constant("mask", DType::kF32, {dims[2], dims[2]}, mask)}, {masked});
+    b.node(Op::kSoftmax, {masked}, {p});
+    b.node(Op::kBatchMatMul, {p, x}, {y});
+    return y;
+  };
+  const Outcome outcome = round_trip(kStem, attention, all_ops());
+  CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kDequantize, Op::kBatchMatMul, Op::kMul, Op::kAdd,
+                                       Op::kSoftmax, Op::kBatchMatMul, Op::kQuantize, Op::kConv2d});
+  CAPTURE(outcome.decibels);
+  CHECK(outcome.decibels > 25.0);
 }
 
 }  // namespace

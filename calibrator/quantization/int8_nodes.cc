@@ -10,13 +10,46 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule) {
   return looks_up ? Op::kLookup : node.op;
 }
 
+namespace {
+
+bool has_int8_version(const NodeInfo& info, const OpDef* def) {
+  return def != nullptr && info.outputs.size == 1 &&
+         find_op_index(int8_ops(), {int8_op(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
+}
+
+// The node's only input that is no constant; -1: it has several, or none.
+int32_t only_activation(const Model& model, const NodeInfo& info) {
+  int32_t found = -1;
+  for (const int32_t input : info.inputs) {
+    if (input < 0 || model.tensor(input).is_constant()) continue;
+    if (found >= 0) return -1;
+    found = input;
+  }
+  return found;
+}
+
+// Whether an operator without an int8 version stands before the node, with nothing but nodes of one input and without
+// weights between them.
+bool continues_float(const Model& model, int32_t node) {
+  while (true) {
+    const NodeInfo info = model.node(node);
+    const OpDef* const def = find_op(float_ops(), model, info);
+    if (!has_int8_version(info, def)) return true;
+    if (def->quant.weight_input >= 0) return false;
+    const int32_t input = only_activation(model, info);
+    int32_t writer = node - 1;
+    while (writer >= 0 && (input < 0 || model.node(writer).outputs[0] != input)) --writer;
+    if (writer < 0) return false;
+    node = writer;
+  }
+}
+
+}  // namespace
+
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
   for (const int32_t in_float : options.float_nodes)
     if (in_float == node) return false;
-  const NodeInfo info = model.node(node);
-  const OpDef* const def = find_op(float_ops(), model, info);
-  if (def == nullptr || info.outputs.size != 1 || follows_answer(model, node, options)) return false;
-  return find_op_index(int8_ops(), {int8_op(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
+  return !continues_float(model, node) && !follows_answer(model, node, options);
 }
 
 }  // namespace intaglio

@@ -32,10 +32,8 @@ int64_t channel_of(const Draft& draft, const DraftNode& node, size_t input, size
   return channels_last ? i % shape.back() : i / (elements(shape) / shape[0]);
 }
 
-// A choice and a comparison compute nothing of an infinity.
-bool takes_infinity(Op op) {
-  return op == Op::kWhere || op == Op::kEqual || op == Op::kLess || op == Op::kLessOrEqual;
-}
+// A comparison computes nothing of an infinity.
+bool takes_infinity(Op op) { return op == Op::kEqual || op == Op::kLess || op == Op::kLessOrEqual; }
 
 void check_constants(const Draft& draft, Problems& problems) {
   std::vector<bool> seen(draft.tensors.size(), false);

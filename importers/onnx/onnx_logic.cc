@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/choice.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -78,7 +79,7 @@ void import_where(OnnxOp& op) {
       input = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, own);
   }
   const int32_t y = op.new_tensor(shape);
-  op.add(Op::kWhere, inputs, y);
+  add_where(op.draft(), op.name(), op.source(), inputs, y);
   op.set_output(y);
 }
 

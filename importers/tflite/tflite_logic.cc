@@ -2,6 +2,7 @@
 // and quantized behind. What is true is the number 1, what is not is 0.
 #include <algorithm>
 
+#include "importers/draft/choice.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
@@ -117,7 +118,7 @@ void import_select(TfliteOp& op) {
   }
   const Shape shape = align(op, inputs);
   const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
-  op.add(Op::kWhere, inputs, y);
+  add_where(op.draft(), op.name(), op.source(), inputs, y);
   finish_real(op, y);
 }
 
