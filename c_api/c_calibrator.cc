@@ -1,5 +1,6 @@
 #include "c_api/c_handles.h"
 #include "intaglio/calibrator.h"
+#include "intaglio/step_model.h"
 
 using namespace intaglio;
 
@@ -56,6 +57,7 @@ CalibratorOptions from_c(const itg_calibrator_options& options) {
   result.layer_report = options.layer_report;
   result.float_nodes = {options.float_nodes, options.float_node_count};
   result.replay_bytes = options.replay_bytes;
+  if (options.states_of != nullptr) result.states_of = &model_in(options.states_of);
   result.isa = options.isa;
   result.executor = intaglio::from_c(options.executor);
   if (options.progress != nullptr) result.progress = {options.progress->step, options.progress->context};
@@ -92,6 +94,17 @@ SampleSource from_c(const itg_sample_source* source) {
 }
 
 }  // namespace
+
+size_t itg_step_model_bytes(const itg_model* model) { return step_model_bytes(model_in(model)); }
+itg_error itg_make_step_model(const itg_model* model, itg_span memory, itg_bytes* made) {
+  const auto bytes = make_step_model(model_in(model), intaglio::from_c(memory));
+  *made = to_c(*bytes);
+  return to_c(bytes.error());
+}
+size_t itg_find_state_nodes(const itg_model* model, int32_t* nodes) {
+  const Model& of = model_in(model);
+  return find_state_nodes(of, {nodes, static_cast<size_t>(of.node_count())}).size;
+}
 
 void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size) {
   const CalibratorOptions original;

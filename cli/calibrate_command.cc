@@ -240,6 +240,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
                                             job.steps.sequences(), execution, job.progress);
     if (!compared) return Failure{compared.message() + "; " + arguments.output + " is complete"};
     figures.sequences = *compared;
+    if (from_state) figures.calibrating.sqnr = compared->sqnr;
   }
   job.progress.clear();
   const std::string& sign = job.facts.preprocessing_sign;

@@ -140,6 +140,13 @@ Outcome<Done> check_float(const LoadedModel& file) {
   return Done{};
 }
 
+Outcome<Done> check_no_states(const LoadedModel& file) {
+  if (file.model().state_count() == 0) return Done{};
+  return Failure{file.path() +
+                 ": has states, which go from run to run; 'intaglio calibrate' takes its sequences, and "
+                 "'intaglio compare' measures them"};
+}
+
 Outcome<LoadedModel> LoadedModel::open(const std::string& path) {
   auto bytes = read_file(path, kMaxModelBytes);
   if (!bytes) return bytes.failure();

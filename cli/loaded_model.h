@@ -62,6 +62,9 @@ class LoadedModel {
 // Refuses a model that cannot be calibrated since it is not FP32 throughout.
 Outcome<Done> check_float(const LoadedModel& file);
 
+// Refuses a model with states, for what takes samples that do not hang on each other.
+Outcome<Done> check_no_states(const LoadedModel& file);
+
 // A session in memory of its own.
 class LoadedSession {
  public:

@@ -71,6 +71,7 @@ Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
   for (const std::string& input : {arguments.model, arguments.params.file})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
   if (auto step = check_float(*file); !step) return step.failure();
+  if (auto step = check_no_states(*file); !step) return step.failure();
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, *file); !step) return step.failure();
   QuantizationLists lists;

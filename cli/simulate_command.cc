@@ -223,6 +223,7 @@ Outcome<Done> run_simulate(const SimulateArguments& arguments) {
   options.isa = execution->isa;
   options.executor = execution->executor;
   if (auto step = check_float(*file); !step) return step.failure();
+  if (auto step = check_no_states(*file); !step) return step.failure();
   if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
     return step.failure();
   if (const auto measured = Calibrator::measure(file->model(), options); !measured)

@@ -55,6 +55,37 @@ struct FakeFlash {
 
 }  // namespace
 
+TEST_CASE("the model of a step, and the nodes that keep its state in FP32") {
+  ModelBuilder b;
+  const auto real = [&](const char* name) { return b.tensor(name, DType::kF32, {1, 4}); };
+  const int32_t x = real("x"), sum = real("sum"), next = real("next"), y = real("y");
+  b.input(x);
+  b.output(y);
+  b.node(Op::kAdd, {x, sum}, {next});
+  b.node(Op::kTanh, {next}, {y});
+  b.graph().states.push(b.arena(), {sum, next, {}});
+  const AlignedBytes file = b.finish();
+  itg_model whole, step;
+  REQUIRE(itg_model_open(&whole, file.view().data, file.size(), nullptr).status == 0);
+  AlignedBytes memory(itg_step_model_bytes(&whole));
+  itg_bytes made;
+  REQUIRE(itg_make_step_model(&whole, {memory.data(), memory.size()}, &made).status == 0);
+  REQUIRE(itg_model_open(&step, made.data, made.size, nullptr).status == 0);
+  CHECK(itg_model_input_count(&step) == 2);
+  CHECK(itg_make_step_model(&whole, {memory.data(), 64}, &made).status == ITG_kOutOfMemory);
+  int32_t nodes[2];
+  REQUIRE(itg_find_state_nodes(&whole, nodes) == 1);
+  CHECK(nodes[0] == 0);
+  itg_calibrator_options options;
+  itg_calibrator_options_init(&options, sizeof options);
+  CHECK(options.states_of == nullptr);
+  itg_calibrator_needs needs;
+  needs.struct_size = sizeof needs;
+  CHECK(itg_calibrator_measure(&whole, &options, &needs).status == ITG_kStateNotCalibrated);
+  options.states_of = &whole;
+  CHECK(itg_calibrator_measure(&step, &options, &needs).status == 0);
+}
+
 TEST_CASE("packs and what a session makes of them") {
   for (const IsaMask isa : {isa::kAvx2, isa::kNeon}) {
     const AlignedBytes file = packed_model(isa);

@@ -162,7 +162,7 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
   };
   says([](OnnxBuilder::Node& node) { set(node, "layout", int64_t{1}); },
        "layout 1 is not supported; export the model with layout 0");
-  says([](OnnxBuilder::Node& node) { set(node, "clip", 1.0f); }, "clip is not supported");
+  says([](OnnxBuilder::Node& node) { set(node, "clip", -1.0f); }, "clip is -1; it must be above 0");
   OnnxBuilder longer;
   cell(longer, "LSTM", weights_of(4, 1, 3), 1);
   longer.output("h");
@@ -179,4 +179,57 @@ TEST_CASE("an LSTM whose first output nobody reads, and what is not supported") 
        "direction 'sideways' is not known");
   says([](OnnxBuilder::Node& node) { set(node, "direction", "bidirectional"); },
        "constant 'w' has the shape [1, 16, 3]; 2, 16 and 3 are expected");
+}
+
+TEST_CASE("clip bounds the sums of gates, peepholes see the cell, and activations may be others") {
+  const auto size = kSize;
+  for (const bool others : {false, true}) {
+    Random random(14);
+    const Weights weights = weights_of(4, 1, 5);
+    const std::vector<float> peepholes = random.reals(3 * size, -0.8f, 0.8f);
+    const float clip = 0.6f;
+    OnnxBuilder file;
+    auto& node = cell(file, "LSTM", weights, 1);
+    for (int absent = 0; absent < 3; ++absent) node.add_input("");
+    node.add_input("p");
+    file.floats("p", {1, 3 * static_cast<int64_t>(size)}, peepholes);
+    set(node, "clip", clip);
+    if (others) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name("activations");
+      attribute.set_type(onnx_file::AttributeProto::STRINGS);
+      for (const char* name : {"Sigmoid", "Relu", "Tanh"}) attribute.add_strings(name);
+    }
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const std::vector<float> x = random.reals(kSteps * kBatch * kInputs, -1.5f, 1.5f);
+    const std::vector<float> found = run_import<float>(import, x);
+    const auto bounded = [&](double value) { return std::min(std::max(value, -double{clip}), double{clip}); };
+    std::vector<double> h(kBatch * size), c = h, all;
+    for (size_t t = 0; t < kSteps; ++t) {
+      std::vector<double> next_h = h, next_c = c;
+      for (size_t n = 0; n < kBatch; ++n)
+        for (size_t o = 0; o < size; ++o) {
+          const auto sum = [&](size_t gate) {
+            double value = double{weights.b[gate * size + o]} + double{weights.b[(4 + gate) * size + o]};
+            for (size_t k = 0; k < kInputs; ++k)
+              value += double{x[(t * kBatch + n) * kInputs + k]} * weights.w[(gate * size + o) * kInputs + k];
+            for (size_t k = 0; k < size; ++k)
+              value += h[n * size + k] * weights.r[(gate * size + o) * size + k];
+            return value;
+          };
+          const size_t at = n * size + o;
+          const double input = sigmoid(bounded(sum(0) + c[at] * peepholes[o])),
+                       forget = sigmoid(bounded(sum(2) + c[at] * peepholes[2 * size + o])),
+                       fresh = others ? std::max(bounded(sum(3)), 0.0) : std::tanh(bounded(sum(3)));
+          next_c[at] = forget * c[at] + input * fresh;
+          next_h[at] = sigmoid(bounded(sum(1) + next_c[at] * peepholes[size + o])) * std::tanh(next_c[at]);
+        }
+      h = next_h;
+      c = next_c;
+      all.insert(all.end(), h.begin(), h.end());
+    }
+    check_near({const_cast<float*>(found.data()), found.size()}, all);
+  }
 }

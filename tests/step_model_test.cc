@@ -207,7 +207,7 @@ TEST_CASE("the step model has the states as inputs and outputs, and all else as 
   REQUIRE(steps.model.tensor_count() == steps.with_states.tensor_count());
   for (int32_t t = 0; t < steps.model.tensor_count(); ++t)
     CHECK(name_of(steps.model, t) == name_of(steps.with_states, t));
-  AlignedBytes small(256);
+  AlignedBytes small(step_model_bytes(steps.with_states) - 1);
   CHECK(make_step_model(steps.with_states, small.span()).error().status == Status::kOutOfMemory);
   CHECK(make_step_model(steps.model, small.span()).error().status == Status::kBadState);
 }

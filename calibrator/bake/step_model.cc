@@ -86,6 +86,9 @@ size_t step_model_bytes(const Model& model) {
 
 Result<Span<const uint8_t>> make_step_model(const Model& model, Span<uint8_t> memory) {
   if (model.state_count() == 0) return Error{Status::kBadState};
+  const Error too_small{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
+                        static_cast<int64_t>(step_model_bytes(model))};
+  if (memory.size < step_model_bytes(model)) return too_small;
   Arena arena(memory);
   Graph graph = graph_of(model, arena);
   for (const StateInfo& state : graph.states) {
@@ -93,10 +96,9 @@ Result<Span<const uint8_t>> make_step_model(const Model& model, Span<uint8_t> me
     if (!holds(model.outputs(), state.output)) graph.outputs.push(arena, state.output);
   }
   graph.states = {};
+  if (arena.exhausted()) return too_small;
   const auto written = finish_model(graph, float_ops(), arena);
-  if (arena.exhausted())
-    return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
-                 static_cast<int64_t>(step_model_bytes(model))};
+  if (arena.exhausted()) return too_small;
   return written;
 }
 

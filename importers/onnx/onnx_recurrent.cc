@@ -1,6 +1,7 @@
 // ONNX LSTM and GRU, spelled out step by step. The products of all inputs are one product; each step adds its own of the
 // last state. Weights stand once in the file, however many steps read them.
 #include <algorithm>
+#include <cmath>
 
 #include "importers/onnx/onnx_operators.h"
 
@@ -16,15 +17,31 @@ struct Recurrent {
   int32_t steps = 0, batch = 0, inputs = 0, size = 0, gates = 0;
   size_t directions = 1;
   bool first_reversed = false;
+  float clip = INFINITY;        // of the sums of gates
+  std::vector<Op> activations;  // of each direction; kClamp: Relu
   OnnxConstant<float> w, r;
   std::vector<float> b;  // zero where it is absent
 };
 
-void check_activations(const OnnxOp& op, const std::vector<std::string>& usual, size_t directions) {
+// Those of each direction in turn.
+std::vector<Op> read_activations(const OnnxOp& op, const std::vector<Op>& usual, size_t directions) {
   const std::vector<std::string> given = op.strings("activations");
-  for (size_t i = 0; i < given.size(); ++i)
-    if (given.size() != usual.size() * directions || given[i] != usual[i % usual.size()])
-      fail("activation ", quoted(given[i]), " is not supported there; only the usual ones are");
+  std::vector<Op> functions;
+  for (size_t d = 0; d < directions; ++d) functions.insert(functions.end(), usual.begin(), usual.end());
+  if (given.empty()) return functions;
+  if (given.size() != functions.size())
+    fail(given.size(), " activations are given where ", functions.size(), " are expected");
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] == "Sigmoid")
+      functions[i] = Op::kSigmoid;
+    else if (given[i] == "Tanh")
+      functions[i] = Op::kTanh;
+    else if (given[i] == "Relu")
+      functions[i] = Op::kClamp;
+    else
+      fail("activation ", quoted(given[i]), " is not supported; Sigmoid, Tanh and Relu are");
+  }
+  return functions;
 }
 
 OnnxConstant<float> read_weights(OnnxOp& op, int input, size_t directions, int64_t rows, int64_t columns) {
@@ -36,10 +53,11 @@ OnnxConstant<float> read_weights(OnnxOp& op, int input, size_t directions, int64
   return constant;
 }
 
-Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<std::string>& activations) {
+Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<Op>& activations) {
   Recurrent cell;
   if (op.integer("layout", 0) != 0) fail("layout 1 is not supported; export the model with layout 0");
-  if (op.has("clip")) fail("clip is not supported");
+  if (op.has("clip")) cell.clip = op.real("clip", 0.0f);
+  if (!(cell.clip > 0.0f)) fail("clip is ", cell.clip, "; it must be above 0");
   op.ignore("activation_alpha");
   op.ignore("activation_beta");
   const std::string direction = op.string("direction", "forward");
@@ -47,7 +65,7 @@ Recurrent read_recurrent(OnnxOp& op, int32_t gates, const std::vector<std::strin
     fail("direction ", quoted(direction), " is not known");
   cell.directions = direction == "bidirectional" ? 2 : 1;
   cell.first_reversed = direction == "reverse";
-  check_activations(op, activations, cell.directions);
+  cell.activations = read_activations(op, activations, cell.directions);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   if (shape.size() != 3) fail("its input has the shape ", shape_text(shape), "; rank 3 is expected");
@@ -123,6 +141,27 @@ int32_t initial(OnnxOp& op, int i, const Recurrent& cell, size_t direction) {
   return part(op, rows, static_cast<int32_t>(direction) * cell.batch, cell.batch, 0, cell.size);
 }
 
+// x between -limit and limit.
+int32_t clipped(OnnxOp& op, int32_t x, float limit) {
+  if (!(limit < INFINITY)) return x;
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
+  clamp.min = -limit;
+  clamp.max = limit;
+  return y;
+}
+
+// Activation `which` of a direction. As onnxruntime has it, clip bounds the sums of gates, and not the cell that the third
+// one reads.
+int32_t activate(OnnxOp& op, const Recurrent& cell, size_t direction, size_t which, int32_t x) {
+  const Op function = cell.activations[direction * cell.activations.size() / cell.directions + which];
+  if (which < 2) x = clipped(op, x, cell.clip);
+  if (function != Op::kClamp) return add_unary(op, function, x);
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  op.add(Op::kClamp, {x}, y).options.as<Clamp>().min = 0.0f;
+  return y;
+}
+
 struct State {
   int32_t h = -1, c = -1;  // -1: zero
 };
@@ -185,18 +224,26 @@ std::vector<float> sum_of_biases(const Recurrent& cell, size_t direction, int32_
 struct LstmStep {
   OnnxOp& op;
   const Recurrent& cell;
+  size_t direction;
   int32_t r, zero;
   std::vector<float> input_bias;
+  std::vector<int32_t> peepholes;  // input, output, forget; empty: none
 
-  int32_t gate(int32_t gates, int32_t i, Op function) {
-    return add_unary(op, function, part(op, gates, 0, cell.batch, i * cell.size, cell.size));
+  // `seen`: the cell that its peephole sees; -1: zero.
+  int32_t gate(int32_t gates, int32_t i, int32_t seen) {
+    int32_t x = part(op, gates, 0, cell.batch, i * cell.size, cell.size);
+    if (!peepholes.empty() && seen >= 0)
+      x = add_binary(op, Op::kAdd, x, add_binary(op, Op::kMul, seen, peepholes[static_cast<size_t>(i)]));
+    return activate(op, cell, direction, 0, x);
   }
   State run(int32_t gates, State state) {
     if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
-    int32_t c = add_binary(op, Op::kMul, gate(gates, 0, Op::kSigmoid), gate(gates, 3, Op::kTanh));
+    const int32_t fresh =
+        activate(op, cell, direction, 1, part(op, gates, 0, cell.batch, 3 * cell.size, cell.size));
+    int32_t c = add_binary(op, Op::kMul, gate(gates, 0, state.c), fresh);
     if (state.c >= 0)
-      c = add_binary(op, Op::kAdd, add_binary(op, Op::kMul, gate(gates, 2, Op::kSigmoid), state.c), c);
-    return {add_binary(op, Op::kMul, gate(gates, 1, Op::kSigmoid), add_unary(op, Op::kTanh, c)), c};
+      c = add_binary(op, Op::kAdd, add_binary(op, Op::kMul, gate(gates, 2, state.c), state.c), c);
+    return {add_binary(op, Op::kMul, gate(gates, 1, c), activate(op, cell, direction, 2, c)), c};
   }
 };
 
@@ -204,6 +251,7 @@ struct LstmStep {
 struct GruStep {
   OnnxOp& op;
   const Recurrent& cell;
+  size_t direction;
   bool linear_before_reset;
   int32_t r_gates, r_hidden, zero_gates, hidden_bias;
   std::vector<float> input_bias;
@@ -212,8 +260,8 @@ struct GruStep {
     const int32_t size = cell.size, batch = cell.batch;
     int32_t hidden = part(op, gates, 0, batch, 2 * size, size), both = part(op, gates, 0, batch, 0, 2 * size);
     if (state.h >= 0) both = add_binary(op, Op::kAdd, both, add_product(op, state.h, r_gates, zero_gates));
-    const int32_t update = add_unary(op, Op::kSigmoid, part(op, both, 0, batch, 0, size));
-    const int32_t reset = add_unary(op, Op::kSigmoid, part(op, both, 0, batch, size, size));
+    const int32_t update = activate(op, cell, direction, 0, part(op, both, 0, batch, 0, size));
+    const int32_t reset = activate(op, cell, direction, 0, part(op, both, 0, batch, size, size));
     if (state.h >= 0) {
       const int32_t old =
           linear_before_reset
@@ -227,7 +275,7 @@ struct GruStep {
       hidden = add_binary(op, Op::kAdd, hidden,
                           linear_before_reset ? add_binary(op, Op::kMul, reset, bias) : bias);
     }
-    hidden = add_unary(op, Op::kTanh, hidden);
+    hidden = activate(op, cell, direction, 1, hidden);
     // (1 - update) * hidden + update * h
     if (state.h >= 0) {
       const int32_t change = add_binary(op, Op::kMul, update, add_binary(op, Op::kSub, state.h, hidden));
@@ -239,28 +287,42 @@ struct GruStep {
 
 void import_lstm(OnnxOp& op) {
   op.check_inputs(3, 8);
-  if (op.has_input(7)) fail("peepholes are not supported");
   if (op.integer("input_forget", 0) != 0) fail("input_forget is not supported");
-  const Recurrent cell = read_recurrent(op, 4, {"Sigmoid", "Tanh", "Tanh"});
+  const Recurrent cell = read_recurrent(op, 4, {Op::kSigmoid, Op::kTanh, Op::kTanh});
+  const size_t size = static_cast<size_t>(cell.size);
+  const std::vector<float> peepholes = op.has_input(7) ? op.floats(7).values : std::vector<float>();
+  if (!peepholes.empty() && peepholes.size() != 3 * size * cell.directions)
+    fail("its peepholes have ", peepholes.size(), " values; ", 3 * size * cell.directions, " are expected");
   unroll(op, cell, true, [&](size_t d) {
     const int32_t all = 4 * cell.size;
-    return LstmStep{op, cell, add_rows(op, op.input_name(2), cell.r, d, 0, all),
+    std::vector<int32_t> of_gates;
+    for (size_t gate = 0; !peepholes.empty() && gate < 3; ++gate) {
+      const auto begin = peepholes.begin() + static_cast<std::ptrdiff_t>((d * 3 + gate) * size);
+      of_gates.push_back(add_constant(op.draft(), op.name() + "/peephole", DType::kF32, {1, cell.size},
+                                      std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(size))));
+    }
+    return LstmStep{op,
+                    cell,
+                    d,
+                    add_rows(op, op.input_name(2), cell.r, d, 0, all),
                     add_constant(op.draft(), op.name() + "/zero", DType::kF32, {all},
                                  std::vector<float>(static_cast<size_t>(all), 0.0f)),
-                    sum_of_biases(cell, d, 4)};
+                    sum_of_biases(cell, d, 4),
+                    of_gates};
   });
 }
 
 void import_gru(OnnxOp& op) {
   op.check_inputs(3, 6);
   const bool linear_before_reset = op.integer("linear_before_reset", 0) != 0;
-  const Recurrent cell = read_recurrent(op, 3, {"Sigmoid", "Tanh"});
+  const Recurrent cell = read_recurrent(op, 3, {Op::kSigmoid, Op::kTanh});
   unroll(op, cell, false, [&](size_t d) {
     const int32_t size = cell.size;
     const auto all = static_cast<size_t>(3 * size);
     const float* const recurrent = cell.b.data() + d * 2 * all + all;
     return GruStep{op,
                    cell,
+                   d,
                    linear_before_reset,
                    add_rows(op, op.input_name(2), cell.r, d, 0, 2 * size),
                    add_rows(op, op.input_name(2), cell.r, d, 2 * size, size),
@@ -276,11 +338,11 @@ constexpr OnnxOperator kOperators[] = {
     {"GRU",
      import_gru,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step, at most 1024. Weights are constants; the usual activations, layout 0, no clip."},
+     "Step by step, at most 1024. Weights are constants; Sigmoid, Tanh and Relu inside; layout 0."},
     {"LSTM",
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
-     "Step by step, at most 1024. Weights are constants; the usual activations, layout 0, no clip, no peepholes."},
+     "Step by step, at most 1024. Weights and peepholes are constants; Sigmoid, Tanh and Relu inside; layout 0."},
 };
 
 }  // namespace

@@ -70,10 +70,24 @@ inline void import_and_run(Span<const uint8_t> bytes, const ImportOptions& optio
   const Result<Model> opened = Model::open(*file);
   if (!opened)
     found("what was written does not open", std::to_string(static_cast<int>(opened.error().status)));
-  if (total > kMostBytesRun)
+  if (total > kMostBytesRun) {
     (void)Session::measure(*opened, all_ops());
-  else
-    run_once(*opened, static_cast<uint32_t>(bytes.size));
+    return;
+  }
+  run_once(*opened, static_cast<uint32_t>(bytes.size));
+  if (!options.states.empty() || options.stream || opened->inputs().empty() || opened->outputs().empty())
+    return;
+  // Once more with a state, and row by row.
+  ImportOptions other = options;
+  const Span<const int32_t> inputs = opened->inputs(), outputs = opened->outputs();
+  const std::string from = opened->tensor(inputs[inputs.size - 1]).name,
+                    to = opened->tensor(outputs[outputs.size - 1]).name;
+  other.states = {from + "=" + to};
+  if (bytes.size % 2 == 0) other.starts = {{from, {0.5f}}};
+  import_and_run(bytes, other);
+  other = options;
+  other.stream = static_cast<int32_t>(bytes.size % 3);
+  import_and_run(bytes, other);
 }
 
 }  // namespace intaglio::fuzz

@@ -58,7 +58,7 @@ class TfliteGenerator {
     int8_t type = kTfliteFloat;
     Dims dims;
     TfliteScales scales;
-    bool constant = false;
+    bool constant = false, variable = false;
     std::vector<uint8_t> data;
   };
   struct Node {
@@ -75,6 +75,8 @@ class TfliteGenerator {
       const std::string name = "t" + std::to_string(i);
       if (tensor.constant)
         file.constant(name, tensor.type, tensor.dims, tensor.data, tensor.scales);
+      else if (tensor.variable)
+        file.variable_tensor(name, tensor.type, tensor.dims);
       else
         file.tensor(name, tensor.type, tensor.dims, tensor.scales);
     }
@@ -121,7 +123,7 @@ class TfliteGenerator {
     if (c_.one_in(16)) letters += "afin"[c_.below(4)];
     constants_ = c_.one_in(8);  // of constants alone
     for (char& letter : letters) {
-      if (c_.one_in(24)) letter = "a fiwdmbvnpAxeEu"[c_.below(16)];
+      if (c_.one_in(24)) letter = "a fiwdmbvnpAxeEuMRBTV"[c_.below(21)];
       if (constants_ && (letter == 'a' || letter == 'A')) letter = "fi"[c_.below(2)];
     }
     const Node node = add_node(code, letters);
@@ -140,6 +142,7 @@ class TfliteGenerator {
     Node node;
     node.code = code;
     first_ = letters == "na" ? values_.back() : -1;
+    units_ = letters.find('M') == std::string::npos ? 0 : static_cast<int32_t>(c_.between(1, 4));
     for (const char letter : letters) node.inputs.push_back(operand(letter, node));
     node.kind = c_.one_in(32) ? tflite::Options::NONE : tflite_pattern(code).options;
     node.options = {static_cast<int32_t>(c_.number(0, 1)),
@@ -158,8 +161,10 @@ class TfliteGenerator {
   int32_t add_output(bool constant) {
     const Dims from = first_ < 0 ? Dims{2} : dims(first_);
     Dims to = from;
-    if (c_.one_in(2)) std::reverse(to.begin(), to.end());
-    if (c_.one_in(2) && to.size() > 1) {
+    const bool fits = units_ > 0 && !to.empty() && !c_.one_in(8);
+    if (fits) to.back() = units_;
+    if (!fits && c_.one_in(2)) std::reverse(to.begin(), to.end());
+    if (!fits && c_.one_in(2) && to.size() > 1) {
       to[1] = wrapping_product(to[0], to[1]);
       to.erase(to.begin());
     }
@@ -226,6 +231,20 @@ class TfliteGenerator {
         return numbers({static_cast<int32_t>(c_.between(1, 4)), last()}, 0);
       case 'b':
         return bias(node);
+      case 'M':
+        return numbers({units_, last()}, 0);
+      case 'R':
+        return numbers({units_, units_}, 0);
+      case 'T':
+        return numbers({units_, static_cast<int32_t>(c_.between(1, 3))}, -1);
+      case 'B':
+        return c_.one_in(8) ? -1 : bias(node);
+      case 'V': {
+        const int32_t made =
+            add_tensor(type_, {first_ < 0 || dims(first_).empty() ? 1 : dims(first_)[0], units_});
+        tensors_.back().variable = true;
+        return made;
+      }
       case 'v':
         return numbers({c_.one_in(3) ? 1 : last()}, -1);
       case 'i':
@@ -327,6 +346,7 @@ class TfliteGenerator {
   std::vector<int32_t> inputs_, values_;
   std::vector<Dims> made_;  // shapes that the importer gave activations
   int32_t first_ = -1;      // the node's first activation
+  int32_t units_ = 0;       // of a recurrent node
   bool constants_ = false;  // the node has no activation
   int32_t batch_ = kBatch;
 };

@@ -12,6 +12,8 @@ namespace intaglio::test {
 //   a an activation; A one of the shape of the first     f a constant that fits it by broadcasting
 //   w convolution weights for it   d depthwise ones   m a matrix behind it   b a bias   v one number a channel
 //   i integers: axes, sizes, shapes   n one integer   p pads, two an axis
+//   of a recurrent node's own number of units: M a matrix behind it   R a square one   B a bias   T weights over time
+//   V a variable tensor
 // and, which none asks for: x an activation of any other rank or type, e and E empty constants of numbers and of
 // integers, u a tensor that nothing writes, and a space for none.
 struct TflitePattern {
@@ -31,20 +33,26 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{5}, "a", O::DepthToSpaceOptions},
       {{9}, "amb", O::FullyConnectedOptions},
       {{11}, "a", O::L2NormOptions},
+      {{16}, "aMMMMRRRR   BBBB  VV    ", O::LSTMOptions},
       {{18}, "af", O::MulOptions},
+      {{24}, "aMRBV", O::RNNOptions},
       {{22, 43}, "a"},
       {{23}, "ai", O::ResizeBilinearOptions},
       {{25}, "a", O::SoftmaxOptions},
       {{26}, "a", O::SpaceToDepthOptions},
+      {{27}, "aMTBV", O::SVDFOptions},
       {{34}, "ap"},
+      {{35}, "aMRBV", O::SequenceRNNOptions},
       {{36}, "ai", O::GatherOptions},
       {{37, 38}, "aii"},
       {{39, 69, 130}, "ai"},
       {{40, 74, 81, 82, 89}, "ai", O::ReducerOptions},
       {{41}, "af", O::SubOptions},
       {{42}, "af", O::DivOptions},
+      {{44}, "aMMMMRRRR   BBBB  VV    ", O::UnidirectionalSequenceLSTMOptions},
       {{45}, "aiii", O::StridedSliceOptions},
       {{49}, "na"},
+      {{52}, "aMMMMRRRR   BBBB  MMMMRRRR   BBBB  VVVV         ", O::BidirectionalSequenceLSTMOptions},
       {{54}, "av"},
       {{55, 57, 78, 90, 95, 99}, "af"},
       {{60}, "apv"},
@@ -123,6 +131,23 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
       return tflite::CreateLeakyReluOptions(fbb, static_cast<float>(o[7]) / 8.0f).Union();
     case O::MirrorPadOptions:
       return tflite::CreateMirrorPadOptions(fbb, static_cast<int8_t>(o[2])).Union();
+    case O::LSTMOptions:
+      return tflite::CreateLSTMOptions(fbb, activation, o[4] > 2 ? 1.0f : 0.0f, 0.0f, o[5] > 2 ? 1 : 0)
+          .Union();
+    case O::RNNOptions:
+      return tflite::CreateRNNOptions(fbb, activation).Union();
+    case O::SequenceRNNOptions:
+      return tflite::CreateSequenceRNNOptions(fbb, o[2] == 1, activation).Union();
+    case O::SVDFOptions:
+      return tflite::CreateSVDFOptions(fbb, o[2] > 1 ? 1 : o[3], activation).Union();
+    case O::UnidirectionalSequenceLSTMOptions:
+      return tflite::CreateUnidirectionalSequenceLSTMOptions(fbb, activation, o[4] > 2 ? 1.0f : 0.0f,
+                                                             o[5] > 2 ? 1.0f : 0.0f, o[2] == 1)
+          .Union();
+    case O::BidirectionalSequenceLSTMOptions:
+      return tflite::CreateBidirectionalSequenceLSTMOptions(fbb, activation, o[4] > 2 ? 1.0f : 0.0f, 0.0f,
+                                                            o[3] > 1, o[2] == 1)
+          .Union();
     case O::GeluOptions:
       return tflite::CreateGeluOptions(fbb, o[2] == 1).Union();
     default:

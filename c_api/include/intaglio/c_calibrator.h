@@ -109,6 +109,7 @@ typedef struct itg_calibrator_options {
   const itg_executor* executor; /* NULL: serial */
   const itg_progress* progress; /* NULL: nobody is told */
   bool int8_answers;            /* as CalibratorOptions::int8_answers; default false */
+  const itg_model* states_of;   /* the model with states, if this is its step model; NULL: none */
 } itg_calibrator_options;
 
 /* Bytes of a calibrator's memory, which is one block. Exact: itg_calibrator_create() refuses one byte less. */
@@ -187,6 +188,14 @@ typedef union itg_calibrator {
   uint64_t number;
 } itg_calibrator;
 
+/* The model of one step of a model with states, in which these are inputs and outputs behind its own: so it is calibrated
+ * (intaglio/step_model.h). The bytes of memory that itg_make_step_model() needs. */
+size_t itg_step_model_bytes(const itg_model* model);
+/* Writes its file into `memory`, which starts at a multiple of ITG_MODEL_ALIGNMENT. `made` gets the bytes, in `memory`. */
+itg_error itg_make_step_model(const itg_model* model, itg_span memory, itg_bytes* made);
+/* The nodes that keep states in FP32, for itg_calibrator_options::float_nodes: see find_state_nodes(). `nodes` has room
+ * for itg_model_node_count(model) numbers. Returns how many it found. */
+size_t itg_find_state_nodes(const itg_model* model, int32_t* nodes);
 /* Sets the defaults. */
 void itg_calibrator_options_init(itg_calibrator_options* options, size_t struct_size);
 /* The memory that itg_calibrator_create() needs with the same arguments. `options` may be NULL. */
