@@ -32,6 +32,9 @@ class Reader {
     if (!options_.external_data_folder.empty())
       load_external_data(*model_.mutable_graph(), options_.external_data_folder);
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
+    for (const auto& entry : model_.metadata_props())
+      if (entry.key() == kAddBitsKey && entry.value() == text(int32_t{AddOptions().add_bits}))
+        draft_.add_bits = AddOptions().add_bits;
     check_count(static_cast<size_t>(graph.node_size()), "nodes", kMaxFileNodes);
     check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
     for (const auto& tensor : graph.initializer())

@@ -30,6 +30,8 @@ constexpr Pass kPasses[] = {
     {"merge_quantizers", "A tensor that is quantized several times in one way is quantized once.",
      merge_quantizers},
     {"quantize_nodes", "What stands between Dequantize and Quantize becomes int8.", quantize_nodes},
+    {"quantize_answers", "A last layer or mean whose result is not quantized reads codes and gives FP32.",
+     quantize_answers},
     {"replace_batch_norm", "BatchNormalization that is left becomes a 1 x 1 depthwise convolution.",
      replace_batch_norm},
     {"lower_to_lookup", "An int8 function of one value becomes a Lookup.", lower_to_lookup},

@@ -45,6 +45,7 @@ bool make_inputs_nhwc(Draft& draft);
 bool merge_quantizers(Draft& draft);
 bool permute_fully_connected(Draft& draft);
 bool push_transposes(Draft& draft);
+bool quantize_answers(Draft& draft);
 bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
 bool simplify_reshapes(Draft& draft);

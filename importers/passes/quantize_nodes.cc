@@ -9,12 +9,11 @@
 #include "importers/passes/constant_operands.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
+#include "importers/passes/quantize_weights.h"
 #include "runtime/quantization_range.h"
 
 namespace intaglio::importers {
 namespace {
-
-constexpr int32_t kImportedAddBits = 20;  // these scales come with the model: as exact as Add can be
 
 class Sweep {
  public:
@@ -152,14 +151,16 @@ class Sweep {
     const size_t reader = static_cast<size_t>(links_.consumers_of(node.output())[0]);
     switch (traits(node.op).int8) {
       case Int8Form::kNone:
+        if (!become_softmax(node, target)) return false;
+        break;
       case Int8Form::kMoves:
         return false;
       case Int8Form::kWeighted:
-        if (!quantize_weights(node)) return false;
+        if (!quantize_weights(draft_, node, codes(node.input()))) return false;
         break;
       case Int8Form::kArithmetic:
         if (node.op == Op::kAdd || node.op == Op::kSub)
-          node.options.as<AddOptions>().add_bits = kImportedAddBits;
+          node.options.as<AddOptions>().add_bits = draft_.add_bits;
         if (!take_constants(node, target)) return false;
         break;
       case Int8Form::kSelects:
@@ -190,6 +191,16 @@ class Sweep {
     draft_.nodes.push_back(std::move(node));
     taken_[reader] = true;
     changed_ = true;
+    return true;
+  }
+
+  // Its codes are of one scale and zero point alone.
+  bool become_softmax(DraftNode& node, int32_t target) {
+    const DraftTensor& out = draft_.tensor(target);
+    if (node.op != Op::kSoftmax || out.scales[0] != 1.0f / 256 || out.zero_point != -128) return false;
+    const DraftTensor& in = draft_.tensor(codes(node.input()));
+    node.inputs.push_back(add_constant(draft_, out.name + "/table", DType::kS32, {256},
+                                       softmax_table(in.scales[0], in.shape.back())));
     return true;
   }
 
@@ -226,70 +237,6 @@ class Sweep {
       node.become(Op::kLookup);
       return true;
     }
-    return true;
-  }
-
-  // Scales that the format cannot hold, or with which the bias would leave its 32 bits, as channels without
-  // weights have them, are raised; the number of these.
-  static int32_t raise_scales(DraftTensor& weights, const std::vector<float>& bias, double in, int32_t axis) {
-    std::vector<float> scales;
-    int32_t raised = 0;
-    for (size_t c = 0; c < bias.size(); ++c) {
-      const float own = weights.scales[weights.scales.size() == 1 ? 0 : c];
-      const double least =
-          std::max(std::fabs(static_cast<double>(bias[c])) / (in * (1 << 30)), std::ldexp(1.0, -40));
-      scales.push_back(std::max(own, static_cast<float>(least)));
-      raised += scales.back() != own;
-    }
-    if (raised == 0) return 0;
-    weights.scales = scales;
-    weights.axis = scales.size() > 1 ? axis : -1;
-    return raised;
-  }
-
-  // False where the weights lie on no grid, or on one that the format cannot hold.
-  bool quantize_weights(DraftNode& node) {
-    if (!has_float_weights(draft_, node)) return false;
-    DraftTensor weights = draft_.tensor(node.inputs[1]);
-    DraftTensor bias = draft_.tensor(node.inputs[2]);
-    const int32_t axis = node.op == Op::kDepthwiseConv2d ? 2 : 0;
-    const int32_t channels = output_channels(draft_, node);
-    if (weights.scales.empty() || (weights.axis >= 0 && weights.axis != axis)) return false;
-    const auto w = values_of<float>(weights);
-    const auto b = values_of<float>(bias);
-    const auto is_finite = [](float v) { return std::isfinite(v); };
-    if (!std::all_of(w.begin(), w.end(), is_finite) || !std::all_of(b.begin(), b.end(), is_finite))
-      return false;  // named when the graph is made
-    const double in = draft_.tensor(codes(node.input())).scales[0];
-    const int32_t coarser = raise_scales(weights, b, in, axis);
-    std::vector<int32_t> weight_codes(w.size()), sums;
-    for (int32_t c = 0; c < channels; ++c) {
-      const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
-      const ChannelWeights part = channel_weights(draft_, node, c);
-      for (size_t i = 0; i < part.count; ++i) {
-        const size_t at = part.first + i * part.step;
-        weight_codes[at] = static_cast<int32_t>(std::nearbyint(std::clamp(w[at] / scale, -1e6, 1e6)));
-      }
-      const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
-      sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
-    }
-    const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
-    if (!std::all_of(weights.scales.begin(), weights.scales.end(), is_scale)) return false;  // a huge bias
-    if (coarser > 0)
-      draft_.notes.push_back(text(label(node), ": ", coarser, " of ", channels,
-                                  " channels have a scale too small for their bias; they got a coarser one"));
-    if (moved > 0)
-      draft_.notes.push_back(
-          text(label(node), ": ", moved, " of ", channels,
-               " channels hold weights beyond int8; they got a coarser scale of their own"));
-    bias.dtype = DType::kS32;
-    bias.scales.clear();
-    bias.axis = -1;
-    set_values(bias, sums);
-    draft_.tensors.push_back(std::move(weights));
-    node.inputs[1] = static_cast<int32_t>(draft_.tensors.size()) - 1;
-    draft_.tensors.push_back(std::move(bias));
-    node.inputs[2] = static_cast<int32_t>(draft_.tensors.size()) - 1;
     return true;
   }
 

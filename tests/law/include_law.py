@@ -66,8 +66,10 @@ RULES = [
       for folder in ("draft", "onnx", "tflite", "passes")],
     Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
+    Rule(["exporters/*"], ["{folder}/*", "importers/import.h", "importers/draft/import_error.h", "importers/draft/names.h",
+                           "importers/onnx/onnx_operators.h", "importers/onnx/onnx_reader.h", "importers/onnx/*.pb.h"] + BELOW_IMPORTERS, ANY),
     Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
-    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
+    Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # The folders of a part, lowest first: a file includes those of its own folder and of the folders before it. A folder

@@ -1,0 +1,80 @@
+// intaglio export-onnx: an int8 model as the ONNX network that it was made from, quantized.
+#include <filesystem>
+
+#include "calibrator/host/system/files.h"
+#include "cli/command.h"
+#include "cli/loaded_model.h"
+#include "cli/output.h"
+#include "exporters/onnx/onnx_export.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct ExportOnnxArguments {
+  std::string model, network, output, form = "qdq";
+  bool external_data = false;
+};
+
+constexpr const char* kFooter =
+    "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
+    "normalization is in the weights. The file is read back before it is written, and each layer compared.\n\n"
+    "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
+    "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
+    "Example:\n"
+    "  intaglio export-onnx net.int8.itg --from net.onnx -o net.int8.onnx";
+
+Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
+  for (const std::string& input : {arguments.model, arguments.network})
+    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+  OnnxForm form = OnnxForm::kQdq;
+  for (const OnnxFormName& known : kOnnxForms)
+    if (arguments.form == known.name) form = known.form;
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  const auto network = read_file(arguments.network, kMaxModelBytes);
+  if (!network) return network.failure();
+  std::string folder;
+  if (arguments.external_data) {
+    folder = std::filesystem::path(arguments.network).parent_path().string();
+    if (folder.empty()) folder = ".";
+  }
+  const auto made =
+      export_onnx(network->span(), arguments.network, folder, file->model(), arguments.model, form);
+  if (!made) return made.failure();
+  if (auto step = write_file_atomically(
+          arguments.output, {reinterpret_cast<const uint8_t*>(made->bytes.data()), made->bytes.size()});
+      !step)
+    return step.failure();
+  for (const std::string& note : made->notes) print_note(note);
+  print("%s: %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
+        arguments.form.c_str());
+  print("  layers       %d with int8 weights\n", made->layers);
+  print("  activations  %d quantized\n", made->activations);
+  return Done{};
+}
+
+}  // namespace
+
+Command add_export_onnx_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<ExportOnnxArguments>();
+  CLI::App* app =
+      add_subcommand(parent, "export-onnx", "write an int8 model as a quantized ONNX network", kFooter);
+  add_option(*app, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
+  add_option(*app, "--from", arguments->network, "the FP32 network that the model was imported from")
+      .required()
+      .type_name("NET.onnx");
+  add_option(*app, "-o,--output", arguments->output, "the ONNX file to write")
+      .required()
+      .type_name("OUT.onnx");
+  std::vector<std::string> forms;
+  for (const OnnxFormName& known : kOnnxForms) forms.push_back(known.name);
+  add_option(*app, "--form", arguments->form, "how quantization is written: see below")
+      .one_of(forms)
+      .type_name("FORM")
+      .show_default();
+  add_flag(*app, "--external-data", arguments->external_data,
+           "read weights that the network has in other files of its folder; the file written holds them all");
+  return make_command(app, arguments, run_export_onnx);
+}
+
+}  // namespace intaglio::cli

@@ -1,0 +1,28 @@
+// Where the weights of a model's layer stand in the layer's node of the ONNX file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exporters/onnx/onnx_graph.h"
+#include "intaglio/model.h"
+
+namespace intaglio::exporters {
+
+struct LayerLayout {
+  std::vector<int64_t> dims;  // in the file
+  int32_t axis = 0;           // of the output channels there
+  std::vector<size_t> order;  // element i of the file is element order[i] of the model
+};
+
+// `layer` is a node of the model with weights, Conv2D, DepthwiseConv2D or FullyConnected, and `node` is its Conv, Gemm,
+// MatMul or BatchNormalization. Throws ImportError where they do not fit each other.
+//
+//   Conv                [oc, ic, kh, kw] of the model's [oc, kh, kw, ic] or [kh, kw, oc]
+//   Gemm, MatMul        [k, n], or [n, k] with transB, of [n, k]; columns that the import brought from the order of
+//                       NCHW into that of NHWC go back
+//   BatchNormalization  [c, 1, 1, 1] of [1, 1, c]: a depthwise convolution is written
+LayerLayout layer_layout(const OnnxGraph& graph, const OnnxNode& node, const Model& model,
+                         const NodeInfo& layer);
+
+}  // namespace intaglio::exporters

@@ -1,0 +1,41 @@
+// An int8 model as an ONNX file: the network that it was made from, with the model's scales, int8 weights and int32
+// biases in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrator/host/system/outcome.h"
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+enum class OnnxForm : uint8_t {
+  kQdq,           // QuantizeLinear and DequantizeLinear of ONNX, opset 13
+  kFakeQuantize,  // OpenVINO's FakeQuantize
+};
+struct OnnxFormName {
+  const char* name;
+  OnnxForm form;
+};
+inline constexpr OnnxFormName kOnnxForms[] = {{"qdq", OnnxForm::kQdq},
+                                              {"fakequantize", OnnxForm::kFakeQuantize}};
+
+struct OnnxExport {
+  std::string bytes;
+  int32_t layers = 0;       // with int8 weights
+  int32_t activations = 0;  // that are quantized
+  std::vector<std::string> notes;
+};
+
+// `network`: the bytes of the ONNX file that `model` was imported from, whose names it has; `folder` is where its
+// external data may be. Every node of it stays but those that the import folded into a layer before them (batch
+// normalization, an added constant). Nodes and layers are matched by name.
+//
+// The file is read back by the importer before it is given, and each layer compared: codes of weights, scales, biases
+// and bounds. A failure names the first layer that would not come back. `path` and `model_path` are for messages.
+Outcome<OnnxExport> export_onnx(Span<const uint8_t> network, const std::string& path,
+                                const std::string& folder, const Model& model, const std::string& model_path,
+                                OnnxForm form);
+
+}  // namespace intaglio

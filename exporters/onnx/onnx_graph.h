@@ -1,0 +1,75 @@
+// The graph of an ONNX file while it is rewritten: who writes and who reads each value, and constants.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "importers/onnx/intaglio_onnx.pb.h"
+
+namespace intaglio::exporters {
+
+using OnnxNode = onnx_file::NodeProto;
+using OnnxTensor = onnx_file::TensorProto;
+
+// One place where a value is read.
+struct OnnxUse {
+  OnnxNode* node = nullptr;
+  int input = 0;
+};
+
+// Takes the nodes and initializers out of a graph, and puts them back with finish(). Pointers to nodes and constants
+// stay valid between the two.
+class OnnxGraph {
+ public:
+  explicit OnnxGraph(onnx_file::GraphProto& graph);
+
+  std::vector<OnnxNode*> nodes();                    // those that were not removed
+  OnnxNode* writer(const std::string& value) const;  // nullptr: an input, a constant or nothing
+  std::vector<OnnxUse> uses(const std::string& value) const;
+  bool is_input(const std::string& value) const { return inputs_.count(value) != 0; }
+  bool is_output(const std::string& value) const { return outputs_.count(value) != 0; }
+  bool is_known(const std::string& value) const { return names_.count(value) != 0; }
+  // An initializer, or the tensor of a Constant node; nullptr: none.
+  const OnnxTensor* constant(const std::string& value) const;
+
+  // A name that nothing has yet: this one, or with a number behind it.
+  std::string unused_name(const std::string& wanted);
+  // The node's operator, name, inputs and outputs; no value of these outputs is there yet.
+  OnnxNode& add_node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
+                     const std::string& output);
+  // A constant of this name, of `bytes` of raw data.
+  void add_constant(const std::string& name, OnnxTensor::DataType type, const std::vector<int64_t>& dims,
+                    const void* data, size_t bytes);
+  void set_input(OnnxNode& node, int input, const std::string& value);  // adds inputs up to this one
+  void set_output(OnnxNode& node, const std::string& value);            // its first
+  void remove(OnnxNode& node);
+  // Removes a constant that nobody reads any more, so that its name is unused.
+  void release_constant(const std::string& value);
+
+  // Puts everything back: nodes in an order in which each value is written before it is read, without those that
+  // nothing needs, without constants that nobody reads. Shapes noted for values that are gone go, too.
+  void finish();
+
+ private:
+  void remove_dead();
+  std::vector<OnnxNode*> sorted();
+
+  onnx_file::GraphProto& graph_;
+  std::deque<OnnxNode> nodes_;
+  std::unordered_set<const OnnxNode*> removed_;
+  std::deque<OnnxTensor> constants_;
+  std::unordered_map<std::string, const OnnxTensor*> constant_of_;
+  std::unordered_map<std::string, OnnxNode*> writers_;
+  std::unordered_map<std::string, std::vector<OnnxUse>> uses_;
+  std::unordered_set<std::string> inputs_, outputs_, names_;
+};
+
+// The attribute; nullptr where the node has none of this name.
+const onnx_file::AttributeProto* find_attribute(const OnnxNode& node, const std::string& name);
+void remove_attribute(OnnxNode& node, const std::string& name);
+void set_attribute(OnnxNode& node, const std::string& name, int64_t value);
+
+}  // namespace intaglio::exporters

@@ -1,0 +1,206 @@
+#include "exporters/onnx/onnx_readback.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "calibrator/bake/model_writer.h"
+#include "importers/import.h"
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::exporters {
+namespace {
+
+using importers::quoted;
+using importers::text;
+
+const QuantRule* layer_rule(const Model& model, const NodeInfo& node) {
+  const OpDef* const def = find_op(all_ops(), model, node);
+  return def == nullptr || def->quant.weight_input < 0 ? nullptr : &def->quant;
+}
+
+// The shapes of the model's inputs in the file's own layout.
+ImportOptions options_for(const onnx_file::GraphProto& graph, const std::string& folder, const Model& model) {
+  ImportOptions options;
+  options.external_data_folder = folder;
+  for (const auto& input : graph.input()) {
+    for (const int32_t t : model.inputs()) {
+      const TensorInfo info = model.tensor(t);
+      if (input.name() != info.name) continue;
+      std::vector<int32_t> dims(info.shape.dims, info.shape.dims + info.shape.rank);
+      const auto& in_file = input.type().tensor_type().shape();
+      const auto fits = [&] {
+        bool good = in_file.dim_size() == info.shape.rank;
+        for (int d = 0; good && d < in_file.dim_size(); ++d)
+          good = d == 0 || in_file.dim(d).dim_value() < 1 ||
+                 in_file.dim(d).dim_value() == dims[static_cast<size_t>(d)];
+        return good;
+      };
+      if (info.shape.rank == 4)
+        dims = {dims[0], dims[3], dims[1], dims[2]};  // pictures are NHWC in the model
+      if (!fits()) dims.assign(info.shape.dims, info.shape.dims + info.shape.rank);
+      if (fits()) options.shapes.push_back({input.name(), dims});
+    }
+  }
+  return options;
+}
+
+struct Reimported {
+  HostArena memory;
+  Model model;
+};
+
+Outcome<Done> import_again(Span<const uint8_t> bytes, const std::string& path, const std::string& folder,
+                           const Model& model, Reimported& back) {
+  onnx_file::ModelProto file;
+  if (!file.ParseFromArray(bytes.data, static_cast<int>(bytes.size)))
+    return Failure{path + ": is no ONNX file (the protobuf is damaged or cut short)"};
+  auto imported = import_model(bytes, path, options_for(file.graph(), folder, model), back.memory);
+  if (!imported) return imported.failure();
+  const auto written = finish_model(imported->graph, all_ops(), back.memory.arena());
+  if (!written) return Failure{path + ": cannot be made a model"};
+  const auto opened = Model::open(*written);
+  if (!opened) return Failure{path + ": cannot be made a model"};
+  back.model = *opened;
+  return Done{};
+}
+
+// What must be the same of a layer, one after the other; the first that is not.
+class LayerComparison {
+ public:
+  LayerComparison(const Model& a, const Model& b, bool is_exact) : a_(a), b_(b), is_exact_(is_exact) {}
+
+  std::string difference(const NodeInfo& x, const NodeInfo& y, const QuantRule& rule) const {
+    const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
+    const TensorInfo w = a_.tensor(x.inputs[weight]), v = b_.tensor(y.inputs[weight]);
+    if (w.constant.size != v.constant.size ||
+        std::memcmp(w.constant.data, v.constant.data, w.constant.size) != 0)
+      return "the codes of its weights";
+    if (!same_scales(w.quantization.scales, v.quantization.scales)) return "the scales of its weights";
+    if (!same_bias(x, a_, y, b_, bias)) return "its bias";
+    if (!same_grid(a_.tensor(x.inputs[0]), b_.tensor(y.inputs[0]))) return "the scale of its input";
+    if (!same_grid(a_.tensor(x.outputs[0]), b_.tensor(y.outputs[0]))) return "the scale of its output";
+    const auto p = x.options.value<Clamp>(), q = y.options.value<Clamp>();
+    if (is_exact_ && (p.lo != q.lo || p.hi != q.hi) && !misses_least_code(x, y)) return "its bounds";
+    const auto m = x.options.value<Intermediate>(), n = y.options.value<Intermediate>();
+    if (!same_scale(m.scale, n.scale) || m.zero_point != n.zero_point) return "the scale of its sum";
+    if (m.scale != 0.0f && add_bits(x) != add_bits(y)) return "the precision of its sum";
+    return "";
+  }
+
+  // Codes of -127 to 127 have no form of their own in ONNX: there -128 is one, too.
+  static bool misses_least_code(const NodeInfo& x, const NodeInfo& y) {
+    const auto p = x.options.value<Clamp>(), q = y.options.value<Clamp>();
+    return p.lo == -127 && q.lo == -128 && p.hi == q.hi;
+  }
+
+ private:
+  static int32_t add_bits(const NodeInfo& node) {
+    return node.op == Op::kConv2d ? node.options.as<Conv2dOptions>().add_bits : 0;
+  }
+  bool same_scale(float a, float b) const { return is_exact_ ? a == b : std::fabs(a - b) <= 1e-5f * a; }
+  bool same_scales(Span<const float> a, Span<const float> b) const {
+    const size_t count = std::max(a.size, b.size);
+    if ((a.size != 1 && a.size != count) || (b.size != 1 && b.size != count)) return false;
+    for (size_t i = 0; i < count; ++i)
+      if (!same_scale(a[a.size == 1 ? 0 : i], b[b.size == 1 ? 0 : i])) return false;
+    return true;
+  }
+  bool same_grid(const TensorInfo& a, const TensorInfo& b) const {
+    if (a.dtype != b.dtype)
+      return a.dtype == DType::kF32 || b.dtype == DType::kF32;  // the border lies elsewhere
+    return a.dtype != DType::kS8 || (same_scale(a.quantization.scales[0], b.quantization.scales[0]) &&
+                                     a.quantization.zero_point == b.quantization.zero_point);
+  }
+  // An absent bias is zeros. Beyond 2^22 a bias has more digits than an FP32 number: it comes back within 2^-22 of
+  // itself.
+  bool same_bias(const NodeInfo& x, const Model& a, const NodeInfo& y, const Model& b, size_t input) const {
+    const auto codes = [input](const NodeInfo& node, const Model& model) -> Span<const int32_t> {
+      if (input >= node.inputs.size || node.inputs[input] < 0) return {};
+      const TensorInfo info = model.tensor(node.inputs[input]);
+      return {reinterpret_cast<const int32_t*>(info.constant.data),
+              static_cast<size_t>(info.shape.elements())};
+    };
+    const Span<const int32_t> p = codes(x, a), q = codes(y, b);
+    if (p.size != q.size && !p.empty() && !q.empty()) return false;
+    for (size_t i = 0; i < std::max(p.size, q.size); ++i) {
+      const int64_t m = p.empty() ? 0 : p[i], n = q.empty() ? 0 : q[i];
+      if (std::abs(m - n) > (std::abs(m) >> (is_exact_ ? 22 : 16)) + (is_exact_ ? 0 : 1)) return false;
+    }
+    return true;
+  }
+
+  const Model &a_, &b_;
+  bool is_exact_;
+};
+
+}  // namespace
+
+Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path, const std::string& folder,
+                            const Model& model, const std::string& model_path) {
+  if (is_tflite_file(network))
+    return Failure{path +
+                   ": is a TFLite network; only a model that was imported from ONNX can be written as ONNX"};
+  Reimported fp32;
+  if (auto step = import_again(network, path, folder, model, fp32); !step) return step.failure();
+  std::map<std::string, int32_t> names;
+  for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
+  int32_t int8_layers = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const QuantRule* const rule = layer_rule(model, node);
+    if (rule == nullptr) continue;
+    const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]);
+    int8_layers += weights.dtype == DType::kS8;
+    if (names.count(node.name) == 0)
+      return Failure{text(model_path, ": its layer ", quoted(node.name), " is not in ", path,
+                          "; give the network that the model was imported from")};
+  }
+  if (int8_layers == 0)
+    return Failure{model_path + ": holds no int8 layer; 'intaglio calibrate' makes an int8 model"};
+  return Done{};
+}
+
+Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::string& model_path,
+                        OnnxForm form) {
+  const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
+  Reimported back;
+  if (auto step = import_again(bytes, "the exported file", "", model, back); !step) return step.failure();
+  std::map<std::string, int32_t> names;
+  for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
+  const LayerComparison comparison(model, back.model, form == OnnxForm::kQdq);
+  int32_t in_float = 0, layers = 0, without_least = 0;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const QuantRule* const rule = layer_rule(model, node);
+    if (rule == nullptr ||
+        model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8)
+      continue;
+    ++layers;
+    const auto found = names.find(node.name);
+    const NodeInfo other = found == names.end() ? NodeInfo{} : back.model.node(found->second);
+    if (found == names.end() || layer_rule(back.model, other) == nullptr ||
+        back.model.tensor(other.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8) {
+      ++in_float;
+      continue;
+    }
+    const std::string difference = comparison.difference(node, other, *rule);
+    if (!difference.empty())
+      return Failure{text(model_path, ": layer ", quoted(node.name),
+                          " cannot be written as ONNX: ", difference,
+                          " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
+    without_least += LayerComparison::misses_least_code(node, other);
+  }
+  if (without_least > 0)
+    result.notes.push_back(
+        text(without_least, " of ", layers,
+             " int8 layers saturate at the code -127 in the model, and at -128 in the file"));
+  if (in_float > 0)
+    result.notes.push_back(
+        text(in_float, " of ", layers,
+             " int8 layers come back in FP32 if intaglio imports the file; their weights are the same"));
+  return Done{};
+}
+
+}  // namespace intaglio::exporters

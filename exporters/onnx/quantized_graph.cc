@@ -1,0 +1,342 @@
+#include "exporters/onnx/quantized_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "exporters/onnx/layer_layout.h"
+#include "exporters/onnx/onnx_opset.h"
+#include "exporters/onnx/quantizers.h"
+#include "importers/draft/import_error.h"
+#include "importers/draft/names.h"
+#include "runtime/op_search.h"
+
+namespace intaglio::exporters {
+namespace {
+
+using importers::clean_name;
+using importers::fail;
+using importers::quoted;
+using importers::text;
+
+const QuantRule* layer_rule(const Model& model, const NodeInfo& node) {
+  const OpDef* const def = find_op(all_ops(), model, node);
+  return def == nullptr || def->quant.weight_input < 0 ? nullptr : &def->quant;
+}
+
+ActivationGrid grid_of(const TensorInfo& info) {
+  return {info.quantization.scales[0], info.quantization.zero_point};
+}
+
+template <typename T>
+std::vector<T> in_order(const TensorInfo& constant, const std::vector<size_t>& order) {
+  const auto* const values = reinterpret_cast<const T*>(constant.constant.data);
+  std::vector<T> list;
+  list.reserve(order.size());
+  for (const size_t i : order) list.push_back(values[i]);
+  return list;
+}
+
+bool bears_weights(const OnnxNode& node) {
+  const std::string& op = node.op_type();
+  return op == "Conv" || op == "Gemm" || op == "MatMul" || op == "BatchNormalization";
+}
+
+// One export. Layers first, while the graph is the user's; then what lies between them.
+class Export {
+ public:
+  Export(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
+      : graph_(graph), quantizers_(graph_, form), model_(model), result_(result) {
+    for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
+    for (int32_t n = 0; n < model.node_count(); ++n) {
+      model_nodes_[model.node(n).name] = n;
+      for (const int32_t output : model.node(n).outputs) writers_[model.tensor(output).name] = n;
+    }
+    for (OnnxNode* const node : graph_.nodes()) {
+      refuse_quantized(*node);
+      if (node->name().empty() && node->output_size() > 0)
+        node->set_name(node->output(0));  // as the import calls it
+      nodes_[name_of(*node)].push_back(node);
+      for (const std::string& output : node->output()) values_[clean_name(output)] = output;
+    }
+    for (const auto& input : graph.input())
+      if (graph_.is_input(input.name())) values_[clean_name(input.name())] = input.name();
+    if (form == OnnxForm::kQdq) raise_opset(graph_, opset);
+  }
+
+  void run() {
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      const NodeInfo node = model_.node(n);
+      if (const QuantRule* const rule = layer_rule(model_, node))
+        write_layer(n, node, *rule);
+      else
+        write_constants(node);
+    }
+    for (const auto& [value, grid] : sums_)
+      quantizers_.round(
+          value, grid, [](const OnnxUse&) { return true; }, false);
+    for (int32_t t = 0; t < model_.tensor_count(); ++t) round_tensor(t);
+    for (int32_t n = 0; n < model_.node_count(); ++n) requantize(model_.node(n));
+    graph_.finish();
+  }
+
+ private:
+  static std::string name_of(const OnnxNode& node) {
+    return clean_name(!node.name().empty() ? node.name() : node.output_size() > 0 ? node.output(0) : "");
+  }
+
+  static void refuse_quantized(const OnnxNode& node) {
+    for (const char* const op : {"QuantizeLinear", "DequantizeLinear", "FakeQuantize"})
+      if (node.op_type() == op)
+        fail("node ", quoted(node.name()), " (", op,
+             "): the network is quantized already; give the one in FP32 that the model was calibrated from");
+  }
+
+  // The file's value that a tensor of the model is; nullptr: the import made it up.
+  const std::string* value_of(const std::string& tensor) const {
+    const auto found = values_.find(tensor);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+
+  // ---- layers
+
+  // A name without what the import put behind it to make it unique.
+  static std::string base_of(const std::string& name) {
+    const size_t mark = name.rfind('~');
+    const bool is_number = mark != std::string::npos && mark + 1 < name.size() &&
+                           name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
+    return is_number ? name.substr(0, mark) : name;
+  }
+
+  // Of several nodes of one name, the one with the layer's weights, and of those the first that is left.
+  OnnxNode* find_layer(const NodeInfo& layer, const QuantRule& rule) {
+    auto found = nodes_.find(layer.name);
+    if (found == nodes_.end()) found = nodes_.find(base_of(layer.name));
+    if (found == nodes_.end()) return nullptr;
+    const std::string weights =
+        base_of(model_.tensor(layer.inputs[static_cast<size_t>(rule.weight_input)]).name);
+    OnnxNode* chosen = nullptr;
+    for (OnnxNode* const node : found->second) {
+      if (!bears_weights(*node) || taken_.count(node) != 0) continue;
+      const bool has_weights = node->input_size() > 1 && base_of(clean_name(node->input(1))) == weights;
+      if (chosen == nullptr || has_weights) chosen = node;
+      if (has_weights) break;
+    }
+    taken_.insert(chosen);
+    return chosen;
+  }
+
+  // Whether another node of the model writes this value.
+  bool is_written_elsewhere(const std::string& value, int32_t layer) const {
+    const auto found = writers_.find(clean_name(value));
+    return found != writers_.end() && found->second != layer;
+  }
+
+  // BatchNormalization and an added constant behind a layer, which the import has folded into it: they go, and the
+  // layer writes what they wrote. Whether there were any.
+  bool drop_folded(OnnxNode& node, int32_t layer) {
+    const std::string written = model_.tensor(model_.node(layer).outputs[0]).name;
+    bool any = false;
+    while (clean_name(node.output(0)) != written && !graph_.is_output(node.output(0))) {
+      const std::vector<OnnxUse> uses = graph_.uses(node.output(0));
+      if (uses.size() != 1) break;
+      OnnxNode& next = *uses[0].node;
+      const bool adds_constant = next.op_type() == "Add" && next.input_size() == 2 &&
+                                 graph_.constant(next.input(1 - uses[0].input)) != nullptr;
+      const bool is_folded = next.op_type() == "BatchNormalization" || adds_constant;
+      if (!is_folded || is_written_elsewhere(next.output(0), layer)) break;
+      const std::string output = next.output(0);
+      graph_.remove(next);
+      graph_.set_output(node, output);
+      any = true;
+    }
+    return any;
+  }
+
+  void write_layer(int32_t index, const NodeInfo& layer, const QuantRule& rule) {
+    const TensorInfo weights = model_.tensor(layer.inputs[static_cast<size_t>(rule.weight_input)]);
+    OnnxNode* const node = find_layer(layer, rule);
+    if (node == nullptr) {
+      if (weights.dtype == DType::kS8)
+        result_.notes.push_back(
+            text("layer ", quoted(layer.name),
+                 " of the model is no Conv, Gemm or MatMul of the network: its node keeps "
+                 "the network's own FP32 weights"));
+      return;
+    }
+    const LayerLayout layout = layer_layout(graph_, *node, model_, layer);
+    const bool folded = drop_folded(*node, index);
+    if (node->op_type() == "BatchNormalization") become_depthwise(*node, layout.dims[0]);
+    if (node->op_type() == "Gemm")
+      for (const char* const factor : {"alpha", "beta"}) remove_attribute(*node, factor);
+    const std::string own =
+        node->input_size() > 1 && !node->input(1).empty() ? node->input(1) : name_of(*node) + "/weights";
+    const auto bias = static_cast<size_t>(rule.bias_input);
+    const bool has_bias = rule.bias_input >= 0 && bias < layer.inputs.size && layer.inputs[bias] >= 0;
+    if (has_bias) write_bias(*node, layer, weights, model_.tensor(layer.inputs[bias]), own, folded);
+    if (weights.dtype == DType::kS8) {
+      ++result_.layers;
+      quantizers_.set_codes(*node, 1, own, layout.dims, in_order<int8_t>(weights, layout.order),
+                            weights.quantization.scales, layout.axis);
+    } else {
+      quantizers_.set_floats(*node, 1, own, layout.dims, in_order<float>(weights, layout.order));
+    }
+    const auto residual = static_cast<size_t>(rule.residual_input);
+    if (rule.residual_input < 0 || residual >= layer.inputs.size || layer.inputs[residual] < 0) return;
+    const auto& sum = layer.options.as<Intermediate>();
+    sums_[node->output(0)] = {sum.scale, sum.zero_point};
+    for (const OnnxUse& use : graph_.uses(node->output(0))) readers_[index].push_back(use.node);
+  }
+
+  void become_depthwise(OnnxNode& node, int64_t channels) {
+    for (int i = node.input_size() - 1; i > 0; --i) graph_.set_input(node, i, "");
+    while (node.input_size() > 1) node.mutable_input()->RemoveLast();
+    node.clear_attribute();
+    node.set_op_type("Conv");
+    set_attribute(node, "group", channels);
+  }
+
+  void write_bias(OnnxNode& node, const NodeInfo& layer, const TensorInfo& weights, const TensorInfo& bias,
+                  const std::string& own_weights, bool folded) {
+    const bool has_own = node.input_size() > 2 && !node.input(2).empty();
+    const auto count = static_cast<size_t>(bias.shape.elements());
+    const bool is_zero =
+        std::all_of(bias.constant.begin(), bias.constant.end(), [](uint8_t b) { return b == 0; });
+    if (is_zero && !has_own && !folded) return;
+    const std::string name = has_own ? node.input(2) : own_weights + "/bias";
+    OnnxNode* reader = &node;
+    int input = 2;
+    if (node.op_type() == "MatMul") {  // which has no bias
+      const std::string output = node.output(0), product = graph_.unused_name(output + "/product");
+      graph_.set_output(node, product);
+      reader = &graph_.add_node("Add", name_of(node) + "/add_bias", {product, ""}, output);
+      input = 1;
+    }
+    if (bias.dtype == DType::kF32) {
+      const auto* const values = reinterpret_cast<const float*>(bias.constant.data);
+      quantizers_.set_floats(*reader, input, name, {static_cast<int64_t>(count)}, {values, values + count});
+      return;
+    }
+    std::vector<float> scales;
+    for (const float scale : weights.quantization.scales)
+      scales.push_back(scale * model_.tensor(layer.inputs[0]).quantization.scales[0]);
+    quantizers_.set_bias(*reader, input, name, {reinterpret_cast<const int32_t*>(bias.constant.data), count},
+                         scales);
+  }
+
+  // Constant operands that the model has as codes.
+  void write_constants(const NodeInfo& node) {
+    const auto found = nodes_.find(node.name);
+    if (found == nodes_.end() || node.op == Op::kLookup) return;
+    for (const int32_t input : node.inputs) {
+      if (input < 0) continue;
+      const TensorInfo info = model_.tensor(input);
+      if (!info.is_constant() || info.dtype != DType::kS8) continue;
+      for (OnnxNode* const own : found->second)
+        for (int i = 0; i < own->input_size(); ++i)
+          if (clean_name(own->input(i)) == info.name) write_constant(*own, i, info);
+    }
+  }
+
+  void write_constant(OnnxNode& node, int input, const TensorInfo& info) {
+    const OnnxTensor* const own = graph_.constant(node.input(input));
+    if (own == nullptr) return;
+    const auto count = static_cast<size_t>(info.shape.elements());
+    const std::vector<int64_t> dims(own->dims().begin(), own->dims().end());
+    int64_t elements = 1, longest = 1;
+    for (const int64_t dim : dims) {
+      elements *= dim;
+      longest = std::max(longest, dim);
+    }
+    if (elements != info.shape.elements() || longest != elements) {  // its axes may have another order here
+      result_.notes.push_back(text("node ", quoted(node.name()), " (", node.op_type(), "): its constant ",
+                                   quoted(node.input(input)), " keeps its FP32 values"));
+      return;
+    }
+    const auto* const codes = reinterpret_cast<const int8_t*>(info.constant.data);
+    const std::string name = node.input(input);
+    quantizers_.set_codes(node, input, name, dims, {codes, codes + count}, info.quantization.scales, -1,
+                          info.quantization.zero_point);
+  }
+
+  // ---- activations
+
+  // An int8 activation under its own name is rounded for everybody; behind a Quantize of its own, for those who
+  // read it there.
+  void round_tensor(int32_t index) {
+    const TensorInfo info = model_.tensor(index);
+    if (info.is_constant() || info.dtype != DType::kS8) return;
+    std::string name = info.name;
+    const std::string* value = value_of(name);
+    int32_t real = -1;
+    if (value == nullptr && name.size() > 3 && name.compare(name.size() - 3, 3, "/s8") == 0) {
+      name.resize(name.size() - 3);
+      value = value_of(name);
+      const auto found = tensors_.find(name);
+      real = found == tensors_.end() ? -1 : found->second;
+    }
+    if (value == nullptr || graph_.constant(*value) != nullptr) return;
+    if (graph_.writer(*value) == nullptr && !graph_.is_input(*value)) return;  // it went into a layer
+    const auto reads_codes = [&](const OnnxUse& use) { return real < 0 || !reads(*use.node, real); };
+    rounded_[name] = quantizers_.round(*value, grid_of(info), reads_codes, real < 0);
+    ++result_.activations;
+  }
+
+  // Whether the node of this name in the model reads this tensor.
+  bool reads(const OnnxNode& node, int32_t tensor) const {
+    const auto found = model_nodes_.find(name_of(node));
+    if (found == model_nodes_.end()) return false;
+    const Span<const int32_t> inputs = model_.node(found->second).inputs;
+    return std::find(inputs.begin(), inputs.end(), tensor) != inputs.end();
+  }
+
+  // One reader that wants other scales: a Lookup in the model, a second rounding in the file.
+  void requantize(const NodeInfo& lookup) {
+    const TensorInfo info = model_.tensor(lookup.outputs[0]);
+    const std::string name = info.name;
+    const size_t end = name.rfind("/requantized");
+    if (lookup.op != Op::kLookup || end == std::string::npos) return;
+    std::string from = name.substr(0, end);
+    if (rounded_.count(from) == 0 && from.size() > 3 && from.compare(from.size() - 3, 3, "/s8") == 0)
+      from.resize(from.size() - 3);
+    const auto source = rounded_.find(from);
+    if (source == rounded_.end()) return;
+    std::vector<const OnnxNode*> wanting;
+    for (int32_t n = 0; n < model_.node_count(); ++n) {
+      const NodeInfo node = model_.node(n);
+      if (std::find(node.inputs.begin(), node.inputs.end(), lookup.outputs[0]) == node.inputs.end()) continue;
+      const auto own = nodes_.find(node.name);
+      if (own != nodes_.end()) wanting.insert(wanting.end(), own->second.begin(), own->second.end());
+      const auto others = readers_.find(n);
+      if (others != readers_.end())
+        wanting.insert(wanting.end(), others->second.begin(), others->second.end());
+    }
+    quantizers_.round(
+        source->second, grid_of(info),
+        [&](const OnnxUse& use) {
+          return std::find(wanting.begin(), wanting.end(), use.node) != wanting.end();
+        },
+        false);
+  }
+
+  OnnxGraph graph_;
+  Quantizers quantizers_;
+  const Model& model_;
+  OnnxExport& result_;
+  std::map<std::string, int32_t> tensors_, model_nodes_, writers_;
+  std::set<const OnnxNode*> taken_;                      // by layers
+  std::map<std::string, std::vector<OnnxNode*>> nodes_;  // by the names that the import gave them
+  std::map<std::string, std::string> values_;            // by the same
+  std::map<std::string, ActivationGrid> sums_;           // of values before an Add that the model has fused
+  std::map<int32_t, std::vector<const OnnxNode*>> readers_;  // of a layer's fused residual
+  std::map<std::string, std::string> rounded_;               // the name of what a tensor's readers read
+};
+
+}  // namespace
+
+void quantize_graph(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset,
+                    OnnxExport& result) {
+  Export(graph, model, form, opset, result).run();
+}
+
+}  // namespace intaglio::exporters

@@ -1,0 +1,51 @@
+// Quantized constants and activations as nodes of an ONNX file, in one of its forms.
+#pragma once
+
+#include <functional>
+
+#include "exporters/onnx/onnx_export.h"
+#include "exporters/onnx/onnx_graph.h"
+#include "intaglio/tensor.h"
+
+namespace intaglio::exporters {
+
+struct ActivationGrid {
+  float scale = 1.0f;
+  int32_t zero_point = 0;  // int8
+};
+
+class Quantizers {
+ public:
+  Quantizers(OnnxGraph& graph, OnnxForm form) : graph_(graph), form_(form) {}
+
+  // Codes in the order of `dims`, with one scale, or one for each index of `axis`; zero point 0. The input of the node
+  // reads what they stand for, under the name `wanted` if that is unused once nobody reads its constant any more.
+  void set_codes(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
+                 const std::vector<int8_t>& codes, Span<const float> scales, int32_t axis,
+                 int32_t zero_point = 0);
+  // The same of a bias [c], whose scales are one or c.
+  void set_bias(OnnxNode& node, int input, const std::string& wanted, Span<const int32_t> codes,
+                const std::vector<float>& scales);
+  void set_floats(OnnxNode& node, int input, const std::string& wanted, const std::vector<int64_t>& dims,
+                  const std::vector<float>& values);
+
+  // What is left of `value` after rounding to codes, for the uses that `takes` says yes to. An output of the network is
+  // rounded, too, with `rounds_output`. Gives the rounded value's name.
+  std::string round(const std::string& value, const ActivationGrid& grid,
+                    const std::function<bool(const OnnxUse&)>& takes, bool rounds_output);
+
+ private:
+  std::string constant_name(OnnxNode& node, int input, const std::string& wanted);
+  std::string add_rounding(const std::string& value, const std::string& name, const ActivationGrid& grid);
+  void add_float(const std::string& name, float value) {
+    graph_.add_constant(name, OnnxTensor::FLOAT, {}, &value, sizeof value);
+  }
+  void add_fake_quantize(const std::string& name, const std::string& from, const std::string& to,
+                         int64_t levels, const std::vector<int64_t>& dims, const std::vector<float>& low,
+                         const std::vector<float>& high);
+
+  OnnxGraph& graph_;
+  OnnxForm form_;
+};
+
+}  // namespace intaglio::exporters

@@ -1,0 +1,33 @@
+// A quantized ONNX network through the command.
+#include "tests/support/run_cli.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+TEST_CASE("export-onnx writes a network that imports to the same answers") {
+  const CommandFolder folder;
+  const std::string pixels = "--mean 127.5 --norm 0.00784313725490196";
+  folder.good("import @/meter.onnx -o %/net.itg " + pixels);
+  folder.good("calibrate %/net.itg --images @/calibration --limit 8 -o %/int8.itg");
+  for (const std::string form : {"", " --form qdq"}) {
+    const Ran ran = folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/int8.onnx" + form);
+    CHECK(holds(ran.out, "with int8 weights"));
+    CHECK(ran.err == "");
+    folder.good("import %/int8.onnx -o %/back.itg " + pixels);
+    folder.good("run %/int8.itg --input @/calibration --output %/a.npy");
+    folder.good("run %/back.itg --input @/calibration --output %/b.npy");
+    CHECK(folder.get("a.npy") == folder.get("b.npy"));
+  }
+  folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/fake.onnx --form fakequantize");
+  folder.good("import %/fake.onnx -o %/fake.itg " + pixels);
+  folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/again.onnx --external-data");
+  CHECK(folder.get("again.onnx") == folder.get("int8.onnx"));
+
+  folder.bad("export-onnx %/net.itg --from @/meter.onnx -o %/x.onnx", "net.itg: holds no int8 layer");
+  folder.bad("export-onnx %/int8.itg --from %/absent.onnx -o %/x.onnx", "absent.onnx");
+  folder.bad("export-onnx %/int8.itg --from %/int8.onnx -o %/x.onnx", "quantized already");
+  folder.bad("export-onnx %/int8.itg --from %/net.itg -o %/x.onnx", "net.itg");
+  folder.bad("export-onnx %/int8.itg --from @/meter.onnx -o %/int8.itg", "int8.itg");
+  CHECK(folder.run("export-onnx %/int8.itg --from @/meter.onnx -o %/x.onnx --form qoperator").code == 2);
+  CHECK(!std::filesystem::exists(folder / "x.onnx"));
+}

@@ -1,0 +1,381 @@
+// An int8 model as ONNX: the file is the network with the model's own numbers, and gives the same bytes when it is
+// imported again.
+#include <map>
+#include <set>
+
+#include "exporters/onnx/onnx_export.h"
+#include "tests/support/calibrate.h"
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/random.h"
+#include "tests/support/small_onnx_network.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Node = OnnxBuilder::Node;
+
+Span<const uint8_t> span_of(const std::string& bytes) {
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+// A network, its FP32 model and the int8 model that random samples gave.
+struct Calibrated {
+  explicit Calibrated(const OnnxBuilder& file, const CalibratorOptions& options = {}, int32_t batch = 1)
+      : network(file.bytes()) {
+    ImportOptions import_options;
+    import_options.batch = batch;
+    Import import(network, import_options);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const AlignedBytes fp32 = import.write();
+    const Result<Model> model = Model::open(fp32.view());
+    REQUIRE(static_cast<bool>(model));
+    Random random(11);
+    const auto values = static_cast<size_t>(model->tensor(model->inputs()[0]).shape.elements());
+    for (int i = 0; i < 6; ++i) samples.push_back(random.reals(values, -1, 1));
+    int8 = calibrate(*model, samples, options);
+  }
+
+  Outcome<OnnxExport> to_onnx(OnnxForm form = OnnxForm::kQdq) const {
+    const AlignedBytes bytes(Span<const uint8_t>(int8.data(), int8.size()));
+    const Result<Model> model = Model::open(bytes.view());
+    REQUIRE(static_cast<bool>(model));
+    return export_onnx(span_of(network), "net.onnx", "", *model, "net.int8.itg", form);
+  }
+
+  std::string network;
+  Samples samples;
+  std::vector<uint8_t> int8;
+};
+
+// Outputs as real numbers, from real inputs, whatever lies at the model's ends.
+std::vector<std::vector<float>> run_real(AlignedBytes bytes, const Samples& samples) {
+  RunningModel model(std::move(bytes));
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
+  std::vector<std::vector<float>> results;
+  for (const std::vector<float>& sample : samples) {
+    const TensorInfo in = model.session().input().info;
+    if (in.dtype == DType::kS8) {
+      std::vector<int8_t> codes;
+      for (const float value : sample)
+        codes.push_back(static_cast<int8_t>(std::clamp(std::nearbyint(value / in.quantization.scales[0]) +
+                                                           static_cast<float>(in.quantization.zero_point),
+                                                       -128.0f, 127.0f)));
+      model.set_input(codes);
+    } else {
+      model.set_input(sample);
+    }
+    model.session().run();
+    const TensorInfo out = model.session().output().info;
+    std::vector<float> real;
+    if (out.dtype == DType::kF32) {
+      real = model.output<float>();
+    } else {
+      for (const int8_t code : model.output<int8_t>())
+        real.push_back(out.quantization.scales[0] * static_cast<float>(code - out.quantization.zero_point));
+    }
+    results.push_back(std::move(real));
+  }
+  return results;
+}
+
+onnx_file::ModelProto parsed(const std::string& bytes) {
+  onnx_file::ModelProto file;
+  REQUIRE(file.ParseFromString(bytes));
+  return file;
+}
+
+int count(const onnx_file::ModelProto& file, const std::string& op) {
+  int found = 0;
+  for (const Node& node : file.graph().node()) found += node.op_type() == op;
+  return found;
+}
+
+// Every value is written once and before it is read, every constant is read, every node is needed.
+void check_order(const onnx_file::ModelProto& file) {
+  std::set<std::string> written{""}, read;
+  for (const auto& input : file.graph().input()) CHECK(written.insert(input.name()).second);
+  for (const auto& tensor : file.graph().initializer()) CHECK(written.insert(tensor.name()).second);
+  for (const Node& node : file.graph().node()) {
+    CAPTURE(node.name());
+    for (const std::string& input : node.input()) {
+      CAPTURE(input);
+      CHECK(written.count(input) == 1);
+      read.insert(input);
+    }
+    for (const std::string& output : node.output()) CHECK(written.insert(output).second);
+  }
+  for (const auto& output : file.graph().output()) {
+    CHECK(written.count(output.name()) == 1);
+    read.insert(output.name());
+  }
+  for (const std::string& name : written) {
+    CAPTURE(name);
+    CHECK((name.empty() || read.count(name) == 1));
+  }
+}
+
+// Exports and imports again: the same outputs, to the bit.
+onnx_file::ModelProto check_same_bytes(const Calibrated& net, int32_t batch = 1) {
+  const auto made = net.to_onnx();
+  REQUIRE_MESSAGE(made, made.message());
+  for (const std::string& note : made->notes) FAIL_CHECK(note);
+  const onnx_file::ModelProto file = parsed(made->bytes);
+  check_order(file);
+  ImportOptions options;
+  options.batch = batch;
+  Import back(made->bytes, options);
+  REQUIRE_MESSAGE(back.good(), back.message());
+  const auto a = run_real(AlignedBytes(Span<const uint8_t>(net.int8.data(), net.int8.size())), net.samples);
+  const auto b = run_real(back.write(), net.samples);
+  CHECK(a == b);
+  return file;
+}
+
+// A network that grows node by node; each value has the name of what wrote it.
+struct Network {
+  OnnxBuilder file{13};
+  Random random;
+  int number = 0;
+
+  explicit Network(uint32_t seed, int64_t opset = 13) : file(opset), random(seed) {
+    file.input("x", {1, 3, 9, 8});
+  }
+
+  std::string floats(const std::vector<int64_t>& dims, float least, float most) {
+    size_t size = 1;
+    for (const int64_t dim : dims) size *= static_cast<size_t>(dim);
+    const std::string name = "constant" + std::to_string(number++);
+    file.floats(name, dims, random.reals(size, least, most));
+    return name;
+  }
+  std::string node(const std::string& op, const std::vector<std::string>& inputs) {
+    const std::string name = op + std::to_string(number++);
+    last = &file.node(op, inputs, name);
+    return name;
+  }
+  std::string conv(const std::string& x, int64_t in, int64_t out, int64_t kernel, int64_t groups = 1,
+                   bool bias = true) {
+    std::vector<std::string> inputs{x, floats({out, in / groups, kernel, kernel}, -0.4f, 0.4f)};
+    if (bias) inputs.push_back(floats({out}, -0.5f, 0.5f));
+    const std::string y = node("Conv", inputs);
+    set(*last, "pads", std::vector<int64_t>(4, kernel / 2));
+    if (groups > 1) set(*last, "group", groups);
+    return y;
+  }
+  std::string batch_norm(const std::string& x, int64_t channels) {
+    return node("BatchNormalization", {x, floats({channels}, 0.5f, 1.5f), floats({channels}, -0.3f, 0.3f),
+                                       floats({channels}, -0.3f, 0.3f), floats({channels}, 0.5f, 1.5f)});
+  }
+  Node* last = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a network of everything that is common comes back to the bit") {
+  const Calibrated net(small_network());
+  const onnx_file::ModelProto file = check_same_bytes(net);
+  // Batch normalization is in the weights; all other nodes stay, under their names.
+  CHECK(count(file, "BatchNormalization") == 0);
+  std::map<std::string, std::string> kinds;
+  for (const Node& node : file.graph().node()) kinds[node.name()] = node.op_type();
+  for (const char* const name :
+       {"c1_node", "r1_node", "c2_node", "a_node", "r2_node", "p_node", "f_node", "g_node"})
+    CHECK(kinds.count(name) == 1);
+  CHECK(file.opset_import(0).version() == 13);
+  CHECK(file.graph().input(0).name() == "x");
+  CHECK(file.graph().output(0).name() == "y");
+  // Weights are codes with a scale a channel, biases int32 with the products' scales.
+  std::map<std::string, const onnx_file::TensorProto*> constants;
+  for (const auto& tensor : file.graph().initializer()) constants[tensor.name()] = &tensor;
+  REQUIRE(constants.count("w1/s8") == 1);
+  CHECK(constants["w1/s8"]->data_type() == onnx_file::TensorProto::INT8);
+  CHECK(constants["w1/s8"]->dims_size() == 4);
+  CHECK(constants["w1/scale"]->dims(0) == 4);
+  CHECK(constants["b1/s32"]->data_type() == onnx_file::TensorProto::INT32);
+  CHECK(constants.count("w1") == 0);
+  CHECK(constants.count("gamma") == 0);
+}
+
+TEST_CASE("every way to calibrate comes back to the bit") {
+  CalibratorOptions answers, symmetric, recovered, kept;
+  answers.int8_answers = true;
+  symmetric.symmetric = true;
+  symmetric.power_of_two = true;
+  recovered.recover = recovery::kAll;
+  const int32_t second[] = {1};
+  kept.float_nodes = second;
+  for (const CalibratorOptions* const options : {&answers, &symmetric, &recovered, &kept})
+    check_same_bytes(Calibrated(small_network(), *options));
+}
+
+TEST_CASE("codes from -127 on are noted") {
+  CalibratorOptions tengine;
+  tengine.compat = Compat::kTengine;
+  const auto made = Calibrated(small_network(), tengine).to_onnx();
+  REQUIRE_MESSAGE(made, made.message());
+  REQUIRE(made->notes.size() == 1);
+  CHECK(made->notes[0].find("int8 layers saturate at the code -127 in the model") != std::string::npos);
+}
+
+TEST_CASE("a batch of two comes back to the bit") { check_same_bytes(Calibrated(small_network(), {}, 2), 2); }
+
+TEST_CASE("residuals, joins, lone batch norm, products without a bias, shared weights") {
+  Network net(3);
+  const std::string a = net.node("Relu", {net.conv("x", 3, 8, 3)});
+  const std::string b = net.batch_norm(net.conv(a, 8, 8, 3, 8, false), 8);
+  const std::string sum = net.node("Relu", {net.node("Add", {b, a})});
+  const std::string lone = net.batch_norm(sum, 8);  // behind a Relu: a layer of its own
+  const std::string wide = net.node("Sigmoid", {net.conv(lone, 8, 4, 1)});
+  const std::string third = net.conv(a, 8, 4, 1);
+  const std::string joined = net.node("Concat", {sum, wide, third});
+  set(*net.last, "axis", int64_t{1});
+  const std::string pooled = net.node("MaxPool", {joined});
+  set(*net.last, "kernel_shape", std::vector<int64_t>{3, 2});
+  set(*net.last, "strides", std::vector<int64_t>{3, 2});
+  const std::string flat = net.node("Flatten", {pooled});
+  const std::string product = net.node("MatMul", {flat, net.floats({16 * 3 * 4, 10}, -0.2f, 0.2f)});
+  const std::string biased = net.node("Relu", {net.node("Add", {product, net.floats({10}, -0.5f, 0.5f)})});
+  const std::string shared = net.floats({10, 10}, -0.3f, 0.3f);
+  const std::string one = net.node("Relu", {net.node("MatMul", {biased, shared})});
+  const std::string two = net.node("MatMul", {one, shared});
+  net.file.output(two);
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+  CHECK(count(file, "BatchNormalization") == 0);
+  CHECK(count(file, "Conv") == 5);  // four, and the lone batch norm
+}
+
+TEST_CASE("nodes without names, and with the same name") {
+  for (const bool same : {false, true}) {
+    Network net(5);
+    const std::string a = net.node("Relu", {net.conv("x", 3, 6, 3)});
+    const std::string b = net.node("Relu", {net.conv(a, 6, 6, 3)});
+    net.file.output(net.conv(b, 6, 4, 1));
+    for (Node& node : *net.file.graph().mutable_node()) node.set_name(same ? "node" : "");
+    check_same_bytes(Calibrated(net.file));
+  }
+}
+
+TEST_CASE("random chains come back to the bit") {
+  for (uint32_t seed = 1; seed <= 24; ++seed) {
+    CAPTURE(seed);
+    Network net(seed);
+    std::string x = "x", before;
+    int64_t channels = 3, held = 0;
+    for (int i = 0; i < 6; ++i) {
+      const int64_t kernel = net.random.between(0, 1) == 0 ? 1 : 3;
+      switch (net.random.between(0, 6)) {
+        case 0:
+          x = net.conv(x, channels, channels, kernel, channels, net.random.between(0, 1) == 0);
+          break;
+        case 1:
+          x = net.batch_norm(x, channels);
+          break;
+        case 2:
+          x = net.node(net.random.between(0, 1) == 0 ? "Relu" : "Sigmoid", {x});
+          break;
+        case 3:
+          if (held == channels && before != x) {
+            x = net.node("Add", {x, before});
+            break;
+          }
+          before = x;
+          held = channels;
+          [[fallthrough]];
+        default:
+          x = net.conv(x, channels, net.random.between(2, 9), kernel);
+          channels = net.file.graph().initializer(net.file.graph().initializer_size() - 1).dims(0);
+      }
+    }
+    x = net.node("GlobalAveragePool", {net.conv(x, channels, 5, 1)});
+    net.file.output(net.node("Flatten", {x}));
+    check_same_bytes(Calibrated(net.file));
+  }
+}
+
+TEST_CASE("older opsets are raised, exactly") {
+  Network net(7, 11);
+  const std::string a = net.node("Clip", {net.conv("x", 3, 6, 3)});
+  const std::string flat = net.node("Flatten", {net.node("GlobalAveragePool", {a})});
+  const std::string scores = net.node("Gemm", {flat, net.floats({6, 4}, -1, 1), net.floats({4}, -1, 1)});
+  net.file.output(net.node("Softmax", {scores}));
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+  CHECK(file.opset_import(0).version() == 13);
+  for (const Node& node : file.graph().node())
+    if (node.op_type() == "Softmax") CHECK(node.attribute(0).i() == -1);
+}
+
+TEST_CASE("an old Softmax over several axes stays one") {
+  Network net(7, 11);
+  const std::string map = net.node("Softmax", {net.conv("x", 3, 6, 3)});
+  net.file.output(net.node("Relu", {net.conv(map, 6, 2, 1)}));
+  const onnx_file::ModelProto file = check_same_bytes(Calibrated(net.file));
+  CHECK(count(file, "Flatten") == 1);
+  CHECK(count(file, "Reshape") == 1);
+}
+
+TEST_CASE("FakeQuantize has the same codes, and scales but for rounding") {
+  const Calibrated net(small_network());
+  const auto made = net.to_onnx(OnnxForm::kFakeQuantize);
+  REQUIRE_MESSAGE(made, made.message());
+  const onnx_file::ModelProto file = parsed(made->bytes);
+  check_order(file);
+  CHECK(count(file, "FakeQuantize") == made->layers + made->activations);
+  CHECK(count(file, "QuantizeLinear") == 0);
+  for (const Node& node : file.graph().node())
+    if (node.op_type() == "FakeQuantize") CHECK(node.domain() == "org.openvinotoolkit");
+  Import back(made->bytes);
+  REQUIRE_MESSAGE(back.good(), back.message());
+  const auto a = run_real(AlignedBytes(Span<const uint8_t>(net.int8.data(), net.int8.size())), net.samples);
+  const auto b = run_real(back.write(), net.samples);
+  for (size_t s = 0; s < a.size(); ++s)
+    for (size_t i = 0; i < a[s].size(); ++i) CHECK(std::fabs(a[s][i] - b[s][i]) < 0.02f);
+}
+
+TEST_CASE("what cannot be written is refused, with its name") {
+  const Calibrated net(small_network());
+  const auto says = [](const Outcome<OnnxExport>& made, const std::string& part) {
+    CAPTURE(part);
+    CHECK_MESSAGE(!made, "written");
+    CHECK_MESSAGE(made.message().find(part) != std::string::npos, made.message());
+  };
+  const AlignedBytes bytes(Span<const uint8_t>(net.int8.data(), net.int8.size()));
+  const Result<Model> model = Model::open(bytes.view());
+  REQUIRE(static_cast<bool>(model));
+  const auto from = [&](const std::string& network) {
+    return export_onnx(span_of(network), "net.onnx", "", *model, "net.int8.itg", OnnxForm::kQdq);
+  };
+  says(from("no file"), "net.onnx");
+  Network other(9);
+  other.file.output(other.conv("x", 3, 4, 3));
+  says(from(other.file.bytes()), "net.int8.itg: its layer 'c1_node' is not in net.onnx");
+  const auto quantized = net.to_onnx();
+  REQUIRE(static_cast<bool>(quantized));
+  says(from(quantized->bytes), "the network is quantized already");
+  // Other weights of the same shapes are replaced; weights of other shapes are not.
+  OnnxBuilder narrow = small_network();
+  for (auto& tensor : *narrow.graph().mutable_initializer())
+    if (tensor.name() == "w3") {
+      tensor.set_dims(0, 3);
+      tensor.mutable_raw_data()->resize(3 * 64 * sizeof(float));
+    }
+  for (auto& tensor : *narrow.graph().mutable_initializer())
+    if (tensor.name() == "b3") {
+      tensor.set_dims(0, 3);
+      tensor.mutable_raw_data()->resize(3 * sizeof(float));
+    }
+  says(from(narrow.bytes()), "node 'g_node' (Gemm): its weights have another size");
+  Import fp32(net.network);
+  const AlignedBytes plain = fp32.write();
+  const Result<Model> float_model = Model::open(plain.view());
+  REQUIRE(static_cast<bool>(float_model));
+  says(export_onnx(span_of(net.network), "net.onnx", "", *float_model, "net.itg", OnnxForm::kQdq),
+       "net.itg: holds no int8 layer");
+  Network old(7, 10);
+  const std::string padded = old.node("Pad", {old.conv("x", 3, 6, 3)});
+  set(*old.last, "pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1});
+  old.file.output(old.conv(padded, 6, 2, 1));
+  says(Calibrated(old.file).to_onnx(), "(Pad): its form of opset 10 is not that of opset 13");
+}
