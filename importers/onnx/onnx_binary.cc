@@ -129,6 +129,7 @@ void import_pow(OnnxOp& op) {
   if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
   if (exponent[0] == 1.0f) return op.set_output(x);
   if (exponent[0] == 2.0f) return op.set_output(add_square(op, x));
+  if (exponent[0] == 3.0f) return op.set_output(add_binary(op, Op::kMul, add_square(op, x), x));
   // Half a unit of the sixth digit is what an exporter's own arithmetic loses.
   const auto is = [&](float whole) { return std::fabs(exponent[0] - whole) < 1e-6f; };
   if (is(0.5f)) return op.set_output(add_unary(op, Op::kSqrt, x));
