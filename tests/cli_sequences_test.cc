@@ -109,6 +109,8 @@ TEST_CASE("a model with states is calibrated by sequences, and its states run on
       folder.json("calibrate %/net.itg --images %/x.npy --steps 8 -o %/codes.itg --json --int8-states");
   CHECK(in_codes["sequences"]["sqnr_db"].get<double>() < json["sequences"]["sqnr_db"].get<double>());
   folder.good("verify %/int8.itg");
+  folder.good("export-c %/int8.itg -o %/checked");
+  folder.good("export-c %/int8.itg -o %/planned --planned");
   folder.good("run %/int8.itg --input %/x.npy --output %/y.npy --steps 8");
 }
 
