@@ -50,10 +50,15 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
       .options.as<Window2d>() = same;
   int32_t sum = binary(Op::kAdd, depthwise, conv);
   for (const Op op : {Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kLeakyRelu, Op::kHardSigmoid, Op::kGelu,
-                      Op::kElu, Op::kSoftplus, Op::kAbs, Op::kClamp})
+                      Op::kElu, Op::kSoftplus, Op::kAbs, Op::kClamp, Op::kSin, Op::kPow, Op::kSelu})
     sum = binary(op == Op::kTanh ? Op::kSub : op == Op::kElu ? Op::kMul : Op::kAdd, sum, unary(op, sum));
   sum = binary(Op::kMaximum, sum, conv);
   sum = binary(Op::kMinimum, sum, x);
+  const int32_t chosen_of_two = map(whole), scores = map({1, 6, 6, 6}), product = map(whole);
+  b.node(Op::kWhere, {binary(Op::kLess, sum, x), sum, conv}, {chosen_of_two});
+  b.node(Op::kBatchMatMul, {chosen_of_two, x}, {scores}).options.as<BatchMatMulOptions>().transpose_b = true;
+  b.node(Op::kBatchMatMul, {scores, x}, {product});
+  sum = binary(Op::kAdd, product, sum);
   const int32_t slope = map(whole);
   b.node(Op::kPRelu, {sum, weights({4}, 0.1f, 0.3f)}, {slope});
   const int32_t normalized = map(whole);
