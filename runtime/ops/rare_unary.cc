@@ -60,7 +60,7 @@ double ceiled(const NodeOptions&, double x) {
   return near < x ? near + 1.0 : near;
 }
 double rounded(const NodeOptions&, double x) { return nearest(x); }
-double sign(const NodeOptions&, double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x); }
+double sign_of(const NodeOptions&, double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x); }
 double sine(const NodeOptions&, double x) { return sin_real(x); }
 double cosine(const NodeOptions&, double x) { return cos_real(x); }
 double power(const NodeOptions& o, double x) { return pow_real(x, alpha(o)); }
@@ -99,7 +99,7 @@ extern const OpDef kFloorF32, kCeilF32, kRoundF32, kSignF32, kSinF32, kCosF32, k
 const OpDef kFloorF32 = define(Op::kFloor, &kFloorF32Run, floored, SignRule::kKeeps);
 const OpDef kCeilF32 = define(Op::kCeil, &kCeilF32Run, ceiled, SignRule::kKeeps);
 const OpDef kRoundF32 = define(Op::kRound, &kRoundF32Run, rounded, SignRule::kKeeps);
-const OpDef kSignF32 = define(Op::kSign, &kSignF32Run, sign, SignRule::kKeeps);
+const OpDef kSignF32 = define(Op::kSign, &kSignF32Run, sign_of, SignRule::kKeeps);
 const OpDef kSinF32 = define(Op::kSin, &kSinF32Run, sine, SignRule::kAny);
 const OpDef kCosF32 = define(Op::kCos, &kCosF32Run, cosine, SignRule::kAny);
 const OpDef kPowF32 = define(Op::kPow, &kPowF32Run, power, SignRule::kKeeps);
