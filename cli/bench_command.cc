@@ -22,7 +22,7 @@ struct BenchArguments {
 
 constexpr const char* kFooter =
     "Times are in milliseconds, for one run of the whole model, after a warm-up. Input values are a fixed pattern.\n"
-    "The time of a layer is its fastest. 'macs' counts the multiply-adds of convolutions and fully connected layers.\n"
+    "The time of a layer is its fastest. 'macs' counts the multiply-adds of convolutions and matrix products.\n"
     "'isa' is the best instruction set among the kernels that ran.\n\n"
     "Example:\n"
     "  intaglio bench net.int8.itg --threads 1 --per-layer";

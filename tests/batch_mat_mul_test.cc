@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calibrator/host/accuracy/layer_cost.h"
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "tests/support/float_bits.h"
@@ -184,6 +185,20 @@ TEST_CASE("what does not fit is refused") {
   refused({2, 2, 3}, {3, 5}, {1, 2, 5}, false, Status::kShapeMismatch, 1, 2);
   refused({2, 2, 3}, {3, 5}, {2, 5}, false, Status::kBadRank, 2, 3);
   refused({1, 2, 3}, {1, 3, 5}, {2, 5}, false, Status::kBadRank, 2, 3);
+}
+
+TEST_CASE("its cost is a multiply-add for each element of the result and of the common axis") {
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kF32, {2, 3, 4}), w = b.tensor("w", DType::kF32, {4, 5}),
+                y = b.tensor("y", DType::kF32, {2, 3, 5});
+  b.node(Op::kBatchMatMul, {x, w}, {y});
+  b.input(x);
+  b.input(w);
+  b.output(y);
+  const test::AlignedBytes file = b.finish();
+  const Result<Model> model = Model::open(file.view());
+  REQUIRE(static_cast<bool>(model));
+  CHECK(macs_of(*model, model->node(0)) == 2 * 3 * 5 * 4);
 }
 
 TEST_CASE("codes are refused") {

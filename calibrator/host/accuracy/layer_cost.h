@@ -5,7 +5,7 @@
 
 namespace intaglio {
 
-// Multiply-and-adds of convolutions and fully connected layers; 0 for the others.
+// Multiply-and-adds of convolutions and matrix products; 0 for the others.
 int64_t macs_of(const Model& model, const NodeInfo& node);
 
 }  // namespace intaglio
