@@ -356,6 +356,7 @@ Command add_calibrate_command(CLI::App& parent) {
       "Without samples it must have all of them")
       .type_name("FILE");
   add_params_format_option(*app, "--params-format", "the parameters", arguments->params.format);
+  add_params_map_option(*app, "--map", arguments->params.map);
   add_float_search_options(*app, arguments->float_search);
   add_option(
       *app, "--state", arguments->state,

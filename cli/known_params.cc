@@ -8,6 +8,7 @@ namespace intaglio::cli {
 namespace {
 
 constexpr size_t kMostNames = 20;
+constexpr uint64_t kMaxMapBytes = uint64_t{1} << 24;
 
 // The first names, and how many more there are.
 std::string listed(const std::vector<std::string>& names, const char* between) {
@@ -80,6 +81,12 @@ void add_params_format_option(CLI::App& app, const std::string& name, const std:
       .type_name("FORMAT");
 }
 
+void add_params_map_option(CLI::App& app, const std::string& name, std::string& map) {
+  add_option(app, name, map,
+             "a text file that says what names of the parameters are called in the model: two names a line")
+      .type_name("FILE");
+}
+
 Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const LoadedModel& file) {
   if (arguments.file.empty()) return Done{};
   path_ = arguments.file;
@@ -88,13 +95,32 @@ Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const Load
   auto table = read_params(path_, *format);
   if (!table) return table.failure();
   table_ = std::move(*table);
+  ParamsNameMap names;
+  if (!arguments.map.empty()) {
+    const auto text = read_file(arguments.map, kMaxMapBytes);
+    if (!text) return text.failure();
+    auto map = read_name_map(arguments.map, {reinterpret_cast<const char*>(text->data()), text->size()});
+    if (!map) return map.failure();
+    names = std::move(*map);
+    rename_entries(table_, names, arguments.map);
+  }
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
   resolved_ = std::move(*resolved);
   for (const std::string& note : table_.notes) print_note(note);
-  if (!resolved_.unknown.empty())
-    print_note(path_ + ": " + std::to_string(resolved_.unknown.size()) + " names are not in " + file.path() +
-               " and are ignored: " + listed(resolved_.unknown, ", "));
+  std::vector<std::string> unknown;
+  for (size_t i = 0; i < resolved_.unknown.size(); ++i) {
+    const std::string& name = resolved_.unknown[i];
+    for (const auto& [from, to] : names)
+      if (to == name)
+        return Failure{arguments.map + ": " + from + " is called " + name + ", which is not in " +
+                       file.path() + "; nearest: " + resolved_.nearest[i]};
+    unknown.push_back(name +
+                      (resolved_.nearest[i].empty() ? "" : " (nearest: " + resolved_.nearest[i] + ")"));
+  }
+  if (!unknown.empty())
+    print_note(path_ + ": " + std::to_string(unknown.size()) + " names are not in " + file.path() +
+               " and are ignored; --map says what they are called there: " + listed(unknown, ", "));
   return Done{};
 }
 

@@ -13,12 +13,15 @@ Outcome<ParamsFormat> params_format(const std::string& name, const std::string& 
 
 struct ParamsArguments {
   std::string file, format;
+  std::string map;  // a file of names
 };
 // Of a file that is read: it has to be there.
 Outcome<ParamsFormat> params_format_of_file(const ParamsArguments& arguments);
 // `of`: which file it is about, for the help.
 void add_params_format_option(CLI::App& app, const std::string& name, const std::string& of,
                               std::string& format);
+
+void add_params_map_option(CLI::App& app, const std::string& name, std::string& map);
 
 // What a file says of a model; owns what CalibratorOptions::known points to.
 class KnownParamsFile {

@@ -83,6 +83,7 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kNeeds,
      {{"--params"}},
      "it says how that file is read"},
+    {"calibrate", {"--map"}, OptionRuleKind::kNeeds, {{"--params"}}, "it says what that file's names mean"},
     {"calibrate",
      {"--state"},
      OptionRuleKind::kExcludes,

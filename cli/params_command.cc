@@ -216,6 +216,7 @@ Command add_params_command(CLI::App& parent) {
       .required()
       .type_name("NET.int8.itg");
   add_params_format_option(*imports, "--format", "FILE", arguments->params.format);
+  add_params_map_option(*imports, "--map", arguments->params.map);
   add_quantization_options(*imports, arguments->quantization);
   add_flag(*imports, "--json", arguments->json,
            "print one JSON object: {activations, weight_layers, unknown, sha256}");

@@ -67,6 +67,24 @@ TEST_CASE("what a table cannot hold is said") {
   CHECK(!std::filesystem::exists(folder / "other.itg"));
 }
 
+TEST_CASE("a map says what names mean, and the nearest names are shown") {
+  const Meter folder;
+  folder.good("params export %/int8.itg -o %/t.record");
+  std::string text = folder.get("t.record");
+  const size_t at = text.find("key: \"") + 6, end = text.find('"', at);
+  const std::string own = text.substr(at, end - at);
+  folder.put("other.record", text.replace(at, end - at, "another_name"));
+  const std::string command =
+      "calibrate %/net.itg --images @/calibration --limit 4 -o %/new.itg --params %/other.record";
+  CHECK(holds(folder.good(command).err, "another_name (nearest: "));
+  folder.put("names", "another_name\t" + own + "\n");
+  CHECK(!holds(folder.good(command + " --map %/names").err, "another_name"));
+  folder.put("names", "another_name\tnowhere\n");
+  folder.bad(command + " --map %/names", "another_name is called nowhere, which is not in ");
+  folder.bad(command + " --map %/absent", "absent");
+  CHECK(folder.run("calibrate %/net.itg --images @/calibration -o %/new.itg --map %/names").code == 2);
+}
+
 TEST_CASE("diff lists what differs and exits with 1") {
   const Meter folder;
   folder.good("params export %/int8.itg -o %/p.json");

@@ -30,8 +30,16 @@ Outcome<Done> add_layer(ParamsTable& table, const amct_file::Entry& record, cons
   const amct_file::Layer& layer = record.value();
   const std::string where = path + ", " + record.key();
   if (record.key().empty()) return Failure{path + ": a record has no key; it must name a layer"};
-  if (layer.has_dst_type() && layer.dst_type() != "INT8")
-    return Failure{where + ": dst_type " + layer.dst_type() + " is not INT8, which is what there is"};
+  const std::pair<const char*, const std::string*> types[] = {
+      {"dst_type", layer.has_dst_type() ? &layer.dst_type() : nullptr},
+      {"act_type", layer.has_act_type() ? &layer.act_type() : nullptr},
+      {"wts_type", layer.has_wts_type() ? &layer.wts_type() : nullptr}};
+  for (const auto& [name, type] : types)
+    if (type != nullptr && *type != "INT8")
+      return Failure{where + ": " + name + " " + *type + " is not INT8, which is what there is"};
+  if (layer.scale_r_size() > 0 || layer.has_scale_h())
+    table.notes.push_back(where + ": scale_h and scale_r of a recurrent layer are left out");
+  if (record.has_kv_cache_value()) table.notes.push_back(where + ": kv_cache_value is left out");
   if (layer.tensor_balance_factor_size() > 0)
     return Failure{where +
                    ": tensor_balance_factor scales channels of the FP32 model, which is not done here; make "
@@ -46,18 +54,18 @@ Outcome<Done> add_layer(ParamsTable& table, const amct_file::Entry& record, cons
     return Failure{where + ": " + std::to_string(layer.offset_w_size()) + " offset_w for " +
                    std::to_string(weights) + " scale_w"};
   if (layer.has_offset_d() && !layer.has_scale_d()) return Failure{where + ": offset_d without a scale_d"};
+  const ParamsOf of = layer.is_tensor_quantize() ? ParamsOf::kTensor : ParamsOf::kLayerInput;
   if (layer.has_scale_d()) {
     if (layer.offset_d() < -128 || layer.offset_d() > 127)
       return Failure{where + ": offset_d " + std::to_string(layer.offset_d()) + " is outside -128 to 127"};
     const auto scale = checked_scale(static_cast<double>(layer.scale_d()), where + ": scale_d");
     if (!scale) return scale.failure();
-    if (auto step =
-            add_entry(table, {ParamsOf::kLayerInput, record.key(), {*scale}, layer.offset_d(), {}, {}}, path);
+    if (auto step = add_entry(table, {of, record.key(), {*scale}, layer.offset_d(), {}, {}, false}, path);
         !step)
       return step.failure();
   }
   if (weights == 0) return Done{};
-  ParamsEntry entry{ParamsOf::kLayerWeights, record.key(), {}, 0, {}, {}};
+  ParamsEntry entry{ParamsOf::kLayerWeights, record.key(), {}, 0, {}, {}, layer.skip_fusion()};
   for (const float w : layer.scale_w()) {
     const auto scale = checked_scale(static_cast<double>(w), where + ": scale_w");
     if (!scale) return scale.failure();
@@ -78,6 +86,13 @@ Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text) {
   if (!parser.Merge(&stream, &file))
     return Failure{path + " " + problem.text + "; is it a record of AMCT's, in its text form?"};
   ParamsTable table;
+  // Parse() refuses what Merge() takes: a field that stands twice.
+  FirstError twice;
+  amct_file::File again;
+  parser.RecordErrorsTo(&twice);
+  google::protobuf::io::ArrayInputStream once_more(text.data(), static_cast<int>(text.size()));
+  if (!parser.Parse(&once_more, &again))
+    table.notes.push_back(path + " " + twice.text + " The last one counts.");
   for (const amct_file::Entry& record : file.record())
     if (auto step = add_layer(table, record, path); !step) return step.failure();
   if (file.prune_record_size() > 0)

@@ -1,10 +1,13 @@
 // Parameters out of a model, and into one.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
 
 #include "calibrator/calibration.h"
 #include "calibrator/host/system/files.h"
+#include "importers/params/params_names.h"
 #include "importers/params/params_table.h"
 #include "runtime/op_search.h"
 
@@ -116,6 +119,8 @@ class ModelParams {
 
 // ---- into an FP32 model
 
+constexpr size_t kMostSuggested = 20;  // unknown names that get the nearest ones beside them
+
 class Resolver {
  public:
   Resolver(const ParamsTable& table, const Model& model, const std::string& path)
@@ -127,8 +132,15 @@ class Resolver {
     for (int32_t n = model.node_count() - 1; n >= 0; --n)
       if (model.node(n).name[0] != '\0') nodes_[model.node(n).name] = n;
     for (int32_t n = 0; n < model.node_count(); ++n)
-      if (const QuantRule* const rule = layer_rule(model, float_ops(), model.node(n)))
-        layers_[weights_of(model, model.node(n), *rule)] = n;
+      if (const QuantRule* const rule = layer_rule(model, float_ops(), model.node(n))) {
+        const std::string weights = weights_of(model, model.node(n), *rule), node = model.node(n).name;
+        layers_[weights] = n;
+        for (const std::string& module : {module_of_node(node), module_of_weights(weights)}) {
+          modules_.add(module, n);
+          if (!module.empty()) names_.push_back(module);
+        }
+        names_.push_back(node.empty() ? weights : node);
+      }
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
   }
 
@@ -145,7 +157,7 @@ class Resolver {
       if (found != list->end() && layer_rule(model_, float_ops(), model_.node(found->second)) != nullptr)
         return found->second;
     }
-    return -1;
+    return modules_.find(name);
   }
 
   // The tensor that an entry is about; -1: none of this model.
@@ -171,7 +183,13 @@ class Resolver {
   Outcome<Done> add(const ParamsEntry& entry) {
     const int32_t tensor = tensor_of(entry);
     if (tensor < 0) {
+      if (!unknown_.insert(entry.name).second) return Done{};
       resolved_.unknown.push_back(entry.name);
+      std::string nearest;
+      if (unknown_.size() <= kMostSuggested)
+        for (const std::string& name : nearest_names(entry.name, names_, 2))
+          nearest += (nearest.empty() ? "" : ", ") + name;
+      resolved_.nearest.push_back(nearest);
       return Done{};
     }
     const TensorInfo info = model_.tensor(tensor);
@@ -185,6 +203,8 @@ class Resolver {
     if (info.is_constant() && entry.zero_point != 0)
       return Failure{where(entry) + ": weights with the zero point " + std::to_string(entry.zero_point) +
                      ", and kernels take symmetric ones"};
+    if (entry.is_unfused)
+      if (auto step = check_unfused(entry, layer->second); !step) return step;
     const auto [before, is_new] = from_.emplace(tensor, &entry);
     if (!is_new) {
       if (before->second->scales == entry.scales && before->second->zero_point == entry.zero_point)
@@ -199,6 +219,35 @@ class Resolver {
     return Done{};
   }
 
+  // Batch normalization is in the weights here. Scales of the weights before it serve where it changed little.
+  Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
+    constexpr float kLeast = 0.8f, kMost = 1.25f;
+    const NodeInfo node = model_.node(layer);
+    const QuantRule& rule = *layer_rule(model_, float_ops(), node);
+    const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
+    const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
+    const auto channels = static_cast<size_t>(weights.shape[rule.weight_axis]);
+    const auto count = static_cast<size_t>(weights.shape.elements());
+    const auto behind = static_cast<size_t>(weights.shape.elements(rule.weight_axis + 1, weights.shape.rank));
+    std::vector<float> largest(channels, 0.0f);
+    for (size_t i = 0; i < count; ++i) {
+      float& most = largest[i / behind % channels];
+      most = std::max(most, std::fabs(values[i]));
+    }
+    for (size_t c = 0; c < channels; ++c) {
+      const float codes = largest[c] / entry.scales[entry.scales.size() == 1 ? 0 : c];
+      const bool is_one = entry.scales.size() == 1;  // then other channels may have fewer codes
+      if (codes > kMost * 127 || (!is_one && codes < kLeast * 127 && largest[c] > 0.0f))
+        return Failure{
+            where(entry) +
+            ": skip_fusion is true, so its scale_w are of weights before batch normalization, which "
+            "is in the weights here: channel " +
+            std::to_string(c) + " would have " + std::to_string(std::lround(codes)) +
+            " codes instead of 127; make the record with fusion, or delete scale_w"};
+    }
+    return Done{};
+  }
+
   int32_t channels_of(int32_t layer) const {
     const NodeInfo node = model_.node(layer);
     const QuantRule& rule = *layer_rule(model_, float_ops(), node);
@@ -209,6 +258,9 @@ class Resolver {
   const Model& model_;
   const std::string& path_;
   std::map<std::string, int32_t> nodes_, layers_, tensors_;
+  NameIndex modules_;               // of layers
+  std::vector<std::string> names_;  // of layers, to suggest
+  std::set<std::string> unknown_;
   std::map<int32_t, const ParamsEntry*> from_;
   ResolvedParams resolved_;
 };

@@ -38,6 +38,7 @@ struct ParamsEntry {
   int32_t zero_point = 0;     // int8: [-128, 127]
   std::string node;   // kTensor of a model: the operator that writes or reads it; kLayerWeights: the weights
   std::string place;  // "line 3" and the like, for messages
+  bool is_unfused = false;  // kLayerWeights: of weights before batch normalization went into them
 };
 
 // CalibrationInfo that owns its texts.
@@ -90,11 +91,20 @@ Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path
 // A table's entries in the terms of an FP32 model.
 struct ResolvedParams {
   std::vector<KnownParams> known;    // points into the table
-  std::vector<std::string> unknown;  // names that the model does not have
+  std::vector<std::string> unknown;  // names that the model does not have, each once
+  std::vector<std::string> nearest;  // of each of them, the names of the model that are most like it
   int32_t weight_layers = 0, activations = 0;
 };
-// Fails where two entries contradict each other or do not fit the tensor.
+// Fails where two entries contradict each other or do not fit the tensor. A layer is also found by the name of its
+// PyTorch module (params_names.h).
 Outcome<ResolvedParams> resolve_params(const ParamsTable& table, const Model& model, const std::string& path);
+
+// Names of a file and what they are called in the model: "conv1 /conv1/Conv" a line, with a tab between them where a
+// name has blanks; # begins a comment.
+using ParamsNameMap = std::map<std::string, std::string>;
+Outcome<ParamsNameMap> read_name_map(const std::string& path, std::string_view text);
+// Gives the table's entries the model's names; names that no entry has are added to the notes.
+void rename_entries(ParamsTable& table, const ParamsNameMap& names, const std::string& path);
 
 // Activations that have no scale although all of `known` is given and there are no samples.
 Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptions options);

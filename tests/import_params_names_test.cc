@@ -1,0 +1,159 @@
+// Parameter files of tools that call layers by their PyTorch modules, and AMCT's fields of today.
+#include "importers/params/params_names.h"
+#include "importers/params/params_table.h"
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// As torch.onnx.export writes it: nodes have scopes, weights the names of their modules or, folded, numbers.
+struct TorchModel {
+  TorchModel() {
+    Random random(3);
+    OnnxBuilder file;
+    file.input("x", {1, 3, 4, 4});
+    file.floats("conv1.weight", {2, 3, 1, 1}, {0.5f, -1.27f, 0.25f, 1.27f, 0.5f, 0.25f});
+    file.floats("onnx::Conv_7", {2, 2, 1, 1}, random.reals(4, -1, 1));
+    file.floats("onnx::Conv_9", {2, 2, 1, 1}, random.reals(4, -1, 1));
+    file.node("Conv", {"x", "conv1.weight"}, "/conv1/Conv_output_0").set_name("/conv1/Conv");
+    file.node("Conv", {"/conv1/Conv_output_0", "onnx::Conv_7"}, "/layer1/layer1.0/conv2/Conv_output_0")
+        .set_name("/layer1/layer1.0/conv2/Conv");
+    file.node("Conv", {"/layer1/layer1.0/conv2/Conv_output_0", "onnx::Conv_9"}, "y")
+        .set_name("/layer1/layer1.1/conv2/Conv");
+    file.output("y");
+    Import import(file.bytes());
+    bytes = import.write();
+    model = *Model::open(bytes.view());
+  }
+  Outcome<ResolvedParams> resolve(const std::string& record) {
+    auto read = read_amct("f", record);
+    REQUIRE_MESSAGE(read, read.message());
+    table = std::move(*read);
+    return resolve_params(table, model, "f");
+  }
+  AlignedBytes bytes{0};
+  Model model;
+  ParamsTable table;
+};
+
+std::string record(const std::string& name, const std::string& fields) {
+  return "record { key: '" + name + "' value { " + fields + " } }\n";
+}
+
+}  // namespace
+
+TEST_CASE("modules of nodes and of weights") {
+  CHECK(module_of_node("/conv1/Conv") == "conv1");
+  CHECK(module_of_node("/layer1/layer1.0/conv1/Conv") == "layer1.0.conv1");
+  CHECK(module_of_node("/features/features.0/features.0.0/Conv") == "features.0.0");
+  CHECK(module_of_node("/a/b/Conv") == "a.b");
+  CHECK(module_of_node("/Conv") == "");
+  CHECK(module_of_node("conv1") == "");
+  CHECK(module_of_weights("layer1.0.conv1.weight") == "layer1.0.conv1");
+  CHECK(module_of_weights(".weight") == "");
+  CHECK(module_of_weights("onnx::Conv_7") == "");
+}
+
+TEST_CASE("a name is one thing's, or nobody's") {
+  NameIndex index;
+  index.add("layer1.0.conv2", 1);
+  index.add("layer1.1.conv2", 2);
+  index.add("head", 3);
+  index.add("twice", 4);
+  index.add("twice", 5);
+  CHECK(index.find("layer1.0.conv2") == 1);
+  CHECK(index.find("0.conv2") == 1);
+  CHECK(index.find("conv2") == -1);  // of two
+  CHECK(index.find("module.head") == 3);
+  CHECK(index.find("ahead") == -1);  // not behind a dot
+  CHECK(index.find("twice") == -1);
+  CHECK(index.find("") == -1);
+  CHECK(nearest_names("conv3", {"conv1", "head", "convs"}, 2) == std::vector<std::string>{"conv1", "convs"});
+  CHECK(nearest_names("", {}, 2).empty());
+}
+
+TEST_CASE("modules find their layers") {
+  TorchModel net;
+  const auto found =
+      net.resolve(record("conv1", "scale_d: 1 scale_w: 0.01") + record("layer1.0.conv2", "scale_d: 2") +
+                  record("module.layer1.1.conv2", "scale_d: 3"));
+  REQUIRE_MESSAGE(found, found.message());
+  CHECK(found->unknown.empty());
+  CHECK(found->activations == 3);
+  CHECK(found->weight_layers == 1);
+  // What it is about: the input of each of the three.
+  CHECK(std::string(net.model.tensor(found->known[0].tensor).name) == "x");
+  CHECK(std::string(net.model.tensor(found->known[2].tensor).name) == "/conv1/Conv_output_0");
+  CHECK(found->known[2].scale == 2.0f);
+  CHECK(found->known[3].scale == 3.0f);
+
+  const auto lost = net.resolve(record("conv1", "scale_d: 1") + record("conv2", "scale_d: 2 scale_w: 0.1") +
+                                record("layer1.0.conv3", "scale_d: 2"));
+  REQUIRE_MESSAGE(lost, lost.message());
+  CHECK(lost->unknown == std::vector<std::string>{"conv2", "layer1.0.conv3"});
+  CHECK(lost->nearest[0].find("conv1") == 0);
+  CHECK(lost->nearest[1].find("layer1.0.conv2") == 0);
+}
+
+TEST_CASE("a map of names") {
+  const auto map =
+      read_name_map("m", "# words\n\nstem  conv1\r\n tail\t/layer1/layer1.1/conv2/Conv \nunused x\n");
+  REQUIRE_MESSAGE(map, map.message());
+  CHECK(map->size() == 3);
+  CHECK(map->at("stem") == "conv1");
+  CHECK(read_name_map("m", "a\tb c\n")->at("a") == "b c");
+  CHECK(read_name_map("m", "a\n").message().find("m line 1: write two names") == 0);
+  CHECK(read_name_map("m", "a b c\n").message().find("m line 1: write two names") == 0);
+  CHECK(read_name_map("m", "a b\na c\n").message() == "m line 2: a stands there already; delete one of them");
+  TorchModel net;
+  auto table = read_amct("f", record("stem", "scale_d: 1") + record("tail", "scale_d: 2"));
+  REQUIRE(static_cast<bool>(table));
+  rename_entries(*table, *map, "m");
+  CHECK(table->notes == std::vector<std::string>{"m: unused is not among the parameters"});
+  const auto found = resolve_params(*table, net.model, "f");
+  REQUIRE_MESSAGE(found, found.message());
+  CHECK(found->unknown.empty());
+  CHECK(found->activations == 2);
+}
+
+TEST_CASE("AMCT's fields of today") {
+  const auto table = read_amct(
+      "f",
+      record("conv1",
+             "scale_d: 0.1 offset_d: -3 act_type: 'INT8' wts_type: 'INT8' dst_type: 'INT8' "
+             "fakequant_precision_mode: 'DEFAULT' op_data_type: 'FLOAT' channels: 3 height: 4 width: 4") +
+          record("x", "scale_d: 0.5 is_tensor_quantize: true") +
+          record("lstm", "scale_d: 1 scale_h: 0.5 offset_h: 0 scale_r: 0.1 offset_r: 0") +
+          "record { key: 'attention' kv_cache_value { scale: 1 offset: 0 } }\n");
+  REQUIRE_MESSAGE(table, table.message());
+  CHECK(table->find(ParamsOf::kLayerInput, "conv1")->zero_point == -3);
+  CHECK(table->find(ParamsOf::kTensor, "x")->scales == std::vector<float>{0.5f});
+  CHECK(table->notes.size() == 2);
+  CHECK(read_amct("f", record("c", "scale_d: 1 act_type: 'INT16'")).message() ==
+        "f, c: act_type INT16 is not INT8, which is what there is");
+  CHECK(read_amct("f", record("c", "scale_d: 1 wts_type: 'INT4'")).message() ==
+        "f, c: wts_type INT4 is not INT8, which is what there is");
+  const auto twice = read_amct("f", "record { key: 'c' value { scale_d: 1 scale_d: 2 } }");
+  REQUIRE(static_cast<bool>(twice));
+  CHECK(twice->find(ParamsOf::kLayerInput, "c")->scales == std::vector<float>{2.0f});
+  REQUIRE(twice->notes.size() == 1);
+  CHECK(twice->notes[0].find("f line 1 column") == 0);
+  CHECK(twice->notes[0].find("The last one counts.") != std::string::npos);
+}
+
+TEST_CASE("scales of weights that were not fused are taken where they fit, and refused elsewhere") {
+  TorchModel net;
+  CHECK(net.resolve(record("conv1", "scale_d: 1 scale_w: 0.01 scale_w: 0.01 skip_fusion: true")));
+  CHECK(net.resolve(record("conv1", "scale_d: 1 scale_w: 0.0025 scale_w: 0.01 skip_fusion: false")));
+  const auto refused =
+      net.resolve(record("conv1", "scale_d: 1 scale_w: 0.01 scale_w: 0.0025 skip_fusion: true"));
+  CHECK(!refused);
+  CHECK(refused.message().find("f, conv1: skip_fusion is true") == 0);
+  CHECK(refused.message().find("channel 1 would have 508 codes instead of 127") != std::string::npos);
+  CHECK(!net.resolve(record("conv1", "scale_d: 1 scale_w: 0.04 scale_w: 0.01 skip_fusion: true")));
+  CHECK(!net.resolve(record("conv1", "scale_d: 1 scale_w: 0.0025 skip_fusion: true")));
+  CHECK(net.resolve(record("conv1", "scale_d: 1 scale_w: 0.02 skip_fusion: true")));
+}
