@@ -181,8 +181,12 @@ Result<Calibrator> Calibrator::create(const Model& model, Span<uint8_t> memory,
   ITG_TRY(open_session(calibration.fp32, model, *session_needs, {memory.data, needs.session_bytes}));
   ITG_TRY(make_lists(calibration, arena));
   uint8_t* const replay = memory.data + needs.session_bytes + needs.observer_bytes;
-  calibration.references = ReferenceOutputs(calibration.observing.outputs, {replay, needs.replay_bytes});
-  calibration.output = {replay + needs.replay_bytes, needs.output_bytes};
+  // What the block has beyond its needs saves time, too.
+  const size_t spare = (memory.size - needs.total()) / kMemoryAlignment * kMemoryAlignment;
+  const size_t replay_size = needs.replay_bytes + spare;
+  calibration.options.replay_bytes = replay_size;
+  calibration.references = ReferenceOutputs(calibration.observing.outputs, {replay, replay_size});
+  calibration.output = {replay + replay_size, needs.output_bytes};
   if (arena.exhausted())  // observer_bytes() counted too little: a fault of ours, never a crash
     return Error{Status::kOutOfMemory, -1, -1, static_cast<int64_t>(memory.size),
                  static_cast<int64_t>(memory.size) + 1};

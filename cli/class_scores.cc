@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "calibrator/host/system/text_lines.h"
+
 namespace intaglio::cli {
 
 bool gives_classes(const Model& model) {
@@ -70,6 +72,30 @@ std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count
                     [&](int32_t a, int32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
   order.resize(count);
   return order;
+}
+
+Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  if (!gives_classes(model))
+    return Failure{path + ": the model's output holds no scores of classes; leave --names out"};
+  const auto lines = read_lines(path, kMostBytes);
+  if (!lines) return lines.failure();
+  ClassNames names;
+  for (const TextLine& line : *lines) {
+    if (line.number != names.names_.size() + 1)
+      return Failure{path + " line " + std::to_string(names.names_.size() + 1) +
+                     ": is empty; each class needs a name"};
+    names.names_.push_back(line.text);
+  }
+  const auto classes = static_cast<size_t>(model.tensor(model.outputs()[0]).shape.elements());
+  if (names.names_.size() != classes)
+    return Failure{path + ": holds " + std::to_string(names.names_.size()) + " names, the model has " +
+                   std::to_string(classes) + " classes"};
+  return names;
+}
+
+std::string ClassNames::of(int32_t label) const {
+  return names_.empty() ? "class " + std::to_string(label) : names_[static_cast<size_t>(label)];
 }
 
 }  // namespace intaglio::cli

@@ -1,6 +1,7 @@
 // intaglio run: one picture or array through a model.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "calibrator/host/system/npy.h"
 #include "cli/class_scores.h"
@@ -13,7 +14,7 @@ namespace intaglio::cli {
 namespace {
 
 struct RunArguments {
-  std::string model, output;
+  std::string model, output, names;
   std::vector<std::string> inputs;
   int64_t steps = 0;
   int32_t top = 5;
@@ -91,7 +92,14 @@ class OutputArrays {
   std::vector<std::vector<uint8_t>> bytes_;
 };
 
-Json json_of(const Session& session, const std::string& sample, int32_t top, bool classes) {
+// What is shown of outputs: the best classes, where there are any.
+struct Shown {
+  int32_t top = 0;
+  bool classes = false;
+  ClassNames names;
+};
+
+Json json_of(const Session& session, const std::string& sample, const Shown& shown) {
   Json outputs = Json::array();
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
@@ -100,11 +108,13 @@ Json json_of(const Session& session, const std::string& sample, int32_t top, boo
         {"name", view.info.name},
         {"dtype", dtype_name(view.info.dtype)},
         {"shape", std::vector<int32_t>(view.info.shape.dims, view.info.shape.dims + view.info.shape.rank)}};
-    if (classes) {
+    if (shown.classes) {
       output["top"] = Json::array();
-      for (const int32_t c : best_classes(values, static_cast<size_t>(top)))
-        output["top"].push_back(
-            {{"class", c}, {"score", json_number(static_cast<double>(values[static_cast<size_t>(c)]))}});
+      for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
+        Json found{{"class", c}, {"score", json_number(static_cast<double>(values[static_cast<size_t>(c)]))}};
+        if (!shown.names.empty()) found["label"] = shown.names.of(c);
+        output["top"].push_back(found);
+      }
     } else {
       output["min"] = json_number(static_cast<double>(*std::min_element(values.begin(), values.end())));
       output["max"] = json_number(static_cast<double>(*std::max_element(values.begin(), values.end())));
@@ -114,14 +124,19 @@ Json json_of(const Session& session, const std::string& sample, int32_t top, boo
   return {{"name", sample}, {"outputs", outputs}};
 }
 
-void print_sample(const Session& session, const std::string& sample, int32_t top, bool classes) {
+void print_sample(const Session& session, const std::string& sample, const Shown& shown) {
   print("%s\n", safe(sample).c_str());
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
     const std::vector<float> values = real_values(view);
-    if (classes) {
-      for (const int32_t c : best_classes(values, static_cast<size_t>(top)))
-        print("  class %5d   %.6g\n", c, static_cast<double>(values[static_cast<size_t>(c)]));
+    if (shown.classes) {
+      for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
+        const auto score = static_cast<double>(values[static_cast<size_t>(c)]);
+        if (shown.names.empty())
+          print("  class %5d   %.6g\n", c, score);
+        else
+          print("  %.6g   %s\n", score, safe(shown.names.of(c)).c_str());
+      }
       continue;
     }
     print("  %s %s %s   min %.6g, max %.6g\n", safe(view.info.name).c_str(),
@@ -153,12 +168,17 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!arguments.output.empty())
     if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
-  const bool classes = gives_classes(file->model());
+  Shown shown{arguments.top, gives_classes(file->model()), {}};
+  if (!arguments.names.empty()) {
+    auto names = ClassNames::read(arguments.names, file->model());
+    if (!names) return names.failure();
+    shown.names = std::move(*names);
+  }
   const Span<const int32_t> outputs = file->model().outputs();
   if (arguments.raw && std::none_of(outputs.begin(), outputs.end(),
                                     [&](int32_t t) { return file->model().tensor(t).dtype == DType::kS8; }))
     print_note("--raw: " + file->path() + " has no int8 output; float32 is written in any case");
-  if (!classes && arguments.top != RunArguments().top)
+  if (!shown.classes && arguments.top != RunArguments().top)
     print_note("--top: the output of " + file->path() + " holds no scores of classes");
   OutputArrays arrays(file->model(), arguments.raw);
   Json json{{"samples", Json::array()}};
@@ -170,9 +190,9 @@ Outcome<Done> run_run(const RunArguments& arguments) {
     session.run();
     if (!arguments.output.empty()) arrays.add(session);
     if (arguments.json) {
-      json["samples"].push_back(json_of(session, samples->name(i), arguments.top, classes));
+      json["samples"].push_back(json_of(session, samples->name(i), shown));
     } else if (arguments.output.empty() || samples->count() == 1) {
-      print_sample(session, samples->name(i), arguments.top, classes);
+      print_sample(session, samples->name(i), shown);
     }
   }
   progress.clear();
@@ -206,6 +226,9 @@ Command add_run_command(CLI::App& parent) {
       .range(1, 1000000)
       .type_name("N")
       .show_default();
+  add_option(*app, "--names", arguments->names,
+             "show classes by these names: a text file with one a line, class 0 first")
+      .type_name("NAMES.txt");
   add_option(*app, "--output", arguments->output,
              "write the outputs to this file, as float32. Several outputs go to Y.0.npy, Y.1.npy and so on")
       .type_name("Y.npy");
@@ -214,7 +237,7 @@ Command add_run_command(CLI::App& parent) {
   add_isa_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
-           "min, max}]}]}");
+           "min, max}]}]}. With --names a class also has a label");
   return make_command(app, arguments, run_run);
 }
 

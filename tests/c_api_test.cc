@@ -35,8 +35,10 @@ struct Calibrated {
 Calibrated calibrate() {
   const AlignedBytes file = small_cnn();
   const Model model = *Model::open(file.view());
-  AlignedBytes memory(Calibrator::measure(model)->total());
-  Calibrator calibrator = *Calibrator::create(model, memory.span());
+  CalibratorOptions options;
+  options.layer_report = true;
+  AlignedBytes memory(Calibrator::measure(model, options)->total());
+  Calibrator calibrator = *Calibrator::create(model, memory.span(), options);
   for (const auto& sample : samples()) {
     const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
                                        sample.size() * sizeof(float)};

@@ -179,4 +179,13 @@ TEST_CASE("run writes what it shows") {
   CHECK(codes->header.type == intaglio::NpyType::kS8);
   // A float array that holds what the recipe makes of the picture gives the same.
   CHECK(holds(folder.good("run %/net.itg --input @/test/digit_0007.png").out, "class     6"));
+  folder.put("names", "zero\none\ntwo\nthree\nfour\nfive\nsix and more\nseven\neight\nnine\n");
+  const std::string named = "run %/net.itg --input @/test/digit_0007.png --names ";
+  CHECK(holds(folder.good(named + "%/names").out, "   six and more\n"));
+  CHECK(folder.json(named + "%/names --json")["samples"][0]["outputs"][0]["top"][0]["label"] == "six and more");
+  folder.put("few", "zero\none\n");
+  folder.bad(named + "%/few", "holds 2 names, the model has 10 classes");
+  folder.put("gap", "zero\n\ntwo\n");
+  folder.bad(named + "%/gap", "line 2: is empty; each class needs a name");
+  folder.bad(named + "%/absent", "absent");
 }

@@ -167,8 +167,10 @@ struct Calibrated {
 };
 
 Calibrated calibrate(const Model& model, const Samples& samples) {
-  Calibrated made{AlignedBytes(Calibrator::measure(model)->total()), {}};
-  made.calibrator = *Calibrator::create(model, made.memory.span());
+  CalibratorOptions options;
+  options.layer_report = true;
+  Calibrated made{AlignedBytes(Calibrator::measure(model, options)->total()), {}};
+  made.calibrator = *Calibrator::create(model, made.memory.span(), options);
   for (const auto& sample : samples) {
     const Span<const uint8_t> input = {reinterpret_cast<const uint8_t*>(sample.data()),
                                        sample.size() * sizeof(float)};

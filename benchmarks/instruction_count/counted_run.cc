@@ -4,6 +4,7 @@
 //   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
 //   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
 //   counted_run model RUNS FILE   with all that this CPU has
+//   counted_run calibrate SAMPLES FILE [replay] [report]   one calibration;
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -221,17 +222,22 @@ int64_t macs_of(const Model& model) {
   return macs;
 }
 
-int64_t run_model(const char* path, int32_t runs) {
+// A file's bytes, in memory that is kept; empty where it cannot be read.
+Span<const uint8_t> read_file(const char* path) {
   FILE* const file = std::fopen(path, "rb");
-  if (file == nullptr) return 0;
+  if (file == nullptr) return {};
   std::fseek(file, 0, SEEK_END);
   const auto size = static_cast<size_t>(std::ftell(file));
   std::rewind(file);
   uint8_t* const bytes = memory(static_cast<int64_t>(size));
   const size_t read = std::fread(bytes, 1, size, file);
   std::fclose(file);
-  if (read != size) return 0;
-  const Result<Model> model = Model::open({bytes, size});
+  if (read != size) return {};
+  return {bytes, size};
+}
+
+int64_t run_model(const char* path, int32_t runs) {
+  const Result<Model> model = Model::open(read_file(path));
   if (!model) return 0;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
   if (!needs) return 0;
@@ -252,6 +258,14 @@ int main(int argc, char** argv) {
   int64_t macs = 0;
   if (strcmp(name, "model") == 0) {
     macs = argc > 3 ? run_model(argv[3], runs) : 0;
+  } else if (strcmp(name, "calibrate") == 0 && argc > 3) {
+    const Result<Model> fp32 = Model::open(read_file(argv[3]));
+    const auto given = [&](const char* word) {
+      for (int i = 4; i < argc; ++i)
+        if (strcmp(argv[i], word) == 0) return true;
+      return false;
+    };
+    if (fp32) macs = run_calibration(*fp32, runs, given("replay"), given("report"));
   } else {
     macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
     macs += run_named(name, gemv_s8_f32_count(), gemv_s8_f32_kernel, run_gemv_s8_f32, runs);

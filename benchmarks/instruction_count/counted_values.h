@@ -23,3 +23,9 @@ std::vector<T> filled(size_t count, T (*value)(size_t)) {
 // Runs the kernel `name`, an ISA's of a family without weights, so many times (counted_rows.cc); the elements
 // that it reads, 0 where there is none of that name.
 int64_t run_rows(const char* name, int32_t runs);
+
+namespace intaglio {
+class Model;
+}
+// Calibrates (counted_calibration.cc); the bytes of the int8 model, 0 where that fails.
+int64_t run_calibration(const intaglio::Model& model, int32_t samples, bool replays, bool reports);

@@ -13,6 +13,11 @@ constexpr int32_t kRowsStored = 4;
 #if defined(__aarch64__)
 constexpr int32_t kRowsAtOnce = 4;
 
+inline int32x4_t load_first_lane(const int32_t* from) {
+  int32x4_t v;
+  __asm__ volatile("ldr %s0, %1" : "=w"(v) : "m"(*from));
+  return v;
+}
 inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
@@ -50,6 +55,7 @@ inline int16x8_t add_upper_products(int16x8_t sum, int8x16_t a, int8x16_t b) {
   return multiply_add_high_neon(sum, a, b);
 }
 inline int32x4_t add_pairs(int32x4_t sum, int16x8_t v) { return vpadalq_s16(sum, v); }
+inline int32x4_t load_first_lane(const int32_t* from) { return vsetq_lane_s32(*from, vdupq_n_s32(0), 0); }
 inline int32x2_t halves(int32x4_t v) {
   const uint32x4_t sums = vreinterpretq_u32_s32(v);
   return vreinterpret_s32_u32(vadd_u32(vget_low_u32(sums), vget_high_u32(sums)));
@@ -254,6 +260,71 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
   }
 }
 
+// sums[r] = the four columns' sums of row r, biases included, where every panel is proved and rows have one list. Returns
+// the weights behind the panel.
+template <int32_t Rows>
+__attribute__((always_inline)) inline const int8_t* multiply_listed(const RowsNeon& in,
+                                                                    const BlocksNeon& blocks,
+                                                                    const int8_t* const* x, const int8_t* w,
+                                                                    const int32_t* bias, int32x4_t* sums) {
+  int32x4_t acc[Rows][kNr];
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int32_t c = 0; c < kNr; ++c) acc[r][c] = load_first_lane(bias + c);
+  const ptrdiff_t* at = blocks.first;
+  for (; at != blocks.even; at += 2, w += 2 * kNr * kKr) {
+    multiply_sixteen<Rows, true>(x, at[0], w, acc);
+    multiply_sixteen<Rows, true>(x, at[1], w + kNr * kKr, acc);
+  }
+  if (at != blocks.past) {
+    multiply_sixteen<Rows, true>(x, *at, w, acc);
+    w += kNr * kKr;
+  }
+  if (in.rest != 0) {
+    multiply_end<Rows, true>(in, x, in.whole, w, acc);
+    w += kNr * kKr;
+  }
+#pragma GCC unroll 4
+  for (int32_t r = 0; r < Rows; ++r) sums[r] = add_across(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
+  return w;
+}
+
+// Rows [row, past), four at a time, likewise.
+__attribute__((noinline)) void listed_tiles(const GemmS8Args& args, const RowsNeon& rows, int32_t row,
+                                            int32_t past) {
+  const RowsNeon in = rows;
+  const BlocksNeon blocks = list_blocks_neon(args, in);
+  const OutputNeon output = make_output_neon(args.requant);
+  LastPanelNeon<kNr> last;
+  for (; row < past; row += 4) {
+    const int8_t* x[4];
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < 4; ++r) x[r] = args.rows[row + r];
+    WorkNeon work = start_neon(args, row, 4);
+    const auto* w = static_cast<const int8_t*>(args.weights);
+    for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
+      if (__builtin_expect(work.columns < kNr, 0)) use_copies_neon(&work, &last);
+      const int8_t* const from = w + sizeof(int32_t) * kNr;
+      int32x4_t sums[4];
+#pragma GCC unroll 2
+      for (int32_t r = 0; r < 4; r += kRowsAtOnce)
+        w = multiply_listed<kRowsAtOnce>(in, blocks, x + r, from, work.bias, sums + r);
+      const float32x4_t m = vld1q_f32(work.multiplier);
+      store_tile(args, work, row, requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
+    }
+  }
+}
+
+bool all_panels_fit(const GemmS8Args& args) {
+  const ptrdiff_t panel =
+      static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kNr * kKr + sizeof(int32_t) * kNr;
+  const auto* w = static_cast<const int8_t*>(args.weights);
+  bool fit = true;
+  for (int32_t c = 0; c < args.n; c += kNr, w += panel) fit &= all_fit(w);
+  return fit;
+}
+
 // A row alone: four panels at a time.
 __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
   const RowsNeon in = rows_neon(args, args.n);
@@ -300,7 +371,12 @@ void gemm_s8_neon(const GemmS8Args& args);
 
 void gemm_s8_neon(const GemmS8Args& args) {
   const int32_t whole = args.m / 4 * 4, rest = args.m - whole;
-  if (whole > 0) tiles<4>(args, 0, whole);
+  const RowsNeon in = rows_neon(args, args.n);
+  if (in.listed && whole > 0 && all_panels_fit(args)) {
+    listed_tiles(args, in, 0, whole);
+  } else if (whole > 0) {
+    tiles<4>(args, 0, whole);
+  }
   if (rest == 1) return single_row(args, whole);
   if (rest == 2) return tiles<2>(args, whole, args.m);
   if (rest == 3) tiles<4>(args, whole, args.m);

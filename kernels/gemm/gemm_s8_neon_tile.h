@@ -271,6 +271,21 @@ struct TileCodes {
   int8x16_t v[Vectors];
 };
 
+// A whole tile's rows with the residual.
+template <int32_t Vectors, typename Add>
+static inline void store_sums_neon(const GemmS8Args& args, int32_t row, int32_t first,
+                                   const TileCodes<Vectors>& codes, const Add& add) {
+  const size_t from_stride = args.residual_stride, to_stride = args.output_stride;
+  const int8_t* from = args.residual + static_cast<size_t>(row) * from_stride + first;
+  int8_t* to = args.output + static_cast<size_t>(row) * to_stride + first;
+#pragma GCC unroll 4
+  for (int32_t i = 0; i < Vectors; ++i, from += 2 * from_stride, to += 2 * to_stride) {
+    const int8x16_t sums = add(codes.v[i], vcombine_s8(vld1_s8(from), vld1_s8(from + from_stride)));
+    vst1_s8(to, vget_low_s8(sums));
+    vst1_s8(to + to_stride, vget_high_s8(sums));
+  }
+}
+
 // Stores the columns from `first` on that lie inside the tile, with the residual. Not inlined, as store_neon.
 template <int32_t Vectors>
 __attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args& args, int32_t row,
@@ -280,16 +295,10 @@ __attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args
       store_neon<8>(args, row + 2 * i, first, codes.v[i]);
     return;
   }
-  const AddNeon<false> add(*args.add);
-  const size_t from_stride = args.residual_stride, to_stride = args.output_stride;
-  const int8_t* from = args.residual + static_cast<size_t>(row) * from_stride + first;
-  int8_t* to = args.output + static_cast<size_t>(row) * to_stride + first;
-#pragma GCC unroll 1
-  for (int32_t i = 0; i < Vectors; ++i, from += 2 * from_stride, to += 2 * to_stride) {
-    const int8x16_t sums = add(codes.v[i], vcombine_s8(vld1_s8(from), vld1_s8(from + from_stride)));
-    vst1_s8(to, vget_low_s8(sums));
-    vst1_s8(to + to_stride, vget_high_s8(sums));
-  }
+  constexpr int32_t kMostShort = 32767;
+  if (args.add->a_multiplier <= kMostShort && args.add->b_multiplier <= kMostShort)
+    return store_sums_neon<Vectors>(args, row, first, codes, AddNeon<true>(*args.add));
+  store_sums_neon<Vectors>(args, row, first, codes, AddNeon<false>(*args.add));
 }
 
 // Stores them where they lie inside the tile, with the residual.

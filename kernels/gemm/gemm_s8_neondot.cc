@@ -61,10 +61,11 @@ __attribute__((always_inline)) inline const int8_t* add_end(const int8x16_t* a, 
   return w + static_cast<ptrdiff_t>((rest + 3) / 4) * kQuad;
 }
 
-// Rows [row, past), so many at a time.
-template <int32_t Rows>
-__attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
-  const RowsNeon in = rows_neon(args, args.n);
+// Rows [row, past), so many at a time. Listed: as RowsNeon says.
+template <int32_t Rows, bool Listed>
+__attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& rows, int32_t row,
+                                     int32_t past) {
+  const RowsNeon in = rows;
   const BlocksNeon blocks = list_blocks_neon(args, in);
   const int32_t taps = args.taps;
   auto* const copies = static_cast<int8_t*>(args.scratch);
@@ -75,7 +76,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
   LastPanelNeon<kNr> last;
   for (; row < past; row += Rows) {
     const int8_t* x[Rows];
-    if (in.copied) copy_rows_neon<Rows>(args, in, kMr, row, copies);
+    if (!Listed && in.copied) copy_rows_neon<Rows>(args, in, kMr, row, copies);
 #pragma GCC unroll 8
     for (int32_t r = 0; r < Rows; ++r) x[r] = args.rows[row + r];
     WorkNeon work = start_neon(args, row, Rows);
@@ -90,7 +91,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
         acc[r][1] = bias.second;
       }
       int8x16_t a[Rows];
-      if (in.listed) {
+      if (Listed) {
         const ptrdiff_t* at = blocks.first;
         for (; at != blocks.even; at += 2, w += 8 * kQuad) {
           load_block<Rows>(x, at[0], a);
@@ -225,9 +226,12 @@ void gemm_s8_neondot(const GemmS8Args& args);
 
 void gemm_s8_neondot(const GemmS8Args& args) {
   const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
-  if (whole > 0) tiles<8>(args, 0, whole);
-  if (rest > 4) return tiles<8>(args, whole, args.m);
-  if (rest > 1) return tiles<4>(args, whole, args.m);
+  const RowsNeon in = rows_neon(args, args.n);
+  const auto eights = in.listed ? tiles<8, true> : tiles<8, false>;
+  const auto fours = in.listed ? tiles<4, true> : tiles<4, false>;
+  if (whole > 0) eights(args, in, 0, whole);
+  if (rest > 4) return eights(args, in, whole, args.m);
+  if (rest > 1) return fours(args, in, whole, args.m);
   if (rest == 1) single_row(args, whole);
 }
 

@@ -118,12 +118,12 @@ __attribute__((always_inline)) inline const int8_t* add_end(const RowsNeon& in, 
 }
 
 // The products of rows where they stand.
-template <int32_t Pairs>
+template <int32_t Pairs, bool Listed>
 __attribute__((always_inline)) inline const int8_t* add_rows(const GemmS8Args& args, const RowsNeon& in,
                                                              const BlocksNeon& blocks, int32_t row,
                                                              const int8_t** x, const int8_t* w,
                                                              int32x4_t (*acc)[4]) {
-  if (in.listed) {
+  if (Listed) {
     const ptrdiff_t* at = blocks.first;
     for (; at != blocks.even; at += 2, w += 4 * kBlock) {
       add_sixteen<Pairs>(x, at[0], w, acc);
@@ -152,10 +152,11 @@ __attribute__((always_inline)) inline const int8_t* add_rows(const GemmS8Args& a
   return w;
 }
 
-// Rows [row, past), so many at a time.
-template <int32_t Pairs>
-__attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
-  const RowsNeon in = rows_neon(args, kMostInPlace);
+// Rows [row, past), so many at a time. Listed: as RowsNeon says.
+template <int32_t Pairs, bool Listed>
+__attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& rows, int32_t row,
+                                     int32_t past) {
+  const RowsNeon in = rows;
   auto* const lhs = static_cast<int8_t*>(args.scratch);
   BlocksNeon listed = {};
   if (!in.copied) listed = list_blocks_neon(args, in);
@@ -164,7 +165,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
   LastPanelNeon<kNr> last;
   for (; row < past; row += 2 * Pairs) {
     const int8_t* x[2 * Pairs];
-    if (in.copied) interleave_rows<Pairs>(args, in, row, lhs);
+    if (!Listed && in.copied) interleave_rows<Pairs>(args, in, row, lhs);
 #pragma GCC unroll 8
     for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = args.rows[row + r];
     WorkNeon work = start_neon(args, row, 2 * Pairs);
@@ -179,7 +180,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
 #pragma GCC unroll 4
         for (int32_t p = 1; p < Pairs; ++p) acc[p][c] = acc[0][c];
       }
-      if (in.copied) {
+      if (!Listed && in.copied) {
         const int8_t* from = lhs;
         const int8_t* const end = w + blocks * kBlock;
         do {
@@ -195,7 +196,7 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
           w += kBlock;
         } while (w != end);
       } else {
-        w = add_rows<Pairs>(args, in, listed, row, x, w, acc);
+        w = add_rows<Pairs, Listed>(args, in, listed, row, x, w, acc);
       }
       const float32x4_t m0 = vld1q_f32(work.multiplier), m1 = vld1q_f32(work.multiplier + 4);
       TileCodes<Pairs> codes;
@@ -279,9 +280,12 @@ void gemm_s8_neoni8mm(const GemmS8Args& args);
 
 void gemm_s8_neoni8mm(const GemmS8Args& args) {
   const int32_t whole = args.m / 8 * 8, rest = args.m - whole;
-  if (whole > 0) tiles<4>(args, 0, whole);
-  if (rest > 4) return tiles<4>(args, whole, args.m);
-  if (rest > 1) return tiles<2>(args, whole, args.m);
+  const RowsNeon in = rows_neon(args, kMostInPlace);
+  const auto eights = in.listed ? tiles<4, true> : tiles<4, false>;
+  const auto fours = in.listed ? tiles<2, true> : tiles<2, false>;
+  if (whole > 0) eights(args, in, 0, whole);
+  if (rest > 4) return eights(args, in, whole, args.m);
+  if (rest > 1) return fours(args, in, whole, args.m);
   if (rest == 1) single_row(args, whole);
 }
 

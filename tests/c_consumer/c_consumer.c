@@ -223,6 +223,7 @@ static int32_t calibrate(const uint8_t* bytes, size_t size, consumer_samples* sa
   memset(&options, 0xee, sizeof options);
   itg_calibrator_options_init(&options, sizeof options);
   UNKNOWN(options);
+  options.layer_report = true;
   if (threads != NULL) {
     set_executor(&executor, threads);
     options.executor = &executor;

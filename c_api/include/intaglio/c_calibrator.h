@@ -101,7 +101,7 @@ typedef struct itg_calibrator_options {
   const itg_slot_setting* slots; /* [slot_count] settings of single slots */
   size_t slot_count;
   uint32_t recover;           /* bits of ITG_RECOVER_...; default ITG_RECOVER_DEFAULT */
-  bool layer_report;          /* itg_calibrator_finish() compares every layer; default true */
+  bool layer_report;          /* itg_calibrator_finish() compares every layer; default false */
   const int32_t* float_nodes; /* [float_node_count] nodes that stay in FP32 */
   size_t float_node_count;
   size_t replay_bytes;          /* memory that saves time: see itg_calibrator_replay_bytes(); default 0 */
@@ -204,7 +204,8 @@ itg_error itg_calibrator_measure(const itg_model* model, const itg_calibrator_op
 /* The value of itg_calibrator_options::replay_bytes with which nothing is computed twice, for so many samples. */
 itg_error itg_calibrator_replay_bytes(const itg_model* model, int32_t samples,
                                       const itg_calibrator_options* options, size_t* replay_bytes);
-/* Starts a calibration. `memory` has total_bytes and starts at a multiple of ITG_MEMORY_ALIGNMENT. */
+/* Starts a calibration. `memory` has total_bytes and starts at a multiple of ITG_MEMORY_ALIGNMENT. More saves time, up to
+   itg_calibrator_replay_bytes() more. */
 itg_error itg_calibrator_create(itg_calibrator* calibrator, const itg_model* model, itg_span memory,
                                 const itg_calibrator_options* options);
 /* Observes one sample: the bytes of each model input, in their order. */

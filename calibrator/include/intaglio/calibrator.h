@@ -99,22 +99,23 @@ struct CalibratorOptions {
   // calibration.
   const CalibrationInfo* provenance = nullptr;
   RecoveryMask recover = recovery::kDefault;  // the recoveries that are tried
-  bool layer_report = true;                   // finish() compares every layer
-  Span<const int32_t> float_nodes;            // nodes of the FP32 model that stay in FP32
+  // finish() compares every layer, which takes more runs of both models: docs/calibration.md.
+  bool layer_report = false;
+  Span<const int32_t> float_nodes;  // nodes of the FP32 model that stay in FP32
   // The FP32 model is the step model (intaglio/step_model.h) of this model with states. The int8 model has its states:
   // one scale for a state and its next value, and FP32 where a node of float_nodes gives the next value. nullptr: the
   // FP32 model has no states.
   const Model* states_of = nullptr;
   // Memory in which finish() stores what it would otherwise compute again. More memory saves time and changes no
-  // byte: see Calibrator::replay_bytes().
+  // byte: see Calibrator::replay_bytes(). measure() counts it; what create() gets beyond that is used in the same way.
   size_t replay_bytes = 0;
   IsaMask isa = isa::kAll;  // as SessionOptions::isa
   Executor executor;        // its threads; serial unless given
   Progress progress;        // nobody is told unless given
 };
 
-// The bytes of a calibrator's memory, which is one block. Exact: Calibrator::create() refuses one byte less, and
-// Calibrator::finish() needs no more.
+// The bytes of a calibrator's memory, which is one block: the least. Exact: Calibrator::create() refuses one byte less,
+// and Calibrator::finish() needs no more. A larger block saves time, up to Calibrator::replay_bytes() more.
 struct CalibratorNeeds {
   size_t session_bytes = 0;   // the FP32 session
   size_t observer_bytes = 0;  // what has been seen of each tensor
@@ -225,7 +226,8 @@ class Calibrator {
   // The memory that create() needs with the same arguments. Errors: the model is not FP32 (kNotFloat), an option is out
   // of range (kBadOption and others), or an operator is unknown.
   static Result<CalibratorNeeds> measure(const Model& model, const CalibratorOptions& options = {});
-  // The value of CalibratorOptions::replay_bytes with which nothing is computed twice, for so many samples.
+  // The value of CalibratorOptions::replay_bytes with which nothing is computed twice, for so many samples. A block of
+  // total() and so many bytes more is the largest one that is useful; less than that saves less time.
   static Result<size_t> replay_bytes(const Model& model, int32_t samples,
                                      const CalibratorOptions& options = {});
   // Starts a calibration. `memory` has the total() of measure() and starts at a multiple of kMemoryAlignment. Errors:

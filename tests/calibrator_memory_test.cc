@@ -1,0 +1,57 @@
+// A calibrator's block of memory beyond its needs: it saves runs and changes no byte.
+#include <doctest/doctest.h>
+
+#include "intaglio/calibrator.h"
+#include "tests/support/float_samples.h"
+#include "tests/support/small_models.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+struct Calibration {
+  std::vector<uint8_t> bytes;
+  int32_t loads = 0;  // of samples, by finish()
+};
+
+Calibration calibrate(const Model& model, const Samples& samples, size_t spare_bytes) {
+  AlignedBytes memory(Calibrator::measure(model)->total() + spare_bytes);
+  Calibrator calibrator = *Calibrator::create(model, memory.span());
+  struct Counted {
+    SampleSource source;
+    int32_t loads;
+  } counted = {source_of(samples), 0};
+  SampleSource source = counted.source;
+  source.context = &counted;
+  source.load = [](void* context, int32_t i, Span<const Span<uint8_t>> inputs) {
+    auto& seen = *static_cast<Counted*>(context);
+    ++seen.loads;
+    return seen.source.load(seen.source.context, i, inputs);
+  };
+  REQUIRE(calibrator.add_all(source).ok());
+  counted.loads = 0;
+  REQUIRE(calibrator.finish({}, &source).ok());
+  CHECK(calibrator.report().layers.empty());  // only where they are asked for
+  const Span<const uint8_t> bytes = calibrator.report().bytes;
+  return {{bytes.begin(), bytes.end()}, counted.loads};
+}
+
+}  // namespace
+
+TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
+  const AlignedBytes file = small_cnn();
+  const Model model = *Model::open(file.view());
+  const Samples samples = small_cnn_samples(9);
+  const size_t useful = *Calibrator::replay_bytes(model, 9);
+  const Calibration least = calibrate(model, samples, 0);
+  // Less than a step of alignment is no memory.
+  CHECK(calibrate(model, samples, kMemoryAlignment - 1).loads == least.loads);
+  for (const size_t spare : {useful / 2 + 1, useful, 2 * useful}) {
+    CAPTURE(spare);
+    const Calibration made = calibrate(model, samples, spare);
+    CHECK(made.bytes == least.bytes);
+    CHECK(made.loads <= least.loads);
+    if (spare >= useful) CHECK(2 * made.loads < least.loads);
+  }
+}
