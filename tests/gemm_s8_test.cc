@@ -185,6 +185,23 @@ TEST_CASE("every row count, column count and depth up to past two vectors") {
   }
 }
 
+TEST_CASE("whole vectors of depths and columns, a row alone among them") {
+  for (int32_t index = 0; index < gemm_s8_count(); ++index) {
+    const GemmS8Kernel& kernel = gemm_s8_kernel(index);
+    if (!runs_here(kernel)) continue;
+    Random random(11);
+    for (const int32_t m : {1, 5, 9, 12, 17})
+      for (const int32_t n : {16, 32, 48, 64})
+        for (const int32_t k : {16, 32, 48, 80, 160})
+          for (const int32_t codes : {0, 1, 2}) {
+            if (m > kernel.mr) continue;
+            Case c{m, n, random.one_in(3) ? 3 : 1, k, false, codes, false};
+            c.tap_offsets = random.one_in(2);
+            run_case(kernel, c, random);
+          }
+  }
+}
+
 TEST_CASE("taps outside the picture may be left out") {
   for (int32_t index = 0; index < gemm_s8_count(); ++index) {
     const GemmS8Kernel& kernel = gemm_s8_kernel(index);

@@ -1,69 +1,14 @@
 // ARMv8 without dot products, and ARMv7. Sixteen depths of a row times a column: two products summed in int16
 // (smull, smlal), these pairwise into four int32 sums (sadalp), which are added up at the end. Where a panel
 // is not proved to fit (gemm_s8.h), each product goes into the int32 sums on its own.
-#include "kernels/arithmetic/widen_neon.h"
-#include "kernels/gemm/gemm_s8_neon_tile.h"
+#include "kernels/gemm/gemm_s8_neon_products.h"
+#include "kernels/gemm/gemm_s8_neon_row.h"
 
 namespace intaglio {
 namespace {
 
 constexpr int32_t kMr = 64, kNr = 4, kKr = 16;
 constexpr int32_t kRowsStored = 4;
-
-#if defined(__aarch64__)
-constexpr int32_t kRowsAtOnce = 4;
-
-inline int32x4_t load_first_lane(const int32_t* from) {
-  int32x4_t v;
-  __asm__ volatile("ldr %s0, %1" : "=w"(v) : "m"(*from));
-  return v;
-}
-inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
-  return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
-}
-// Sixteen depths of four rows times a column: four of each instruction, so that none waits for the one before it.
-inline void multiply_four(const int8x16_t* a, int8x16_t b, int32x4_t* s0, int32x4_t* s1, int32x4_t* s2,
-                          int32x4_t* s3) {
-  int32x4_t v0 = *s0, v1 = *s1, v2 = *s2, v3 = *s3;
-  int16x8_t p0, p1, p2, p3;
-  __asm__(
-      "smull %4.8h, %8.8b, %12.8b\n\tsmull %5.8h, %9.8b, %12.8b\n\t"
-      "smull %6.8h, %10.8b, %12.8b\n\tsmull %7.8h, %11.8b, %12.8b\n\t"
-      "smlal2 %4.8h, %8.16b, %12.16b\n\tsmlal2 %5.8h, %9.16b, %12.16b\n\t"
-      "smlal2 %6.8h, %10.16b, %12.16b\n\tsmlal2 %7.8h, %11.16b, %12.16b\n\t"
-      "sadalp %0.4s, %4.8h\n\tsadalp %1.4s, %5.8h\n\tsadalp %2.4s, %6.8h\n\tsadalp %3.4s, %7.8h"
-      : "+w"(v0), "+w"(v1), "+w"(v2), "+w"(v3), "=&w"(p0), "=&w"(p1), "=&w"(p2), "=&w"(p3)
-      : "w"(a[0]), "w"(a[1]), "w"(a[2]), "w"(a[3]), "w"(b));
-  *s0 = v0;
-  *s1 = v1;
-  *s2 = v2;
-  *s3 = v3;
-}
-inline int16x8_t add_upper_products(int16x8_t sum, int8x16_t a, int8x16_t b) {
-  __asm__("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
-  return sum;
-}
-// In assembly: gcc 12 copies accumulators around the intrinsic.
-inline int32x4_t add_pairs(int32x4_t sum, int16x8_t v) {
-  __asm__("sadalp %0.4s, %1.8h" : "+w"(sum) : "w"(v));
-  return sum;
-}
-#else
-constexpr int32_t kRowsAtOnce = 2;  // sixteen registers
-
-inline int16x8_t add_upper_products(int16x8_t sum, int8x16_t a, int8x16_t b) {
-  return multiply_add_high_neon(sum, a, b);
-}
-inline int32x4_t add_pairs(int32x4_t sum, int16x8_t v) { return vpadalq_s16(sum, v); }
-inline int32x4_t load_first_lane(const int32_t* from) { return vsetq_lane_s32(*from, vdupq_n_s32(0), 0); }
-inline int32x2_t halves(int32x4_t v) {
-  const uint32x4_t sums = vreinterpretq_u32_s32(v);
-  return vreinterpret_s32_u32(vadd_u32(vget_low_u32(sums), vget_high_u32(sums)));
-}
-inline int32x4_t add_across(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
-  return vcombine_s32(vpadd_s32(halves(a), halves(b)), vpadd_s32(halves(c), halves(d)));
-}
-#endif
 
 // Sixteen depths, or eight: the lower halves. w: [4][16].
 template <int32_t Rows, bool Fits, bool Half>
@@ -365,6 +310,49 @@ __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
   }
 }
 
+#if defined(__aarch64__)
+
+// Sixteen columns of a row, see plain_row_neon(), where every panel is proved.
+class RowSums {
+ public:
+  RowSums(const int8_t* w, const int32_t* bias, ptrdiff_t bytes) {
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < 4; ++p) {
+      w_[p] = w + p * (bytes / 4) + sizeof(int32_t) * kNr;
+#pragma GCC unroll 4
+      for (int32_t c = 0; c < kNr; ++c) acc_[p][c] = load_first_lane(bias + kNr * p + c);
+    }
+  }
+  template <int32_t Block>
+  void add(int8x16_t a) {
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < 4; ++p) multiply_block<1, true, false>(&a, w_[p] + Block * kNr * kKr, &acc_[p]);
+  }
+  void advance(int32_t blocks) {
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < 4; ++p) w_[p] += blocks * kNr * kKr;
+  }
+  void finish(int32x4_t* sums) const {
+#pragma GCC unroll 4
+    for (int32_t p = 0; p < 4; ++p) sums[p] = add_across(acc_[p][0], acc_[p][1], acc_[p][2], acc_[p][3]);
+  }
+
+ private:
+  const int8_t* w_[4];
+  int32x4_t acc_[4][kNr];
+};
+
+__attribute__((noinline)) void plain_row_alone(const GemmS8Args& args, int32_t row) {
+  plain_row_neon<RowSums>(args, row,
+                          static_cast<ptrdiff_t>(args.k / kKr) * 4 * kNr * kKr + 4 * sizeof(int32_t) * kNr);
+}
+
+#else
+
+void plain_row_alone(const GemmS8Args&, int32_t) {}
+
+#endif
+
 }  // namespace
 
 void gemm_s8_neon(const GemmS8Args& args);
@@ -377,7 +365,8 @@ void gemm_s8_neon(const GemmS8Args& args) {
   } else if (whole > 0) {
     tiles<4>(args, 0, whole);
   }
-  if (rest == 1) return single_row(args, whole);
+  if (rest == 1)
+    return plain_row(args) && all_panels_fit(args) ? plain_row_alone(args, whole) : single_row(args, whole);
   if (rest == 2) return tiles<2>(args, whole, args.m);
   if (rest == 3) tiles<4>(args, whole, args.m);
 }

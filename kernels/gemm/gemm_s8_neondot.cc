@@ -1,7 +1,7 @@
 // ARMv8.2 dot products. Sixteen depths of eight rows times eight columns: sdot by lane, one row's four codes being a
 // lane. Rows are read where they stand.
 #include "kernels/arithmetic/widen_neon.h"
-#include "kernels/gemm/gemm_s8_neon_tile.h"
+#include "kernels/gemm/gemm_s8_neon_row.h"
 
 namespace intaglio {
 namespace {
@@ -17,9 +17,9 @@ inline int32x4_t add_dots(int32x4_t sum, int8x16_t b, int8x16_t a) {
 }
 
 // acc[r] += quad `Lane` of row r times its eight columns.
-template <int32_t Rows, int32_t Lane>
+template <int32_t Rows, int32_t Lane, int32_t Block = 0>
 inline void add_quad(const int8x16_t* a, const int8_t* w, int32x4_t (*acc)[2]) {
-  const TwoNeon b = load_two_neon<kQuad * Lane>(w);
+  const TwoNeon b = load_two_neon<kQuad*(4 * Block + Lane)>(w);
 #pragma GCC unroll 8
   for (int32_t r = 0; r < Rows; ++r) {
     acc[r][0] = add_dots<Lane>(acc[r][0], b.first, a[r]);
@@ -220,6 +220,46 @@ __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
       });
 }
 
+// Sixteen columns of a row, see plain_row_neon(): sums of even and of odd quads.
+class RowSums {
+ public:
+  RowSums(const int8_t* w, const int32_t* bias, ptrdiff_t bytes) : w_{w, w + bytes / 2} {
+#pragma GCC unroll 2
+    for (int32_t p = 0; p < 2; ++p) {
+      const BiasesNeon b = load_biases_neon(bias + kNr * p);
+      even_[p][0] = b.first;
+      even_[p][1] = b.second;
+      odd_[p][0] = odd_[p][1] = vdupq_n_s32(0);
+    }
+  }
+  template <int32_t Block>
+  void add(int8x16_t a) {
+#pragma GCC unroll 2
+    for (int32_t p = 0; p < 2; ++p) {
+      add_quad<1, 0, Block>(&a, w_[p], &even_[p]);
+      add_quad<1, 1, Block>(&a, w_[p], &odd_[p]);
+      add_quad<1, 2, Block>(&a, w_[p], &even_[p]);
+      add_quad<1, 3, Block>(&a, w_[p], &odd_[p]);
+    }
+  }
+  void advance(int32_t blocks) {
+    w_[0] += blocks * 4 * kQuad;
+    w_[1] += blocks * 4 * kQuad;
+  }
+  void finish(int32x4_t* sums) const {
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < 4; ++i) sums[i] = add_wrapping_neon(even_[i / 2][i % 2], odd_[i / 2][i % 2]);
+  }
+
+ private:
+  const int8_t* w_[2];
+  int32x4_t even_[2][2], odd_[2][2];
+};
+
+__attribute__((noinline)) void plain_row_alone(const GemmS8Args& args, int32_t row) {
+  plain_row_neon<RowSums>(args, row, static_cast<ptrdiff_t>(args.k / kKr) * 2 * kQuad);
+}
+
 }  // namespace
 
 void gemm_s8_neondot(const GemmS8Args& args);
@@ -232,7 +272,7 @@ void gemm_s8_neondot(const GemmS8Args& args) {
   if (whole > 0) eights(args, in, 0, whole);
   if (rest > 4) return eights(args, in, whole, args.m);
   if (rest > 1) return fours(args, in, whole, args.m);
-  if (rest == 1) single_row(args, whole);
+  if (rest == 1) return plain_row(args) ? plain_row_alone(args, whole) : single_row(args, whole);
 }
 
 }  // namespace intaglio

@@ -1,7 +1,7 @@
 // ARMv8.6 matrix products. smmla multiplies two rows by two columns, eight depths each. Two rows' sixteen depths are
 // interleaved as they are loaded, or, where many columns read them, once a tile: in scratch
 // [taps][k / 8 rounded up to even][rows / 2][2][8].
-#include "kernels/gemm/gemm_s8_neon_tile.h"
+#include "kernels/gemm/gemm_s8_neon_row.h"
 
 namespace intaglio {
 namespace {
@@ -274,6 +274,43 @@ __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
       });
 }
 
+// Sixteen columns of a row, see plain_row_neon().
+class RowSums {
+ public:
+  RowSums(const int8_t* w, const int32_t* bias, ptrdiff_t bytes) : w_{w, w + bytes / 2} {
+#pragma GCC unroll 2
+    for (int32_t p = 0; p < 2; ++p)
+#pragma GCC unroll 4
+      for (int32_t c = 0; c < 4; ++c) sums_[p][c] = load_twice(bias + kNr * p + 2 * c);
+  }
+  template <int32_t Block>
+  void add(int8x16_t a) {
+    const int8x16_t low = lower_halves(a, a), high = upper_halves(a, a);
+#pragma GCC unroll 2
+    for (int32_t p = 0; p < 2; ++p) {
+      add_block<1, 2 * Block * kBlock>(&low, w_[p], &sums_[p]);
+      add_block<1, (2 * Block + 1) * kBlock>(&high, w_[p], &sums_[p]);
+    }
+  }
+  void advance(int32_t blocks) {
+    w_[0] += blocks * 2 * kBlock;
+    w_[1] += blocks * 2 * kBlock;
+  }
+  void finish(int32x4_t* sums) const {
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < 4; ++i)
+      sums[i] = first_row(sums_[i / 2][2 * (i % 2)], sums_[i / 2][2 * (i % 2) + 1]);
+  }
+
+ private:
+  const int8_t* w_[2];
+  int32x4_t sums_[2][4];
+};
+
+__attribute__((noinline)) void plain_row_alone(const GemmS8Args& args, int32_t row) {
+  plain_row_neon<RowSums>(args, row, static_cast<ptrdiff_t>(args.k / kKr) * 2 * kBlock);
+}
+
 }  // namespace
 
 void gemm_s8_neoni8mm(const GemmS8Args& args);
@@ -286,7 +323,7 @@ void gemm_s8_neoni8mm(const GemmS8Args& args) {
   if (whole > 0) eights(args, in, 0, whole);
   if (rest > 4) return eights(args, in, whole, args.m);
   if (rest > 1) return fours(args, in, whole, args.m);
-  if (rest == 1) single_row(args, whole);
+  if (rest == 1) return plain_row(args) ? plain_row_alone(args, whole) : single_row(args, whole);
 }
 
 }  // namespace intaglio
