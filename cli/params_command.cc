@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "calibrator/host/system/files.h"
+#include "cli/changed_codes.h"
 #include "cli/command.h"
 #include "cli/known_params.h"
 #include "cli/output.h"
@@ -27,7 +28,7 @@ constexpr const char* kFooter =
     "  intaglio params diff   net.int8.itg table_minmax.scale";
 
 struct ParamsCommandArguments {
-  std::string model, output;
+  std::string model, output, network;
   ParamsArguments params, other;
   QuantizationArguments quantization;
   bool json = false;
@@ -102,10 +103,11 @@ struct Difference {
   const ParamsEntry *a = nullptr, *b = nullptr;  // nullptr: not there
   size_t channel = 0, channels = 0;              // the one that differs most, and how many do
   double ratio = 1.0;                            // of b's scale there to a's
+  std::optional<ChangedCodes> codes;
 };
 
 Difference compare(const ParamsEntry& a, const ParamsEntry& b) {
-  Difference found{&a, &b};
+  Difference found{&a, &b, 0, 0, 1.0, {}};
   const size_t count = std::max(a.scales.size(), b.scales.size());
   double largest = 0.0;
   for (size_t i = 0; i < count; ++i) {
@@ -131,8 +133,17 @@ const ParamsEntry* counterpart(const ParamsEntry& entry, const ParamsTable& othe
   return nullptr;
 }
 
+std::optional<ChangedCodes> changed_codes(const ParamsEntry& a, const WeightSource& of_a,
+                                          const ParamsEntry& b, const WeightSource& of_b) {
+  const bool is_weights = a.of == ParamsOf::kLayerWeights || b.of == ParamsOf::kLayerWeights;
+  if (is_weights) return changed_weight_codes(a, of_a, b, of_b);
+  if (a.scales.size() != 1 || b.scales.size() != 1) return std::nullopt;  // weights that PPQ names as tensors
+  return changed_activation_codes(a, b);
+}
+
 // Of what both files can hold.
-std::vector<Difference> differences(const ParamsTable& a, const ParamsTable& b) {
+std::vector<Difference> differences(const ParamsTable& a, const WeightSource& of_a, const ParamsTable& b,
+                                    const WeightSource& of_b) {
   std::vector<Difference> list;
   const auto holds = [](const ParamsTable& table, ParamsOf of) {
     return std::any_of(table.entries.begin(), table.entries.end(),
@@ -141,17 +152,26 @@ std::vector<Difference> differences(const ParamsTable& a, const ParamsTable& b) 
   for (const ParamsEntry& entry : a.entries) {
     const ParamsEntry* const other = counterpart(entry, b);
     if (other == nullptr) {
-      if (holds(b, entry.of)) list.push_back({&entry, nullptr});
+      if (holds(b, entry.of)) list.push_back({&entry, nullptr, 0, 0, 1.0, {}});
       continue;
     }
     const size_t most = std::max(entry.scales.size(), other->scales.size()),
                  least = std::min(entry.scales.size(), other->scales.size());
-    const Difference found =
-        least != 1 && least != most ? Difference{&entry, other, 0, most} : compare(entry, *other);
-    if (found.channels > 0 || entry.zero_point != other->zero_point) list.push_back(found);
+    Difference found;
+    if (least == 1 || least == most) {
+      found = compare(entry, *other);
+      found.codes = changed_codes(entry, of_a, *other, of_b);
+    } else {
+      found.a = &entry;
+      found.b = other;
+      found.channels = most;
+    }
+    const bool codes_differ = found.codes && found.codes->changed > 0;
+    if (found.channels > 0 || entry.zero_point != other->zero_point || codes_differ) list.push_back(found);
   }
   for (const ParamsEntry& entry : b.entries)
-    if (holds(a, entry.of) && counterpart(entry, a) == nullptr) list.push_back({nullptr, &entry});
+    if (holds(a, entry.of) && counterpart(entry, a) == nullptr)
+      list.push_back({nullptr, &entry, 0, 0, 1.0, {}});
   return list;
 }
 
@@ -160,7 +180,23 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
   if (!a) return a.failure();
   const auto b = open_table(arguments.other);
   if (!b) return b.failure();
-  const std::vector<Difference> list = differences(*a, *b);
+  std::optional<LoadedModel> models[3];  // of each side, and the network that both are of
+  const std::string* const paths[3] = {&arguments.params.file, &arguments.other.file, &arguments.network};
+  for (size_t i = 0; i < 3; ++i) {
+    const ParamsArguments& side = i == 0 ? arguments.params : arguments.other;
+    const bool is_model = i == 2 ? !paths[i]->empty() : *params_format_of_file(side) == ParamsFormat::kModel;
+    if (!is_model) continue;
+    auto file = LoadedModel::open(*paths[i]);
+    if (!file) return file.failure();
+    models[i] = std::move(*file);
+  }
+  if (models[2])
+    if (auto step = check_float(*models[2]); !step) return step.failure();
+  const Model* const network = models[2] ? &models[2]->model() : nullptr;
+  const auto source = [&](size_t i) {
+    return WeightSource{models[i] ? &models[i]->model() : nullptr, network};
+  };
+  const std::vector<Difference> list = differences(*a, source(0), *b, source(1));
   if (arguments.json) {
     Json json{{"differences", Json::array()}};
     for (const Difference& difference : list) {
@@ -169,11 +205,13 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
       for (const auto& [name, side] : {std::pair{"a", difference.a}, std::pair{"b", difference.b}})
         entry[name] = side == nullptr ? Json(nullptr)
                                       : Json{{"scales", side->scales}, {"zero_point", side->zero_point}};
+      if (difference.codes)
+        entry["codes"] = {{"changed", difference.codes->changed}, {"of", difference.codes->of}};
       json["differences"].push_back(std::move(entry));
     }
     print_json(json);
   } else if (!list.empty()) {
-    Table table({"name", "of", "a: scale / zero point", "b", "b / a", "channels"}, 2);
+    Table table({"name", "of", "a: scale / zero point", "b", "b / a", "channels", "codes"}, 2);
     for (const Difference& difference : list) {
       const ParamsEntry& any = difference.a != nullptr ? *difference.a : *difference.b;
       const bool both = difference.a != nullptr && difference.b != nullptr;
@@ -181,7 +219,10 @@ Outcome<Done> run_diff(const ParamsCommandArguments& arguments) {
                  difference.a == nullptr ? "-" : shown(*difference.a, difference.channel),
                  difference.b == nullptr ? "-" : shown(*difference.b, difference.channel),
                  both ? number(difference.ratio) : "-",
-                 both && any.scales.size() > 1 ? std::to_string(difference.channels) : ""});
+                 both && any.scales.size() > 1 ? std::to_string(difference.channels) : "",
+                 difference.codes ? std::to_string(difference.codes->changed) + " of " +
+                                        std::to_string(difference.codes->of)
+                                  : ""});
     }
     table.print();
   }
@@ -229,7 +270,11 @@ Command add_params_command(CLI::App& parent) {
   add_option(*diff, "b", arguments->other.file, "another one").required().type_name("B");
   add_params_format_option(*diff, "--format", "A", arguments->params.format);
   add_params_format_option(*diff, "--other-format", "B", arguments->other.format);
-  add_flag(*diff, "--json", arguments->json, "print one JSON object: {differences:[{name, of, a, b}]}");
+  add_option(*diff, "--network", arguments->network,
+             "the FP32 model that both are of: its weights show how many codes change. Int8 models need none")
+      .type_name("NET.itg");
+  add_flag(*diff, "--json", arguments->json,
+           "print one JSON object: {differences:[{name, of, a, b, codes: {changed, of}}]}");
 
   return {app, [arguments, exports, imports] {
             if (was_given(*exports)) return run_export(*arguments);

@@ -1,4 +1,6 @@
 // Parameters in and out through the command.
+#include <map>
+
 #include "tests/support/run_cli.h"
 
 using namespace intaglio;
@@ -65,6 +67,52 @@ TEST_CASE("what a table cannot hold is said") {
   folder.bad("params import %/net.itg %/absent -o %/other.itg", "absent: no such file");
   folder.bad("params diff %/int8.itg %/", "is a folder, not a file");
   CHECK(!std::filesystem::exists(folder / "other.itg"));
+}
+
+TEST_CASE("diff counts the codes that change") {
+  const Meter folder;
+  const auto codes = [&](const std::string& words) {
+    std::map<std::string, std::pair<int, int>> list;
+    const Ran ran = folder.run("params diff " + words + " --json");
+    const nlohmann::json json = nlohmann::json::parse(ran.out);
+    for (const auto& entry : json["differences"])
+      if (entry.contains("codes"))
+        list[entry["of"].get<std::string>() + " " + entry["name"].get<std::string>()] = {
+            entry["codes"]["changed"], entry["codes"]["of"]};
+    return list;
+  };
+  // n / 2 is n for 0 alone; with another zero point no code stays.
+  folder.put("a.scale", "x 1 0\ny 1 0\nz 1 0\n");
+  folder.put("b.scale", "x 2 0\ny 1 3\nz 1 0\n");
+  const auto tables = codes("%/a.scale %/b.scale");
+  CHECK(tables.size() == 2);
+  CHECK(tables.at("tensor x") == std::pair(255, 256));
+  CHECK(tables.at("tensor y") == std::pair(256, 256));
+  // Codes that a recovery chose one by one, with the same scales.
+  folder.good("calibrate %/net.itg --images @/calibration --limit 8 --recover adaround -o %/rounded.itg");
+  int changed = 0;
+  for (const auto& [name, count] : codes("%/int8.itg %/rounded.itg")) {
+    if (name.rfind("weights ", 0) != 0) continue;
+    CHECK(count.first > 0);
+    CHECK(count.first < count.second);
+    changed += count.first;
+  }
+  CHECK(changed > 0);
+  CHECK(folder.run("params diff %/int8.itg %/int8.itg").code == 0);
+  // A table has no weights; the network has them. Twice the scale leaves the weights at 0 alone as they are.
+  folder.good("params export %/int8.itg -o %/a.record");
+  std::string text = folder.get("a.record");
+  const size_t at = text.find("scale_w: ") + 9, end = text.find('\n', at);
+  const std::string doubled = std::to_string(2 * std::stod(text.substr(at, end - at)));
+  folder.put("b.record", text.replace(at, end - at, doubled));
+  CHECK(codes("%/a.record %/b.record").empty());
+  const auto layers = codes("%/a.record %/b.record --network %/net.itg");
+  REQUIRE(layers.size() == 1);
+  CHECK(layers.begin()->first.rfind("weights ", 0) == 0);
+  CHECK(layers.begin()->second.first > 0);
+  // The model's own codes are what the network's weights give with its scales.
+  CHECK(codes("%/a.record %/int8.itg --network %/net.itg").empty());
+  folder.bad("params diff %/a.record %/b.record --network %/int8.itg", "int8.itg");
 }
 
 TEST_CASE("a map says what names mean, and the nearest names are shown") {
