@@ -20,7 +20,7 @@ LIMITS = {
     ("aarch64", "dwconv_s8_neon"): ("cortex-a53", 0.72),
     ("aarch64", "dwconv_3x3_s8_neon"): ("cortex-a53", 0.71),
     ("aarch64", "dwconv_3x3_s8_neondot"): ("cortex-a76", 0.61),
-    ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.34),
+    ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.33),
     ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.15),
     ("aarch64", "dwconv_lines_f32_neon"): ("cortex-a53", 0.69),
     ("aarch64", "gemv_s8_f32_neon"): ("cortex-a53", 0.48),

@@ -35,14 +35,27 @@ inline TwoF32 load_two(const float* from) {
   return {first, second};
 }
 
-// acc[r] += depth `lane` of row r times the eight columns at w.
-#define ITG_DEPTH(lane)                                             \
-  {                                                                 \
-    const TwoF32 b = load_two<kNr*(lane)>(w);                       \
-    _Pragma("GCC unroll 8") for (int32_t r = 0; r < Rows; ++r) {    \
-      acc[r][0] = vfmaq_laneq_f32(acc[r][0], b.first, a[r], lane);  \
-      acc[r][1] = vfmaq_laneq_f32(acc[r][1], b.second, a[r], lane); \
-    }                                                               \
+template <int32_t Lane>
+inline float32x4_t add_lane(float32x4_t sum, float32x4_t w, float32x4_t a) {
+  __asm__("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(sum) : "w"(w), "w"(a), "i"(Lane));
+  return sum;
+}
+
+// acc[r] += depth `lane` of row r times the eight columns of depth `depth` at w.
+#define ITG_DEPTH(depth, lane)                                   \
+  {                                                              \
+    const TwoF32 b = load_two<kNr*(depth)>(w);                   \
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < Rows; ++r) { \
+      acc[r][0] = add_lane<lane>(acc[r][0], b.first, a[r]);      \
+      acc[r][1] = add_lane<lane>(acc[r][1], b.second, a[r]);     \
+    }                                                            \
+  }
+// Four depths of the rows from `from` on, the weights of depth `depth` and on.
+#define ITG_FOUR_DEPTHS(depth, from)                                                                  \
+  {                                                                                                   \
+    float32x4_t a[Rows];                                                                              \
+    _Pragma("GCC unroll 8") for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_f32(x[r] + (from));       \
+    ITG_DEPTH(depth, 0) ITG_DEPTH((depth) + 1, 1) ITG_DEPTH((depth) + 2, 2) ITG_DEPTH((depth) + 3, 3) \
   }
 
 // Rows [row, past), so many at a time; those past the end are copies of the last one: computed, not stored.
@@ -85,14 +98,14 @@ __attribute__((noinline)) void tiles(const GemmF32Args& args, int32_t row, int32
           for (int32_t r = 0; r < Rows; ++r) x[r] = rows[from[r]];
         }
         ptrdiff_t i = 0;
-        for (const float* const end = w + args.k / 4 * 4 * kNr; w != end; i += 4, w += 4 * kNr) {
-          float32x4_t a[Rows];
-#pragma GCC unroll 8
-          for (int32_t r = 0; r < Rows; ++r) a[r] = vld1q_f32(x[r] + i);
-          ITG_DEPTH(0)
-          ITG_DEPTH(1)
-          ITG_DEPTH(2)
-          ITG_DEPTH(3)
+        for (const float* const end = w + args.k / 8 * 8 * kNr; w != end; i += 8, w += 8 * kNr) {
+          ITG_FOUR_DEPTHS(0, i)
+          ITG_FOUR_DEPTHS(4, i + 4)
+        }
+        if ((args.k & 4) != 0) {
+          ITG_FOUR_DEPTHS(0, i)
+          i += 4;
+          w += 4 * kNr;
         }
         for (; i < args.k; ++i, w += kNr) {
           const TwoF32 b = load_two<0>(w);
