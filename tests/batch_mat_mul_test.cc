@@ -182,6 +182,7 @@ TEST_CASE("what does not fit is refused") {
   refused({2, 3}, {3, 5}, {3, 5}, false, Status::kShapeMismatch, 3, 2);
   refused({2, 3}, {3, 5}, {2, 4}, false, Status::kShapeMismatch, 4, 5);
   refused({2, 2, 3}, {3, 3, 5}, {3, 2, 5}, false, Status::kShapeMismatch, 3, 2);
+  refused({2, 2, 3}, {3, 3, 5}, {2, 2, 5}, false, Status::kShapeMismatch, 3, 2);
   refused({2, 2, 3}, {3, 5}, {1, 2, 5}, false, Status::kShapeMismatch, 1, 2);
   refused({2, 2, 3}, {3, 5}, {2, 5}, false, Status::kBadRank, 2, 3);
   refused({1, 2, 3}, {1, 3, 5}, {2, 5}, false, Status::kBadRank, 2, 3);
@@ -199,6 +200,34 @@ TEST_CASE("its cost is a multiply-add for each element of the result and of the 
   const Result<Model> model = Model::open(file.view());
   REQUIRE(static_cast<bool>(model));
   CHECK(macs_of(*model, model->node(0)) == 2 * 3 * 5 * 4);
+}
+
+TEST_CASE("scratch: a table of rows, and as many columns as stay near") {
+  const auto scratch = [](int32_t k, int32_t n, bool transpose_b, IsaMask isa, int32_t width) {
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kF32, {3, k}),
+                  w = b.tensor("w", DType::kF32, transpose_b ? Dims{n, k} : Dims{k, n}),
+                  y = b.tensor("y", DType::kF32, {3, n});
+    b.node(Op::kBatchMatMul, {x, w}, {y}).options.as<BatchMatMulOptions>().transpose_b = transpose_b;
+    b.input(x);
+    b.input(w);
+    b.output(y);
+    const test::AlignedBytes file = b.finish();
+    const Result<Model> model = Model::open(file.view());
+    REQUIRE(static_cast<bool>(model));
+    SessionOptions options;
+    options.isa = isa;
+    if (width > 1) options.executor = {nullptr, width, test::run_backwards};
+    const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
+    REQUIRE(static_cast<bool>(needs));
+    return static_cast<int64_t>(needs->scratch_bytes);
+  };
+  CHECK(scratch(300, 700, false, isa::kScalar, 1) == 64 + 3648);   // three columns
+  CHECK(scratch(500, 700, false, isa::kScalar, 1) == 64 + 4032);   // two, of 4000 bytes
+  CHECK(scratch(2000, 700, false, isa::kScalar, 1) == 64 + 8000);  // one at least
+  CHECK(scratch(20, 4, false, isa::kScalar, 1) == 64 + 320);       // all there are
+  CHECK(scratch(300, 700, true, isa::kScalar, 1) == 64);           // they are read in place
+  CHECK(scratch(2000, 700, false, isa::kScalar, 3) == 3 * (64 + 8000));
 }
 
 TEST_CASE("codes are refused") {
