@@ -25,13 +25,16 @@ __attribute__((noinline)) void store_some(const GemmF32Args& args, size_t row, i
 struct TwoF32 {
   float32x4_t first, second;
 };
+// The memory behind an address, for assembly that reads some of it.
+constexpr size_t kAnyFloats = size_t{1} << 28;
 // In assembly: gcc 12 makes no pairs, and copies what is loaded twice.
 template <int32_t Offset>
 inline TwoF32 load_two(const float* from) {
   float32x4_t first, second;
   __asm__ volatile("ldp %q0, %q1, [%2, %3]"
                    : "=w"(first), "=w"(second)
-                   : "r"(from), "i"(Offset * sizeof(float)), "m"(*reinterpret_cast<const float(*)[]>(from)));
+                   : "r"(from), "i"(Offset * sizeof(float)),
+                     "m"(*reinterpret_cast<const float(*)[kAnyFloats]>(from)));
   return {first, second};
 }
 

@@ -91,18 +91,21 @@ struct TwoNeon {
 
 #if defined(__aarch64__)
 
+// The memory behind an address, for assembly that reads some of it.
+constexpr size_t kAnyBytes = size_t{1} << 30;
+
 // Loads in assembly: gcc 12 makes pointers of its own, and no pairs. Volatile: it would also load where a branch says not to.
 static inline int8x16_t load_row_neon(const int8_t* from, ptrdiff_t at) {
   int8x16_t v;
   __asm__ volatile("ldr %q0, [%1, %2]"
                    : "=w"(v)
-                   : "r"(from), "r"(at), "m"(*reinterpret_cast<const int8_t(*)[]>(from)));
+                   : "r"(from), "r"(at), "m"(*reinterpret_cast<const int8_t(*)[kAnyBytes]>(from)));
   return v;
 }
 template <int32_t Bytes>
 static inline int8x16_t load_end_neon(const int8_t* from, ptrdiff_t at) {
   int8x16_t v;
-  const auto& memory = *reinterpret_cast<const int8_t(*)[]>(from);
+  const auto& memory = *reinterpret_cast<const int8_t(*)[kAnyBytes]>(from);
   if (Bytes == 16) __asm__ volatile("ldr %q0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
   if (Bytes == 8) __asm__ volatile("ldr %d0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
   if (Bytes == 4) __asm__ volatile("ldr %s0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
@@ -114,7 +117,7 @@ static inline TwoNeon load_two_neon(const int8_t* w) {
   int8x16_t first, second;
   __asm__ volatile("ldp %q0, %q1, [%2, %3]"
                    : "=w"(first), "=w"(second)
-                   : "r"(w), "i"(Offset), "m"(*reinterpret_cast<const int8_t(*)[]>(w)));
+                   : "r"(w), "i"(Offset), "m"(*reinterpret_cast<const int8_t(*)[kAnyBytes]>(w)));
   return {first, second};
 }
 
@@ -124,9 +127,9 @@ struct BiasesNeon {
 };
 static inline BiasesNeon load_biases_neon(const int32_t* bias) {
   int32x4_t first, second;
-  __asm__ volatile("ldp %q0, %q1, %2"
+  __asm__ volatile("ldp %q0, %q1, [%2]"
                    : "=w"(first), "=w"(second)
-                   : "Ump"(*reinterpret_cast<const int32_t(*)[8]>(bias)));
+                   : "r"(bias), "m"(*reinterpret_cast<const int32_t(*)[8]>(bias)));
   return {first, second};
 }
 
