@@ -102,6 +102,51 @@ TEST_CASE("FakeQuantize: activations and weights") {
   CHECK(run_import<float>(import, std::vector<float>{7, 20}) == std::vector<float>{-46});
 }
 
+TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  for (const auto& [name, value] : {std::pair<const char*, float>{"zero", 0},
+                                    {"fifteen", 15},
+                                    {"low", -128},
+                                    {"high", 127},
+                                    {"six", 6},
+                                    {"least", -3}})
+    file.floats(name, {1}, {value});
+  file.floats("w", {3, 2}, {2, -3, 5, 7, -1, 4});
+  file.floats("wlow", {3, 1}, {-8, 0, -4});
+  file.floats("whigh", {3, 1}, {7, 0, 3.5f});
+  const auto fake = [&](const std::string& x, const std::string& low, const std::string& high,
+                        const std::string& y, int64_t levels) {
+    auto& node = file.node("FakeQuantize", {x, low, high, low, high}, y);
+    node.set_domain("org.openvinotoolkit");
+    set(node, "levels", levels);
+  };
+  fake("x", "zero", "fifteen", "a", 16);
+  fake("w", "wlow", "whigh", "wf", 16);
+  set(file.node("Gemm", {"a", "wf"}, "g"), "transB", int64_t{1});
+  fake("g", "least", "six", "y", 10);  // -3 to 6
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kFullyConnected) == 1);
+  CHECK(import.tensor(import.node(Op::kFullyConnected).inputs[1]).dtype == DType::kS8);
+  // Of 7 and 20 remain 7 and 15, of the weights 2, -3; 0, 0; -1, 3.5. The sums -31, 0, 45.5 saturate at -3 and 6.
+  CHECK(run_import<float>(import, std::vector<float>{7, 20}) == std::vector<float>{-3, 0, 6});
+  CHECK(run_import<float>(import, std::vector<float>{3, 1}) == std::vector<float>{3, 0, 0});  // 0.5 to even
+  CHECK(run_import<float>(import, std::vector<float>{-9, 0.4f}) == std::vector<float>{0, 0, 0});
+  for (const int64_t levels : {1, 257}) {
+    OnnxBuilder other(13);
+    other.input("x", {1, 2});
+    other.floats("low", {1}, {-1});
+    other.floats("high", {1}, {1});
+    auto& node = other.node("FakeQuantize", {"x", "low", "high", "low", "high"}, "y");
+    node.set_domain("org.openvinotoolkit");
+    set(node, "levels", levels);
+    other.output("y");
+    CHECK(Import(other.bytes()).says(" levels are not supported; 2 to 256 are"));
+  }
+}
+
 TEST_CASE("what cannot become int8 is said") {
   OnnxBuilder file(13);
   file.input("x", {1, 2});

@@ -103,8 +103,14 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
     return range.values[channel];
   };
   const auto steps = static_cast<float>(levels - 1);
+  const bool is_per_channel = grid.axis >= 0;
   for (size_t i = 0; i < x.values.size(); ++i) {
     const float low = of(0, i), high = of(1, i), to_low = of(2, i), to_high = of(3, i);
+    if (is_per_channel && low == 0 && high == 0 && to_low == 0 &&
+        to_high == 0) {  // a dead channel among others
+      x.values[i] = 0;
+      continue;
+    }
     if (!(high > low)) fail("its range ", low, " to ", high, " is empty");
     const float step = std::nearbyint((std::clamp(x.values[i], low, high) - low) / (high - low) * steps);
     x.values[i] = step / steps * (to_high - to_low) + to_low;
@@ -113,7 +119,8 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
   bool on_grid = ranges[2].axis == ranges[3].axis;
   for (size_t c = 0; on_grid && c < ranges[3].values.size(); ++c) {
     const float low = ranges[2].values[c], high = ranges[3].values[c];
-    const float scale = (high - low) / steps;
+    const bool is_dead = is_per_channel && low == 0 && high == 0;
+    const float scale = is_dead ? std::ldexp(1.0f, kLeastScale) : (high - low) / steps;
     check_scale(scale);
     grid.scales.push_back(scale);
     on_grid = on_grid && std::fabs(low / scale - std::nearbyint(low / scale)) < 0.02f;
@@ -188,7 +195,7 @@ void import_fake_quantize(OnnxOp& op) {
   op.check_inputs(5, 5);
   const int64_t levels = op.integer("levels", 0);
   op.ignore("auto_broadcast");
-  if (levels != 255 && levels != 256) fail(levels, " levels are not supported; 255 and 256 are");
+  if (levels < 2 || levels > 256) fail(levels, " levels are not supported; 2 to 256 are");
   if (op.is_constant(0)) return fake_quantize_constant(op, levels);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
@@ -199,10 +206,17 @@ void import_fake_quantize(OnnxOp& op) {
   const float scale = (high.values[0] - low.values[0]) / static_cast<float>(levels - 1);
   check_scale(scale);
   const double zero = std::nearbyint(-double{low.values[0]} / scale);
-  if (!(zero >= 0 && zero <= 255)) fail("its range does not hold 0");
-  const int64_t zero_point = static_cast<int64_t>(zero) - (levels == 256 ? 128 : 127);
+  if (!(zero >= 0 && zero <= static_cast<double>(levels - 1))) fail("its range does not hold 0");
+  const int64_t zero_point = static_cast<int64_t>(zero) - (levels == 255 ? 127 : 128);
   const int32_t codes = quantized(op, op.output_name() + "/codes", shape, scale, zero_point);
-  op.add(Op::kQuantize, {x}, codes);
+  int32_t bounded = x;
+  if (levels < 255) {  // codes saturate at the range's end, which the layer before will do
+    bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
+    auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
+    bounds.min = -scale * static_cast<float>(zero);
+    bounds.max = scale * static_cast<float>(static_cast<double>(levels - 1) - zero);
+  }
+  op.add(Op::kQuantize, {bounded}, codes);
   const int32_t y = op.new_tensor(shape);
   op.add(Op::kDequantize, {codes}, y);
   op.set_output(y);
@@ -216,8 +230,8 @@ constexpr OnnxOperator kOperators[] = {
     {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "As ONNX has it.", "com.microsoft"},
     {"FakeQuantize",
      import_fake_quantize,
-     {Op::kQuantize, Op::kDequantize},
-     "255 or 256 levels in one range, which holds 0; constants may have one a channel.",
+     {Op::kClamp, Op::kQuantize, Op::kDequantize},
+     "2 to 256 levels in one range, which holds 0; constants may have one a channel.",
      "org.openvinotoolkit"},
     {"QuantizeLinear",
      import_quantize_linear,
