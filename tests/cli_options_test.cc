@@ -45,6 +45,7 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--only", "%/list"},
                                                     {"--output", "%/y.npy"},
                                                     {"--params-format", "ppq"},
+                                                    {"--map", "names.txt"},
                                                     {"--target", "scalar"},
                                                     {"--threads", "2"},
                                                     // values other than these are asked for by rows with "!"
