@@ -145,8 +145,7 @@ Result<size_t> Calibrator::replay_bytes(const Model& model, int32_t samples,
                                         const CalibratorOptions& options) {
   ITG_TRY(check_float(model));
   uint64_t elements = 0;
-  for (const int32_t output : model.outputs())
-    elements += static_cast<uint64_t>(model.tensor(output).shape.elements());
+  for (const int32_t output : model.outputs()) elements += output_tensor(model, output).elements;
   // Activations of the int8 model take about a quarter; what alignment and borders to FP32 add is the rest.
   uint64_t activations = model.activation_bytes() / 3 + 16 * kMemoryAlignment;
   // Those held out go through the FP32 model, too.
@@ -205,9 +204,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     means += count;
     largest = count > largest ? count : largest;
   }
-  // What stands before a final softmax is as large as its output.
   for (const int32_t output : model.outputs())
-    outputs += static_cast<uint64_t>(model.tensor(output).shape.elements()) * sizeof(float);
+    outputs += output_tensor(model, output).elements * sizeof(float);
   for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
   return align_memory(
       sizeof(Calibration) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +

@@ -112,8 +112,7 @@ Error check_float(const Model& model) {
   if (model.state_count() > 0) return {Status::kStateNotCalibrated, -1, model.state(0).input};
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
-    const bool is_index = info.dtype == DType::kS32 && info.is_constant();
-    if (info.dtype != DType::kF32 && !is_index) return {Status::kNotFloat, -1, t};
+    if (info.dtype != DType::kF32 && info.dtype != DType::kS32) return {Status::kNotFloat, -1, t};
   }
   return kNoError;
 }

@@ -10,8 +10,10 @@ namespace intaglio::cli {
 
 bool gives_classes(const Model& model) {
   if (model.outputs().size != 1) return false;
-  const Shape shape = model.tensor(model.outputs()[0]).shape;
-  return shape.rank > 0 && shape.elements() > 1 && shape.back(0) == shape.elements();
+  const TensorInfo output = model.tensor(model.outputs()[0]);
+  const Shape shape = output.shape;
+  return output.dtype != DType::kS32 && shape.rank > 0 && shape.elements() > 1 &&
+         shape.back(0) == shape.elements();
 }
 
 std::vector<float> real_values(const TensorView& view) {

@@ -21,7 +21,7 @@ struct ImportArguments {
   std::string pixels, mean, norm, color, resize;
   std::string dump_after;
   int32_t batch = 1, stream = -1;
-  std::vector<std::string> shapes, states, initial;
+  std::vector<std::string> shapes, states, initial, outputs;
   bool external_data = false;
 };
 
@@ -189,6 +189,7 @@ void print_outputs(const Model& model) {
 Outcome<Done> run_import(const ImportArguments& arguments) {
   ImportOptions options;
   options.batch = arguments.batch;
+  options.outputs = arguments.outputs;
   if (arguments.external_data) {
     const auto folder = std::filesystem::path(arguments.network).parent_path();
     options.external_data_folder = folder.empty() ? "." : folder.string();
@@ -288,6 +289,12 @@ Command add_import_command(CLI::App& parent) {
       "and keeps the rows that convolutions look back on as states")
       .range(0, kMaxRank - 1)
       .type_name("AXIS");
+  add_option(
+      *app, "--outputs", arguments->outputs,
+      "end the network at these tensors, by their names in the file: they become the outputs, in this order. "
+      "What only later tensors need is left out. May be repeated")
+      .type_name("NAME[,NAME]")
+      .repeated();
   add_flag(*app, "--external-data", arguments->external_data,
            "read weights that an ONNX network has in other files of its folder");
   add_option(*app, "--dump-after", arguments->dump_after,

@@ -131,7 +131,7 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
 Outcome<Done> check_float(const LoadedModel& file) {
   for (int32_t t = 0; t < file.model().tensor_count(); ++t) {
     const TensorInfo info = file.model().tensor(t);
-    if (!info.is_constant() && info.dtype != DType::kF32)
+    if (!info.is_constant() && info.dtype != DType::kF32 && info.dtype != DType::kS32)
       return Failure{
           file.path() +
           ": is not FP32 throughout, and only FP32 models can be calibrated; give the model that 'intaglio "

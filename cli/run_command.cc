@@ -52,7 +52,7 @@ class OutputArrays {
     ++samples_;
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const TensorView view = session.output(static_cast<int32_t>(i));
-      if (raw_) {
+      if (stays(view.info.dtype)) {
         const auto* const data = static_cast<const uint8_t*>(view.data);
         bytes_[i].insert(bytes_[i].end(), data, data + view.info.bytes());
       } else {
@@ -72,7 +72,7 @@ class OutputArrays {
       } else if (samples_ > 1) {
         shape.insert(shape.begin(), samples_);
       }
-      const NpyType type = raw_ ? npy_type(info.dtype) : NpyType::kF32;
+      const NpyType type = stays(info.dtype) ? npy_type(info.dtype) : NpyType::kF32;
       if (auto step = write_npy(name(path, i), type, shape, {bytes_[i].data(), bytes_[i].size()}); !step)
         return step;
     }
@@ -80,6 +80,8 @@ class OutputArrays {
   }
 
  private:
+  // Indices are written as they are.
+  bool stays(DType dtype) const { return raw_ || dtype == DType::kS32; }
   std::string name(const std::string& path, size_t i) const {
     if (bytes_.size() == 1) return path;
     const size_t dot = path.rfind(".npy");
@@ -229,8 +231,9 @@ Command add_run_command(CLI::App& parent) {
   add_option(*app, "--names", arguments->names,
              "show classes by these names: a text file with one a line, class 0 first")
       .type_name("NAMES.txt");
-  add_option(*app, "--output", arguments->output,
-             "write the outputs to this file, as float32. Several outputs go to Y.0.npy, Y.1.npy and so on")
+  add_option(
+      *app, "--output", arguments->output,
+      "write the outputs to this file, as float32, or as int32 where they are indices. Several outputs go to Y.0.npy, Y.1.npy and so on")
       .type_name("Y.npy");
   add_flag(*app, "--raw", arguments->raw, "write int8 outputs as their codes, with --output");
   add_threads_option(*app, arguments->execution);

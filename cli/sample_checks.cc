@@ -63,7 +63,7 @@ struct SampleLook {
   std::string problem;  // why it is refused
 };
 
-SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
+SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples, const Model& model,
                    const ObserveF32Kernel& kernel) {
   SampleLook look;
   Sha256 sha;
@@ -72,6 +72,11 @@ SampleLook look_at(CalibrationSamples::Sample sample, const Samples& samples,
     const Span<const float> values = {reinterpret_cast<const float*>(sample[j].data),
                                       sample[j].size / sizeof(float)};
     sha.update(sample[j].data, sample[j].size);
+    if (model.tensor(model.inputs()[j]).dtype != DType::kF32) {  // token numbers and the like
+      look.constant = false;
+      look.filled = 1.0;
+      continue;
+    }
     const Extremes extremes = extremes_of(values, kernel);
     if (!extremes.finite) {
       const auto bad = static_cast<size_t>(first_non_finite(values));
@@ -129,7 +134,7 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
     const size_t count = std::min(kAtOnce, samples.count() - first);
     const auto visited =
         samples.visit(executor, first, count, [&](size_t i, CalibrationSamples::Sample sample) {
-          looks[i - first] = look_at(sample, samples.samples(), kernel);
+          looks[i - first] = look_at(sample, samples.samples(), samples.model(), kernel);
         });
     if (!visited) return visited.failure();
     for (size_t i = first; i < first + count; ++i) {

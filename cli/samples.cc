@@ -71,9 +71,11 @@ std::string without_ending(const std::string& name) { return std::filesystem::pa
 }  // namespace
 
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
-  add_option(app, "--images", arguments.images,
-             "the samples: a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array. The first "
-             "dimension of an array counts samples: uint8 for pictures, float32 for input values")
+  add_option(
+      app, "--images", arguments.images,
+      "the samples: a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array. The first "
+      "dimension of an array counts samples: uint8 for pictures, float32 for input values, int32 or int64 for token "
+      "numbers and other integers")
       .type_name("DIR|X.npy");
   add_option(
       app, "--input", arguments.inputs,

@@ -195,8 +195,12 @@ class ImageInputs {
     set_values("the metadata's std", said->deviation, 1.0f, image.channels, image.norm);
     for (int32_t c = 0; c < image.channels; ++c) image.norm[c] = 1.0f / image.norm[c];
     push(image);
-    notes_.push_back(text("input ", quoted(info.name), " takes pictures by the file's metadata: mean ",
-                          listed(said->mean), ", std ", listed(said->deviation)));
+    notes_.push_back(said->is_uint8
+                         ? text("input ", quoted(info.name),
+                                " takes pictures: its numbers are the pixels, 0 to 255; "
+                                "--pixels or --mean and --norm say otherwise")
+                         : text("input ", quoted(info.name), " takes pictures by the file's metadata: mean ",
+                                listed(said->mean), ", std ", listed(said->deviation)));
   }
 
   // code = pixel - 128, which a file of uint8 has as the pixel itself: what programs give such a model.

@@ -79,39 +79,43 @@ const uint8_t kFields[] = {
     kField32,
     // 31: BatchMatMulOptions
     kField8,
+    // 32: TopKOptions
+    kField32, kField8, kField8,
+    // 33: OneHotOptions
+    kField32, kField32, kField32, kField8,
 };
 const uint8_t kFirstField[] = {
     0, 15, 19, 21, 26, 37, 41, 44, 46, 52, 55, 61, 64, 70, 72, 75, 79, 85, 88, 90, 92, 94, 95, 97, 98, 99,
-    100, 102, 104, 107, 109, 110, 111,
+    100, 102, 104, 107, 109, 110, 111, 114, 118,
 };
-const int32_t kTableCount = 32;
-const uint8_t kFirstOfUnion = 16, kUnionTypes = 16;
+const int32_t kTableCount = 34;
+const uint8_t kFirstOfUnion = 16, kUnionTypes = 18;
 
 const OptionField kOptionFields[] = {
     // 0: Conv2DOptions
-    {kOptionPart, offsetof(Conv2dOptions, clamp), 16},
-    {kOptionPart, offsetof(Conv2dOptions, window), 17},
-    {kOptionPart, offsetof(Conv2dOptions, requantization), 18},
+    {kOptionPart, offsetof(Conv2dOptions, clamp), 18},
+    {kOptionPart, offsetof(Conv2dOptions, window), 19},
+    {kOptionPart, offsetof(Conv2dOptions, requantization), 20},
     {kOption32, offsetof(Conv2dOptions, groups), 0},
-    {kOptionPart, offsetof(Conv2dOptions, intermediate), 19},
+    {kOptionPart, offsetof(Conv2dOptions, intermediate), 21},
     {kOption8, offsetof(Conv2dOptions, add_bits), 15},
     // 1: DepthwiseConv2DOptions
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, clamp), 16},
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, window), 17},
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, requantization), 18},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, clamp), 18},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, window), 19},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, requantization), 20},
     // 2: FullyConnectedOptions
-    {kOptionPart, offsetof(FullyConnectedOptions, clamp), 16},
-    {kOptionPart, offsetof(FullyConnectedOptions, requantization), 18},
+    {kOptionPart, offsetof(FullyConnectedOptions, clamp), 18},
+    {kOptionPart, offsetof(FullyConnectedOptions, requantization), 20},
     // 3: Pool2DOptions
-    {kOptionPart, offsetof(Pool2dOptions, clamp), 16},
-    {kOptionPart, offsetof(Pool2dOptions, window), 17},
+    {kOptionPart, offsetof(Pool2dOptions, clamp), 18},
+    {kOptionPart, offsetof(Pool2dOptions, window), 19},
     // 4: AddOptions
-    {kOptionPart, offsetof(AddOptions, clamp), 16},
+    {kOptionPart, offsetof(AddOptions, clamp), 18},
     {kOption8, offsetof(AddOptions, add_bits), 15},
     // 5: ElementwiseOptions
-    {kOptionPart, offsetof(ElementwiseOptions, clamp), 16},
+    {kOptionPart, offsetof(ElementwiseOptions, clamp), 18},
     // 6: ReduceOptions
-    {kOptionPart, offsetof(ReduceOptions, clamp), 16},
+    {kOptionPart, offsetof(ReduceOptions, clamp), 18},
     {kOptionList, offsetof(ReduceOptions, axes), 0},
     // 7: TransposeOptions
     {kOptionList, offsetof(TransposeOptions, permutation), 0},
@@ -136,12 +140,21 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(L2NormalizeOptions, min_norm), 1},
     // 15: BatchMatMulOptions
     {kOptionBool, offsetof(BatchMatMulOptions, transpose_b), 0},
-    // 16: Clamp
+    // 16: TopKOptions
+    {kOption32, offsetof(TopKOptions, axis), 1},
+    {kOptionBool, offsetof(TopKOptions, smallest), 0},
+    {kOptionBool, offsetof(TopKOptions, last_of_equal), 0},
+    // 17: OneHotOptions
+    {kOption32, offsetof(OneHotOptions, axis), 1},
+    {kOption32, offsetof(OneHotOptions, on), 1},
+    {kOption32, offsetof(OneHotOptions, off), 1},
+    {kOptionBool, offsetof(OneHotOptions, from_end), 0},
+    // 18: Clamp
     {kOption32, offsetof(Clamp, min), 2},
     {kOption32, offsetof(Clamp, max), 3},
     {kOption32, offsetof(Clamp, lo), 4},
     {kOption32, offsetof(Clamp, hi), 5},
-    // 17: Window2D
+    // 19: Window2D
     {kOption32, offsetof(Window2d, kernel_h), 0},
     {kOption32, offsetof(Window2d, kernel_w), 0},
     {kOption32, offsetof(Window2d, stride_h), 0},
@@ -153,16 +166,16 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(Window2d, pad_bottom), 1},
     {kOption32, offsetof(Window2d, pad_right), 1},
     {kOptionBool, offsetof(Window2d, count_include_pad), 0},
-    // 18: Requantization
+    // 20: Requantization
     {kOptionList, offsetof(Requantization, multiplier), 0},
     {kOptionList, offsetof(Requantization, folded_bias), 0},
     {kOptionEnum, offsetof(Requantization, rounding), 0},
-    // 19: Intermediate
+    // 21: Intermediate
     {kOption32, offsetof(Intermediate, scale), 1},
     {kOption32, offsetof(Intermediate, zero_point), 1},
 };
 const uint8_t kFirstOptionField[] = {
-    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 32, 36, 47, 50, 52,
+    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 32, 35, 39, 43, 54, 57, 59,
 };
 const uint32_t kOptionDefaults[] = {
     0x1, 0x0, 0xff800000, 0x7f800000, 0xffffff80, 0x7f,

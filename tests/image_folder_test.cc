@@ -255,10 +255,35 @@ TEST_CASE("float and int8 arrays are inputs, one a sample") {
   CHECK(refused(small->load(1, six_reals.view, nullptr), "holds int8"));
 
   REQUIRE(write_npy(folder / "i.npy", NpyType::kS32, {1, 1}, raw(pixels(0, 4))));
-  CHECK(refused(ImageFolder::open(folder / "i.npy"), "holds int32"));
+  Input one_real({1, 1}, DType::kF32);
+  CHECK(refused(ImageFolder::open(folder / "i.npy")->load(0, one_real.view, nullptr), "holds int32"));
   REQUIRE(write_npy(folder / "e.npy", NpyType::kF32, {0, 1}, {}));
   CHECK(refused(ImageFolder::open(folder / "e.npy"), "holds no samples"));
   CHECK(refused(ImageFolder::open(folder.put("bad.npy", std::string("text and more text"))), "no .npy file"));
+}
+
+TEST_CASE("integer inputs take int32 and int64 of 32 bits") {
+  const TemporaryFolder folder;
+  const std::vector<int32_t> small = {1, -2, INT32_MAX, INT32_MIN};
+  REQUIRE(write_npy(folder / "s.npy", NpyType::kS32, {2, 2},
+                    {reinterpret_cast<const uint8_t*>(small.data()), 4 * small.size()}));
+  Input input({1, 2}, DType::kS32);
+  REQUIRE(ImageFolder::open(folder / "s.npy")->load(1, input.view, nullptr));
+  CHECK(input.view.as<int32_t>()[0] == INT32_MAX);
+  CHECK(input.view.as<int32_t>()[1] == INT32_MIN);
+  const std::vector<int64_t> wide = {5, INT32_MIN, 7, int64_t{INT32_MAX} + 1};
+  REQUIRE(write_npy(folder / "w.npy", NpyType::kS64, {2, 2},
+                    {reinterpret_cast<const uint8_t*>(wide.data()), 8 * wide.size()}));
+  const auto found = ImageFolder::open(folder / "w.npy");
+  REQUIRE(found->load(0, input.view, nullptr));
+  CHECK(input.view.as<int32_t>()[0] == 5);
+  CHECK(input.view.as<int32_t>()[1] == INT32_MIN);
+  CHECK(refused(found->load(1, input.view, nullptr),
+                "its element 1 is 2147483648; the model's input image takes numbers of 32 bits"));
+  REQUIRE(write_npy(folder / "f.npy", NpyType::kF32, {2, 2},
+                    {reinterpret_cast<const uint8_t*>(small.data()), 4 * small.size()}));
+  CHECK(refused(ImageFolder::open(folder / "f.npy")->load(0, input.view, nullptr),
+                "takes integers: int32 or int64"));
 }
 
 TEST_CASE("uint8 arrays are pictures") {

@@ -54,6 +54,7 @@ TEST_CASE("everything that is not supported is listed at once") {
   file.node("Sinh", {"b"}, "c");
   file.node("Foo", {"x"}, "y").set_domain("com.example");
   file.output("c");
+  file.output("y");
   Import import(file.bytes());
   CHECK(import.says("3 problems"));
   CHECK(import.says("'a_node' (Det)"));

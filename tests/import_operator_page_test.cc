@@ -25,13 +25,15 @@ This page is written by `scripts/operator_tables` from the tables of the importe
 | becomes | the operators of the runtime that it is made of; none: it leaves no node |
 | FP32 | it takes float activations |
 | int8 | ONNX: between DequantizeLinear and QuantizeLinear it becomes int8; TFLite: it takes int8 and uint8 activations |
-| constants | where all its inputs are constants it is computed at import |
+| constants | constants are computed as integers of 64 bits and as lists without elements, too: shapes and axes |
 
 For all of them:
 
 - Shapes are static, of rank 1 to 6. Open dimensions get their sizes from `--batch` and `--shape`.
 - Operators of two inputs repeat either operand along axes of size 1.
+- An operator whose inputs are constants is computed at import, and leaves no node.
 - What says "constants" below may be computed from constants and shapes in the file.
+- Integers of a run (token numbers, masks) are computed in FP32, which is exact up to 16,777,216. Indices are int32.
 - Anything else is refused, with the node's name and the reason.
 )";
 

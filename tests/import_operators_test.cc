@@ -29,13 +29,15 @@ struct Tally {
       const bool is_clean = !import.says("internal error") && !import.says("out of memory");
       // What comes of constants alone leaves no node.
       const bool is_named =
-          (import.says("node '") && (import.says("(" + source + ")") || import.says("(QuantizeLinear)"))) ||
-          import.says("is not written by any node") || import.says("is a constant") ||
-          import.says("input 'x") || import.says("input 't") || import.says("imported: tensor 't");
+          (import.says("node '") && (import.says("(" + source + ")") || import.says("(QuantizeLinear)") ||
+                                     import.says("(Identity)") || import.says("(output)"))) ||
+          import.says("is not written by any node") || import.says("output '") || import.says("input 'x") ||
+          import.says("input 't") || import.says("imported: tensor 't");
       CHECK_MESSAGE((is_clean && is_named), import.message());
       return;
     }
     ++imported;
+    REQUIRE(import.graph().inputs.size() > 0);
     ++(import.input().dtype == DType::kS8 ? with_int8 : with_float);
     const Result<Span<const uint8_t>> file = finish_model(import.graph(), all_ops(), import.memory.arena());
     if (file) CHECK(static_cast<bool>(Model::open(*file)));

@@ -215,9 +215,10 @@ TEST_CASE("faults of the file are named") {
     file.stride = 0;
     holds(message(), "stride 0 is not allowed");
   }
-  SUBCASE("uint8") {
-    file.input_type = kTfliteUint8;
-    holds(message(), "input 'x' is int8 and needs one scale");
+  SUBCASE("int16") {
+    constexpr int8_t kInt16 = 7;
+    file.input_type = kInt16;
+    holds(message(), "tensor 'x': int16 is not supported; convert the model with int8 activations");
   }
   SUBCASE("weights that are no constant") {
     file.variable_weights = true;

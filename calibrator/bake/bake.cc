@@ -73,8 +73,10 @@ class Baker {
 
   int32_t add_source(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
-    if (is_source_in_codes(tensor)) return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
-    return f32_[t] = add_named(model_.tensor(tensor), "", DType::kF32);
+    const DType dtype = model_.tensor(tensor).dtype;
+    if (dtype == DType::kF32 && is_source_in_codes(tensor))
+      return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+    return f32_[t] = add_named(model_.tensor(tensor), "", dtype);
   }
   bool is_source_in_codes(int32_t tensor) {
     const int32_t state = state_of(options_, tensor, false);
@@ -204,6 +206,13 @@ class Baker {
     if (const Op answer = answer_op(model_, n, options_); answer != Op::kNone) {
       f32_[o] = add_named(model_.tensor(output), "", DType::kF32);
       add_answer(n, answer, inputs);
+      return kNoError;
+    }
+    if (const TensorInfo written = model_.tensor(output); written.dtype != DType::kF32) {  // indices
+      f32_[o] = add_named(written, "", written.dtype);
+      GraphNode& made = add_node(graph_, arena_, node.op, node.name, {inputs.data, count}, {&f32_[o], 1});
+      made.options = copy_options(node.options, arena_);
+      made.source = n;
       return kNoError;
     }
     const QuantParams out = params(output);
@@ -356,7 +365,7 @@ class Baker {
     for (size_t i = 0; i < inputs.size; ++i) inputs[i] = node.inputs[i] < 0 ? -1 : as_f32(node.inputs[i]);
     for (size_t i = 0; i < outputs.size; ++i)
       outputs[i] = f32_[static_cast<size_t>(node.outputs[i])] =
-          add_named(model_.tensor(node.outputs[i]), "", DType::kF32);
+          add_named(model_.tensor(node.outputs[i]), "", model_.tensor(node.outputs[i]).dtype);
     GraphNode& made = add_node(graph_, arena_, node.op, node.name, inputs, outputs);
     made.source = n;
     made.options = copy_options(node.options, arena_);
@@ -380,7 +389,8 @@ class Baker {
   const CalibratorOptions& options_;
   Arena& arena_;
   Graph graph_;
-  Span<int32_t> s8_, f32_;  // the int8 and the FP32 version of each tensor of the FP32 model; -1: none yet
+  // The int8 version of each tensor of the FP32 model, and the one with its own type; -1: none yet.
+  Span<int32_t> s8_, f32_;
 };
 
 }  // namespace

@@ -66,6 +66,7 @@ class SampleObservation {
   Error observe_all(Span<const int32_t> tensors, int32_t node, int32_t together) {
     Histogram& scratch = observing_.spare[static_cast<size_t>(lane_)].halves[0];
     for (const int32_t tensor : tensors) {
+      if (model_.tensor(tensor).dtype != DType::kF32) continue;  // integers have no scale
       const Span<float> values = session_.tensor(tensor).as<float>();
       const int32_t observer = observing_.observer_of[static_cast<size_t>(tensor)];
       TensorPass pass(observer < 0 ? nullptr : &into_.observers[static_cast<size_t>(observer)], values.size,

@@ -13,8 +13,16 @@ int32_t find_writer(const Model& model, int32_t tensor) {
   return -1;
 }
 
+}  // namespace
+
 OutputTensor output_tensor(const Model& model, int32_t tensor) {
   int32_t writer = find_writer(model, tensor);
+  // Indices have no error of their own: what they are chosen by has.
+  while (writer >= 0 && model.tensor(tensor).dtype != DType::kF32) {
+    tensor = model.node(writer).inputs[0];
+    writer = find_writer(model, tensor);
+  }
+  if (model.tensor(tensor).dtype != DType::kF32) return {tensor, writer, 0, 0};
   const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
   if (def != nullptr && def->quant.output == OutputRule::kFixed) {
     tensor = model.node(writer).inputs[0];
@@ -22,8 +30,6 @@ OutputTensor output_tensor(const Model& model, int32_t tensor) {
   }
   return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};
 }
-
-}  // namespace
 
 Span<const OutputTensor> output_tensors(const Model& model, Arena& arena) {
   const Span<OutputTensor> outputs = arena.make<OutputTensor>(model.outputs().size);

@@ -9,13 +9,16 @@
 namespace intaglio {
 
 // An output of the FP32 model, or what its last operator reads where that has a fixed output (softmax,
-// sigmoid).
+// sigmoid) or gives indices.
 struct OutputTensor {
   int32_t tensor = -1;
   int32_t node = -1;  // that writes it; -1 for a model input
   size_t first = 0;   // of its values among those of all outputs of a sample
   size_t elements = 0;
 };
+
+// Of one output of the model; `first` is 0. Without elements where no FP32 value stands behind it.
+OutputTensor output_tensor(const Model& model, int32_t output);
 
 // One a model output, by ascending node.
 Span<const OutputTensor> output_tensors(const Model& model, Arena& arena);

@@ -36,7 +36,10 @@ Op op_of_sums(const Model& model, const NodeInfo& node) {
 }
 
 bool runs_behind(const Model& model, int32_t node) {
-  return find_op_index(int8_ops(), {model.node(node).op, DType::kF32, DType::kF32}) != kNoOp;
+  const NodeInfo info = model.node(node);
+  if (info.inputs[0] < 0) return false;
+  const OpSignature own{info.op, model.tensor(info.inputs[0]).dtype, model.tensor(info.outputs[0]).dtype};
+  return find_op_index(int8_ops(), own) != kNoOp;
 }
 
 // Whether the caller gets these values and nothing else reads them, reshaped or not.

@@ -12,16 +12,19 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule) {
 
 namespace {
 
-bool has_int8_version(const NodeInfo& info, const OpDef* def) {
-  return def != nullptr && info.outputs.size == 1 &&
-         find_op_index(int8_ops(), {int8_op(info, def->quant), DType::kS8, DType::kS8}) != kNoOp;
+bool has_int8_version(const Model& model, const NodeInfo& info, const OpDef* def) {
+  if (def == nullptr || info.inputs[0] < 0 || info.outputs.size != 1) return false;
+  const DType reads = model.tensor(info.inputs[0]).dtype, writes = model.tensor(info.outputs[0]).dtype;
+  if (reads != DType::kF32 && writes != DType::kF32) return false;  // of integers alone
+  const auto in_int8 = [](DType dtype) { return dtype == DType::kF32 ? DType::kS8 : dtype; };
+  return find_op_index(int8_ops(), {int8_op(info, def->quant), in_int8(reads), in_int8(writes)}) != kNoOp;
 }
 
-// The node's only input that is no constant; -1: it has several, or none.
+// The node's only input of reals that is no constant; -1: it has several, or none.
 int32_t only_activation(const Model& model, const NodeInfo& info) {
   int32_t found = -1;
   for (const int32_t input : info.inputs) {
-    if (input < 0 || model.tensor(input).is_constant()) continue;
+    if (input < 0 || model.tensor(input).is_constant() || model.tensor(input).dtype != DType::kF32) continue;
     if (found >= 0) return -1;
     found = input;
   }
@@ -34,7 +37,7 @@ bool continues_float(const Model& model, int32_t node) {
   while (true) {
     const NodeInfo info = model.node(node);
     const OpDef* const def = find_op(float_ops(), model, info);
-    if (!has_int8_version(info, def)) return true;
+    if (!has_int8_version(model, info, def)) return true;
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
     int32_t writer = node - 1;

@@ -41,8 +41,9 @@ bool has_few_positions(const Shape& shape) {
 
 bool has_probes(const Model& model, int64_t samples) {
   if (samples >= kAutoRules.probes.samples || model.inputs().size != 1) return false;
-  const Shape shape = model.tensor(model.inputs()[0]).shape;
-  if (shape.rank != 4 || shape[0] != 1) return false;
+  const TensorInfo input = model.tensor(model.inputs()[0]);
+  const Shape shape = input.shape;
+  if (input.dtype != DType::kF32 || shape.rank != 4 || shape[0] != 1) return false;
   // Three channels of places are colours whether or not the model says how pixels become values.
   return model.image_count() == 1 || (shape[3] == 3 && shape[1] > 1 && shape[2] > 1);
 }

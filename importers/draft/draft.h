@@ -63,6 +63,7 @@ struct FilePicture {
   int32_t input = 0;                   // index into the model's inputs
   std::vector<float> mean, deviation;  // one number, or one a channel; empty: the file does not say
   bool is_named = false;               // the file calls it a picture
+  bool is_uint8 = false;               // its numbers are the pixels
 };
 
 // What a network carries from run to run. Passes see its ends among the draft's inputs and outputs, at these places.
@@ -162,6 +163,15 @@ int32_t add_slice(Draft& draft, const std::string& name, const std::string& sour
 // Elements of one axis by their indices: a Gather with a constant.
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices);
+// The same by indices that a run computes, of s32; their shape stands in the axis's place.
+int32_t add_gather_by(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                      int32_t axis, int32_t indices);
+// Indices of the k greatest elements of an axis, or of the least, in their order: s32.
+int32_t add_top_k(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  const TopKOptions& options, int32_t k);
+// The greatest element's index, or the least one's; without the axis unless it is kept.
+int32_t add_index_of_greatest(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                              const TopKOptions& options, bool keep);
 // Padding with values of x itself, by indices: reflect (the border stays alone), symmetric (it is repeated),
 // edge (nothing else is repeated) or wrap (the other end goes on).
 enum class Mirror { kReflect, kSymmetric, kEdge, kWrap };

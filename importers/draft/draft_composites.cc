@@ -35,6 +35,42 @@ int32_t add_gather(Draft& draft, const std::string& name, const std::string& sou
   return y;
 }
 
+int32_t add_gather_by(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                      int32_t axis, int32_t indices) {
+  const Shape from = draft.tensor(x).shape, of_indices = draft.tensor(indices).shape;
+  const auto count = static_cast<int32_t>(elements(of_indices));
+  Shape rows = from;
+  rows[static_cast<size_t>(axis)] = count;
+  const int32_t flat = add_reshape(draft, name + "/indices", source, indices, {count});
+  const int32_t y = add_activation_like(draft, name, x, rows);
+  add_node(draft, Op::kGather, name, source, {x, flat}, y).options.as<GatherOptions>().axis = axis;
+  Shape out(from.begin(), from.begin() + axis);
+  out.insert(out.end(), of_indices.begin(), of_indices.end());
+  out.insert(out.end(), from.begin() + axis + 1, from.end());
+  check_shape(out, draft.tensor(x).dtype);
+  return add_reshape(draft, name, source, y, out);
+}
+
+int32_t add_top_k(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                  const TopKOptions& options, int32_t k) {
+  Shape shape = draft.tensor(x).shape;
+  int32_t& dim = shape[static_cast<size_t>(options.axis)];
+  if (k < 1 || k > dim) fail("it takes ", k, " elements of an axis of ", dim);
+  dim = k;
+  const int32_t y = add_activation(draft, name, DType::kS32, shape);
+  add_node(draft, Op::kTopK, name, source, {x}, y).options.as<TopKOptions>() = options;
+  return y;
+}
+
+int32_t add_index_of_greatest(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                              const TopKOptions& options, bool keep) {
+  const int32_t first = add_top_k(draft, name, source, x, options, 1);
+  Shape shape = draft.tensor(first).shape;
+  if (!keep) shape.erase(shape.begin() + options.axis);
+  if (shape.empty()) shape.push_back(1);
+  return add_reshape(draft, name, source, first, shape);
+}
+
 int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                        const std::vector<int32_t>& before, const std::vector<int32_t>& after, Mirror mirror) {
   for (size_t d = 0; d < before.size(); ++d) {

@@ -58,6 +58,9 @@ std::string options_text(const DraftNode& node) {
   add_list(line, "permutation", to_vector(o.value<TransposeOptions>().permutation));
   add("axis", o.value<ConcatOptions>().axis, 0);
   add("axis", o.value<GatherOptions>().axis, 0);
+  add("axis", o.value<TopKOptions>().axis, 0);
+  add("axis", o.value<OneHotOptions>().axis, 0);
+  if (o.value<TopKOptions>().smallest) line += " smallest";
   add_list(line, "before", to_vector(pad.before));
   add_list(line, "begin", to_vector(slice.begin));
   add_list(line, "strides", to_vector(slice.strides));

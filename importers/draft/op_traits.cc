@@ -71,6 +71,10 @@ constexpr OpTraits kTraits[] = {
     {Op::kLess, Axes::kSame, Int8Form::kNone, kBroadcasts},
     {Op::kLessOrEqual, Axes::kSame, Int8Form::kNone, kBroadcasts},
     {Op::kWhere},
+    {Op::kCast},
+    {Op::kTopK, Axes::kAny},
+    {Op::kGatherElements, Axes::kFixed, Int8Form::kMoves},
+    {Op::kOneHot},
 };
 
 constexpr struct {

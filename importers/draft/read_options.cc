@@ -1,8 +1,105 @@
-#include <algorithm>
-
 #include "importers/draft/read_options.h"
 
+#include <algorithm>
+
 namespace intaglio::importers {
+namespace {
+
+// Letters to change, add and take away until one name is the other. Of long names the ends are compared.
+size_t distance_of(const std::string& a, const std::string& b) {
+  constexpr size_t kMost = 64;
+  const std::string p = a.size() > kMost ? a.substr(a.size() - kMost) : a;
+  const std::string q = b.size() > kMost ? b.substr(b.size() - kMost) : b;
+  std::vector<size_t> row(q.size() + 1);
+  for (size_t j = 0; j <= q.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= p.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= q.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (p[i - 1] == q[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[q.size()];
+}
+
+// The three that are nearest; one that holds the word, or stands in it, is nearer than any other.
+std::string nearest_names(const std::string& word, const std::vector<std::string>& known) {
+  constexpr size_t kShown = 3;
+  std::vector<std::pair<size_t, const std::string*>> ranked;
+  for (const std::string& name : known) {
+    const bool holds = !word.empty() && !name.empty() &&
+                       (name.find(word) != std::string::npos || word.find(name) != std::string::npos);
+    ranked.emplace_back(holds ? 0 : 1 + distance_of(word, name), &name);
+  }
+  const size_t count = std::min(kShown, ranked.size());
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count), ranked.end(),
+                    [](const auto& a, const auto& b) {
+                      return a.first != b.first ? a.first < b.first : *a.second < *b.second;
+                    });
+  std::string names;
+  for (size_t i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + quoted(*ranked[i].second);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::vector<std::string>& own,
+                                        const std::vector<std::string>& known) {
+  if (options.outputs.empty()) return own;
+  const auto is_known = [&](const std::string& name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
+  std::vector<std::string> names;
+  for (const std::string& word : options.outputs) {
+    if (is_known(word)) {  // a name may hold commas
+      names.push_back(word);
+      continue;
+    }
+    for (size_t first = 0; first <= word.size();) {
+      const size_t comma = std::min(word.find(',', first), word.size());
+      const std::string name = word.substr(first, comma - first);
+      if (!is_known(name))
+        fail("--outputs names ", quoted(name), ", which no node writes; the nearest names are ",
+             nearest_names(name, known));
+      names.push_back(name);
+      first = comma + 1;
+    }
+  }
+  for (size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i))
+      fail("--outputs names ", quoted(names[i]), " twice");
+  check_count(names.size(), "chosen outputs", kMaxFileEnds);
+  return names;
+}
+
+std::string cut_before(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
+  return "; cut the network before it: --outputs " + shown(list);
+}
+
+void drop_unread_inputs(Draft& draft) {
+  const Links links(draft);
+  for (size_t i = draft.inputs.size(); i-- > 0;) {
+    const int32_t input = draft.inputs[i];
+    const bool is_state = std::any_of(draft.states.begin(), draft.states.end(),
+                                      [&](const DraftState& state) { return state.input == i; });
+    if (is_state || !links.consumers_of(input).empty()) continue;
+    draft.inputs.erase(draft.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+    for (DraftState& state : draft.states) state.input -= state.input > i ? 1 : 0;
+    const auto place = static_cast<int32_t>(i);
+    draft.pictures.erase(std::remove_if(draft.pictures.begin(), draft.pictures.end(),
+                                        [&](const FilePicture& picture) { return picture.input == place; }),
+                         draft.pictures.end());
+    for (FilePicture& picture : draft.pictures) picture.input -= picture.input > place ? 1 : 0;
+    draft.notes.push_back(text("input ", quoted(draft.tensor(input).name),
+                               " is left out: the chosen outputs do not depend on it"));
+  }
+}
 
 Shape input_shape(const std::string& name, const Shape& in_file, const std::vector<std::string>& open_names,
                   const ReadOptions& options) {

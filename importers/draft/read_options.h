@@ -25,6 +25,9 @@ struct ReadOptions {
   std::vector<StateStart> starts;  // of those that do not begin with zero
   int32_t batch = 1;               // of inputs whose first dimension is open, and of those where it is 1
   std::vector<InputShape> shapes;
+  // Tensors of the file that become the outputs, in this order; what only later tensors need is left out. A word is a
+  // name, or names with commas between them. Empty: the file's own outputs.
+  std::vector<std::string> outputs;
   // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
   // refused.
   std::string external_data_folder;
@@ -43,6 +46,14 @@ Shape input_shape(const std::string& name, const Shape& in_file, const std::vect
                   const ReadOptions& options);
 // Throws where a file has none of something or more than `limit`; `what` is plural.
 void check_count(size_t count, const char* what, size_t limit);
+// The names in options.outputs, or the file's own where none is given. `known`: what nodes write. Throws where a name is
+// none of them, with those that are nearest to it.
+std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::vector<std::string>& own,
+                                        const std::vector<std::string>& known);
+// "; cut the network before it: --outputs a,b", of what a node that cannot be imported reads.
+std::string cut_before(const std::vector<std::string>& names);
+// Inputs that nothing reads go, where the outputs were chosen.
+void drop_unread_inputs(Draft& draft);
 // Throws where the user gave a shape for an input that the file does not have.
 void check_shape_names(const std::vector<std::string>& inputs, const ReadOptions& options);
 

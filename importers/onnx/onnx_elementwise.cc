@@ -93,16 +93,6 @@ void import_gelu(OnnxOp& op) {
   op.set_output(y);
 }
 
-// Between reals only: results are float throughout.
-void import_cast(OnnxOp& op) {
-  op.check_inputs(1, 1);
-  const int64_t to = op.integer("to", 0);
-  op.ignore("saturate");
-  if (to == onnx_file::TensorProto::BOOL) return op.set_output(add_truth(op, op.activation(0)));
-  if (!is_onnx_real(to)) fail("it casts an activation to element type ", to, "; only float (1) is supported");
-  op.set_output(op.activation(0));
-}
-
 // The functions that few networks have, with ONNX's own names for what UnaryOptions holds.
 void import_selu(OnnxOp& op) {
   const float alpha = op.real("alpha", 1.67326319f), gamma = op.real("gamma", 1.05070102f);
@@ -163,7 +153,7 @@ void import_identity(OnnxOp& op) {
   if (op.is_constant(0)) fail("it copies a constant");
   if (op.has_input(2) && op.integers(2).values != std::vector<int64_t>{0})
     fail("it is in training mode; export the model for inference");
-  op.set_output(op.activation_or_codes(0));
+  op.set_output(op.any_activation(0));
 }
 
 void import_softmax(OnnxOp& op) {
@@ -190,10 +180,6 @@ void import_softmax(OnnxOp& op) {
 
 constexpr OnnxOperator kOperators[] = {
     {"Abs", import_unary<Op::kAbs>, {Op::kAbs}, ""},
-    {"Cast",
-     import_cast,
-     {Op::kEqual, Op::kSub},
-     "Between types of reals, which are all float here, and to truth values."},
     {"Ceil", import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {"Celu", import_celu, {Op::kCelu}, ""},
     {"Clip", import_clip, {Op::kClamp, Op::kMaximum, Op::kMinimum}, ""},

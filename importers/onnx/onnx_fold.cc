@@ -297,7 +297,7 @@ void fold(OnnxOp& op) {
 
 Shape shape_of(OnnxOp& op) {
   op.check_inputs(1, 1);
-  return op.is_constant(0) ? read(op, 0).shape : op.draft().tensor(op.activation_or_codes(0)).shape;
+  return op.is_constant(0) ? read(op, 0).shape : op.draft().tensor(op.any_activation(0)).shape;
 }
 
 void import_shape(OnnxOp& op) {

@@ -77,7 +77,7 @@ void import_computed_gemm(OnnxOp& op) {
   const auto fits = [](int32_t dim, int32_t whole) { return dim == 1 || dim == whole; };
   if (shape.size() != 2 || !fits(shape[0], wanted[0]) || !fits(shape[1], wanted[1]))
     fail("its third input has the shape ", shape_text(shape), ", which does not fit ", shape_text(wanted));
-  if (op.is_constant(2)) {
+  if (op.draft().tensor(c).constant) {
     std::vector<float> values = values_of<float>(op.draft().tensor(c));
     scale(values, beta);
     c = add_constant(op.draft(), op.input_name(2), DType::kF32, shape, values);

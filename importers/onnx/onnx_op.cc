@@ -55,14 +55,14 @@ void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
     fail("the constants that nodes use are larger than the limit of ", kMaxModelBytes, " bytes together");
 }
 
-std::string type_name(int32_t type) {
+}  // namespace
+
+std::string onnx_type_name(int64_t type) {
   const char* const names[] = {"undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
                                "int32",     "int64",  "string",    "bool",       "float16", "double",
                                "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
   return type >= 0 && static_cast<size_t>(type) < std::size(names) ? names[type] : text("type ", type);
 }
-
-}  // namespace
 
 bool is_onnx_real(int64_t type) {
   return type == TensorProto::FLOAT || type == TensorProto::DOUBLE || type == TensorProto::FLOAT16 ||
@@ -113,7 +113,10 @@ int32_t OnnxOp::activation(int i) {
   return tensor;
 }
 
-int32_t OnnxOp::activation_or_codes(int i) {
+int32_t OnnxOp::activation_or_codes(int i) { return as_real(any_activation(i)); }
+
+int32_t OnnxOp::any_activation(int i) {
+  if (is_constant(i) && file_.evaluation != nullptr) return evaluated_input(i);
   if (is_constant(i)) fail("input ", i, " (", quoted(node_.input(i)), ") is a constant");
   return value(i).tensor;
 }
@@ -151,7 +154,7 @@ static OnnxConstant<float> read_floats(const TensorProto& tensor, const Shape& s
         constant.values.push_back(real_of_bfloat(v));
       break;
     default:
-      fail("it holds ", type_name(tensor.data_type()), "; float is expected");
+      fail("it holds ", onnx_type_name(tensor.data_type()), "; float is expected");
   }
   return constant;
 }
@@ -174,13 +177,14 @@ static OnnxConstant<int64_t> read_integers(const TensorProto& tensor, const Shap
       widen(stored_values<uint8_t>(tensor, tensor.int32_data(), count));
       break;
     default:
-      fail("it holds ", type_name(tensor.data_type()), "; int64 is expected");
+      fail("it holds ", onnx_type_name(tensor.data_type()), "; int64 is expected");
   }
   return constant;
 }
 
 OnnxConstant<float> OnnxOp::floats(int i) {
   const TensorProto* tensor = value(i).constant;
+  if (tensor != nullptr && !is_real(*tensor) && computes_integers()) return numbers(i);
   return read_constant(file_, node_.input(i), tensor, [&](const Shape& shape, uint64_t count) {
     return read_floats(*tensor, shape, count);
   });
@@ -212,7 +216,7 @@ OnnxConstant<float> OnnxOp::numbers(int i) {
 }
 
 int32_t OnnxOp::activation_or_numbers(int i) {
-  if (!is_constant(i)) return activation(i);
+  if (!is_constant(i) || file_.evaluation != nullptr) return activation(i);
   const OnnxConstant<float> constant = numbers(i);
   const Shape shape = constant.shape.empty() ? Shape{1} : constant.shape;
   return add_constant(draft(), input_name(i), DType::kF32, shape, constant.values);
@@ -324,7 +328,11 @@ void OnnxOp::set_value(OnnxValue value, int i) {
     fail("its output ", quoted(node_.output(i)), " is written twice");
 }
 
-void OnnxOp::set_output(int32_t tensor, int i) { set_value({tensor, nullptr, false}, i); }
+void OnnxOp::set_output(int32_t tensor, int i) { set_output(tensor, i, computes_integers()); }
+
+void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
+  set_value({tensor, nullptr, false, is_integer}, i);
+}
 
 void OnnxOp::set_nhwc_output(int32_t tensor) {
   const int32_t nchw = add_transpose(draft(), output_name(), source(), tensor, kToNchw);
@@ -333,7 +341,7 @@ void OnnxOp::set_nhwc_output(int32_t tensor) {
                       : nchw);
 }
 
-void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false}, i); }
+void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false, false}, i); }
 
 void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant, int i) {
   set_constant(constant.get(), i);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "importers/draft/constant_evaluation.h"
 #include "importers/draft/draft.h"
 #include "importers/draft/geometry.h"
 #include "importers/onnx/intaglio_onnx.pb.h"
@@ -15,6 +16,8 @@ struct OnnxValue {
   int32_t tensor = -1;
   const onnx_file::TensorProto* constant = nullptr;
   bool failed = false;  // its node had a problem, which has been reported
+  // Of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
+  bool is_integer = false;
 };
 
 // The values that a dequantized constant can have: multiples of the scale.
@@ -29,8 +32,11 @@ struct OnnxFile {
   std::unordered_map<std::string, OnnxValue> values;
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
   std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
-  bool shapes_changed = false;  // an input has another shape than in the file
-  uint64_t constant_bytes = 0;  // decoded so far
+  std::unordered_map<int32_t, int32_t> as_real, as_index;              // of tensors that were cast so
+  Evaluation* evaluation = nullptr;                                    // of a node whose inputs are constants
+  std::unordered_map<std::string, int32_t> evaluated;  // its inputs that the handler has asked for
+  bool shapes_changed = false;                         // an input has another shape than in the file
+  uint64_t constant_bytes = 0;                         // decoded so far
 };
 
 template <typename T>
@@ -39,8 +45,9 @@ struct OnnxConstant {
   std::vector<T> values;
 };
 
-// Whether an element type of ONNX is one of reals.
+// Whether an element type of ONNX is one of reals; its name.
 bool is_onnx_real(int64_t type);
+std::string onnx_type_name(int64_t type);
 
 class OnnxOp {
  public:
@@ -64,7 +71,10 @@ class OnnxOp {
   int32_t activation(int i);           // draft tensor, FP32, in the file's own layout
   int32_t activation_or_codes(int i);  // int8 too: for what only moves elements
   int32_t activation_or_numbers(
-      int i);  // or a constant as one of the draft, which is of numbers or truth values
+      int i);                       // or a constant as one of the draft, which is of numbers or truth values
+  int32_t any_activation(int i);    // s32 too
+  int32_t index_activation(int i);  // s32, of a tensor of integers
+  bool is_integer(int i) const;
   OnnxConstant<float> floats(int i);
   OnnxConstant<float> numbers(int i);  // of integers and truth values, too, which float must hold
   OnnxConstant<int64_t> integers(int i);
@@ -96,6 +106,7 @@ class OnnxOp {
   // The values of a window's attribute for height and width: `count` for each (pads have two); empty where it is absent.
   std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
+  void set_output(int32_t tensor, int i, bool is_integer);
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
   void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant, int i = 0);
@@ -118,7 +129,18 @@ class OnnxOp {
     return add_transpose(draft(), output_name(), source(), make(rows), inverse(to_last));
   }
 
+  int32_t as_real(int32_t tensor);   // FP32, by a Cast of s32
+  int32_t as_index(int32_t tensor);  // s32, by a Cast of FP32
+  // An int8 input whose codes are the file's own numbers, and which nothing has read yet, gets another scale.
+  bool take_plain_codes(int i, float scale, int32_t zero_point);
+
+  // What the node gives of constants becomes constants: `import` is its handler.
+  void evaluate(void (*import)(OnnxOp& op));
+
  private:
+  bool computes_integers() const;
+  int32_t evaluated_input(int i);
+  void set_evaluated(const DraftTensor& result, bool is_integer, int i);
   const OnnxValue& value(int i) const;
   const onnx_file::AttributeProto* find(const char* name) const;
   const onnx_file::AttributeProto* find(const char* name,

@@ -26,6 +26,7 @@ Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fold_operators();
+Span<const OnnxOperator> onnx_integer_operators();
 Span<const OnnxOperator> onnx_linear_operators();
 Span<const OnnxOperator> onnx_logic_operators();
 Span<const OnnxOperator> onnx_norm_operators();

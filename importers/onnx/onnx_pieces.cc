@@ -101,12 +101,25 @@ void import_concat(OnnxOp& op) {
   op.set_output(y);
 }
 
+// By indices that a run computes, of a constant or an activation.
+void gather_computed(OnnxOp& op) {
+  int32_t x = -1;
+  if (op.is_constant(0)) {
+    const OnnxConstant<float> table = op.floats(0);
+    x = add_constant(op.draft(), op.input_name(0), DType::kF32, table.shape, table.values);
+  } else {
+    x = op.activation_or_codes(0);
+  }
+  const int32_t axis = normal_axis(op.integer("axis", 0), op.draft().tensor(x).shape.size());
+  op.set_output(add_gather_by(op.draft(), op.output_name(), op.source(), x, axis, op.index_activation(1)));
+}
+
 void import_gather(OnnxOp& op) {
   op.check_inputs(2, 2);
+  if (!op.is_constant(1)) return gather_computed(op);
   const int32_t x = op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), from.size()));
-  if (!op.is_constant(1)) fail("its indices must be constant");
   const OnnxConstant<int64_t> given = op.integers(1);
   std::vector<int32_t> indices;
   for (const int64_t index : given.values) {
@@ -132,7 +145,10 @@ void import_gather(OnnxOp& op) {
 
 constexpr OnnxOperator kOperators[] = {
     {"Concat", import_concat, {Op::kConcat}, "At most 64 inputs, of one type."},
-    {"Gather", import_gather, {Op::kGather, Op::kStridedSlice}, "Indices are constants."},
+    {"Gather",
+     import_gather,
+     {Op::kGather, Op::kStridedSlice},
+     "Constant indices exist; what a run computes beyond the axis is the nearest index."},
     {"Slice", import_slice, {Op::kStridedSlice}, "Starts, ends, axes and steps are constants."},
     {"Split", import_split, {Op::kStridedSlice}, "Sizes are constants."},
 };

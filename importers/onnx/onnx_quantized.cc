@@ -168,7 +168,10 @@ void import_dequantize_linear(OnnxOp& op) {
       fail("it must take one scale and what a QuantizeLinear gives");
     const int64_t zero_point = p.zero_points[0] - (p.is_unsigned ? 128 : 0);
     int32_t codes = x;
-    if (info.scales[0] != p.scales[0] || info.zero_point != zero_point) {  // read otherwise than written
+    if (zero_point < -128 || zero_point > 127) fail("its zero point lies outside the codes");
+    const bool as_written = op.take_plain_codes(0, p.scales[0], static_cast<int32_t>(zero_point)) ||
+                            (info.scales[0] == p.scales[0] && info.zero_point == zero_point);
+    if (!as_written) {
       codes = quantized(op, op.output_name() + "/codes", shape, p.scales[0], zero_point);
       std::vector<int8_t> same(256);
       for (int32_t i = 0; i < 256; ++i) same[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
@@ -177,7 +180,7 @@ void import_dequantize_linear(OnnxOp& op) {
     }
     const int32_t y = op.new_tensor(shape);
     op.add(Op::kDequantize, {codes}, y);
-    return op.set_output(y);
+    return op.set_output(y, 0, false);
   }
   const OnnxConstant<int64_t> x = op.integers(0);
   const Parameters p = read_parameters(op, x.shape, kLeastWeightScale);

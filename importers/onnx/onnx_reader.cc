@@ -1,7 +1,9 @@
 // From the bytes of an ONNX file to a draft: inputs, then each node by its handler.
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <memory>
+#include <unordered_set>
 
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_reader.h"
@@ -40,9 +42,13 @@ class Reader {
     for (const auto& tensor : graph.initializer())
       if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false}).second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
+    has_codes_ = quantizes(graph);
     read_inputs(graph);
-    for (int i = 0; i < graph.node_size(); ++i) read_node(graph.node(i), i);
-    if (problems_.empty()) read_outputs(graph);
+    const std::vector<std::string> outputs = output_names(graph);
+    const std::vector<bool> needed = needed_nodes(graph, outputs);
+    for (int i = 0; i < graph.node_size(); ++i)
+      if (needed[static_cast<size_t>(i)]) read_node(graph.node(i), i);
+    if (problems_.empty()) read_outputs(outputs);
     return std::move(draft_);
   }
 
@@ -71,15 +77,48 @@ class Reader {
     for (const auto* input : inputs) read_input(*input);
   }
 
+  // What 8-bit numbers become: codes where the network computes on codes, else the float numbers that they are.
+  DType input_dtype(const onnx_file::ValueInfoProto& input) const {
+    if (!input.type().has_tensor_type()) fail("input ", quoted(input.name()), " is no tensor");
+    const int32_t type = input.type().tensor_type().elem_type();
+    if (is_onnx_real(type)) return DType::kF32;
+    if (type == Type::INT32 || type == Type::INT64 || type == Type::BOOL) return DType::kS32;
+    if (type == Type::UINT8 || type == Type::INT8) return has_codes_ ? DType::kS8 : DType::kF32;
+    fail("input ", quoted(input.name()), " holds ", onnx_type_name(type),
+         "; float, float16, double, int8, uint8, int32, int64 and bool are supported");
+  }
+
+  // Whether the file quantizes: an operator that says so in its name.
+  static bool quantizes(const onnx_file::GraphProto& graph) {
+    return std::any_of(graph.node().begin(), graph.node().end(), [](const auto& node) {
+      return node.op_type().find("Linear") != std::string::npos && node.op_type() != "LinearRegressor";
+    });
+  }
+
+  void note_integers(int32_t tensor, int32_t type) {
+    DraftTensor& input = draft_.tensor(tensor);
+    const std::string start =
+        text("input ", quoted(input.name), " is ", onnx_type_name(type), " in the file; here ");
+    if (input.dtype == DType::kS32) {
+      if (type != Type::INT32) draft_.notes.push_back(start + "it is int32");
+    } else if (input.dtype == DType::kF32) {
+      draft_.notes.push_back(start + "it is float, with the same numbers");
+      if (type == Type::UINT8)
+        draft_.pictures.push_back(
+            {static_cast<int32_t>(draft_.inputs.size()) - 1, {0.0f}, {1.0f}, false, true});
+    } else {
+      input.scales = {1.0f};
+      input.zero_point = type == Type::UINT8 ? -128 : 0;
+      if (type == Type::UINT8) draft_.notes.push_back(start + "its codes are int8: the file's minus 128");
+    }
+  }
+
   void read_input(const onnx_file::ValueInfoProto& input) {
     const auto& type = input.type().tensor_type();
-    if (!input.type().has_tensor_type() || !is_onnx_real(type.elem_type()))
-      fail("input ", quoted(input.name()), " has the element type ", type.elem_type(),
-           "; only float (1) is supported, and others of reals, which are taken as float");
-    if (type.elem_type() != onnx_file::TensorProto::FLOAT)
+    const DType dtype = input_dtype(input);
+    if (is_onnx_real(type.elem_type()) && type.elem_type() != Type::FLOAT)
       draft_.notes.push_back(text("input ", quoted(input.name()),
-                                  " is not float in the file; here it is, and so are "
-                                  "all results"));
+                                  " is not float in the file; here it is, and so are all results"));
     Shape in_file;
     std::vector<std::string> open_names;
     for (const auto& dim : type.shape().dim()) {
@@ -97,13 +136,15 @@ class Reader {
     file_.shapes_changed |= in_file[0] == 0 && shape[0] != 1;
     int32_t tensor = -1;
     try {
-      tensor = add_activation(draft_, input.name(), DType::kF32, shape);
+      tensor = add_activation(draft_, input.name(), dtype, shape);
     } catch (const ImportError& error) {
       fail("input ", quoted(input.name()), ": ", error.what());
     }
-    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false}).second)
+    const bool is_integer = !is_onnx_real(type.elem_type());
+    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer}).second)
       fail("input ", quoted(input.name()), " is listed twice");
     draft_.inputs.push_back(tensor);
+    if (is_integer) note_integers(tensor, type.elem_type());
   }
 
   void read_operator(const onnx_file::NodeProto& node) {
@@ -112,9 +153,22 @@ class Reader {
     if (standard && fold_onnx_constants(op)) return;
     const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
     if (known == nullptr)
-      fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")");
+      fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")",
+           node.op_type() == "NonMaxSuppression" ? cut_before(activations_of(node)) : "");
+    if (op.input_count() > 0 && op.has_input(0) && op.all_constant()) return op.evaluate(known->import);
     known->import(op);
     op.check_all_read();
+  }
+
+  // Tensors that the node reads and that have been imported.
+  std::vector<std::string> activations_of(const onnx_file::NodeProto& node) const {
+    std::vector<std::string> names;
+    for (const std::string& input : node.input()) {
+      const auto found = file_.values.find(input);
+      if (found == file_.values.end() || found->second.tensor < 0) continue;
+      if (!is_model_input(draft_, found->second.tensor)) names.push_back(input);
+    }
+    return names;
   }
 
   void read_node(const onnx_file::NodeProto& node, int number) {
@@ -133,25 +187,92 @@ class Reader {
     for (const std::string& output : node.output()) file_.values[output].failed = true;
   }
 
-  void read_outputs(const onnx_file::GraphProto& graph) {
-    for (const auto& output : graph.output()) {
-      const auto found = file_.values.find(output.name());
-      if (found == file_.values.end() || found->second.tensor < 0)
-        fail("output ", quoted(output.name()), " is not written by any node");
-      int32_t tensor = found->second.tensor;
-      if (is_model_input(draft_, tensor) || is_model_output(draft_, tensor)) {
-        const int32_t copy = add_activation_like(draft_, output.name(), tensor, draft_.tensor(tensor).shape);
-        add_node(draft_, Op::kReshape, output.name(), "Identity", {tensor}, copy);
+  std::vector<std::string> output_names(const onnx_file::GraphProto& graph) const {
+    std::vector<std::string> own, known;
+    for (const auto& output : graph.output()) own.push_back(output.name());
+    for (const auto& node : graph.node())
+      for (const std::string& output : node.output())
+        if (!output.empty()) known.push_back(output);
+    return chosen_outputs(options_, own, known);
+  }
+
+  // Those that the outputs depend on. Nodes stand in the order in which they run.
+  static std::vector<bool> needed_nodes(const onnx_file::GraphProto& graph,
+                                        const std::vector<std::string>& outputs) {
+    std::unordered_set<std::string> wanted(outputs.begin(), outputs.end());
+    std::vector<bool> needed(static_cast<size_t>(graph.node_size()), false);
+    for (int i = graph.node_size(); i-- > 0;) {
+      const onnx_file::NodeProto& node = graph.node(i);
+      const bool is_needed =
+          std::any_of(node.output().begin(), node.output().end(),
+                      [&](const std::string& output) { return wanted.count(output) != 0; });
+      needed[static_cast<size_t>(i)] = is_needed;
+      if (is_needed) want_inputs(node, wanted);
+    }
+    return needed;
+  }
+
+  // Branches read the names of the graph around them.
+  static void want_inputs(const onnx_file::NodeProto& node, std::unordered_set<std::string>& wanted) {
+    wanted.insert(node.input().begin(), node.input().end());
+    for (const auto& attribute : node.attribute()) {
+      for (const auto& inner : attribute.g().node()) want_inputs(inner, wanted);
+      for (const auto& output : attribute.g().output()) wanted.insert(output.name());
+    }
+  }
+
+  // What a name stands for, as the caller gets it: integers as s32, a constant as a tensor that a run writes.
+  int32_t output_tensor(const std::string& name) {
+    const auto found = file_.values.find(name);
+    const bool is_written =
+        found != file_.values.end() && (found->second.tensor >= 0 || found->second.constant != nullptr);
+    if (!is_written) fail("output ", quoted(name), " is not written by any node");
+    onnx_file::NodeProto node;
+    node.set_op_type("Identity");
+    node.add_input(name);
+    node.add_output(name);
+    OnnxOp op(file_, node);
+    if (found->second.constant == nullptr)
+      return found->second.is_integer ? op.as_index(found->second.tensor) : found->second.tensor;
+    try {
+      return output_constant(op, name);
+    } catch (const ImportError& error) {
+      fail("output ", quoted(name), ": ", error.what());
+    }
+  }
+  int32_t output_constant(OnnxOp& op, const std::string& name) {
+    if (op.is_constant_of_reals(0)) {
+      const OnnxConstant<float> constant = op.floats(0);
+      return add_constant(draft_, name + "/constant", DType::kF32, at_least_1d(constant.shape),
+                          constant.values);
+    }
+    const OnnxConstant<int64_t> constant = op.integers(0);
+    std::vector<int32_t> narrowed;
+    for (const int64_t value : constant.values) narrowed.push_back(narrow(value, "number"));
+    return add_constant(draft_, name + "/constant", DType::kS32, at_least_1d(constant.shape), narrowed);
+  }
+  static Shape at_least_1d(const Shape& shape) { return shape.empty() ? Shape{1} : shape; }
+
+  void read_outputs(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      int32_t tensor = output_tensor(name);
+      if (is_model_input(draft_, tensor) || is_model_output(draft_, tensor) ||
+          draft_.tensor(tensor).constant) {
+        const int32_t copy = add_activation_like(draft_, name, tensor, draft_.tensor(tensor).shape);
+        add_node(draft_, Op::kReshape, name, "Identity", {tensor}, copy);
         tensor = copy;
       }
-      draft_.tensor(tensor).name = output.name();
+      draft_.tensor(tensor).name = name;
       draft_.outputs.push_back(tensor);
     }
   }
 
+  using Type = onnx_file::TensorProto;
+
   const ReadOptions& options_;
   Problems& problems_;
   onnx_file::ModelProto model_;
+  bool has_codes_ = false;  // of 8 bits, between its nodes
   OnnxFile file_;
   Draft draft_;
 };

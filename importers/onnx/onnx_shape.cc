@@ -52,7 +52,7 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
 
 void import_flatten(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.any_activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const int64_t axis = op.integer("axis", 1);
   const bool all = axis == static_cast<int64_t>(shape.size());
@@ -65,7 +65,7 @@ void import_flatten(OnnxOp& op) {
 
 void import_reshape(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.any_activation(0);
   const Shape from = op.draft().tensor(x).shape;
   const bool zero_copies = op.integer("allowzero", 0) == 0;
   Shape shape;
@@ -97,7 +97,7 @@ void import_reshape(OnnxOp& op) {
 }
 
 void import_squeeze(OnnxOp& op) {
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.any_activation(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
   const std::vector<int32_t> axes = normal_axes(given, from.size());
@@ -111,7 +111,7 @@ void import_squeeze(OnnxOp& op) {
 }
 
 void import_unsqueeze(OnnxOp& op) {
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.any_activation(0);
   const Shape from = op.draft().tensor(x).shape;
   const std::vector<int64_t> given = read_axes(op);
   if (given.size() > static_cast<size_t>(kMaxRank)) fail("it has ", given.size(), " axes");
@@ -127,7 +127,7 @@ void import_unsqueeze(OnnxOp& op) {
 
 void import_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.any_activation(0);
   const size_t rank = op.draft().tensor(x).shape.size();
   Permutation permutation;
   for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));

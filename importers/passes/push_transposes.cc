@@ -166,6 +166,7 @@ class Sweep {
     if (!node.pads_after.empty()) node.pads_after = permuted(node.pads_after, back);
     if (auto* const concat = node.options.get<ConcatOptions>()) move_axis(concat->axis);
     if (auto* const gather = node.options.get<GatherOptions>()) move_axis(gather->axis);
+    if (auto* const top = node.options.get<TopKOptions>()) move_axis(top->axis);
   }
 
   // A node of several operands: those that are no views are transposed back where that costs nothing.

@@ -34,6 +34,10 @@ class Sweep {
     return codes_[static_cast<size_t>(tensor)];
   }
   bool is_constant(int32_t tensor) const { return draft_.tensor(tensor).constant; }
+  // An activation of reals: no constant, no indices.
+  bool is_operand(int32_t tensor) const {
+    return !is_constant(tensor) && draft_.tensor(tensor).dtype == DType::kF32;
+  }
 
   void visit(DraftNode node, const std::deque<DraftNode>& old) {
     if (node.op == Op::kDequantize) codes(node.output()) = node.input();
@@ -42,7 +46,7 @@ class Sweep {
       return keep(std::move(node));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const int32_t input = node.inputs[i];
-      if (input >= 0 && !is_constant(input) && codes(input) < 0) return keep(std::move(node));
+      if (input >= 0 && is_operand(input) && codes(input) < 0) return keep(std::move(node));
     }
     const int32_t target = quantized_output(node, old);
     if (target >= 0 && become_s8(node, target)) return;
@@ -125,7 +129,7 @@ class Sweep {
     changed_ = changed_ || node.op != Op::kTranspose;
     const int32_t output = node.output();
     for (int32_t& input : node.inputs)
-      if (!is_constant(input)) input = codes(input);
+      if (is_operand(input)) input = codes(input);
     const std::string name = draft_.tensor(output).name;
     const Shape shape = draft_.tensor(output).shape;
     const int32_t moved = add_activation_like(draft_, name + "/codes", node.input(), shape);

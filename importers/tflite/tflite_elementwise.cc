@@ -50,16 +50,6 @@ void import_l2_normalization(TfliteOp& op) {
       1e-6f;  // TFLite's own least norm
 }
 
-// Between reals only: what the file casts from or to integers is arithmetic on constants.
-void import_cast(TfliteOp& op) {
-  op.check_inputs(1, 1);
-  const int32_t x = op.activation(0);
-  const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(x).dtype != DType::kF32 || op.draft().tensor(y).dtype != DType::kF32)
-    fail("it casts an activation from or to integers; only float32 is supported");
-  op.add(Op::kReshape, {x}, y);
-}
-
 void import_relu_0_to_1(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
@@ -153,7 +143,6 @@ void import_log_softmax(TfliteOp& op) {
 
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
-    {Builtin::CAST, import_cast, {}, "From float to float.", kFloatOnly},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
     {Builtin::DEQUANTIZE, import_dequantize, {Op::kDequantize}, "From 8 bits; a constant also from float16."},

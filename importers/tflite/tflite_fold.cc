@@ -123,7 +123,8 @@ constexpr struct {
 
 void import_shape(TfliteOp& op) {
   op.check_inputs(1, 1);
-  const Shape shape = op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.activation(0)).shape;
+  const Shape shape =
+      op.is_constant(0) ? op.constant(0).shape : op.draft().tensor(op.any_activation(0)).shape;
   op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
 

@@ -14,17 +14,18 @@ constexpr size_t kMaxIntegers = size_t{1} << 20;  // of one constant
 DType dtype_of(int8_t type) {
   switch (type) {
     case 0:
-    case 6:  // truth values are the numbers 1 and 0
+    case kBool:  // truth values are the numbers 1 and 0
       return DType::kF32;
-    case 2:
+    case kInt32:
+    case kInt64:
       return DType::kS32;
     case 9:
     case 3:  // its codes are shifted by -128
       return DType::kS8;
     case 1:
       fail("float16 is supported for constants alone; convert the model with float32 or int8 activations");
-    case 4:
-      fail("int64 is not supported here");
+    case 5:
+      fail("strings are not supported");
     case 7:
       fail("int16 is not supported; convert the model with int8 activations");
     default:
@@ -95,6 +96,10 @@ const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& te
   return buffers->Get(tensor.buffer());
 }
 
+bool is_plain_integer(const tflite::Tensor& tensor) {
+  return tensor.type() == kInt32 || tensor.type() == kInt64;
+}
+
 bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
   const tflite::Buffer* buffer = buffer_of(file, tensor);
   if (buffer != nullptr && (buffer->offset() > 1 || buffer->size() > 1))
@@ -159,7 +164,10 @@ bool TfliteOp::is_constant(size_t i) const {
   return made >= 0 && file_.draft->tensor(made).constant;
 }
 
-int32_t TfliteOp::activation(size_t i) {
+int32_t TfliteOp::activation(size_t i) { return as_real(any_activation(i)); }
+
+int32_t TfliteOp::any_activation(size_t i) {
+  if (is_constant(i) && file_.evaluation != nullptr) return evaluated_input(i);
   if (is_constant(i))
     fail("input ", i, " (", quoted(tflite_tensor_name(file_, inputs_[i])), ") is a constant");
   const int32_t made = file_.made[static_cast<size_t>(inputs_[i])];
@@ -173,7 +181,7 @@ int32_t TfliteOp::activation(size_t i) {
 
 int32_t TfliteOp::activation_or_constant(size_t i) {
   if (!is_constant(i)) return activation(i);
-  draft().tensors.push_back(constant(i));
+  draft().tensors.push_back(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
   return static_cast<int32_t>(draft().tensors.size()) - 1;
 }
 
@@ -244,12 +252,6 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
   return values;
 }
 
-int32_t TfliteOp::integer(size_t i) const {
-  const std::vector<int64_t> values = integers(i);
-  if (values.size() != 1) fail("input ", i, " must be one number, it has ", values.size());
-  return narrow(values[0], "input");
-}
-
 bool TfliteOp::holds_numbers() const {
   const auto is_number = [](int8_t type) {
     return type == kFloat32 || type == kFloat16 || type == kInt32 || type == kInt64;
@@ -257,10 +259,6 @@ bool TfliteOp::holds_numbers() const {
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (has_input(i) && (!is_number(tensor(i).type()) || !is_constant(i))) return false;
   return is_number(file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type());
-}
-
-bool TfliteOp::output_is_real() const {
-  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[0]))->type() == kFloat32;
 }
 
 Shape TfliteOp::shape_in_file(size_t i) const { return shape_of(tensor(i)); }
@@ -308,7 +306,13 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   if (outputs_.size() != 1 && !many_outputs_)
     fail("it has ", outputs_.size(), " outputs where 1 is expected");
   DraftTensor made = tflite_tensor(file_, outputs_[i]);
-  if (made.dtype == DType::kS32) fail("int32 activations are not supported");
+  if (made.dtype == DType::kS8 && made.scales.empty()) take_plain_numbers(made);
+  if (made.dtype == DType::kS32) {  // a run computes with integers in FP32
+    made.dtype = DType::kF32;
+    made.scales.clear();
+    made.zero_point = 0;
+    made.axis = -1;
+  }
   if (made.dtype == DType::kS8 && made.scales.size() != 1)
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
   check_shape(shape, made.dtype);

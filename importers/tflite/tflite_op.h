@@ -1,6 +1,9 @@
 // One operator of a TFLite file, as its handler sees it. Every access is checked; what is wrong is thrown.
 #pragma once
 
+#include <unordered_map>
+
+#include "importers/draft/constant_evaluation.h"
 #include "importers/draft/constant_values.h"
 #include "importers/draft/draft.h"
 #include "importers/draft/geometry.h"
@@ -16,10 +19,14 @@ struct TfliteFile {
   const tflite::Model* model = nullptr;
   const tflite::SubGraph* graph = nullptr;
   Draft* draft = nullptr;
-  std::vector<int32_t> made;    // draft tensor of each of the file's activations
-  bool shapes_changed = false;  // an input has another shape than in the file
-  uint64_t constant_bytes = 0;  // read so far
+  std::vector<int32_t> made;                               // draft tensor of each of the file's activations
+  bool shapes_changed = false;                             // an input has another shape than in the file
+  uint64_t constant_bytes = 0;                             // read so far
+  bool has_codes = false;                                  // activations of 8 bits with a scale
+  std::unordered_map<int32_t, int32_t> as_real, as_index;  // draft tensors that were cast so
   TfliteVariables variables;
+  Evaluation* evaluation = nullptr;                // of an operator whose inputs are constants
+  std::unordered_map<int32_t, int32_t> evaluated;  // its inputs that the handler has asked for
 
   static constexpr int32_t kNotMade = -1;
   static constexpr int32_t kFailed = -2;  // its node had a problem, which has been reported
@@ -40,7 +47,9 @@ class TfliteOp {
   void check_inputs(size_t least, size_t most) const;
   bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i] >= 0; }
   bool is_constant(size_t i) const;
-  int32_t activation(size_t i);  // draft tensor, F32 or quantized S8
+  int32_t activation(size_t i);        // draft tensor, F32 or quantized S8; integers as F32
+  int32_t any_activation(size_t i);    // s32 too
+  int32_t index_activation(size_t i);  // s32, of a tensor of integers
   int32_t activation_or_constant(size_t i);
   DraftTensor constant(size_t i) const;           // bytes checked against type and shape
   std::vector<int64_t> integers(size_t i) const;  // of a constant
@@ -57,7 +66,12 @@ class TfliteOp {
   size_t output_count() const { return outputs_.size(); }
   int32_t input_index(size_t i) const { return has_input(i) ? inputs_[i] : -1; }  // of the file's tensors
   int32_t output_index(size_t i) const { return outputs_.at(i); }
-  void alias_output(int32_t made);  // the output is this draft tensor
+  void alias_output(int32_t made);                    // the output is this draft tensor
+  void set_index_output(int32_t made, size_t i = 0);  // likewise, of s32, of the file's shape
+  bool holds_integers(size_t i) const;  // the file's input i: int32, int64, bool, or 8 bits without a scale
+  bool output_holds_integers(size_t i = 0) const;
+  int32_t as_real(int32_t tensor);   // FP32, by a Cast of s32
+  int32_t as_index(int32_t tensor);  // s32, by a Cast of FP32
   TfliteFile& file() { return file_; }
   TfliteVariables& variables() { return file_.variables; }
   void allow_outputs() { many_outputs_ = true; }  // more than one
@@ -67,6 +81,9 @@ class TfliteOp {
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
   void set_constant(DraftTensor constant);  // the output is one
+  bool all_constant() const;                // each input that is there, and there is one
+  // What the operator gives of constants becomes constants: `import` is its handler.
+  void evaluate(void (*import)(TfliteOp& op));
 
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   // The table of the options; throws where it is missing or another.
@@ -84,6 +101,9 @@ class TfliteOp {
 
  private:
   const tflite::Tensor& tensor(size_t input) const;
+  DraftTensor real_constant(size_t i) const;
+  void take_plain_numbers(DraftTensor& output) const;
+  int32_t evaluated_input(size_t i);
 
   TfliteFile& file_;
   const tflite::Operator& op_;

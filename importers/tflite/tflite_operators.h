@@ -31,6 +31,7 @@ Span<const TfliteOperator> tflite_elementwise_operators();
 Span<const TfliteOperator> tflite_fold_operators();
 Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_lstm_operators();
+Span<const TfliteOperator> tflite_integer_operators();
 Span<const TfliteOperator> tflite_pieces_operators();
 Span<const TfliteOperator> tflite_pool_operators();
 Span<const TfliteOperator> tflite_rnn_operators();

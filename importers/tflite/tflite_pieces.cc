@@ -167,15 +167,27 @@ void import_unpack(TfliteOp& op) {
   for (size_t i = 0; i < op.output_count(); ++i) add_part(op, x, axis, static_cast<int32_t>(i), 1, shape, i);
 }
 
+// By indices that a run computes, of a constant or an activation.
+void gather_computed(TfliteOp& op, int32_t given_axis) {
+  const int32_t indices = op.index_activation(1), x = op.activation_or_constant(0);
+  if (const DraftTensor& codes = op.draft().tensor(x); codes.dtype == DType::kS8 && codes.scales.size() != 1)
+    fail("tensor ", quoted(codes.name), " is int8 and needs one scale, it has ", codes.scales.size());
+  const int32_t axis = normal_axis(given_axis, op.draft().tensor(x).shape.size());
+  const int32_t rows = add_gather_by(op.draft(), op.name() + "/gathered", op.source(), x, axis, indices);
+  const int32_t y = op.output_same(x, op.draft().tensor(rows).shape);
+  op.add(Op::kReshape, {rows}, y);
+  op.finish_same();
+}
+
 void import_gather(TfliteOp& op) {
   op.check_inputs(2, 2);
   const auto& options = op.options<tflite::GatherOptions>();
   if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  if (!op.is_constant(1)) return gather_computed(op, options.axis());
   const int32_t x = op.activation(0);
   const Shape from = op.draft().tensor(x).shape;
   const int32_t axis = normal_axis(options.axis(), from.size());
   const int32_t dim = from[static_cast<size_t>(axis)];
-  if (!op.is_constant(1)) fail("its indices must be constant");
   std::vector<int32_t> indices;
   for (const int64_t index : op.integers(1)) {
     if (index < 0 || index >= dim)
@@ -197,7 +209,10 @@ constexpr TfliteOperator kOperators[] = {
      import_concatenation,
      {Op::kConcat},
      "At most 64 inputs, without a fused activation."},
-    {Builtin::GATHER, import_gather, {Op::kGather}, "Indices are constants, without batch dimensions."},
+    {Builtin::GATHER,
+     import_gather,
+     {Op::kGather},
+     "Without batch dimensions. Constant indices exist; what a run computes beyond the axis is the nearest index."},
     {Builtin::PACK, import_pack, {Op::kReshape, Op::kConcat}, "At most 64 inputs, of one scale."},
     {Builtin::SLICE, import_slice, {Op::kStridedSlice}, "Begin and size are constants."},
     {Builtin::SPLIT, import_split, {Op::kStridedSlice}, "The axis is a constant."},

@@ -1,6 +1,7 @@
 // From the bytes of a TFLite file to a draft: structure first, then tensors, then each operator by its
 // handler.
 #include <algorithm>
+#include <unordered_map>
 
 #include "importers/tflite/tflite_operators.h"
 #include "importers/tflite/tflite_reader.h"
@@ -57,12 +58,21 @@ class Reader {
   }
 
   Draft read() {
+    file_.has_codes = has_codes();
     read_inputs();
+    const std::vector<int32_t> outputs = output_tensors();
+    const std::vector<bool> needed = needed_operators(outputs);
     for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i)
-      read_operator(*file_.graph->operators()->Get(i), i);
-    if (problems_.empty()) read_outputs();
+      if (needed[i]) read_operator(*file_.graph->operators()->Get(i), i);
+    if (problems_.empty()) read_outputs(outputs);
     if (problems_.empty()) add_tflite_states(file_.variables, draft_);
     if (problems_.empty()) read_tflite_metadata(*file_.model, draft_);
+    for (const FilePicture& picture : uint8_inputs_) {
+      const bool is_said = std::any_of(
+          draft_.pictures.begin(), draft_.pictures.end(),
+          [&](const FilePicture& said) { return said.input == picture.input && !said.mean.empty(); });
+      if (!is_said) draft_.pictures.insert(draft_.pictures.begin(), picture);
+    }
     return std::move(draft_);
   }
 
@@ -82,6 +92,47 @@ class Reader {
     for (const int32_t index : *file_.graph->inputs()) read_input(index);
   }
 
+  // Numbers of 8 bits without a scale become codes where the network computes on codes, else the float numbers that
+  // they are.
+  void note_integers(DraftTensor& input, int8_t type, bool is_plain) {
+    constexpr int8_t kUint8 = 3, kInt64 = 4, kBool = 6;
+    const std::string start = text("input ", quoted(input.name), " is ");
+    if (input.dtype == DType::kS32) {  // a scale of integers says nothing
+      input.scales.clear();
+      input.zero_point = 0;
+    }
+    if (type == kInt64) draft_.notes.push_back(start + "int64 in the file; here it is int32");
+    if (type == kBool) draft_.notes.push_back(start + "bool in the file; here it is float, 1 and 0");
+    if (is_plain && !file_.has_codes) {
+      input.dtype = DType::kF32;
+      input.scales.clear();
+      input.zero_point = 0;
+      draft_.notes.push_back(text(start, type == kUint8 ? "uint8" : "int8",
+                                  " in the file; here it is float, with the same numbers"));
+      if (type == kUint8)
+        uint8_inputs_.push_back({static_cast<int32_t>(draft_.inputs.size()), {0.0f}, {1.0f}, false, true});
+    } else if (type == kUint8) {
+      draft_.notes.push_back(text(start, "uint8 in the file; here its codes are int8: the file's minus 128"));
+    }
+  }
+
+  // Whether a tensor between operators has codes of 8 bits with a scale.
+  bool has_codes() const {
+    constexpr int8_t kUint8 = 3, kInt8 = 9;
+    for (const auto* op : *file_.graph->operators()) {
+      if (op->outputs() == nullptr) continue;
+      for (const int32_t index : *op->outputs()) {
+        if (index < 0 || static_cast<size_t>(index) >= file_.made.size()) continue;
+        const tflite::Tensor& tensor = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+        const auto* quantization = tensor.quantization();
+        if ((tensor.type() == kUint8 || tensor.type() == kInt8) && quantization != nullptr &&
+            quantization->scale() != nullptr && quantization->scale()->size() > 0)
+          return true;
+      }
+    }
+    return false;
+  }
+
   void read_input(int32_t index) {
     DraftTensor input = tflite_tensor(file_, index);
     const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
@@ -97,16 +148,16 @@ class Reader {
       fail("input ", quoted(input.name), ": ", error.what());
     }
     input.shape = shape;
-    if (input.dtype == DType::kS32)
-      fail("input ", quoted(input.name), " is int32; float32, int8 and uint8 are supported");
+    const bool is_plain = input.dtype == DType::kS8 && input.scales.empty();  // its codes are numbers
+    if (is_plain) {
+      input.scales = {1.0f};
+      input.zero_point = source.type() == 3 ? -128 : 0;
+    }
     if (input.dtype == DType::kS8 && input.scales.size() != 1)
       fail("input ", quoted(input.name), " is int8 and needs one scale, it has ", input.scales.size());
     int32_t& made = file_.made[static_cast<size_t>(index)];
     if (made != TfliteFile::kNotMade) fail("input ", quoted(input.name), " is listed twice");
-    if (source.type() == 3)
-      draft_.notes.push_back(text("input ", quoted(input.name),
-                                  " is uint8 in the file; here its codes are int8: "
-                                  "the file's minus 128"));
+    note_integers(input, source.type(), is_plain);
     draft_.tensors.push_back(std::move(input));
     made = static_cast<int32_t>(draft_.tensors.size()) - 1;
     draft_.inputs.push_back(made);
@@ -119,17 +170,31 @@ class Reader {
       source = operator_name(op, code);
       name = node_name(op, number);
       const TfliteOperator* const known = find_tflite_operator(code);
-      if (known == nullptr && !folds_tflite_constants(code)) fail("this operator is not supported");
+      if (known == nullptr && !folds_tflite_constants(code))
+        fail("this operator is not supported", code == Builtin::CUSTOM ? cut_before(activations_of(op)) : "");
       TfliteOp view(file_, op, source, name, !has_no_output(code));
       if (fold_tflite_constants(view, code)) return;
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
-      known->import(view);
+      view.all_constant() ? view.evaluate(known->import) : known->import(view);
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
     mark_failed(op);
+  }
+
+  // Tensors that the operator reads and that have been imported.
+  std::vector<std::string> activations_of(const tflite::Operator& op) const {
+    std::vector<std::string> names;
+    if (op.inputs() == nullptr) return names;
+    for (const int32_t index : *op.inputs()) {
+      if (index < 0 || static_cast<size_t>(index) >= file_.made.size()) continue;
+      const int32_t made = file_.made[static_cast<size_t>(index)];
+      if (made >= 0 && !draft_.tensor(made).constant && !is_model_input(draft_, made))
+        names.push_back(tflite_tensor_name(file_, index));
+    }
+    return names;
   }
 
   std::string operator_name(const tflite::Operator& op, Builtin code) const {
@@ -148,13 +213,79 @@ class Reader {
         file_.made[static_cast<size_t>(index)] = TfliteFile::kFailed;
   }
 
-  void read_outputs() {
-    for (const int32_t index : *file_.graph->outputs()) {
-      const int32_t made = file_.made[static_cast<size_t>(checked_index(index, "output tensor"))];
+  // The tensors that are given to the caller: the file's, or those that the options name.
+  std::vector<int32_t> output_tensors() const {
+    std::vector<int32_t> own;
+    for (const int32_t index : *file_.graph->outputs()) own.push_back(checked_index(index, "output tensor"));
+    if (options_.outputs.empty()) return own;
+    std::vector<std::string> known;
+    std::unordered_map<std::string, int32_t> index_of;
+    for (const auto* op : *file_.graph->operators()) {
+      if (op->outputs() == nullptr) continue;
+      for (const int32_t index : *op->outputs()) {
+        known.push_back(tflite_tensor_name(file_, checked_index(index, "output tensor")));
+        index_of.emplace(known.back(), index);
+      }
+    }
+    std::vector<int32_t> chosen;
+    for (const std::string& name : chosen_outputs(options_, {}, known)) chosen.push_back(index_of.at(name));
+    return chosen;
+  }
+
+  // Those that the outputs depend on, and those that keep values for the next run.
+  std::vector<bool> needed_operators(const std::vector<int32_t>& outputs) const {
+    std::vector<bool> wanted(file_.made.size(), false);
+    for (const int32_t index : outputs) wanted[static_cast<size_t>(index)] = true;
+    const auto& operators = *file_.graph->operators();
+    std::vector<bool> needed(operators.size(), false);
+    const auto exists = [&](int32_t index) {
+      return index >= 0 && static_cast<size_t>(index) < wanted.size();
+    };
+    for (uint32_t i = operators.size(); i-- > 0;) {
+      const tflite::Operator& op = *operators.Get(i);
+      bool is_needed = op.outputs() == nullptr || op.outputs()->size() == 0;
+      if (!is_needed)
+        for (const int32_t index : *op.outputs())
+          is_needed = is_needed || !exists(index) || wanted[static_cast<size_t>(index)];
+      needed[i] = is_needed;
+      if (!is_needed || op.inputs() == nullptr) continue;
+      for (const int32_t index : *op.inputs())
+        if (exists(index)) wanted[static_cast<size_t>(index)] = true;
+    }
+    return needed;
+  }
+
+  // Integers leave as s32, whatever they were computed in; a constant as a tensor that a run writes.
+  int32_t as_in_file(int32_t made, int32_t index) {
+    const DraftTensor in_file = tflite_tensor(file_, index);
+    const bool is_integer = in_file.dtype == DType::kS32;
+    const DraftTensor info = draft_.tensor(made);
+    if (!(is_integer && info.dtype == DType::kF32) && !info.constant) return made;
+    Shape shape = info.shape;
+    if (shape.empty()) shape = {1};
+    try {
+      check_shape(shape, info.dtype);
+    } catch (const ImportError& error) {
+      fail("output ", quoted(in_file.name), ": ", error.what());
+    }
+    if (info.constant) draft_.tensor(made).shape = shape;
+    const int32_t y = add_activation(draft_, in_file.name, is_integer ? DType::kS32 : info.dtype, shape);
+    if (info.dtype == DType::kS8) {
+      draft_.tensor(y).scales = info.scales;
+      draft_.tensor(y).zero_point = info.zero_point;
+    }
+    const bool casts = is_integer && info.dtype == DType::kF32;
+    add_node(draft_, casts ? Op::kCast : Op::kReshape, in_file.name, "output", {made}, y);
+    return y;
+  }
+
+  void read_outputs(const std::vector<int32_t>& outputs) {
+    for (const int32_t index : outputs) {
+      int32_t made = file_.made[static_cast<size_t>(index)];
       const std::string name = quoted(tflite_tensor_name(file_, index));
       if (made < 0) fail("output ", name, " is not written by any operator");
+      made = as_in_file(made, index);
       if (is_model_output(draft_, made)) fail("output ", name, " is listed twice");
-      if (draft_.tensor(made).constant) fail("output ", name, " is a constant");
       if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == 3)
         draft_.notes.push_back(
             text("output ", name, " is uint8 in the file; here its codes are int8: the file's minus 128"));
@@ -166,6 +297,7 @@ class Reader {
   Problems& problems_;
   TfliteFile file_;
   Draft draft_;
+  std::vector<FilePicture> uint8_inputs_;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
-// Slices of one axis, by a constant list of indices. The indices' axes stand in that axis's place.
+// Slices of one axis, by a list of indices. The indices' axes stand in that axis's place. Constant indices lie within
+// the axis. Those that a run computes may be any number: see index_on_axis.h.
 #include <cstring>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/index_on_axis.h"
 #include "runtime/ops/split.h"
 
 namespace intaglio {
@@ -12,13 +14,14 @@ Error check_gather(const NodeView& node) {
   const int32_t axis = node.options<GatherOptions>().axis;
   if (axis < 0 || axis >= in.rank) return node.error(Status::kBadAxis, axis, in.rank);
   const Shape indices = node.input(1).shape;
-  ITG_TRY(check_constant(node, 1, DType::kS32, indices.elements()));
+  ITG_TRY(check_input_dtype(node, 1, DType::kS32));
   ITG_TRY(check_output_rank(node, in.rank - 1 + indices.rank));
   for (int32_t i = 0; i < out.rank; ++i) {
     const int32_t behind = i - indices.rank + 1;
     const int32_t expected = i < axis ? in[i] : (behind <= axis ? indices[i - axis] : in[behind]);
     if (out[i] != expected) return node.output_error(Status::kShapeMismatch, 0, out[i], expected);
   }
+  if (!node.input(1).is_constant()) return kNoError;
   const auto* const index = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
   for (int64_t i = 0; i < indices.elements(); ++i)
     if (index[i] < 0 || index[i] >= in[axis])
@@ -56,7 +59,7 @@ void run_any(const NodeView& node, const NodeRun& run) {
              [&](int32_t first, int32_t some) {
                for (int32_t i = first; i < first + some; ++i) {
                  const size_t from = static_cast<size_t>(i / count) * static_cast<size_t>(dim) +
-                                     static_cast<size_t>(index[i % count]);
+                                     static_cast<size_t>(index_on_axis(index[i % count], dim));
                  memcpy(y + static_cast<size_t>(i) * piece, x + from * piece, piece);
                }
              });

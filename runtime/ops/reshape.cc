@@ -19,12 +19,15 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_elements(node);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+// FP32 or s32.
+Error plan_plain(const NodeView& node, DType dtype) {
   ITG_TRY(check_counts(node, 1, 1));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_input_dtype(node, 0, dtype));
+  ITG_TRY(check_output_dtype(node, dtype));
   return check_elements(node);
 }
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return plan_plain(node, DType::kF32); }
+Error plan_s32(const NodeView& node, const PlanContext&, NodePlan*) { return plan_plain(node, DType::kS32); }
 
 void run_any(const NodeView& node, const NodeRun& run) {
   const auto* const x = run.input<uint8_t>(node, 0);
@@ -42,10 +45,12 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kReshapeS8Run, kReshapeF32Run;
-const OpRun kReshapeS8Run = {run_any}, kReshapeF32Run = {run_any};
+extern const OpRun kReshapeS8Run, kReshapeF32Run, kReshapeS32Run;
+const OpRun kReshapeS8Run = {run_any}, kReshapeF32Run = {run_any}, kReshapeS32Run = {run_any};
 
-extern const OpDef kReshapeS8, kReshapeF32;
+extern const OpDef kReshapeS8, kReshapeF32, kReshapeS32;
+const OpDef kReshapeS32 = {Op::kReshape, DType::kS32,     0,      quant_rule(), plan_s32,
+                           nullptr,      &kReshapeS32Run, nullptr};
 const OpDef kReshapeS8 = {Op::kReshape, DType::kS8,     0,      quant_rule(), plan_s8,
                           nullptr,      &kReshapeS8Run, nullptr};
 const OpDef kReshapeF32 = {Op::kReshape, DType::kF32,     0,      quant_rule(), plan_f32,

@@ -32,12 +32,15 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_permutation(node);
 }
 
-Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
+// FP32 or s32.
+Error plan_plain(const NodeView& node, DType dtype) {
   ITG_TRY(check_counts(node, 1, 1));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
+  ITG_TRY(check_input_dtype(node, 0, dtype));
+  ITG_TRY(check_output_dtype(node, dtype));
   return check_permutation(node);
 }
+Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) { return plan_plain(node, DType::kF32); }
+Error plan_s32(const NodeView& node, const PlanContext&, NodePlan*) { return plan_plain(node, DType::kS32); }
 
 // Elements are moved as unsigned integers of their size.
 template <typename T, typename Permute>
@@ -53,7 +56,7 @@ void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) 
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) { run_permutation<uint8_t>(node, run, permute_8); }
-void run_f32(const NodeView& node, const NodeRun& run) { run_permutation<uint32_t>(node, run, permute_32); }
+void run_plain(const NodeView& node, const NodeRun& run) { run_permutation<uint32_t>(node, run, permute_32); }
 
 constexpr QuantRule quant_rule() {
   QuantRule rule;
@@ -64,10 +67,12 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kTransposeS8Run, kTransposeF32Run;
-const OpRun kTransposeS8Run = {run_s8}, kTransposeF32Run = {run_f32};
+extern const OpRun kTransposeS8Run, kTransposeF32Run, kTransposeS32Run;
+const OpRun kTransposeS8Run = {run_s8}, kTransposeF32Run = {run_plain}, kTransposeS32Run = {run_plain};
 
-extern const OpDef kTransposeS8, kTransposeF32;
+extern const OpDef kTransposeS8, kTransposeF32, kTransposeS32;
+const OpDef kTransposeS32 = {Op::kTranspose, DType::kS32,       -1,     quant_rule(), plan_s32,
+                             nullptr,        &kTransposeS32Run, nullptr};
 const OpDef kTransposeS8 = {Op::kTranspose, DType::kS8,       -1,     quant_rule(), plan_s8,
                             nullptr,        &kTransposeS8Run, nullptr};
 const OpDef kTransposeF32 = {Op::kTranspose, DType::kF32,       -1,     quant_rule(), plan_f32,

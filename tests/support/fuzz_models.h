@@ -87,8 +87,26 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
   b.node(Op::kMean, {chosen}, {means}).options.as<ReduceOptions>().axes = b.keep({2, 3});
   b.node(Op::kReshape, {chosen}, {flat});
   b.node(Op::kFullyConnected, {flat, weights({3, 12}, -1.0f, 1.0f), weights({3}, -1.0f, 1.0f)}, {dense});
+  const auto indices = [&](const std::vector<int32_t>& dims) {
+    return b.tensor("t" + std::to_string(made++), DType::kS32, dims);
+  };
+  const int32_t order = indices({1, 3}), sorted = map({1, 3}), turned_order = indices({3, 1}),
+                row = indices({3}), rows = map({3, 3}), real = map({3}), whole_number = indices({3}),
+                again = map({3, 3}), both_rows = map({3, 3}), averages = map({1, 3});
+  b.node(Op::kTopK, {means}, {order}).options.as<TopKOptions>().axis = 1;
+  b.node(Op::kGatherElements, {means, order}, {sorted}).options.as<GatherOptions>().axis = 1;
+  b.node(Op::kTranspose, {order}, {turned_order}).options.as<TransposeOptions>().permutation = b.keep({1, 0});
+  b.node(Op::kReshape, {turned_order}, {row});
+  b.node(Op::kOneHot, {row}, {rows}).options.as<OneHotOptions>() = {1, 1.0f, 0.0f, true};
+  b.node(Op::kCast, {row}, {real});
+  b.node(Op::kCast, {real}, {whole_number});
+  b.node(Op::kGather, {rows, whole_number}, {again});
+  b.node(Op::kMul, {again, sorted}, {both_rows});
+  b.node(Op::kMean, {both_rows}, {averages}).options.as<ReduceOptions>().axes = b.keep({0});
+  const int32_t sums = map({1, 3});
+  b.node(Op::kAdd, {means, averages}, {sums});
   const int32_t logits = map({1, 3}), classes = map({1, 3});
-  b.node(Op::kAdd, {dense, means}, {logits});
+  b.node(Op::kAdd, {dense, sums}, {logits});
   b.node(Op::kSoftmax, {logits}, {classes});
   b.output(classes);
   return b.finish();

@@ -101,7 +101,8 @@ class TfliteGenerator {
   float scale() { return c_.one_in(32) ? c_.real() : static_cast<float>(c_.between(1, 64)) / 256.0f; }
 
   void add_input() {
-    const int32_t input = new_input(type_, c_.one_in(3) ? c_.below(6) : 3);
+    const int8_t type = c_.one_in(8) ? static_cast<int8_t>(kTfliteInt32) : type_;
+    const int32_t input = new_input(type, c_.one_in(3) ? c_.below(6) : 3);
     values_.push_back(input);
     made_.resize(tensors_.size());
     made_[static_cast<size_t>(input)] = tensors_[static_cast<size_t>(input)].dims;
@@ -151,14 +152,17 @@ class TfliteGenerator {
     node.options.push_back(static_cast<int32_t>(c_.number(0, 3)));
     node.options.push_back(static_cast<int32_t>(c_.number(-4, 4)));
     const bool parts = code == 49 || code == 102 || code == 88;
-    const auto outputs = parts ? c_.between(1, 3) : c_.one_in(48) ? 2 : 1;
-    for (int64_t i = 0; i < outputs; ++i) node.outputs.push_back(add_output(constants_));
+    const auto outputs = parts ? c_.between(1, 3) : code == 48 || c_.one_in(48) ? 2 : 1;
+    const bool finds = code == 56 || code == 79;  // indices
+    for (int64_t i = 0; i < outputs; ++i)
+      node.outputs.push_back(
+          add_output(constants_ ? c_.one_in(2) : finds || (code == 48 && i == 1) || c_.one_in(24)));
     nodes_.push_back(node);
     made_.resize(tensors_.size());
     return nodes_.back();
   }
 
-  int32_t add_output(bool constant) {
+  int32_t add_output(bool is_integer) {
     const Dims from = first_ < 0 ? Dims{2} : dims(first_);
     Dims to = from;
     const bool fits = units_ > 0 && !to.empty() && !c_.one_in(8);
@@ -168,8 +172,7 @@ class TfliteGenerator {
       to[1] = wrapping_product(to[0], to[1]);
       to.erase(to.begin());
     }
-    const int32_t output =
-        add_tensor(constant && c_.one_in(2) ? static_cast<int8_t>(kTfliteInt32) : type_, to);
+    const int32_t output = add_tensor(is_integer ? static_cast<int8_t>(kTfliteInt32) : type_, to);
     const size_t first = static_cast<size_t>(std::max(first_, 0));
     if (quantized_ && c_.one_in(2)) tensors_.back().scales = tensors_[first].scales;
     return output;

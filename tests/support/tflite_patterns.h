@@ -31,6 +31,7 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{3}, "awb", O::Conv2DOptions},
       {{4}, "adb", O::DepthwiseConv2DOptions},
       {{5}, "a", O::DepthToSpaceOptions},
+      {{7}, "am"},
       {{9}, "amb", O::FullyConnectedOptions},
       {{11}, "a", O::L2NormOptions},
       {{16}, "aMMMMRRRR   BBBB  VV    ", O::LSTMOptions},
@@ -51,6 +52,7 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{42}, "af", O::DivOptions},
       {{44}, "aMMMMRRRR   BBBB  VV    ", O::UnidirectionalSequenceLSTMOptions},
       {{45}, "aiii", O::StridedSliceOptions},
+      {{48, 56, 79}, "an"},
       {{49}, "na"},
       {{52}, "aMMMMRRRR   BBBB  MMMMRRRR   BBBB  VVVV         ", O::BidirectionalSequenceLSTMOptions},
       {{54}, "av"},
@@ -59,6 +61,7 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{65}, "aii"},
       {{70}, "an"},
       {{83}, "aA", O::PackOptions},
+      {{85}, "annn", O::OneHotOptions},
       {{88}, "a", O::UnpackOptions},
       {{97}, "ai", O::ResizeNearestNeighborOptions},
       {{98}, "a", O::LeakyReluOptions},
@@ -115,6 +118,8 @@ inline flatbuffers::Offset<void> tflite_options(flatbuffers::FlatBufferBuilder& 
       return tflite::CreateResizeBilinearOptions(fbb, o[2] == 1, o[3] == 1).Union();
     case O::ResizeNearestNeighborOptions:
       return tflite::CreateResizeNearestNeighborOptions(fbb, o[2] == 1, o[3] == 1).Union();
+    case O::OneHotOptions:
+      return tflite::CreateOneHotOptions(fbb, o[7]).Union();
     case O::GatherOptions:
       return tflite::CreateGatherOptions(fbb, o[7], o[6] > 2 ? 1 : 0).Union();
     case O::ReducerOptions:

@@ -176,10 +176,6 @@ Outcome<Done> ImageFolder::list_array() {
   if (array_.shape.empty() || array_.data_bytes == 0) {
     return Failure{path_ + ": its shape " + shape_text(array_.shape) + " holds no samples"};
   }
-  if (array_.type == NpyType::kS32 || array_.type == NpyType::kS64) {
-    return Failure{path_ + ": holds " + npy_type_name(array_.type) +
-                   "; samples are uint8 pictures, or float32 or int8 inputs"};
-  }
   const size_t rank = array_.shape.size();
   const int64_t channels = rank == 4 ? array_.shape[3] : 1;
   if (array_.type == NpyType::kU8 &&
@@ -282,6 +278,28 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
   return Done{};
 }
 
+Outcome<Done> ImageFolder::load_integers(size_t i, const TensorView& input) const {
+  if (array_.type != NpyType::kS32 && array_.type != NpyType::kS64)
+    return Failure{path_ + ": holds " + npy_type_name(array_.type) + ", the model's input " +
+                   input.info.name + " takes integers: int32 or int64"};
+  auto bytes = content(i);
+  if (!bytes) return bytes.failure();
+  if (array_.type == NpyType::kS32) {
+    std::memcpy(input.data, bytes->data(), bytes->size());
+    return Done{};
+  }
+  const Span<int32_t> to = input.as<int32_t>();
+  for (size_t k = 0; k < to.size; ++k) {
+    int64_t value = 0;
+    std::memcpy(&value, bytes->data() + k * sizeof value, sizeof value);
+    if (value < INT32_MIN || value > INT32_MAX)
+      return Failure{where(i) + ": its element " + std::to_string(k) + " is " + std::to_string(value) +
+                     "; the model's input " + input.info.name + " takes numbers of 32 bits"};
+    to[k] = static_cast<int32_t>(value);
+  }
+  return Done{};
+}
+
 Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
   const std::vector<int64_t> sample(array_.shape.begin() + 1, array_.shape.end());
   const std::vector<int64_t> wanted = dims_of(input.info.shape);
@@ -291,6 +309,7 @@ Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
     return Failure{path_ + ": samples have the shape " + shape_text(sample) + ", the model's input " +
                    input.info.name + " takes " + shape_text(wanted)};
   }
+  if (input.info.dtype == DType::kS32) return load_integers(i, input);
   const bool from_float = array_.type == NpyType::kF32;
   if ((input.info.dtype != DType::kS8 && input.info.dtype != DType::kF32) ||
       (!from_float && input.info.dtype != DType::kS8)) {

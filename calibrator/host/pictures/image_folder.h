@@ -66,6 +66,7 @@ class ImageFolder {
   Outcome<FileBytes> content(size_t i) const;
   Outcome<Picture> picture(size_t i) const;
   Outcome<Done> load_array(size_t i, const TensorView& input) const;
+  Outcome<Done> load_integers(size_t i, const TensorView& input) const;
 
   std::string path_;
   DecodeLimits decode_limits_;

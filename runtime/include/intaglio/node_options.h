@@ -74,8 +74,12 @@ enum class Op : uint16_t {
   kLess = 59,
   kLessOrEqual = 60,
   kWhere = 61,
+  kCast = 62,
+  kTopK = 63,
+  kGatherElements = 64,
+  kOneHot = 65,
 };
-inline constexpr int32_t kOpCount = 62;
+inline constexpr int32_t kOpCount = 66;
 
 // How a sum becomes a code.
 enum class RoundingMode : uint8_t {
@@ -122,6 +126,8 @@ enum class OptionsKind : uint8_t {
   kUnaryOptions = 14,
   kL2NormalizeOptions = 15,
   kBatchMatMulOptions = 16,
+  kTopKOptions = 17,
+  kOneHotOptions = 18,
 };
 
 // ---- what several operators' options hold
@@ -221,7 +227,7 @@ struct ConcatOptions {
   int32_t axis = 0;
 };
 
-// Gather.
+// Gather, GatherElements.
 struct GatherOptions {
   int32_t axis = 0;
 };
@@ -263,10 +269,28 @@ struct BatchMatMulOptions {
   bool transpose_b = false;  // b is [..., n, k]
 };
 
+// Indices of the greatest elements of an axis, the greatest first; how many follows from the output's shape.
+// TopK.
+struct TopKOptions {
+  int32_t axis = 0;
+  bool smallest = false;  // the least elements, the least first
+  bool last_of_equal = false;  // of equal elements the one with the greatest index comes first
+};
+
+// Each index becomes a row along `axis` of the output: `on` at the index, `off` elsewhere.
+// OneHot.
+struct OneHotOptions {
+  int32_t axis = 0;  // of the output, where the rows lie
+  float on = 0.0f;
+  float off = 0.0f;
+  bool from_end = false;  // indices below 0 count from the end; else they have no place
+};
+
 // By operator: numbers of OptionsKind.
 inline constexpr uint8_t kOptionsKinds[kOpCount] = {
     0, 1, 2, 3, 5, 4, 4, 7, 0, 0, 8, 6, 0, 0, 6, 6, 5, 9, 11, 12, 10, 13, 0, 14, 0, 0, 0, 14, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15, 16, 0, 0, 0, 0, 0, 0, 14, 14, 14, 14, 14, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15, 16, 0, 0, 0, 0, 0, 0, 14, 14, 14, 14, 14, 0, 0, 0, 0, 0, 0, 17, 10,
+    18,
 };
 
 // Whose options an operator has.
@@ -344,6 +368,8 @@ class NodeOptions {
   int32_t place(const UnaryOptions*) const { return kind_ == OptionsKind::kUnaryOptions ? 0 : -1; }
   int32_t place(const L2NormalizeOptions*) const { return kind_ == OptionsKind::kL2NormalizeOptions ? 0 : -1; }
   int32_t place(const BatchMatMulOptions*) const { return kind_ == OptionsKind::kBatchMatMulOptions ? 0 : -1; }
+  int32_t place(const TopKOptions*) const { return kind_ == OptionsKind::kTopKOptions ? 0 : -1; }
+  int32_t place(const OneHotOptions*) const { return kind_ == OptionsKind::kOneHotOptions ? 0 : -1; }
   int32_t place(const Clamp*) const {
     if (is_one_of(0xfeu)) return 0;
     return -1;
@@ -382,6 +408,8 @@ class NodeOptions {
     UnaryOptions of_unary;
     L2NormalizeOptions of_l2_normalize;
     BatchMatMulOptions of_batch_mat_mul;
+    TopKOptions of_top_k;
+    OneHotOptions of_one_hot;
   };
   Options options_;
   OptionsKind kind_ = OptionsKind::kNone;

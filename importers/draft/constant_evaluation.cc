@@ -1,0 +1,143 @@
+#include "importers/draft/constant_evaluation.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/host_arena.h"
+#include "importers/draft/draft_to_graph.h"
+#include "intaglio/describe.h"
+#include "intaglio/session.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int64_t kMostWork = int64_t{1} << 31;   // multiplications of one operator, about
+constexpr int64_t kMostBytes = int64_t{1} << 28;  // of its tensors
+
+// Products that a node sums, about: each element of the result with its part of the weights.
+int64_t work_of(const Draft& draft, const DraftNode& node) {
+  int64_t each = 1;
+  for (const int32_t input : node.inputs) {
+    if (input < 0) continue;
+    const Shape& shape = draft.tensor(input).shape;
+    const bool sums =
+        node.op == Op::kConv2d || node.op == Op::kFullyConnected || node.op == Op::kDepthwiseConv2d;
+    if (sums && input == node.inputs[1]) each = std::max<int64_t>(each, elements(shape) / shape[0]);
+    if (node.op == Op::kBatchMatMul && input == node.inputs[0]) each = std::max<int64_t>(each, shape.back());
+    if (node.op == Op::kTopK) each = std::max<int64_t>(each, elements(shape));
+  }
+  const int64_t results = elements(draft.tensor(node.output()).shape);
+  return each > kMostWork / std::max<int64_t>(results, 1) ? kMostWork : each * results;
+}
+
+void check_effort(const Draft& draft) {
+  int64_t work = 0, bytes = 0;
+  for (const DraftTensor& tensor : draft.tensors)
+    bytes += elements(tensor.shape) * static_cast<int64_t>(element_bytes(tensor.dtype));
+  for (const DraftNode& node : draft.nodes) work += std::min(work_of(draft, node), kMostWork - work);
+  if (work >= kMostWork || bytes > kMostBytes)
+    fail("its inputs are constants, and what it gives takes too long to compute here");
+}
+
+[[noreturn]] void refuse(const Error& error, const Model* model) {
+  char words[512];
+  describe(error, model, words, sizeof words);
+  fail("its inputs are constants, and it cannot be computed here: ", words);
+}
+
+// Memory that starts as a session wants it.
+class Block {
+ public:
+  explicit Block(size_t bytes) : bytes_(bytes + kMemoryAlignment) {}
+  Span<uint8_t> span() {
+    const auto place = reinterpret_cast<uintptr_t>(bytes_.data());
+    const size_t skipped = (kMemoryAlignment - place % kMemoryAlignment) % kMemoryAlignment;
+    return {bytes_.data() + skipped, bytes_.size() - kMemoryAlignment};
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+}  // namespace
+
+int32_t Evaluation::input(DraftTensor constant) {
+  if (constant.shape.empty()) constant.shape = {1};
+  check_shape(constant.shape, constant.dtype);
+  values_.push_back(std::move(constant.data));
+  constant.data.clear();
+  constant.constant = false;
+  draft_.tensors.push_back(std::move(constant));
+  inputs_.push_back(static_cast<int32_t>(draft_.tensors.size()) - 1);
+  return inputs_.back();
+}
+
+void Evaluation::discard() {
+  draft_.nodes.resize(first_node_);
+  draft_.tensors.resize(first_tensor_);
+}
+
+// The new nodes with the tensors that they name, numbered anew. Options point into the lists of the whole draft.
+Draft Evaluation::part(const std::vector<int32_t>& outputs) const {
+  Draft part;
+  std::unordered_map<int32_t, int32_t> numbers;
+  const auto number = [&](int32_t tensor) {
+    if (tensor < 0) return tensor;
+    const auto [known, is_new] = numbers.emplace(tensor, static_cast<int32_t>(part.tensors.size()));
+    if (is_new) part.tensors.push_back(draft_.tensor(tensor));
+    return known->second;
+  };
+  for (const int32_t input : inputs_) part.inputs.push_back(number(input));
+  if (part.inputs.empty()) part.inputs.push_back(add_activation(part, "none", DType::kF32, {1}));
+  for (size_t n = first_node_; n < draft_.nodes.size(); ++n) {
+    DraftNode node = draft_.nodes[n];
+    for (int32_t& input : node.inputs) input = number(input);
+    for (int32_t& output : node.outputs) output = number(output);
+    part.nodes.push_back(std::move(node));
+  }
+  for (const int32_t output : outputs) {
+    const int32_t given = number(output);
+    const int32_t copy = add_activation_like(part, "result", given, part.tensor(given).shape);
+    add_node(part, Op::kReshape, "result", "Identity", {given}, copy);
+    part.outputs.push_back(copy);
+  }
+  return part;
+}
+
+std::vector<DraftTensor> Evaluation::finish(const std::vector<int32_t>& outputs) {
+  Draft part = this->part(outputs);
+  discard();
+  check_effort(part);
+  HostArena memory;
+  Problems problems;
+  Graph graph = draft_to_graph(part, memory.arena(), problems);
+  if (!problems.empty())
+    fail("its inputs are constants, and it cannot be computed here: ", problems.failure("").message);
+  const auto bytes = finish_model(graph, all_ops(), memory.arena());
+  if (!bytes) refuse(bytes.error(), nullptr);
+  const Result<Model> model = Model::open(*bytes);
+  if (!model) refuse(model.error(), nullptr);
+  SessionOptions options;
+  options.isa = isa::kScalar;
+  const Result<SessionNeeds> needs = Session::measure(*model, all_ops(), options);
+  if (!needs) refuse(needs.error(), &*model);
+  Block block(needs->total());
+  Result<Session> session = Session::create(*model, all_ops(), Session::split(block.span(), *needs), options);
+  if (!session) refuse(session.error(), &*model);
+  for (size_t i = 0; i < values_.size(); ++i)
+    std::memcpy(session->input(static_cast<int32_t>(i)).data, values_[i].data(), values_[i].size());
+  session->run();
+  std::vector<DraftTensor> results;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView view = session->output(static_cast<int32_t>(i));
+    DraftTensor result = part.tensor(part.outputs[i]);
+    const auto* const data = static_cast<const uint8_t*>(view.data);
+    result.data.assign(data, data + view.info.bytes());
+    result.constant = true;
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,32 @@
+// Operators of constants: their nodes are run here, by the runtime's scalar kernels, and leave constants.
+#pragma once
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+// An operator whose inputs are constants, on its way through its own handler. The handler takes constants as inputs of a
+// network, and adds nodes to the draft as always. finish() runs them and takes them out of the draft again.
+class Evaluation {
+ public:
+  explicit Evaluation(Draft& draft)
+      : draft_(draft), first_node_(draft.nodes.size()), first_tensor_(draft.tensors.size()) {}
+
+  // A tensor of the draft that the run starts with: with the values of `constant`.
+  int32_t input(DraftTensor constant);
+  // What the nodes give for these tensors: as constants, in this order. Throws where they cannot be run, or where that
+  // would take long.
+  std::vector<DraftTensor> finish(const std::vector<int32_t>& outputs);
+  // Takes back what the handler has added.
+  void discard();
+
+ private:
+  Draft part(const std::vector<int32_t>& outputs) const;
+
+  Draft& draft_;
+  size_t first_node_, first_tensor_;
+  std::vector<int32_t> inputs_;
+  std::vector<std::vector<uint8_t>> values_;  // of the inputs
+};
+
+}  // namespace intaglio::importers

@@ -1,0 +1,239 @@
+// ONNX operators that give or take integers: indices, positions, one-hot rows, and casts. Integers that a run computes
+// with are FP32 here, which is exact up to 2^24; indices are s32.
+#include <algorithm>
+#include <numeric>
+
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+using Type = onnx_file::TensorProto;
+
+// The numbers of int8 codes that the file has as plain integers.
+int32_t plain_numbers(OnnxOp& op, int32_t x) {
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.dtype != DType::kS8) return x;
+  if (!op.is_integer(0) || info.scales != std::vector<float>{1.0f})
+    fail("it casts quantized codes; a DequantizeLinear must stand between");
+  const int32_t y = add_activation(op.draft(), op.output_name() + "/numbers", DType::kF32, info.shape);
+  op.add(Op::kDequantize, {x}, y);
+  return y;
+}
+
+void import_cast(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int64_t to = op.integer("to", 0);
+  op.ignore("saturate");
+  op.ignore("round_mode");
+  const int32_t x = plain_numbers(op, op.any_activation(0));
+  const bool from_integer = op.is_integer(0);
+  if (is_onnx_real(to)) return op.set_output(op.as_real(x), 0, false);
+  if (to == Type::INT32 || to == Type::INT64)
+    return op.set_output(from_integer ? x : op.as_index(x), 0, true);
+  if (to == Type::BOOL) return op.set_output(add_truth(op, op.as_real(x)), 0, true);
+  fail("it casts an activation to ", onnx_type_name(to), "; float, int32, int64 and bool are supported");
+}
+
+void import_arg_max(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = op.activation_or_codes(0);
+  TopKOptions options;
+  options.axis = normal_axis(op.integer("axis", 0), op.draft().tensor(x).shape.size());
+  options.smallest = op.source() == "ArgMin";
+  options.last_of_equal = op.integer("select_last_index", 0) != 0;
+  const bool keep = op.integer("keepdims", 1) != 0;
+  op.set_output(add_index_of_greatest(op.draft(), op.output_name(), op.source(), x, options, keep), 0, true);
+}
+
+int32_t gathered_elements(OnnxOp& op, const std::string& name, int32_t x, int32_t axis, int32_t indices) {
+  const int32_t y = add_activation_like(op.draft(), name, x, op.draft().tensor(indices).shape);
+  op.add(Op::kGatherElements, {x, indices}, y).options.as<GatherOptions>().axis = axis;
+  return y;
+}
+
+void import_top_k(OnnxOp& op) {
+  op.check_inputs(op.opset() >= 10 ? 2 : 1, op.opset() >= 10 ? 2 : 1);
+  const int32_t x = op.activation_or_codes(0);
+  TopKOptions options;
+  options.axis = normal_axis(op.integer("axis", -1), op.draft().tensor(x).shape.size());
+  options.smallest = op.integer("largest", 1) == 0;
+  op.ignore("sorted");  // sorted is one order of those that it leaves open
+  std::vector<int64_t> k{op.integer("k", 0)};
+  if (op.has_input(1)) k = op.integers(1).values;
+  if (k.size() != 1) fail("its k must be one number, it has ", k.size());
+  const bool has_values = !op.output_name(0).empty(), has_indices = op.output_count() > 1;
+  const std::string name =
+      has_indices && !op.output_name(1).empty() ? op.output_name(1) : op.name() + "/indices";
+  const int32_t indices = add_top_k(op.draft(), name, op.source(), x, options, narrow(k[0], "k"));
+  if (has_values)
+    op.set_output(gathered_elements(op, op.output_name(0), x, options.axis, indices), 0, op.is_integer(0));
+  if (has_indices) op.set_output(indices, 1, true);
+}
+
+void import_gather_elements(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_codes(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const int32_t axis = normal_axis(op.integer("axis", 0), from.size());
+  int32_t indices = -1;
+  if (op.is_constant(1)) {
+    const OnnxConstant<int64_t> given = op.integers(1);
+    std::vector<int32_t> narrowed;
+    for (const int64_t index : given.values) narrowed.push_back(narrow(index, "index"));
+    indices = add_constant(op.draft(), op.input_name(1), DType::kS32, given.shape, narrowed);
+  } else {
+    indices = op.index_activation(1);
+  }
+  Shape expected = op.draft().tensor(indices).shape;
+  if (expected.size() == from.size()) expected[static_cast<size_t>(axis)] = from[static_cast<size_t>(axis)];
+  if (expected != from)
+    fail("its indices ", shape_text(op.draft().tensor(indices).shape), " differ from its input ",
+         shape_text(from), " in more than axis ", axis);
+  op.set_output(gathered_elements(op, op.output_name(), x, axis, indices));
+}
+
+void import_one_hot(OnnxOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t indices = op.as_index(op.any_activation(0));
+  Shape shape = op.draft().tensor(indices).shape;
+  std::vector<float> depth;
+  if (op.is_constant_of_reals(1))
+    depth = op.floats(1).values;
+  else
+    for (const int64_t value : op.integers(1).values) depth.push_back(static_cast<float>(value));
+  if (depth.size() != 1 || !(depth[0] >= 1.0f && depth[0] <= 16777216.0f))
+    fail("its depth must be one number from 1 to 16777216");
+  const bool gives_reals = op.is_constant_of_reals(2);
+  std::vector<float> values;
+  if (gives_reals)
+    values = op.floats(2).values;
+  else
+    for (const int64_t value : op.integers(2).values) values.push_back(static_cast<float>(value));
+  if (values.size() != 2) fail("its values must be two numbers, off and on; it has ", values.size());
+  const int32_t axis = normal_axis(op.integer("axis", -1), shape.size() + 1);
+  shape.insert(shape.begin() + axis, static_cast<int32_t>(depth[0]));
+  const int32_t y = op.new_tensor(shape);
+  op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, values[1], values[0], true};
+  op.set_output(y, 0, !gives_reals);
+}
+
+// Rows of `tuple` leading axes, by constant tuples of indices: the number of each row in a list of all rows.
+struct Rows {
+  std::vector<int32_t> numbers;
+  int32_t count = 1;  // of the list
+  Shape of_indices;   // without the tuples
+  Shape rest;         // of a row
+};
+
+Rows read_rows(OnnxOp& op, int input, const Shape& from, size_t batch) {
+  const OnnxConstant<int64_t> given = op.integers(input);
+  if (given.shape.empty()) fail("its indices are one number; tuples of numbers are expected");
+  const auto tuple = static_cast<size_t>(given.shape.back());
+  if (batch != 0) fail("batch_dims ", batch, " is not supported; 0 is");
+  if (tuple < 1 || tuple > from.size())
+    fail("its tuples of ", tuple, " indices do not fit ", shape_text(from));
+  Rows rows;
+  rows.of_indices.assign(given.shape.begin(), given.shape.end() - 1);
+  rows.rest.assign(from.begin() + static_cast<std::ptrdiff_t>(tuple), from.end());
+  for (size_t d = 0; d < tuple; ++d) rows.count *= from[d];
+  for (size_t i = 0; i + tuple <= given.values.size(); i += tuple) {
+    int32_t number = 0;
+    for (size_t d = 0; d < tuple; ++d) {
+      const int64_t index = given.values[i + d];
+      if (index < -from[d] || index >= from[d])
+        fail("its index ", index, " does not exist in axis ", d, " of ", shape_text(from));
+      number = number * from[d] + static_cast<int32_t>(index < 0 ? index + from[d] : index);
+    }
+    rows.numbers.push_back(number);
+  }
+  if (rows.numbers.empty()) fail("it takes nothing of its input");
+  return rows;
+}
+
+Shape list_of_rows(int32_t count, const Rows& rows) {
+  return {count, static_cast<int32_t>(std::max<int64_t>(elements(rows.rest), 1))};
+}
+
+void import_gather_nd(OnnxOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_codes(0);
+  const Rows rows =
+      read_rows(op, 1, op.draft().tensor(x).shape, static_cast<size_t>(op.integer("batch_dims", 0)));
+  const int32_t list =
+      add_reshape(op.draft(), op.name() + "/rows", op.source(), x, list_of_rows(rows.count, rows));
+  const int32_t taken = add_gather(op.draft(), op.output_name(), op.source(), list, 0, rows.numbers);
+  Shape out = rows.of_indices;
+  out.insert(out.end(), rows.rest.begin(), rows.rest.end());
+  if (out.empty()) out.push_back(1);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), taken, out));
+}
+
+// The rows of both, one behind the other, of which each place takes its last.
+void import_scatter_nd(OnnxOp& op) {
+  op.check_inputs(3, 3);
+  if (const std::string reduction = op.string("reduction", "none"); reduction != "none")
+    fail("reduction ", quoted(reduction), " is not supported; none is");
+  const auto read = [&](int input) {
+    if (!op.is_constant(input)) return op.activation_or_codes(input);
+    const OnnxConstant<float> constant = op.floats(input);
+    return add_constant(op.draft(), op.input_name(input), DType::kF32, constant.shape, constant.values);
+  };
+  const int32_t x = read(0), updates = read(2);
+  const Shape shape = op.draft().tensor(x).shape;
+  const Rows rows = read_rows(op, 1, shape, 0);
+  Shape expected = rows.of_indices;
+  expected.insert(expected.end(), rows.rest.begin(), rows.rest.end());
+  if (expected.empty()) expected.push_back(1);
+  if (op.draft().tensor(updates).shape != expected)
+    fail("its updates are ", shape_text(op.draft().tensor(updates).shape), " where ", shape_text(expected),
+         " is expected");
+  if (op.draft().tensor(x).dtype != op.draft().tensor(updates).dtype ||
+      !op.draft().tensor(x).same_quantization(op.draft().tensor(updates)))
+    fail("its input and its updates have other types or scales");
+  const auto count = static_cast<int32_t>(rows.numbers.size());
+  std::vector<int32_t> from(static_cast<size_t>(rows.count));
+  std::iota(from.begin(), from.end(), 0);
+  for (int32_t i = 0; i < count; ++i)
+    from[static_cast<size_t>(rows.numbers[static_cast<size_t>(i)])] = rows.count + i;
+  const auto as_list = [&](int32_t tensor, const char* word, int32_t length) {
+    return add_reshape(op.draft(), op.name() + word, op.source(), tensor, list_of_rows(length, rows));
+  };
+  const int32_t both =
+      add_activation_like(op.draft(), op.name() + "/both", x,
+                          list_of_rows(narrow(int64_t{rows.count} + count, "number of rows"), rows));
+  op.add(Op::kConcat, {as_list(x, "/rows", rows.count), as_list(updates, "/updates", count)}, both)
+      .options.as<ConcatOptions>()
+      .axis = 0;
+  const int32_t taken = add_gather(op.draft(), op.output_name(), op.source(), both, 0, from);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), taken, shape));
+}
+
+constexpr OnnxOperator kOperators[] = {
+    {"ArgMax", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
+    {"ArgMin", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
+    {"Cast",
+     import_cast,
+     {Op::kCast, Op::kDequantize, Op::kEqual, Op::kSub},
+     "To float, bool, int32 and int64, which is int32 here."},
+    {"GatherElements",
+     import_gather_elements,
+     {Op::kGatherElements},
+     "Indices have the input's shape but for the axis; one beyond the axis is the nearest."},
+    {"GatherND",
+     import_gather_nd,
+     {Op::kReshape, Op::kGather},
+     "Indices are constants, without batch dimensions."},
+    {"OneHot", import_one_hot, {Op::kOneHot}, "Depth and values are constants."},
+    {"ScatterND",
+     import_scatter_nd,
+     {Op::kConcat, Op::kGather},
+     "Indices are constants; without a reduction."},
+    {"TopK", import_top_k, {Op::kTopK, Op::kGatherElements}, "k is a constant. Indices are int32."},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_integer_operators() { return kOperators; }
+
+}  // namespace intaglio::importers

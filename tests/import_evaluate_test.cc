@@ -1,0 +1,113 @@
+// Operators of constants: each is computed at import by the runtime's own kernels, and leaves no node.
+#include <functional>
+
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/tflite_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Reals = std::vector<float>;
+
+// y = x + what the nodes that `fill` adds make, in "c"; x has this many zeros.
+Reals computed(size_t count, const std::function<void(OnnxBuilder&)>& fill) {
+  OnnxBuilder file(13);
+  file.input("x", {static_cast<int64_t>(count)});
+  fill(file);
+  file.integers("flat", {-1});
+  file.node("Reshape", {"c", "flat"}, "row");
+  file.node("Add", {"x", "row"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kAdd});
+  return run_import<float>(import, Reals(count, 0.0f));
+}
+
+}  // namespace
+
+TEST_CASE("ONNX: products, functions, pictures and orders of constants") {
+  CHECK(computed(4, [](OnnxBuilder& file) {
+          file.floats("a", {2, 3}, {1, 2, 3, 4, 5, 6});
+          file.floats("b", {3, 2}, {1, 0, 0, 1, 1, 1});
+          file.node("MatMul", {"a", "b"}, "c");
+        }) == Reals{4, 5, 10, 11});
+  CHECK(computed(3, [](OnnxBuilder& file) {
+          file.floats("a", {3}, {-2, 0, 5});
+          file.node("Relu", {"a"}, "c");
+        }) == Reals{0, 0, 5});
+  CHECK(computed(1, [](OnnxBuilder& file) {
+          file.floats("a", {1, 1, 2, 2}, {1, 2, 3, 4});
+          file.floats("w", {1, 1, 2, 2}, {1, 10, 100, 1000});
+          file.node("Conv", {"a", "w"}, "c");
+        }) == Reals{4321});
+  CHECK(computed(3, [](OnnxBuilder& file) {
+          file.floats("a", {4}, {3, 9, 1, 7});
+          file.integers("k", {3});
+          file.node("TopK", {"a", "k"}, "c").add_output("order");
+        }) == Reals{9, 7, 3});
+  CHECK(computed(2, [](OnnxBuilder& file) {
+          file.floats("a", {2, 2}, {3, 4, 6, 8});
+          set(file.node("ReduceL2", {"a"}, "c"), "axes", std::vector<int64_t>{1});
+        }) == Reals{5, 10});
+}
+
+TEST_CASE("ONNX: what is computed of integers is a list of integers again") {
+  OnnxBuilder file(13);
+  file.input("x", {2, 3});
+  file.floats("scores", {3}, {1, 9, 4});
+  file.node("ArgMax", {"scores"}, "best");
+  set(file.node("Gather", {"x", "best"}, "y"), "axis", int64_t{1});
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kTopK) == 0);
+  CHECK(run_import<float>(import, Reals{0, 1, 2, 3, 4, 5}) == Reals{1, 4});
+}
+
+TEST_CASE("ONNX: what would take long, or cannot be computed, is refused by name") {
+  OnnxBuilder file(13);
+  file.input("x", {1});
+  file.floats("a", {2048, 2048}, Reals(2048 * 2048, 1.0f));
+  file.node("MatMul", {"a", "a"}, "c");
+  file.node("Add", {"x", "c"}, "y");
+  file.output("y");
+  CHECK(
+      Import(file.bytes())
+          .says(
+              "'c_node' (MatMul): its inputs are constants, and what it gives takes too long to compute here"));
+}
+
+TEST_CASE("TFLite: a repeated int8 constant, as anchors are") {
+  TfliteBuilder file;
+  const TfliteScales scales{{0.5f}, 1};
+  const int32_t x = file.tensor("x", kTfliteInt8, {2, 2}, scales),
+                y = file.tensor("y", kTfliteInt8, {2, 2}, scales);
+  const int32_t row = file.constant("row", kTfliteInt8, {1, 2}, std::vector<int8_t>{3, -5}, scales);
+  const int32_t repeats = file.constant("repeats", kTfliteInt32, {2}, std::vector<int32_t>{2, 1});
+  const int32_t rows = file.tensor("rows", kTfliteInt8, {2, 2}, scales);
+  constexpr int32_t kTile = 69;
+  file.op(kTile, {row, repeats}, {rows});
+  file.op(kTfliteAdd, {x, rows}, {y}, tflite::Options::AddOptions,
+          tflite::CreateAddOptions(file.fbb()).Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kAdd});
+  CHECK(run_import<int8_t>(import, std::vector<int8_t>{1, 1, 11, 1}) == std::vector<int8_t>{3, -5, 13, -5});
+}
+
+TEST_CASE("TFLite: an int8 constant without a scale goes through no operator") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", kTfliteFloat, {2});
+  const int32_t codes = file.constant("codes", kTfliteInt8, {2}, std::vector<int8_t>{1, 2});
+  const int32_t soft = file.tensor("soft", kTfliteInt8, {2}, {{1.0f / 256}, -128});
+  file.op(kTfliteSoftmax, {codes}, {soft}, tflite::Options::SoftmaxOptions,
+          tflite::CreateSoftmaxOptions(file.fbb(), 1.0f).Union());
+  file.op(kTfliteRelu, {x}, {y});
+  Import import(file.finish({x}, {y, soft}));
+  CHECK_MESSAGE(import.says("'soft' (SOFTMAX): tensor 'codes' is int8 and needs one scale, it has 0"),
+                import.message());
+}

@@ -1,0 +1,115 @@
+// `import --outputs`: a network that ends at named tensors, and what only later ones need.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+#include "tests/support/tflite_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Reals = std::vector<float>;
+using Names = std::vector<std::string>;
+
+ImportOptions ending_at(const Names& names) {
+  ImportOptions options;
+  options.outputs = names;
+  return options;
+}
+
+// Two inputs; the boxes are of one, the scores of both; then what cannot be imported.
+std::string detector() {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  file.input("z", {1, 2});
+  file.node("Relu", {"x"}, "boxes");
+  file.node("Add", {"x", "z"}, "scores");
+  file.integers("most", {3});
+  file.node("NonMaxSuppression", {"boxes", "scores", "most"}, "chosen");
+  file.node("Abs", {"chosen"}, "y");
+  file.output("y");
+  return file.bytes();
+}
+
+std::string tflite_detector() {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2}),
+                boxes = file.tensor("boxes", kTfliteFloat, {1, 2}),
+                y = file.tensor("y", kTfliteFloat, {1, 2});
+  file.op(kTfliteRelu, {x}, {boxes});
+  constexpr int32_t kCustom = 32;
+  file.op(kCustom, {boxes}, {y});
+  return file.finish({x}, {y});
+}
+
+}  // namespace
+
+TEST_CASE("a network is cut before what cannot be imported") {
+  CHECK(
+      Import(detector())
+          .says(
+              "'chosen_node' (NonMaxSuppression): this operator is not supported; cut the network before it: --outputs "
+              "boxes,scores"));
+  Import import(detector(), ending_at({"scores,boxes"}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  model.set_input(Reals{-1, 2}, 0);
+  model.set_input(Reals{10, 20}, 1);
+  model.session().run();
+  CHECK(model.output<float>(0) == Reals{9, 22});
+  CHECK(model.output<float>(1) == Reals{0, 2});
+  CHECK(std::string(import.output(0).name) == "scores");
+}
+
+TEST_CASE("an input that the chosen outputs do not read goes, and a note says so") {
+  Import import(detector(), ending_at({"boxes"}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.graph().inputs.size() == 1);
+  CHECK(import.outcome->report.notes ==
+        Names{"input 'z' is left out: the chosen outputs do not depend on it"});
+}
+
+TEST_CASE("a wrong name: the nearest are listed") {
+  CHECK(
+      Import(detector(), ending_at({"scors"}))
+          .says(
+              "--outputs names 'scors', which no node writes; the nearest names are 'scores', 'boxes', 'chosen'"));
+  CHECK(Import(detector(), ending_at({"box"})).says("the nearest names are 'boxes', "));
+  CHECK(Import(detector(), ending_at({"boxes,"})).says("--outputs names ''"));
+  CHECK(Import(detector(), ending_at({"boxes", "boxes"})).says("--outputs names 'boxes' twice"));
+  CHECK(Import(detector(), ending_at({"x"})).says("--outputs names 'x', which no node writes"));
+}
+
+TEST_CASE("a name that holds a comma") {
+  OnnxBuilder file(13);
+  file.input("x", {2});
+  file.node("Relu", {"x"}, "a,b");
+  file.node("Abs", {"a,b"}, "y");
+  file.output("y");
+  Import import(file.bytes(), ending_at({"a,b"}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kClamp});
+}
+
+TEST_CASE("TFLite: cut before a custom operator") {
+  CHECK_MESSAGE(
+      Import(tflite_detector())
+          .says("'y' (CUSTOM): this operator is not supported; cut the network before it: --outputs boxes"),
+      Import(tflite_detector()).message());
+  Import import(tflite_detector(), ending_at({"boxes"}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{-3, 4}) == Reals{0, 4});
+  CHECK(Import(tflite_detector(), ending_at({"boxe"})).says("the nearest names are 'boxes', 'y'"));
+}
+
+TEST_CASE("what no output depends on is not read, whatever it is") {
+  OnnxBuilder file(13);
+  file.input("x", {2});
+  file.node("Relu", {"x"}, "y");
+  file.node("NoSuchOperator", {"y"}, "unread");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{-3, 4}) == Reals{0, 4});
+}
