@@ -109,8 +109,9 @@ void print_layers(const Session& session, const std::vector<double>& times) {
 
 Outcome<Done> run_bench(const BenchArguments& arguments) {
   const double opened = now_ms();
-  const auto file = LoadedModel::map(arguments.model);
+  auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
+  if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto loaded = LoadedSession::create(*file, *options);
@@ -157,6 +158,7 @@ Command add_bench_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_streamed_option(*app, arguments->execution);
   add_option(*app, "--repeats", arguments->repeats, "time so many runs")
       .range(1, 1000000)
       .type_name("N")

@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kMaxReplayBytes = size_t{1} << 30;
 
 struct CalibrateArguments {
-  std::string model, output, state, report;
+  std::string model, output, state, report, memory = "flat";
   SampleArguments samples;
   ExecutionOptions execution;
   std::string recover = "default";
@@ -141,7 +141,7 @@ Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
   return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(html.data()), html.size()});
 }
 
-Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
+Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const MemoryGoal& goal) {
   const CalibrateArguments& arguments = job.arguments;
   const Model& model = job.file.model();
   std::error_code ignored;
@@ -195,6 +195,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution) {
   const std::vector<int32_t>& fp32_classes = classes->found();
   if (from_state) warn_of_doubling(arguments.state, before, steps.calibration->seen);
   ModelFileSink sink{arguments.output};
+  sink.goal = goal;
   sink.at_once = execution.executor.width > 1;
   auto int8_classes = finish(job, *calibrator, from_state, sink);
   if (!int8_classes) return int8_classes.failure();
@@ -288,13 +289,13 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
 }
 
 Outcome<Done> bake_known(const CalibrateArguments& arguments, const LoadedModel& file,
-                         const CalibratedSteps& steps, const KnownParamsFile& known) {
+                         const CalibratedSteps& steps, const KnownParamsFile& known, const MemoryGoal& goal) {
   QuantizationLists lists;
   CalibratorOptions options;
   if (auto step = read_quantization(arguments.quantization, file, lists, options); !step)
     return step.failure();
   steps.set(arguments.int8_states, lists, options);
-  return known.bake(file, options, arguments.output, arguments.json);
+  return known.bake(file, options, arguments.output, arguments.json, goal);
 }
 
 Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
@@ -303,6 +304,8 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!given) return given.failure();
   if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
+  const auto goal = memory_goal(arguments.memory);
+  if (!goal) return goal.failure();
   const auto execution = session_options(arguments.execution);
   if (!execution) return execution.failure();
   auto steps = CalibratedSteps::of(*given);
@@ -314,7 +317,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
                    " has states; layers are judged on samples that do not hang on each other"};
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, file); !step) return step.failure();
-  if (arguments.without_samples()) return bake_known(arguments, file, *steps, known);
+  if (arguments.without_samples()) return bake_known(arguments, file, *steps, known, *goal);
   auto samples = Samples::open(arguments.samples, *given);
   if (!samples) return samples.failure();
   if (auto step = samples->check_output(arguments.output); !step) return step.failure();
@@ -326,7 +329,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   if (!facts) return facts.failure();
   if (arguments.float_search.asked())
     if (auto step = kept.hold_out(); !step) return step.failure();
-  return calibrate({arguments, *steps, file, known, kept, *facts, progress, start}, *execution);
+  return calibrate({arguments, *steps, file, known, kept, *facts, progress, start}, *execution, *goal);
 }
 
 }  // namespace
@@ -366,6 +369,7 @@ Command add_calibrate_command(CLI::App& parent) {
   add_option(*app, "--report", arguments->report,
              "write an HTML page: verdict, worst layers and remedies, ranges and histograms")
       .type_name("FILE.html");
+  add_memory_option(*app, arguments->memory);
   add_threads_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {images, seconds, sqnr_db, agreement, judged, calibration_sqnr_db, "

@@ -31,6 +31,7 @@ Command add_inspect_command(CLI::App& parent);
 Command add_export_c_command(CLI::App& parent);
 Command add_export_onnx_command(CLI::App& parent);
 Command add_pack_command(CLI::App& parent);
+Command add_plan_command(CLI::App& parent);
 Command add_params_command(CLI::App& parent);
 Command add_verify_command(CLI::App& parent);
 Command add_bench_command(CLI::App& parent);

@@ -32,6 +32,7 @@ constexpr const char* kFooter =
 Outcome<Done> run_eval(const EvalArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
+  if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   if (!gives_classes(file->model()))
     return Failure{arguments.model +
                    ": its output holds no scores of classes, which eval needs; see 'intaglio compare'"};
@@ -99,6 +100,7 @@ Command add_eval_command(CLI::App& parent) {
       .type_name("LABELS.txt|DIR");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_streamed_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json, "print one JSON object: {count, top1, top5}");
   return make_command(app, arguments, run_eval);
 }

@@ -7,6 +7,7 @@
 #include "cli/export_c_text.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "intaglio/streaming.h"
 #include "runtime/crc32.h"
 
 namespace intaglio::cli {
@@ -25,6 +26,7 @@ constexpr const char* kFooter =
     "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n\n"
     "Without --planned the device checks every byte of the model when it starts. Another model of the same operators may\n"
     "take its place, from a model store or from a calibration on the device.\n"
+    "A model with a streamed plan ('intaglio plan') runs by rows, and the memory is that of this plan.\n"
     "With --planned all checks are made here, and the session is a table of constants. About half of the code is not\n"
     "linked. The program runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
@@ -80,7 +82,9 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   const Model& model = file->model();
   SessionOptions options;
   options.isa = target->isa;
-  auto needs = Session::measure(model, all_ops(), options, false);
+  const Result<Model> by_rows = stream_rows(model);
+  if (!by_rows) return file->failure(by_rows.error());
+  auto needs = Session::measure(*by_rows, all_ops(), options, false);
   if (!needs) return file->failure(needs.error());
   ModelPlan plan;
   if (arguments.planned) {

@@ -112,8 +112,11 @@ std::string checked_program(const ExportedModel& e) {
   c.add(
       "itg_error %s_start(itg_model* model, itg_session* session, void* memory) {\n"
       "  itg_error error = itg_model_open(model, %s_model_data, %s_MODEL_BYTES, nullptr);\n"
-      "  if (error.status != ITG_kOk) return error;\n",
-      p, p, m);
+      "  if (error.status != ITG_kOk) return error;\n%s",
+      p, p, m,
+      e.model->has_streamed_plan() ? "  error = itg_stream_rows(model, model);\n"
+                                     "  if (error.status != ITG_kOk) return error;\n"
+                                   : "");
   add_parts_of_memory(c, e);
   c.add(
       "  const itg_session_options options = target_options();\n"
@@ -130,9 +133,9 @@ std::string planned_program(const ExportedModel& e) {
   Text c;
   c.add(
       "// Written by intaglio export-c --planned: the session that was planned for the model, and its self-test.\n"
-      "#include \"%s_model.h\"\n#include \"intaglio/planned_model.h\"\n\n"
+      "#include \"%s_model.h\"\n#include \"intaglio/planned_model.h\"\n%s\n"
       "namespace intaglio {\nstruct OpRun;\n",
-      p);
+      p, plan.streamed ? "#include \"intaglio/streaming.h\"\n" : "");
   const std::vector<const char*> symbols = op_symbols(*e.model);
   for (const char* const symbol : symbols) c.add("extern const OpRun %sRun;\n", symbol);
   c.add(
@@ -164,9 +167,10 @@ std::string planned_program(const ExportedModel& e) {
       p);
   c.add(
       "constexpr intaglio::PlannedModel %s_planned = {{%s_model_data, %s_MODEL_BYTES}, 0x%08xu, kNodes, kOps, %s,\n"
-      "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu};\n\n",
+      "    {%s_PERSISTENT_BYTES, %s_ACTIVATION_BYTES, %s_SCRATCH_BYTES, 0, 0}, 0x%xu, 0x%xu%s};\n\n",
       p, p, m, static_cast<unsigned>(plan.crc32), plan.prepared.size() > 0 ? "kPrepared" : "nullptr", m, m, m,
-      static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed));
+      static_cast<unsigned>(plan.isa), static_cast<unsigned>(plan.listed),
+      plan.streamed ? ", &intaglio::kStreaming" : "");
   c.add(
       "const itg_planned_model* %s_planned_model(void) {\n"
       "  return reinterpret_cast<const itg_planned_model*>(&%s_planned);\n}\n\n"

@@ -3,6 +3,7 @@
 #include "cli/inspection.h"
 #include "cli/target.h"
 #include "intaglio/describe.h"
+#include "intaglio/streaming.h"
 
 namespace intaglio::cli {
 namespace {
@@ -37,6 +38,10 @@ Outcome<SessionReport> measure_session(const InspectArguments& arguments, const 
     }
   }
   const auto needs = Session::measure(model, all_ops(), options, arguments.target.empty());
+  if (const auto streamed = stream_rows(model); streamed && model.has_streamed_plan()) {
+    const auto by_rows = Session::measure(*streamed, all_ops(), options, arguments.target.empty());
+    if (by_rows) report.streamed_bytes = by_rows->total();
+  }
   if (needs) {
     report.needs = *needs;
   } else {
@@ -80,7 +85,7 @@ Command add_inspect_command(CLI::App& parent) {
       .show_default();
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {format_version, nodes, weight_bytes, arena_bytes, "
-           "arena_lower_bound, inputs, outputs, session, calibration, preprocessing}");
+           "arena_lower_bound, streamed, inputs, outputs, session, calibration, preprocessing}");
   add_flag(*app, "--dot", arguments->dot, "print the graph in Graphviz' language");
   return make_command(app, arguments, run_inspect);
 }

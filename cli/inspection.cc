@@ -6,6 +6,7 @@
 
 #include "cli/input_text.h"
 #include "cli/pair_safety.h"
+#include "cli/streamed_view.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -98,6 +99,7 @@ Json json_of_session(const SessionReport& session) {
           {"packed_bytes", session.needs.packed_bytes},
           {"in_place_bytes", session.needs.in_place_bytes},
           {"total_bytes", session.needs.total()},
+          {"streamed_bytes", session.streamed_bytes == 0 ? Json(nullptr) : Json(session.streamed_bytes)},
           {"planned_bytes", session.planned_bytes == 0 ? Json(nullptr) : Json(session.planned_bytes)}};
 }
 
@@ -291,6 +293,7 @@ Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,
             {"weight_bytes", weight_bytes(model)},
             {"arena_bytes", model.activation_bytes()},
             {"arena_lower_bound", model.activation_lower_bound()},
+            {"streamed", json_of_streamed(model, arguments.plan)},
             {"inputs", json_of_tensors(model, model.inputs())},
             {"outputs", json_of_tensors(model, model.outputs())},
             {"session", json_of_session(session)},
@@ -315,18 +318,21 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
   print("  %-14s %s bytes\n", "weights", grouped(weight_bytes(model)).c_str());
   print("  %-14s %s bytes, lower bound %s\n", "arena", grouped(model.activation_bytes()).c_str(),
         grouped(model.activation_lower_bound()).c_str());
+  print_streamed_summary(model);
   if (session.problem.empty()) {
     print("  %-14s %s bytes on %s with %d %s: %s persistent, %s activations, %s scratch\n", "session",
           grouped(session.needs.total()).c_str(), session.target.c_str(), session.threads,
           session.threads == 1 ? "thread" : "threads", grouped(session.needs.persistent_bytes).c_str(),
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
+    if (session.streamed_bytes > 0)
+      print("  %-14s %s bytes by rows (--streamed, export-c)\n", "", grouped(session.streamed_bytes).c_str());
     if (session.planned_bytes > 0)
       print("  %-14s %s bytes of memory (export-c --planned)\n", "planned",
             grouped(session.planned_bytes).c_str());
     print_packing(model, session);
   }
   if (arguments.ops) print("\n"), print_ops(model);
-  if (arguments.plan) print("\n"), print_plan(model);
+  if (arguments.plan) print("\n"), print_plan(model), print_streamed_plan(model);
   if (arguments.quant) print("\n"), print_quant(model);
 }
 

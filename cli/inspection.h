@@ -16,8 +16,9 @@ struct SessionReport {
   std::string target;
   int32_t threads = 1;
   SessionNeeds needs;
-  size_t planned_bytes = 0;  // of one that export-c --planned made for the target; 0: no target was named
-  std::string problem;       // why there is no session; empty where there is one
+  size_t planned_bytes = 0;   // of one that export-c --planned made for the target; 0: no target was named
+  size_t streamed_bytes = 0;  // of one that runs by the model's streamed plan; 0: it has none
+  std::string problem;        // why there is no session; empty where there is one
 };
 
 Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,

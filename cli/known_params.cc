@@ -138,7 +138,7 @@ Outcome<Done> KnownParamsFile::check_complete(const LoadedModel& file,
 }
 
 Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions options,
-                                    const std::string& output, bool json) const {
+                                    const std::string& output, bool json, const MemoryGoal& goal) const {
   options.recover = recovery::kNone;
   options.layer_report = false;
   set(options);
@@ -157,6 +157,7 @@ Outcome<Done> KnownParamsFile::bake(const LoadedModel& file, CalibratorOptions o
     }
   }
   ModelFileSink sink{output};
+  sink.goal = goal;
   if (auto step = finish(file, options, sink.sink()); !step)
     return sink.problem.empty() ? step.failure() : Failure{sink.problem};
   const auto written = LoadedModel::open(output);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/loaded_model.h"
+#include "cli/memory_goal.h"
 #include "cli/quantization_options.h"
 #include "importers/params/params_table.h"
 
@@ -33,8 +34,8 @@ class KnownParamsFile {
   }
 
   // Bakes from the file alone and writes `output`. Fails with the list of what is missing.
-  Outcome<Done> bake(const LoadedModel& file, CalibratorOptions options, const std::string& output,
-                     bool json) const;
+  Outcome<Done> bake(const LoadedModel& file, CalibratorOptions options, const std::string& output, bool json,
+                     const MemoryGoal& goal = MemoryGoal::layer_by_layer()) const;
 
  private:
   Outcome<Done> check_complete(const LoadedModel& file, const CalibratorOptions& options) const;

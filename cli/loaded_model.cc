@@ -8,6 +8,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/step_model.h"
+#include "intaglio/streaming.h"
 
 namespace intaglio::cli {
 namespace {
@@ -45,6 +46,11 @@ void add_isa_option(CLI::App& app, ExecutionOptions& options) {
   add_option(app, "--isa", options.isa,
              "use no instruction set beyond this one: " + isa_names() + ". Results do not depend on it")
       .type_name("NAME");
+}
+
+void add_streamed_option(CLI::App& app, ExecutionOptions& options) {
+  add_flag(app, "--streamed", options.streamed,
+           "run by rows where the model has a streamed plan ('intaglio plan'). Results do not depend on it");
 }
 
 std::string isa_names() {
@@ -189,6 +195,14 @@ Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOpt
   if (!session) return session.error();
   loaded.session_ = *session;
   return loaded;
+}
+
+Outcome<Done> LoadedModel::stream_if(bool streamed) {
+  if (!streamed) return Done{};
+  const Result<Model> by_rows = stream_rows(model_);
+  if (!by_rows) return failure(by_rows.error());
+  model_ = *by_rows;
+  return Done{};
 }
 
 Outcome<LoadedSession> LoadedSession::create(const LoadedModel& file, const SessionOptions& options) {

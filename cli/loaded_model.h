@@ -15,10 +15,12 @@ std::string error_text(const Error& error, const Model* model = nullptr);
 // How nodes are run. Results do not depend on it.
 struct ExecutionOptions {
   int32_t threads = 1;
-  std::string isa;  // empty: the best that this CPU has
+  std::string isa;        // empty: the best that this CPU has
+  bool streamed = false;  // by the model's streamed plan
 };
 void add_threads_option(CLI::App& app, ExecutionOptions& options);
 void add_isa_option(CLI::App& app, ExecutionOptions& options);
+void add_streamed_option(CLI::App& app, ExecutionOptions& options);
 Outcome<SessionOptions> session_options(const ExecutionOptions& options);
 
 // "scalar, avx2, ..."
@@ -43,6 +45,8 @@ class LoadedModel {
 
   // The model of one step of a model with states (intaglio/step_model.h).
   static Outcome<LoadedModel> step_of(const LoadedModel& file);
+  // Its sessions run by rows, where `streamed` and the model has a streamed plan.
+  Outcome<Done> stream_if(bool streamed);
 
   const Model& model() const { return model_; }
   const std::string& path() const { return path_; }

@@ -149,8 +149,9 @@ void print_sample(const Session& session, const std::string& sample, const Shown
 }
 
 Outcome<Done> run_run(const RunArguments& arguments) {
-  const auto file = LoadedModel::map(arguments.model);
+  auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
+  if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
   if (!arguments.output.empty()) {
     if (arguments.output.size() < 5 || arguments.output.substr(arguments.output.size() - 4) != ".npy")
       return Failure{arguments.output + ": outputs are written as .npy arrays; choose such a name"};
@@ -238,6 +239,7 @@ Command add_run_command(CLI::App& parent) {
   add_flag(*app, "--raw", arguments->raw, "write int8 outputs as their codes, with --output");
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
+  add_streamed_option(*app, arguments->execution);
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {samples: [{name, outputs: [{name, dtype, shape, top: [{class, score}] or "
            "min, max}]}]}. With --names a class also has a label");

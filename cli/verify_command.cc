@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
+#include "intaglio/streaming.h"
 
 namespace intaglio::cli {
 namespace {
@@ -19,7 +20,7 @@ struct VerifyArguments {
 
 constexpr const char* kFooter =
     "Makes every check of the file and of its nodes. Then runs the model twice on zeros, the second time in memory that\n"
-    "is full of other bytes. Both runs must give the same outputs.\n\n"
+    "is full of other bytes. Both runs must give the same outputs, and so must a streamed plan.\n\n"
     "Example:\n"
     "  intaglio verify net.int8.itg";
 
@@ -100,11 +101,24 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
                    ": gives different outputs for the same input; this is a fault of the library, "
                    "please report it with the file"};
   const Model& model = file->model();
+  const bool by_rows = model.has_streamed_plan();
+  if (by_rows) {
+    const auto proved = stream_rows(model);
+    if (!proved) return file->failure(proved.error());
+    auto streamed = LoadedSession::create(*proved, {});
+    if (!streamed) return file->failure(streamed.error());
+    if (run_on_zeros(*streamed, 0xa5) != run_on_zeros(*session, 0x00))
+      return Failure{
+          arguments.model +
+          ": gives different outputs by rows; this is a fault of the library, please report it with "
+          "the file"};
+  }
   print("%s: good\n", safe(arguments.model).c_str());
   print("  structure   %s bytes, format %u, checksum, %d tensors with names of their own\n",
         grouped(file->file_bytes()).c_str(), static_cast<unsigned>(model.format_version()),
         model.tensor_count());
   print("  memory      plan of %s bytes, nothing overlaps\n", grouped(model.activation_bytes()).c_str());
+  if (by_rows) print("  by rows     streamed plan proved; it gives the same outputs\n");
   print("  operators   %d nodes checked, each by its operator\n", model.node_count());
   if (packed) print("  packs       %s bytes are what the weights give\n", grouped(*packs).c_str());
   print("  run         twice on zeros with equal outputs\n");

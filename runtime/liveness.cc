@@ -1,97 +1,18 @@
 #include "runtime/liveness.h"
 
-#include "runtime/op.h"
-#include "runtime/op_search.h"
+#include "runtime/overlap_check.h"
 
 namespace intaglio {
 namespace {
 
-static_assert(kMaxTensors <= UINT16_MAX && kMaxNodes + 1 <= UINT16_MAX);
-
-class OverlapCheck {
- public:
-  OverlapCheck(const Model& model, OpList ops, uint16_t* memory)
-      : model_(model), ops_(ops), last_uses_(memory), placed_(memory + model.tensor_count()) {}
-
-  Error check() {
-    find_last_uses();
-    for (const int32_t input : model_.inputs()) ITG_TRY(place(-1, input));
-    for (int32_t i = 0; i < model_.state_count(); ++i) ITG_TRY(place(-1, model_.state(i).input));
-    for (int32_t n = 0; n < model_.node_count(); ++n)
-      for (const int32_t output : model_.node(n).outputs) ITG_TRY(place(n, output));
-    return kNoError;
+// Each node at its own time, each tensor whole.
+struct FlatPlan {
+  int32_t first_of(int32_t n) const { return n; }
+  int32_t last_of(int32_t n) const { return n; }
+  bool in_place(int32_t) const { return true; }
+  uint32_t bytes(const Model& model, int32_t tensor) const {
+    return static_cast<uint32_t>(model.tensor(tensor).bytes());
   }
-
- private:
-  // Counted from 1 on: 0 is before the first node.
-  void find_last_uses() {
-    const int32_t nodes = model_.node_count();
-    for (int32_t t = 0; t < model_.tensor_count(); ++t) use(t, -1);
-    for (int32_t n = 0; n < nodes; ++n) {
-      const NodeInfo node = model_.node(n);
-      for (const int32_t input : node.inputs)
-        if (input >= 0) use(input, n);
-      for (const int32_t output : node.outputs) use(output, n);
-    }
-    for (const int32_t output : model_.outputs()) use(output, nodes);
-    for (int32_t i = 0; i < model_.state_count(); ++i) use(model_.state(i).output, nodes);
-  }
-  void use(int32_t tensor, int32_t n) { last_uses_[tensor] = static_cast<uint16_t>(n + 1); }
-  int32_t last_use_of(int32_t tensor) const { return last_uses_[tensor] - 1; }
-
-  uint32_t begin_of(int32_t tensor) const { return model_.activation_offset(tensor); }
-  uint32_t end_of(int32_t tensor) const {  // within activation_bytes, which 32 bits hold
-    return begin_of(tensor) + static_cast<uint32_t>(model_.tensor(tensor).bytes());
-  }
-
-  // Node `n` (-1: what runs it all) writes `tensor`. Those placed before stand apart from each other, in the order of their
-  // bytes: it takes the place of those that it stands on, none of which may be needed any more.
-  Error place(int32_t n, int32_t tensor) {
-    const uint32_t begin = begin_of(tensor), end = end_of(tensor);
-    int32_t first = 0;
-    for (int32_t after = count_; first < after;) {
-      const int32_t middle = first + (after - first) / 2;
-      if (end_of(placed_[middle]) <= begin) {
-        first = middle + 1;
-      } else {
-        after = middle;
-      }
-    }
-    int32_t last = first;
-    for (; last < count_ && begin_of(placed_[last]) < end; ++last) {
-      const int32_t other = placed_[last];
-      if (last_use_of(other) >= n && !may_stand_on(n, tensor, other))
-        return {Status::kPlanOverlap, n, tensor, other};
-    }
-    if (last == first) {
-      for (int32_t i = count_++; i > first; --i) placed_[i] = placed_[i - 1];
-    } else {
-      for (int32_t i = last; i < count_; ++i) placed_[first + 1 + i - last] = placed_[i];
-      count_ -= last - first - 1;
-    }
-    placed_[first] = static_cast<uint16_t>(tensor);
-    return kNoError;
-  }
-
-  // In place: the operator allows it, the input dies here, and both fill the same bytes.
-  bool may_stand_on(int32_t n, int32_t tensor, int32_t input) const {
-    if (n < 0 || last_use_of(input) != n) return false;
-    const NodeInfo node = model_.node(n);
-    const OpDef* const def = find_op(ops_, model_, node);
-    if (def == nullptr || def->alias_input < 0 || static_cast<size_t>(def->alias_input) >= node.inputs.size)
-      return false;
-    if (node.outputs[0] != tensor || node.inputs[static_cast<size_t>(def->alias_input)] != input)
-      return false;
-    for (size_t i = 0; i < node.inputs.size; ++i)  // read elsewhere too: overwritten while still needed
-      if (static_cast<int32_t>(i) != def->alias_input && node.inputs[i] == input) return false;
-    return begin_of(tensor) == begin_of(input) && end_of(tensor) == end_of(input);
-  }
-
-  const Model& model_;
-  OpList ops_;
-  uint16_t* last_uses_;  // one a tensor
-  uint16_t* placed_;
-  int32_t count_ = 0;  // of those placed
 };
 
 bool leaves_model(const Model& model, int32_t tensor) {
@@ -104,6 +25,24 @@ bool leaves_model(const Model& model, int32_t tensor) {
 
 }  // namespace
 
+int32_t writer_of(const Model& model, int32_t tensor) {
+  int32_t first = 0, end = model.node_count();
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    const Span<const int32_t> outputs = model.node(middle).outputs;
+    if (tensor < outputs[0]) {
+      end = middle;
+    } else if (tensor > outputs[outputs.size - 1]) {
+      first = middle + 1;
+    } else {
+      for (const int32_t output : outputs)
+        if (output == tensor) return middle;
+      break;
+    }
+  }
+  return -1;
+}
+
 int32_t last_use(const Model& model, int32_t tensor, int32_t written_at) {
   if (leaves_model(model, tensor)) return model.node_count();
   for (int32_t n = model.node_count() - 1; n > written_at; --n)
@@ -113,7 +52,7 @@ int32_t last_use(const Model& model, int32_t tensor, int32_t written_at) {
 }
 
 Error check_overlaps(const Model& model, OpList ops, uint16_t* memory) {
-  return OverlapCheck(model, ops, memory).check();
+  return OverlapCheck<FlatPlan>(model, ops, memory, {}).check();
 }
 
 }  // namespace intaglio

@@ -10,6 +10,9 @@ namespace intaglio {
 // own index, or -1 for a model input, where nothing reads it.
 int32_t last_use(const Model& model, int32_t tensor, int32_t written_at);
 
+// The node that writes `tensor`, or -1. Outputs ascend over the nodes, so the search can halve.
+int32_t writer_of(const Model& model, int32_t tensor);
+
 // Bytes of working memory a tensor that check_overlaps takes.
 inline constexpr size_t kOverlapBytes = 2 * sizeof(uint16_t);
 

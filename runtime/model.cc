@@ -17,6 +17,11 @@ namespace intaglio {
 namespace {
 
 const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
+// Both plans are tables of one kind.
+const schema::Plan& plan_of(const void* root, const Streaming* streaming) {
+  return *static_cast<const flatbuffers::Table*>(root)->GetPointer<const schema::Plan*>(
+      streaming == nullptr ? schema::Model::VT_PLAN : schema::Model::VT_STREAMED);
+}
 
 template <typename T>
 Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
@@ -88,10 +93,11 @@ __attribute__((cold)) Result<Model> Model::open(Span<const uint8_t> bytes, const
   return model;
 }
 
-Model Model::without_checks(Span<const uint8_t> bytes) {
+Model Model::without_checks(Span<const uint8_t> bytes, const Streaming* streaming) {
   Model model;
   model.bytes_ = bytes;
   model.root_ = schema::GetModel(bytes.data);
+  model.streaming_ = streaming;
   return model;
 }
 
@@ -194,10 +200,10 @@ PackInfo Model::pack(int32_t node) const {
 
 uint16_t Model::format_version() const { return root_of(root_).format_version(); }
 
-size_t Model::activation_bytes() const { return root_of(root_).plan()->activation_bytes(); }
-size_t Model::activation_lower_bound() const { return root_of(root_).plan()->lower_bound(); }
+size_t Model::activation_bytes() const { return plan_of(root_, streaming_).activation_bytes(); }
+size_t Model::activation_lower_bound() const { return plan_of(root_, streaming_).lower_bound(); }
 uint32_t Model::activation_offset(int32_t tensor) const {
-  return root_of(root_).plan()->offsets()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
+  return plan_of(root_, streaming_).offsets()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
 }
 
 }  // namespace intaglio

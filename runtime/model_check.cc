@@ -2,6 +2,7 @@
 
 #include <cfloat>
 
+#include "runtime/liveness.h"
 #include "runtime/option_fields.h"
 #include "runtime/quantization_range.h"
 
@@ -182,25 +183,6 @@ bool is_model_input(const Model& model, int32_t tensor) {
   for (int32_t i = 0; i < model.state_count(); ++i)
     if (model.state(i).input == tensor) return true;
   return false;
-}
-
-// The node that writes `tensor`, or -1. Outputs ascend over the nodes, so the search can halve.
-int32_t writer_of(const Model& model, int32_t tensor) {
-  int32_t first = 0, end = model.node_count();
-  while (first < end) {
-    const int32_t middle = first + (end - first) / 2;
-    const Span<const int32_t> outputs = model.node(middle).outputs;
-    if (tensor < outputs[0]) {
-      end = middle;
-    } else if (tensor > outputs[outputs.size - 1]) {
-      first = middle + 1;
-    } else {
-      for (const int32_t output : outputs)
-        if (output == tensor) return middle;
-      break;
-    }
-  }
-  return -1;
 }
 
 // Of a struct of options, and of its parts.

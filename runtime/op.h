@@ -8,20 +8,31 @@
 
 namespace intaglio {
 
+struct NodeView;
+struct NodeRun;
+
+// For what a node is run on a part of its tensors (streaming/band_view.h).
+struct NodeBand {
+  TensorInfo (*input)(const NodeView& node, int32_t i);
+  TensorInfo (*output)(const NodeView& node);
+  const void* (*address)(const NodeView& node, const NodeRun& run, int32_t input);  // -1: of the output
+};
+
 // A node as its operator sees it. Decoded from the model's bytes: cheap to make, valid as long as they are.
 struct NodeView {
   int32_t index = -1;
   NodeInfo info;
   const Model* model = nullptr;
-  bool weights_checked = false;  // plan() said yes to these bytes before: constants need no second pass
+  const NodeBand* band = nullptr;  // nullptr: the node's tensors are those of the model
+  bool weights_checked = false;    // plan() said yes to these bytes before: constants need no second pass
 
   int32_t input_count() const { return static_cast<int32_t>(info.inputs.size); }
   int32_t output_count() const { return static_cast<int32_t>(info.outputs.size); }
   bool has_input(int32_t i) const { return i < input_count() && info.inputs[static_cast<size_t>(i)] >= 0; }
   int32_t input_index(int32_t i) const { return info.inputs[static_cast<size_t>(i)]; }
   int32_t output_index(int32_t i) const { return info.outputs[static_cast<size_t>(i)]; }
-  TensorInfo input(int32_t i) const { return model->tensor(input_index(i)); }
-  TensorInfo output(int32_t i = 0) const { return model->tensor(output_index(i)); }
+  TensorInfo input(int32_t i) const;
+  TensorInfo output(int32_t i = 0) const;
 
   // The operator's own options, or a part of them (intaglio/node_options.h). A debug build ends the program where an
   // operator asks for another one's.
@@ -72,17 +83,15 @@ struct NodeRun {
 
   template <typename T>
   const T* input(const NodeView& node, int32_t i) const {
-    return static_cast<const T*>(address(node.input_index(i)));
+    return static_cast<const T*>(input_address(node, i));
   }
   template <typename T>
   T* output(const NodeView& node, int32_t i = 0) const {
-    return static_cast<T*>(const_cast<void*>(address(node.output_index(i))));
+    return static_cast<T*>(const_cast<void*>(output_address(node, i)));
   }
-  const void* address(int32_t tensor) const {
-    const uint32_t offset = model->activation_offset(tensor);
-    return offset == Model::kNoOffset ? static_cast<const void*>(model->tensor(tensor).constant.data)
-                                      : activations + offset;
-  }
+  const void* input_address(const NodeView& node, int32_t i) const;
+  const void* output_address(const NodeView& node, int32_t i) const;
+  const void* address(int32_t tensor) const;  // of a whole one
 };
 
 // How an operator's output is quantized when an FP32 node becomes an int8 one. The calibrator reads this

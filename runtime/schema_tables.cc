@@ -15,7 +15,7 @@ constexpr uint8_t tables(int32_t t) { return static_cast<uint8_t>(kFieldTables +
 const uint8_t kFields[] = {
     // 0: Model
     kField16, kField16, kField32, tables(3), tables(8), tables(2), kFieldWords, kFieldWords, tables(9),
-    tables(10), table(11), table(12), table(13), tables(14), tables(15),
+    tables(10), table(12), table(13), table(14), tables(15), tables(16), table(12),
     // 1: Quantization
     kFieldWords, kField32, kField8, kField32,
     // 2: Buffer
@@ -37,59 +37,61 @@ const uint8_t kFields[] = {
     kField32, kField32, kField32,
     // 10: ImageInput
     kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes,
-    // 11: Plan
-    kField32, kFieldWords, kField32,
-    // 12: Calibration
+    // 11: Segment
+    kField32, kField32, kFieldWords, kFieldWords, kFieldWords,
+    // 12: Plan
+    kField32, kFieldWords, kField32, tables(11),
+    // 13: Calibration
     kFieldString, kFieldString, kFieldString, kField32, kFieldBytes, kField8,
-    // 13: Golden
+    // 14: Golden
     kFieldWords, kField32,
-    // 14: NormStatistics
+    // 15: NormStatistics
     kField32, kFieldWords, kFieldWords,
-    // 15: PackedWeights
+    // 16: PackedWeights
     kField32, kFieldString, kField16, kFieldBytes,
-    // 16: Conv2DOptions
+    // 17: Conv2DOptions
     table(5), table(4), table(6), kField32, table(7), kField8,
-    // 17: DepthwiseConv2DOptions
+    // 18: DepthwiseConv2DOptions
     table(5), table(4), table(6),
-    // 18: FullyConnectedOptions
+    // 19: FullyConnectedOptions
     table(5), table(6),
-    // 19: Pool2DOptions
+    // 20: Pool2DOptions
     table(5), table(4),
-    // 20: AddOptions
+    // 21: AddOptions
     table(5), kField8,
-    // 21: ElementwiseOptions
+    // 22: ElementwiseOptions
     table(5),
-    // 22: ReduceOptions
+    // 23: ReduceOptions
     table(5), kFieldWords,
-    // 23: TransposeOptions
+    // 24: TransposeOptions
     kFieldWords,
-    // 24: ConcatOptions
+    // 25: ConcatOptions
     kField32,
-    // 25: GatherOptions
+    // 26: GatherOptions
     kField32,
-    // 26: PadOptions
+    // 27: PadOptions
     kFieldWords, kField32,
-    // 27: StridedSliceOptions
+    // 28: StridedSliceOptions
     kFieldWords, kFieldWords,
-    // 28: ResizeOptions
+    // 29: ResizeOptions
     kField8, kField8, kField8,
-    // 29: UnaryOptions
+    // 30: UnaryOptions
     kField32, kField32,
-    // 30: L2NormalizeOptions
+    // 31: L2NormalizeOptions
     kField32,
-    // 31: BatchMatMulOptions
+    // 32: BatchMatMulOptions
     kField8,
-    // 32: TopKOptions
+    // 33: TopKOptions
     kField32, kField8, kField8,
-    // 33: OneHotOptions
+    // 34: OneHotOptions
     kField32, kField32, kField32, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 15, 19, 21, 26, 37, 41, 44, 46, 52, 55, 61, 64, 70, 72, 75, 79, 85, 88, 90, 92, 94, 95, 97, 98, 99,
-    100, 102, 104, 107, 109, 110, 111, 114, 118,
+    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 62, 67, 71, 77, 79, 82, 86, 92, 95, 97, 99, 101, 102, 104,
+    105, 106, 107, 109, 111, 114, 116, 117, 118, 121, 125,
 };
-const int32_t kTableCount = 34;
-const uint8_t kFirstOfUnion = 16, kUnionTypes = 18;
+const int32_t kTableCount = 35;
+const uint8_t kFirstOfUnion = 17, kUnionTypes = 18;
 
 const OptionField kOptionFields[] = {
     // 0: Conv2DOptions

@@ -8,6 +8,8 @@
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 #include "runtime/session_memory.h"
+#include "runtime/streaming/streamed_model.h"
+#include "runtime/streaming/streaming_hooks.h"
 
 namespace intaglio {
 
@@ -21,7 +23,7 @@ static_assert(sizeof(PlannedNode) == 8);  // so that a host can size any target
 static_assert(kMaxModelBytes <= kInFile);
 
 NodeView view_node(const Model& model, int32_t index, bool weights_checked = false) {
-  return {index, model.node(index), &model, weights_checked};
+  return {index, model.node(index), &model, nullptr, weights_checked};
 }
 
 struct PersistentLayout {
@@ -89,7 +91,9 @@ Error plan_node(const Model& model, OpList ops, int32_t index, const PlanContext
   choice->op = find_op_index(ops, model, node.info);
   if (choice->op == kNoOp) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
   const OpDef& def = *ops[static_cast<size_t>(choice->op)];
-  ITG_TRY(def.plan(node, context, &choice->plan));
+  const Streaming* const streaming = StreamedModel::streaming(model);
+  ITG_TRY(streaming == nullptr ? def.plan(node, context, &choice->plan)
+                               : streaming->plan_node(def, node, context, &choice->plan));
   return kPacksWeights ? find_pack(node, def, choice) : kNoError;
 }
 
@@ -166,7 +170,9 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
   ITG_TRY(take_memory(given, *needs, &session.memory_));
   const SessionMemory& memory = session.memory_;
   const PersistentLayout layout = persistent_layout(model);
-  ITG_TRY(check_overlaps(model, ops, reinterpret_cast<uint16_t*>(memory.persistent.data + layout.states)));
+  auto* const of_check = reinterpret_cast<uint16_t*>(memory.persistent.data + layout.states);
+  const Streaming* const streaming = StreamedModel::streaming(model);
+  ITG_TRY((streaming == nullptr ? check_overlaps : streaming->check_overlaps)(model, ops, of_check));
 
   session.model_ = model;
   session.ops_ = ops.data;
@@ -221,7 +227,7 @@ Result<Session> Session::start(const PlannedModel& planned, const SessionMemory&
   Result<Session> made = kNoError;
   Session& session = *made;
   ITG_TRY(take_memory(memory, planned.needs, &session.memory_));
-  session.model_ = Model::without_checks(planned.model);
+  session.model_ = Model::without_checks(planned.model, planned.streaming);
   session.planned_ = &planned;
   session.options_ = options;
   session.options_.executor.width = 1;
@@ -343,23 +349,31 @@ void Session::run_nodes(int32_t first, int32_t last) {
       &nodes);
 }
 
+// What node `i` has while it runs, and what runs it.
+__attribute__((always_inline)) inline const OpRun* Session::node_run(int32_t i, NodeRun* run) const {
+  const PlannedNode& record = nodes()[i];
+  const uint8_t* const prepared = planned() ? planned_->prepared : memory_.persistent.data;
+  const uint32_t offset = record.prepared_offset;
+  run->persistent =
+      kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile) : prepared + offset;
+  run->kernel = record.kernel;
+  return planned() ? planned_->ops[record.op] : ops_[record.op]->run;
+}
+
+const OpRun* Session::set_node(int32_t i, NodeRun* run) const { return node_run(i, run); }
+
 void Session::run_nodes_with(const Executor& executor, int32_t first, int32_t last) {
   const FloatMode mode;
-  const PlannedNode* const records = nodes();
-  const uint8_t* const prepared = planned() ? planned_->prepared : memory_.persistent.data;
   NodeRun run;
   run.model = &model_;
   run.activations = memory_.activations.data;
   run.scratch = memory_.scratch.data;
   run.executor = &executor;
+  const Streaming* const streaming = StreamedModel::streaming(model_);
+  if (streaming != nullptr) return streaming->run_nodes(*this, run, first, last);
   for (int32_t i = first; i < last; ++i) {
     const NodeView node = view_node(model_, i);
-    const uint32_t offset = records[i].prepared_offset;
-    run.persistent =
-        kPacksWeights && offset >= kInFile ? model_.bytes().data + (offset - kInFile) : prepared + offset;
-    run.kernel = records[i].kernel;
-    const uint16_t op = records[i].op;
-    (planned() ? planned_->ops[op] : ops_[op]->run)->run(node, run);
+    node_run(i, &run)->run(node, run);
 #ifndef NDEBUG
     poison_dead_inputs(model_, run, node.info, i);
 #endif

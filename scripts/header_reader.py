@@ -263,7 +263,7 @@ class Reader:
             code = re.sub(r"\[\[\w+\]\] |\binline ", "", code)
             name = re.match(r".*?(operator ?(?:\(\)|[^(]+)|~?\w+) *\(", re.sub(r"\b(template <[^>]*>|explicit) ", "", flat(code)))
             return Part("function", code + ";", [name.group(1)], behind)
-        kind = "constant" if re.search(r"\bconstexpr\b", line) else "field"
+        kind = "constant" if re.search(r"\bconstexpr\b|^extern const\b", line) else "field"
         if kind == "field" and keyword == "":
             raise Unreadable(line)
         return Part(kind, re.sub(r"\binline ", "", code), declared(line), behind)

@@ -87,6 +87,7 @@ TEST_CASE("the description is the schema's") {
                                                             schema::NodeTypeTable(),
                                                             schema::StateTypeTable(),
                                                             schema::ImageInputTypeTable(),
+                                                            schema::SegmentTypeTable(),
                                                             schema::PlanTypeTable(),
                                                             schema::CalibrationTypeTable(),
                                                             schema::GoldenTypeTable(),

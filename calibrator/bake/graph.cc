@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/option_fields.h"
+#include "runtime/streaming/streamed_model.h"
 
 namespace intaglio {
 namespace {
@@ -114,6 +115,26 @@ Graph graph_of(const Model& model, Arena& arena) {
   }
   graph.calibration = model.calibration();
   return graph;
+}
+
+Error copy_plans(const Model& model, Graph& graph, Arena& arena) {
+  graph.offsets = arena.make<uint32_t>(graph.tensors.size());
+  for (size_t i = 0; i < graph.offsets.size; ++i)
+    graph.offsets[i] = model.activation_offset(static_cast<int32_t>(i));
+  graph.activation_bytes = model.activation_bytes();
+  graph.activation_lower_bound = model.activation_lower_bound();
+  const Result<Model> streamed = StreamedModel::open(model);
+  if (!model.has_streamed_plan() || !streamed) return streamed.error();
+  graph.streamed.offsets = arena.make<uint32_t>(graph.tensors.size());
+  for (size_t i = 0; i < graph.streamed.offsets.size; ++i)
+    graph.streamed.offsets[i] = streamed->activation_offset(static_cast<int32_t>(i));
+  graph.streamed.activation_bytes = streamed->activation_bytes();
+  for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
+    const SegmentInfo segment = StreamedModel::segment(*streamed, s);
+    graph.streamed.segments.push(arena,
+                                 {segment.first, segment.band, segment.strides, segment.leads, segment.rows});
+  }
+  return kNoError;
 }
 
 void remove_dead(Graph& graph, Arena& arena) {

@@ -28,6 +28,18 @@ struct GraphPack {
   Span<const uint8_t> data;
 };
 
+struct GraphSegment {
+  int32_t first = 0, band = 1;
+  Span<const int32_t> strides, leads, rows;  // one a node
+};
+
+// The plan for sessions that run rows through line buffers.
+struct GraphStreamedPlan {
+  Span<uint32_t> offsets;  // one a tensor; empty: there is no such plan
+  size_t activation_bytes = 0;
+  Array<GraphSegment> segments;
+};
+
 struct Graph {
   Array<TensorInfo> tensors;
   Array<GraphNode> nodes;  // in an order in which every tensor is written before it is read
@@ -42,6 +54,7 @@ struct Graph {
   Span<uint32_t> offsets;
   size_t activation_bytes = 0;
   size_t activation_lower_bound = 0;
+  GraphStreamedPlan streamed;
 };
 
 // Adds a tensor; name and dims are copied, the rest is set by the caller. Returns its index.
@@ -63,6 +76,9 @@ size_t listed_options(const NodeOptions& options);
 
 // A graph with the content of an opened model; shares the model's bytes.
 Graph graph_of(const Model& model, Arena& arena);
+
+// The plans of an opened model, whose graph this is. An error where the streamed one is no plan of the model.
+Error copy_plans(const Model& model, Graph& graph, Arena& arena);
 
 // Removes what no output needs: nodes, then tensors; renumbers the rest and keeps their order. Model inputs
 // stay.

@@ -1,38 +1,11 @@
 #include "calibrator/bake/memory_plan.h"
 
+#include "calibrator/bake/block_placement.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
-
-// Activations that share one place: a tensor, and those that are made in place upon it.
-struct Block {
-  int32_t first = 0;  // node that writes it; -1: a source of the model
-  int32_t last = 0;   // node that reads it last; node count: leaves the model
-  uint64_t bytes = 0;
-  uint64_t offset = 0;
-  uint64_t crowd = 0;  // most bytes alive at any moment of its life
-};
-
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
-
-bool alive_together(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
-
-using Before = bool (*)(const Block& a, const Block& b);
-
-constexpr Before kOrders[] = {
-    [](const Block& a, const Block& b) { return a.bytes > b.bytes; },
-    [](const Block& a, const Block& b) { return a.crowd != b.crowd ? a.crowd > b.crowd : a.bytes > b.bytes; },
-    [](const Block& a, const Block& b) { return a.first < b.first; },
-    [](const Block& a, const Block& b) { return a.last > b.last; },
-    [](const Block& a, const Block& b) {
-      const auto area = [](const Block& x) { return x.bytes * static_cast<uint64_t>(x.last - x.first + 1); };
-      return area(a) > area(b);
-    },
-};
 
 class Planner {
  public:
@@ -41,16 +14,18 @@ class Planner {
   Error plan() {
     make_blocks();
     if (arena_.exhausted()) return {Status::kOutOfMemory};
-    find_crowds();
-    best_.bytes = UINT64_MAX;
-    for (const Before before : kOrders) place_in_order(before);
-    if (best_.bytes >= Model::kNoOffset)
-      return {Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(best_.bytes), Model::kNoOffset};
+    const uint64_t bytes = place_blocks(blocks_.span(), node_count(), arena_);
+    if (arena_.exhausted()) return {Status::kOutOfMemory};
+    if (bytes >= Model::kNoOffset)
+      return {Status::kTensorTooLarge, -1, -1, static_cast<int64_t>(bytes), Model::kNoOffset};
     for (size_t t = 0; t < block_of_.size; ++t)
       graph_.offsets[t] = block_of_[t] < 0
                               ? Model::kNoOffset
-                              : static_cast<uint32_t>(best_.offsets[static_cast<size_t>(block_of_[t])]);
-    graph_.activation_bytes = static_cast<size_t>(best_.bytes);
+                              : static_cast<uint32_t>(blocks_[static_cast<size_t>(block_of_[t])].offset);
+    graph_.activation_bytes = static_cast<size_t>(bytes);
+    uint64_t crowd = 0;
+    for (const MemoryBlock& block : blocks_) crowd = block.crowd > crowd ? block.crowd : crowd;
+    graph_.activation_lower_bound = static_cast<size_t>(crowd);
     return kNoError;
   }
 
@@ -63,8 +38,6 @@ class Planner {
     block_of_ = arena_.make<int32_t>(tensors);
     last_use_ = arena_.make<int32_t>(tensors);
     blocks_.reserve(arena_, tensors);
-    order_ = arena_.make<int32_t>(tensors);
-    best_.offsets = arena_.make<uint64_t>(tensors);
     if (arena_.exhausted()) return;
     for (int32_t& block : block_of_) block = -1;
     find_last_uses();
@@ -90,7 +63,7 @@ class Planner {
   void add_block(int32_t tensor, int32_t first) {
     const auto t = static_cast<size_t>(tensor);
     block_of_[t] = static_cast<int32_t>(blocks_.size());
-    blocks_.push(arena_, {first, last_use_[t], aligned(graph_.tensors[t].bytes()), 0, 0});
+    blocks_.push(arena_, {first, last_use_[t], align_block(graph_.tensors[t].bytes()), 0, 0});
   }
 
   // The rule that Session::create checks: see runtime/liveness.cc.
@@ -112,68 +85,12 @@ class Planner {
     return true;
   }
 
-  void find_crowds() {
-    uint64_t most = 0;
-    for (int32_t n = -1; n <= node_count(); ++n) {
-      uint64_t alive = 0;
-      for (const Block& block : blocks_)
-        if (block.first <= n && n <= block.last) alive += block.bytes;
-      for (Block& block : blocks_)
-        if (block.first <= n && n <= block.last && alive > block.crowd) block.crowd = alive;
-      most = alive > most ? alive : most;
-    }
-    graph_.activation_lower_bound = static_cast<size_t>(most);
-  }
-
-  void place_in_order(Before before) {
-    const size_t count = blocks_.size();
-    for (size_t i = 0; i < count; ++i) {  // insertion sort: stable, so the same everywhere
-      size_t at = i;
-      for (; at > 0 && before(blocks_[i], blocks_[static_cast<size_t>(order_[at - 1])]); --at)
-        order_[at] = order_[at - 1];
-      order_[at] = static_cast<int32_t>(i);
-    }
-    uint64_t end = 0;
-    for (size_t i = 0; i < count; ++i) {
-      Block& block = blocks_[static_cast<size_t>(order_[i])];
-      block.offset = lowest_gap(block, i);
-      end = block.offset + block.bytes > end ? block.offset + block.bytes : end;
-    }
-    if (end >= best_.bytes) return;
-    best_.bytes = end;
-    for (size_t i = 0; i < count; ++i) best_.offsets[i] = blocks_[i].offset;
-  }
-
-  // First offset where `block` meets none of the `placed` blocks before it in the order.
-  uint64_t lowest_gap(const Block& block, size_t placed) const {
-    uint64_t offset = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t i = 0; i < placed; ++i) {
-        const Block& other = blocks_[static_cast<size_t>(order_[i])];
-        if (!alive_together(block, other)) continue;
-        if (offset < other.offset + other.bytes && other.offset < offset + block.bytes) {
-          offset = other.offset + other.bytes;
-          moved = true;
-        }
-      }
-    }
-    return offset;
-  }
-
-  struct Best {
-    uint64_t bytes;
-    Span<uint64_t> offsets;  // one a block
-  };
-
   Graph& graph_;
   OpList ops_;
   Arena& arena_;
-  Array<Block> blocks_;
+  Array<MemoryBlock> blocks_;
   Span<int32_t> block_of_;  // one a tensor; -1: a constant
   Span<int32_t> last_use_;  // one a tensor
-  Span<int32_t> order_;
-  Best best_{};
 };
 
 }  // namespace

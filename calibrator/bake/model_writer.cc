@@ -33,6 +33,7 @@ class Writer {
     const auto states = write_states();
     const auto images = write_images();
     const auto plan = write_plan();
+    const auto streamed = write_streamed_plan();
     const auto calibration = write_calibration();
     const auto statistics = write_statistics();
     const auto packs = write_packs();
@@ -52,6 +53,7 @@ class Writer {
     if (!graph_.states.empty()) model.add_states(states);
     if (!graph_.images.empty()) model.add_images(images);
     model.add_plan(plan);
+    if (!graph_.streamed.offsets.empty()) model.add_streamed(streamed);
     if (*graph_.calibration.method != '\0') model.add_calibration(calibration);
     if (!graph_.norm_statistics.empty()) model.add_norm_statistics(statistics);
     if (!graph_.packs.empty()) model.add_packs(packs);
@@ -189,12 +191,32 @@ class Writer {
     return builder_.CreateVector(list.data, list.size);
   }
 
-  flatbuffers::Offset<schema::Plan> write_plan() {
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> write_offsets(Span<const uint32_t> of_graph) {
     const Span<uint32_t> offsets = arena_.make<uint32_t>(count_);
-    for (size_t i = 0; i < offsets.size; ++i) offsets[i] = graph_.offsets[static_cast<size_t>(written_[i])];
-    const auto list = builder_.CreateVector(offsets.data, offsets.size);
+    for (size_t i = 0; i < offsets.size; ++i) offsets[i] = of_graph[static_cast<size_t>(written_[i])];
+    return builder_.CreateVector(offsets.data, offsets.size);
+  }
+
+  flatbuffers::Offset<schema::Plan> write_plan() {
+    const auto list = write_offsets(graph_.offsets);
     return schema::CreatePlan(builder_, static_cast<uint32_t>(graph_.activation_bytes), list,
                               static_cast<uint32_t>(graph_.activation_lower_bound));
+  }
+
+  flatbuffers::Offset<schema::Plan> write_streamed_plan() {
+    const GraphStreamedPlan& plan = graph_.streamed;
+    if (plan.offsets.empty()) return {};
+    const Span<flatbuffers::Offset<schema::Segment>> list =
+        arena_.make<flatbuffers::Offset<schema::Segment>>(plan.segments.size());
+    for (size_t i = 0; i < list.size; ++i) {
+      const GraphSegment& segment = plan.segments[i];
+      const auto strides = vector(segment.strides), leads = vector(segment.leads),
+                 rows = vector(segment.rows);
+      list[i] = schema::CreateSegment(builder_, segment.first, segment.band, strides, leads, rows);
+    }
+    const auto segments = builder_.CreateVector(list.data, list.size);
+    const auto offsets = write_offsets(plan.offsets);
+    return schema::CreatePlan(builder_, static_cast<uint32_t>(plan.activation_bytes), offsets, 0, segments);
   }
 
   flatbuffers::Offset<schema::Calibration> write_calibration() {
@@ -259,6 +281,8 @@ size_t file_bound(const Graph& graph) {
   for (const GraphNormStatistics& entry : graph.norm_statistics)
     bytes += kTensorBytes + 4 * (entry.mean.size + entry.deviation.size);
   for (const GraphPack& pack : graph.packs) bytes += kTensorBytes + strlen(pack.kernel) + pack.data.size;
+  if (!graph.streamed.offsets.empty()) bytes += kTensorBytes + 4 * graph.tensors.size();
+  for (const GraphSegment& segment : graph.streamed.segments) bytes += kTensorBytes + 12 * segment.rows.size;
   bytes += kVectorBytes * 4 + 4 * (graph.inputs.size() + graph.outputs.size());
   return (bytes + alignment_of(graph) - 1) / alignment_of(graph) * alignment_of(graph);
 }

@@ -29,11 +29,7 @@ Error add_pack(const Model& model, OpList ops, int32_t index, const PlanContext&
 
 Result<Span<const uint8_t>> pack_model(const Model& model, OpList ops, IsaMask isa, Arena& arena) {
   Graph graph = graph_of(model, arena);
-  graph.offsets = arena.make<uint32_t>(graph.tensors.size());
-  for (size_t i = 0; i < graph.offsets.size; ++i)
-    graph.offsets[i] = model.activation_offset(static_cast<int32_t>(i));
-  graph.activation_bytes = model.activation_bytes();
-  graph.activation_lower_bound = model.activation_lower_bound();
+  ITG_TRY(copy_plans(model, graph, arena));
   PlanContext context;
   context.isa = isa;
   for (int32_t i = 0; i < model.node_count(); ++i) ITG_TRY(add_pack(model, ops, i, context, graph, arena));

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "intaglio/streaming.h"
 #include "runtime/crc32.h"
 #include "runtime/op_search.h"
+#include "runtime/streaming/streamed_model.h"
+#include "runtime/streaming/streaming_hooks.h"
 
 namespace intaglio {
 namespace {
@@ -35,6 +38,12 @@ struct NodeChoice {
   NodePlan plan;
 };
 
+// As target.streamed says.
+Result<Model> open_plan(const Model& model, const PlanTarget& target) {
+  return target.streamed ? stream_rows(model) : Result<Model>(model);
+}
+
+// Of a model from open_plan(), which outlives the choices.
 Result<std::vector<NodeChoice>> choose(const Model& model, const PlanTarget& target) {
   PlanContext context;
   context.isa = target.kernels();
@@ -43,7 +52,9 @@ Result<std::vector<NodeChoice>> choose(const Model& model, const PlanTarget& tar
     NodeChoice choice = {{i, model.node(i), &model}, find_op(all_ops(), model, model.node(i)), {}};
     if (choice.def == nullptr)
       return choice.view.error(Status::kOperatorMissing, static_cast<int64_t>(choice.view.info.op));
-    ITG_TRY(choice.def->plan(choice.view, context, &choice.plan));
+    const Streaming* const streaming = StreamedModel::streaming(model);
+    ITG_TRY(streaming != nullptr ? streaming->plan_node(*choice.def, choice.view, context, &choice.plan)
+                                 : choice.def->plan(choice.view, context, &choice.plan));
     choices.push_back(choice);
   }
   return choices;
@@ -84,19 +95,24 @@ IsaMask PlanTarget::kernels() const {
 }
 
 Result<SessionNeeds> measure_planned(const Model& model, const PlanTarget& target) {
-  const auto choices = choose(model, target);
+  const Result<Model> opened = open_plan(model, target);
+  if (!opened) return opened.error();
+  const auto choices = choose(*opened, target);
   if (!choices) return choices.error();
-  return needs_of(model, *choices);
+  return needs_of(*opened, *choices);
 }
 
 Result<ModelPlan> plan_model(const Model& model, const PlanTarget& target) {
-  ITG_TRY(check_all(model));
-  const auto choices = choose(model, target);
+  const Result<Model> opened = open_plan(model, target);
+  if (!opened) return opened.error();
+  ITG_TRY(check_all(*opened));
+  const auto choices = choose(*opened, target);
   if (!choices) return choices.error();
   ModelPlan plan;
+  plan.streamed = target.streamed && model.has_streamed_plan();
   plan.isa = target.kernels();
   plan.listed = target.cortex_m ? plan.isa : isa::kAll;
-  plan.needs = needs_of(model, *choices);
+  plan.needs = needs_of(*opened, *choices);
   plan.crc32 = crc32(0, model.bytes().data, model.bytes().size);
   size_t prepared_bytes = 0;
   for (const OpDef* const op : all_ops()) {
@@ -138,6 +154,7 @@ PlannedModel ModelPlan::planned(const Model& model, std::vector<const OpRun*>& r
   planned.needs = needs;
   planned.isa = isa;
   planned.listed = listed;
+  if (streamed) planned.streaming = &kStreaming;
   return planned;
 }
 

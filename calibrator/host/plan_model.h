@@ -14,6 +14,7 @@ namespace intaglio {
 struct PlanTarget {
   IsaMask isa = isa::kScalar;
   bool cortex_m = false;  // its build lists and numbers its own kernels alone
+  bool streamed = true;   // by the model's streamed plan, where it has one
 
   // Those that plans name: a build for a Cortex-M has the best alone, beside the scalar ones.
   IsaMask kernels() const;
@@ -27,6 +28,7 @@ struct ModelPlan {
   SessionNeeds needs;
   IsaMask isa = isa::kScalar, listed = isa::kAll;
   uint32_t crc32 = 0;  // of the model's bytes
+  bool streamed = false;
 
   // For a session on this machine. `runs` is filled, and outlives what is returned, as this plan does.
   PlannedModel planned(const Model& model, std::vector<const OpRun*>& runs) const;

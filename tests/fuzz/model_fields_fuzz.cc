@@ -1,10 +1,11 @@
 // Models whose fields are changed as the data say, with the CRC made anew: refused, or safe to run, with the same outputs
-// from the scalar kernels and this machine's best, twice.
+// from the scalar kernels, this machine's best and by rows, twice.
 #include "tests/support/outside_tests.h"
 //
 #include <cstdlib>
 
 #include "intaglio/describe.h"
+#include "intaglio/streaming.h"
 #include "tests/fuzz/small_work.h"
 #include "tests/support/fuzz_models.h"
 #include "tests/support/model_fields.h"
@@ -79,5 +80,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A pack of this machine's kernel may be refused where the scalar kernels pass it over.
   if (best_error.status != Status::kBadPack && (scalar_error.status != best_error.status || scalar != best))
     std::abort();
+  if (!opened->has_streamed_plan() || !scalar_error.ok()) return 0;
+  // A streamed plan is refused, or gives what the flat one gives.
+  const Result<Model> by_rows = stream_rows(*opened);
+  if (!by_rows) {
+    (void)text_of(by_rows.error(), &*opened);
+    return 0;
+  }
+  for (const IsaMask isa : {isa::kScalar, isa::kAll}) {
+    Error error;
+    const std::vector<uint8_t> streamed = outputs_of(*by_rows, isa, &error);
+    if (!error.ok()) (void)text_of(error, &*opened);
+    if (error.ok() && streamed != scalar) std::abort();
+  }
   return 0;
 }

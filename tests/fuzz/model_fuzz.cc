@@ -5,6 +5,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/session.h"
+#include "intaglio/streaming.h"
 #include "tests/fuzz/small_work.h"
 #include "tests/fuzz/written.h"
 
@@ -29,6 +30,35 @@ void describe_error(const Error& error, const Model* model) {
   describe(error, model, text, sizeof text);
 }
 
+void run_model(const Model& model) {
+  const Result<SessionNeeds> needs = Session::measure(model, all_ops());
+  if (!needs) {
+    describe_error(needs.error(), &model);
+    return;
+  }
+  if (needs->total() > (size_t{16} << 20) || !fuzz::is_small(model, int64_t{1} << 22)) return;
+  const Memory memory = allocate(needs->total());
+  if (memory == nullptr) return;
+  memset(memory.get(), 0x5a, needs->total());
+  Result<Session> session =
+      Session::create(model, all_ops(), Session::split({memory.get(), needs->total()}, *needs));
+  if (!session) {
+    describe_error(session.error(), &model);
+    return;
+  }
+  for (int run = 0; run < 2; ++run) {
+    for (size_t i = 0; i < model.inputs().size; ++i) {
+      const TensorView input = session->input(static_cast<int32_t>(i));
+      memset(input.data, run == 0 ? 0 : 0x7f, input.info.bytes());
+    }
+    session->run();
+    for (size_t i = 0; i < model.outputs().size; ++i) {
+      const TensorView output = session->output(static_cast<int32_t>(i));
+      fuzz::check_written(output.data, output.info.bytes());
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -42,31 +72,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     describe_error(model.error(), nullptr);
     return 0;
   }
-  const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
-  if (!needs) {
-    describe_error(needs.error(), &*model);
-    return 0;
-  }
-  if (needs->total() > (size_t{16} << 20) || !fuzz::is_small(*model, int64_t{1} << 22)) return 0;
-  const Memory memory = allocate(needs->total());
-  if (memory == nullptr) return 0;
-  memset(memory.get(), 0x5a, needs->total());
-  Result<Session> session =
-      Session::create(*model, all_ops(), Session::split({memory.get(), needs->total()}, *needs));
-  if (!session) {
-    describe_error(session.error(), &*model);
-    return 0;
-  }
-  for (int run = 0; run < 2; ++run) {
-    for (size_t i = 0; i < model->inputs().size; ++i) {
-      const TensorView input = session->input(static_cast<int32_t>(i));
-      memset(input.data, run == 0 ? 0 : 0x7f, input.info.bytes());
-    }
-    session->run();
-    for (size_t i = 0; i < model->outputs().size; ++i) {
-      const TensorView output = session->output(static_cast<int32_t>(i));
-      fuzz::check_written(output.data, output.info.bytes());
-    }
+  run_model(*model);
+  if (!model->has_streamed_plan()) return 0;
+  const Result<Model> by_rows = stream_rows(*model);
+  if (by_rows) {
+    run_model(*by_rows);
+  } else {
+    describe_error(by_rows.error(), &*model);
   }
   return 0;
 }

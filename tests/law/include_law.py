@@ -17,7 +17,8 @@ FREESTANDING = ["cfloat", "climits", "cstddef", "cstdint", "cstring", "initializ
 INTRINSICS = ["*intrin.h", "arm_neon.h", "arm_mve.h", "arm_acle.h"]
 CALIBRATOR_KERNELS = ["kernels/observe/patch_sums.h", "kernels/observe/observe_f32.h", "kernels/digest/sha256.h"]
 PRIVATE_RUNTIME = ["runtime/op.h", "runtime/op_search.h", "runtime/window.h", "runtime/crc32.h",
-                   "runtime/liveness.h", "runtime/option_fields.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
+                   "runtime/liveness.h", "runtime/streaming/row_access.h", "runtime/streaming/streamed_model.h",
+                   "runtime/streaming/streaming_hooks.h", "runtime/option_fields.h", "runtime/quantization_range.h", "runtime/real_functions.h"]
 BELOW_IMPORTERS = ["intaglio/*", "calibrator/*", "schema/*"] + PRIVATE_RUNTIME
 ANY = ["*"]
 
@@ -47,7 +48,7 @@ RULES = [
          ["runtime/*", "kernels/*", "platforms/parallel.h", "intaglio/isa.h", "intaglio/span.h", "intaglio/status.h",
           "intaglio/tensor.h"], FREESTANDING,
          never=["runtime/model_check.h", "runtime/liveness.h", "runtime/crc32.h", "runtime/op_search.h"]),
-    Rule(["runtime/model.cc", "runtime/model_check.cc", "runtime/model_check.h"],
+    Rule(["runtime/model.cc", "runtime/model_check.cc", "runtime/model_check.h", "runtime/streaming/streamed_tables.cc"],
          ["intaglio/*", "runtime/*", "schema/*", "kernels/compiled_isa.h"], FREESTANDING + ["flatbuffers/*"], never=["intaglio/calibrator.h"]),
     Rule(["runtime/*"], ["intaglio/*", "runtime/*", "kernels/*", "platforms/*"], FREESTANDING,
          never=["intaglio/calibrator.h"]),

@@ -1,10 +1,12 @@
-// Models that fuzzers start from: between them every operator, FP32, int8 and packed.
+// Models that fuzzers start from: between them every operator, FP32, int8, packed and by rows.
 #pragma once
 
 #include <vector>
 
 #include "calibrator/bake/pack_model.h"
+#include "calibrator/host/stream_plan.h"
 #include "tests/support/calibrate.h"
+#include "tests/support/random_picture_network.h"
 #include "tests/support/small_models.h"
 
 namespace intaglio::test {
@@ -127,6 +129,12 @@ inline std::vector<AlignedBytes> fuzz_models() {
   const Result<Span<const uint8_t>> packed =
       pack_model(*Model::open(models[2].view()), all_ops(), cpu_isa(), arena.arena());
   models.emplace_back(*packed);
+  for (const size_t i : {size_t{2}, size_t{3}})
+    models.emplace_back(*stream_model(*Model::open(models[i].view()), all_ops(), {}, arena.arena()));
+  for (const uint32_t network : {3u, 8u, 21u}) {
+    const AlignedBytes flat = RandomPictureNetwork(network).finish();
+    models.emplace_back(*stream_model(*Model::open(flat.view()), all_ops(), {}, arena.arena()));
+  }
   return models;
 }
 

@@ -5,25 +5,10 @@
 #include <cfloat>
 #include <limits>
 
+#include "tests/support/decisions.h"
 #include "tests/support/model_object.h"
 
 namespace intaglio::test {
-
-class Decisions {
- public:
-  Decisions(const uint8_t* data, size_t size) : at_(data), end_(data + size) {}
-  bool empty() const { return at_ == end_; }
-  uint32_t byte() { return at_ == end_ ? 0 : *at_++; }
-  uint32_t word() {
-    uint32_t v = 0;
-    for (int32_t i = 0; i < 4; ++i) v = v << 8 | byte();
-    return v;
-  }
-  size_t below(size_t count) { return count == 0 ? 0 : (count > 256 ? word() : byte()) % count; }
-
- private:
-  const uint8_t *at_, *end_;
-};
 
 class FieldChanges {
  public:
@@ -328,8 +313,14 @@ class FieldChanges {
   void change_buffer(schema::BufferT& buffer) {
     return d_.below(8) == 0 ? set(buffer.layout) : set(buffer.data);
   }
+  void change_segment(schema::SegmentT& segment) {
+    const size_t which = d_.below(5);
+    if (which < 2) return set(which == 0 ? segment.first : segment.band);
+    set(which == 2 ? segment.strides : which == 3 ? segment.leads : segment.rows);
+  }
   void change_plan() {
-    schema::PlanT& plan = made(m_.plan);
+    if (m_.streamed != nullptr && d_.below(2) == 0) return change_segments();
+    schema::PlanT& plan = made(d_.below(8) == 0 ? m_.streamed : m_.plan);
     const size_t which = d_.below(8);
     if (which == 0) return set(plan.activation_bytes);
     if (which == 1) return set(plan.lower_bound);
@@ -337,6 +328,15 @@ class FieldChanges {
     // Over, or beside, another tensor.
     uint32_t& offset = plan.offsets[d_.below(plan.offsets.size())];
     offset = plan.offsets[d_.below(plan.offsets.size())] + 16 * static_cast<uint32_t>(d_.below(3));
+  }
+  // One number of a list, a little: what no other check refuses.
+  void change_segments() {
+    if (m_.streamed->segments.empty() || d_.below(4) == 0)
+      return on(m_.streamed->segments, &FieldChanges::change_segment);
+    schema::SegmentT& segment = *m_.streamed->segments[d_.below(m_.streamed->segments.size())];
+    std::vector<int32_t>* const lists[] = {&segment.strides, &segment.leads, &segment.rows};
+    std::vector<int32_t>& list = *lists[d_.below(3)];
+    if (!list.empty()) list[d_.below(list.size())] += static_cast<int32_t>(d_.below(5)) - 2;
   }
   void change_state(schema::StateT& state) {
     const size_t which = d_.below(3);

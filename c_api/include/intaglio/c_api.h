@@ -189,7 +189,8 @@ void itg_open_options_init(itg_open_options* options, size_t struct_size);
 /* Checks everything that needs no knowledge of an operator. `bytes` start at a multiple of ITG_MODEL_ALIGNMENT.
  * `options` may be NULL: the defaults. After an error the handle must not be used. */
 itg_error itg_model_open(itg_model* model, const void* bytes, size_t size, const itg_open_options* options);
-
+/* Makes `by_rows`, which may be `model`, the model by its streamed plan: its sessions run by rows. Without one: as it is. */
+itg_error itg_stream_rows(itg_model* by_rows, const itg_model* model);
 itg_bytes itg_model_bytes(const itg_model* model);
 int32_t itg_model_tensor_count(const itg_model* model);
 void itg_model_tensor(const itg_model* model, int32_t index, itg_tensor* tensor);

@@ -56,6 +56,17 @@ struct PackInfo {
   Span<const uint8_t> data;  // the packed weights; empty: the node has none
 };
 
+// Nodes of a streamed plan that run depth first, a few rows at a time (schema/model.fbs says what the numbers are).
+struct SegmentInfo {
+  int32_t first = 0, count = 0;  // its nodes
+  int32_t band = 1;              // how far the clock goes on at a step
+  Span<const int32_t> strides;   // [count]
+  Span<const int32_t> leads;     // [count]
+  Span<const int32_t> rows;  // [count] of the output's line buffer; 0: all of it is kept; -1: a mean's sums
+};
+
+struct Streaming;  // intaglio/streaming.h
+
 // How Model::open() checks a file.
 struct OpenOptions {
   // Do not compute the CRC-32. For callers that authenticate the bytes themselves. All else is checked always.
@@ -108,15 +119,19 @@ class Model {
   size_t activation_lower_bound() const;
   // Where an activation starts, in bytes. kNoOffset for a constant.
   uint32_t activation_offset(int32_t tensor) const;
+  // Whether the file also holds a streamed plan, for sessions that run rows through line buffers (intaglio/streaming.h).
+  bool has_streamed_plan() const;
 
   static constexpr uint32_t kNoOffset = 0xffffffffu;  // activation_offset() of a constant
 
  private:
   friend class Session;  // of a planned model
-  static Model without_checks(Span<const uint8_t> bytes);
+  friend struct StreamedModel;
+  static Model without_checks(Span<const uint8_t> bytes, const Streaming* streaming = nullptr);
 
   Span<const uint8_t> bytes_;
   const void* root_ = nullptr;
+  const Streaming* streaming_ = nullptr;  // what runs it by its streamed plan; nullptr: its plan is the flat one
 };
 
 }  // namespace intaglio

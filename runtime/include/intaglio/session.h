@@ -53,6 +53,8 @@ struct SessionMemory {
 
 struct PlannedModel;  // intaglio/planned_model.h
 struct PlannedNode;
+struct NodeRun;
+struct OpRun;
 
 // A model with its memory and kernels, ready to run. A small handle: a copy is the same session, on the same
 // memory. It owns nothing. The model's bytes, the operator list and the memory outlive it. One session runs on one
@@ -92,7 +94,7 @@ class Session {
   // Runs every node. It cannot fail. It does not allocate, lock or log, unless the executor does.
   void run();
   // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() runs all of them, and also
-  // copies the states.
+  // copies the states. With a streamed plan a segment runs as a whole where its first node is among them.
   void run_nodes(int32_t first, int32_t last);
   // Checks node `i` and packs its weights anew. Call it after the node's constants were changed in place.
   //
@@ -122,6 +124,7 @@ class Session {
   const char* kernel_name(int32_t node) const;
 
  private:
+  friend class SegmentRun;
   enum class StateMove { kReset, kLoad, kStore };
 
   Error move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const Executor& executor);
@@ -129,6 +132,8 @@ class Session {
   const PlannedNode* nodes() const;
   uint64_t kept_end(int32_t i, uint64_t all) const;
   void move_states(StateMove move);
+  const OpRun* node_run(int32_t i, NodeRun* run) const;
+  const OpRun* set_node(int32_t i, NodeRun* run) const;  // the same, for the streaming object
   void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
 
   Model model_;

@@ -103,6 +103,13 @@
   X(kMemoryOverlap, 111, "memory of {value} bytes overlaps other memory of the session")                     \
   X(kSessionTooLarge, 112,                                                                                   \
     "{value} bytes of memory are needed, more than the {limit} that may be asked for")                       \
+  X(kBadSegment, 113,                                                                                        \
+    "segment {value} of the streamed plan is not behind the one before it, or its lists differ in length")   \
+  X(kNotByRows, 114, "node {node} cannot run by rows: plan the memory again")                                \
+  X(kBadRowStep, 115, "{tensor} advances by {value} where {limit} is expected")                              \
+  X(kBadLineBuffer, 116, "the line buffer of {tensor} has {value} rows, {limit} are needed")                 \
+  X(kRowsTooLate, 117, "node {node} reads rows of {tensor} that are not written yet ({value}, {limit})")     \
+  X(kRowsGone, 118, "node {node} reads {tensor} as a whole, which is kept by rows only")                     \
   /* operators */                                                                                            \
   X(kOperatorMissing, 120,                                                                                   \
     "no {op} of these types is in the list given to the session: int8_ops() is for int8 models, "            \

@@ -1,0 +1,26 @@
+// Places pieces of memory, each needed for a time, so that those needed together never overlap.
+#pragma once
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+// An activation with those that are made in place upon it, or a line buffer.
+struct MemoryBlock {
+  int32_t first = 0;  // node that writes it; -1: a source of the model
+  int32_t last = 0;   // node that reads it last; node count: leaves the model
+  uint64_t bytes = 0;
+  uint64_t offset = 0;
+  uint64_t crowd = 0;  // most bytes alive at any moment of its life
+};
+
+inline uint64_t align_block(uint64_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+// Sets `offset` and `crowd` of blocks that live between -1 and `nodes`: the best of several greedy orders.
+// Deterministic. Gives the bytes of all together. `arena` holds two numbers a block.
+uint64_t place_blocks(Span<MemoryBlock> blocks, int32_t nodes, Arena& arena);
+
+}  // namespace intaglio

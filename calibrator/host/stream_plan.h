@@ -1,0 +1,31 @@
+// Finds the segments of a streamed plan (docs/streaming.md): which nodes run by rows, so that the activations fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "calibrator/workspace/arena.h"
+#include "intaglio/model.h"
+#include "intaglio/ops.h"
+
+namespace intaglio {
+
+// The model's file with a streamed plan beside its flat one, in the place of any that it had. Without `most_bytes`: the least
+// activations that the planner finds. With it: as few rows at a time as are needed for at most so many bytes, in bands as high
+// as they allow; where there is no such plan, the error is kActivationsTooSmall with `most_bytes` as value and the least as
+// limit. Where running by rows saves nothing the file has no streamed plan. Deterministic. The bytes lie in the arena, the model
+// outlives the call alone.
+Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, std::optional<uint64_t> most_bytes,
+                                         Arena& arena);
+// Nodes [first, past) that run by rows, `band` rows of the finest tensor at a time.
+struct StreamedNodes {
+  int32_t first = 0, past = 0, band = 1;
+};
+// The same with these segments, which ascend and lie apart: for tests and experiments. kNotByRows: nodes of one cannot run
+// together by rows.
+Result<Span<const uint8_t>> stream_segments(const Model& model, OpList ops,
+                                            Span<const StreamedNodes> segments, Arena& arena);
+// The file without a streamed plan.
+Result<Span<const uint8_t>> unstream_model(const Model& model, Arena& arena);
+
+}  // namespace intaglio

@@ -1,0 +1,31 @@
+// --memory: how much the activations of a model may take.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "calibrator/host/system/outcome.h"
+#include "calibrator/workspace/arena.h"
+#include "cli/options.h"
+#include "intaglio/model.h"
+
+namespace intaglio::cli {
+
+struct MemoryGoal {
+  bool flat = false;                   // layer by layer
+  std::optional<uint64_t> most_bytes;  // nothing: as little as can be
+
+  static MemoryGoal layer_by_layer() { return {true, {}}; }
+};
+
+void add_memory_option(CLI::App& app, std::string& word);
+// "least", "flat" or a number.
+Outcome<MemoryGoal> memory_goal(const std::string& word);
+
+// The model's file with the plan that the goal asks for.
+Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena);
+
+// Activations of the streamed plan of a model's file, which is checked with all operators; 0 where it has none.
+Result<size_t> streamed_bytes(Span<const uint8_t> file);
+
+}  // namespace intaglio::cli

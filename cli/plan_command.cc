@@ -1,0 +1,60 @@
+// intaglio plan: where a model's activations stand.
+#include "calibrator/host/stream_plan.h"
+#include "calibrator/host/system/host_arena.h"
+#include "cli/command.h"
+#include "cli/loaded_model.h"
+#include "cli/memory_goal.h"
+#include "cli/output.h"
+
+namespace intaglio::cli {
+namespace {
+
+struct PlanArguments {
+  std::string model, output, memory = "least";
+};
+
+constexpr const char* kFooter =
+    "A streamed plan runs segments of layers a few rows at a time. The tensors between them stand in line buffers, so\n"
+    "that activations need less memory than the largest layers. Nothing is computed twice, and outputs are the same\n"
+    "bytes. The file keeps the flat plan too: 'run --streamed', 'bench --streamed' and 'export-c' use the streamed one.\n\n"
+    "--memory says how much the activations may take:\n"
+    "  least   as little as can be\n"
+    "  BYTES   at most so many, by rows only where it is needed, and with as many rows at a time as fit\n"
+    "  flat    layer by layer: the file has no streamed plan\n\n"
+    "Example:\n"
+    "  intaglio plan net.int8.itg -o net.small.itg --memory 150000";
+
+Outcome<Done> run_plan(const PlanArguments& arguments) {
+  const auto goal = memory_goal(arguments.memory);
+  if (!goal) return goal.failure();
+  if (auto path = check_output_path(arguments.output, arguments.model); !path) return path.failure();
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  HostArena memory;
+  const auto planned = plan_for_goal(file->model(), *goal, memory.arena());
+  if (!planned) return file->failure(planned.error());
+  const auto streamed = streamed_bytes(*planned);
+  if (!streamed) return file->failure(streamed.error());
+  if (auto written = write_file_atomically(arguments.output, *planned); !written) return written.failure();
+  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->size).c_str());
+  print("  activations  %s bytes layer by layer", grouped(file->model().activation_bytes()).c_str());
+  if (*streamed > 0) {
+    print(", %s by rows\n", grouped(*streamed).c_str());
+  } else {
+    print(goal->flat ? "\n" : "; rows would save nothing\n");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Command add_plan_command(CLI::App& parent) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* app = add_subcommand(parent, "plan", "run layers by rows, to take less memory", kFooter);
+  add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
+  add_memory_option(*app, arguments->memory);
+  return make_command(app, arguments, run_plan);
+}
+
+}  // namespace intaglio::cli

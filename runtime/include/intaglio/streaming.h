@@ -1,0 +1,23 @@
+// Rows stream through: activations far below the largest live set. See docs/streaming.md.
+//
+//   Result<Model> by_rows = stream_rows(*Model::open(bytes));
+//   Session::create(*by_rows, ...)
+//
+// A model file may hold a second plan of its activations (`intaglio plan`). In it segments of nodes run depth first, a few rows
+// at a time, and the tensors between them stand in line buffers. Outputs are the same bytes. A program that does not call
+// stream_rows() links none of this.
+#pragma once
+
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+// What runs a session by rows. Named by planned models (intaglio/planned_model.h), not by programs.
+extern const Streaming kStreaming;
+
+// The model by its streamed plan: sessions of it run by rows, and activation_bytes() and activation_offset() are the
+// streamed plan's. A model without such a plan comes back as it is. The plan is checked: an error says which row would be read
+// before it is written or after it has gone.
+Result<Model> stream_rows(const Model& model);
+
+}  // namespace intaglio

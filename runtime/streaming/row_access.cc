@@ -1,0 +1,123 @@
+#include "runtime/streaming/row_access.h"
+
+namespace intaglio {
+namespace {
+
+bool is_picture(const TensorInfo& tensor) {
+  return tensor.shape.rank == 4 && tensor.shape[0] == 1 && tensor.shape[1] <= kMaxRows;
+}
+
+bool is_plain_int8(const NodeView& node) {
+  return node.output_count() == 1 && node.input_count() <= kMaxBandInputs && node.has_input(0) &&
+         is_picture(node.output()) && node.output().dtype == DType::kS8;
+}
+
+RowAccess window_access(const NodeView& node, const Window2d& w) {
+  const int64_t extent = int64_t{w.kernel_h - 1} * w.dilation_h + 1;
+  const bool good = is_plain_int8(node) && is_picture(node.input(0)) && extent >= 1 &&
+                    extent <= kMaxRowExtent && w.stride_h >= 1 && w.pad_top >= 0 && w.pad_top < extent;
+  return {good, false, w.stride_h, static_cast<int32_t>(extent), w.pad_top};
+}
+
+RowAccess reduce_access(const NodeView& node) {
+  if (node.input_count() != 1 || node.output_count() != 1 || !node.has_input(0)) return {};
+  const TensorInfo in = node.input(0), out = node.output();
+  const bool good = is_picture(in) && in.dtype == DType::kS8 && out.shape.elements() == in.shape[3] &&
+                    (out.dtype == DType::kS8 || out.dtype == DType::kF32);
+  return {good, good, 1, 1, 0};
+}
+
+RowAccess average_access(const NodeView& node) {
+  const Window2d& w = node.options<Window2d>();
+  const Shape in = node.input(0).shape;
+  const bool whole = in.rank == 4 && w.kernel_h == in[1] && w.kernel_w == in[2] && w.dilation_h == 1 &&
+                     w.dilation_w == 1 && w.pad_top == 0 && w.pad_left == 0 && w.pad_bottom == 0 &&
+                     w.pad_right == 0;
+  if (whole && in[1] > 1) return reduce_access(node);
+  return window_access(node, w);
+}
+
+RowAccess mean_access(const NodeView& node) {
+  const Span<const int32_t> axes = node.options<ReduceOptions>().axes;
+  return axes.size == 2 && axes[0] == 1 && axes[1] == 2 ? reduce_access(node) : RowAccess();
+}
+
+// Operands that are repeated along the rows are read whole; a constant that is not repeated would have to be cut.
+RowAccess elementwise_access(const NodeView& node) {
+  if (!is_plain_int8(node)) return {};
+  for (int32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has_input(i)) return {};
+    const TensorInfo info = node.input(i);
+    const bool has_rows = info.shape.rank >= 3 && info.shape.back(2) != 1;
+    if (has_rows && (info.is_constant() || !is_picture(info))) return {};
+  }
+  return {true, false, 1, 1, 0};
+}
+
+RowAccess concat_access(const NodeView& node) {
+  if (!is_plain_int8(node) || node.options<ConcatOptions>().axis < 2) return {};
+  for (int32_t i = 0; i < node.input_count(); ++i)
+    if (!node.has_input(i) || !is_picture(node.input(i)) || node.input(i).is_constant()) return {};
+  return {true, false, 1, 1, 0};
+}
+
+RowAccess pad_access(const NodeView& node) {
+  const Span<const int32_t> before = node.options<PadOptions>().before;
+  if (!is_plain_int8(node) || !is_picture(node.input(0)) || before.size != 4 || before[1] < 0 ||
+      before[1] > kMaxRowExtent)
+    return {};
+  return {true, false, 1, 1, before[1]};
+}
+
+}  // namespace
+
+RowAccess row_access(const NodeView& node) {
+  switch (node.info.op) {
+    case Op::kConv2d:
+      return window_access(node, node.options<Window2d>());
+    case Op::kDepthwiseConv2d:
+    case Op::kMaxPool2d:
+      return window_access(node, node.options<Window2d>());
+    case Op::kAvgPool2d:
+      return node.has_input(0) ? average_access(node) : RowAccess();
+    case Op::kMean:
+      return mean_access(node);
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaximum:
+    case Op::kMinimum:
+      return elementwise_access(node);
+    case Op::kLookup:
+      return is_plain_int8(node) && is_picture(node.input(0)) ? RowAccess{true, false, 1, 1, 0} : RowAccess();
+    case Op::kConcat:
+      return concat_access(node);
+    case Op::kPad:
+      return pad_access(node);
+    default:
+      return {};
+  }
+}
+
+bool reads_rows(const NodeView& node, int32_t i) {
+  if (!node.has_input(i)) return false;
+  const TensorInfo info = node.input(i);
+  if (info.is_constant() || !is_picture(info)) return false;
+  switch (node.info.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaximum:
+    case Op::kMinimum:
+      return info.shape[1] == node.output().shape[1];
+    case Op::kConv2d:
+    case Op::kConcat:
+      return true;
+    default:
+      return i == 0;
+  }
+}
+
+}  // namespace intaglio

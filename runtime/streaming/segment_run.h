@@ -1,0 +1,12 @@
+// Runs a segment of a streamed plan: the clock goes on a band at a time, and each node makes the rows that are due.
+#pragma once
+
+#include "intaglio/session.h"
+#include "runtime/op.h"
+
+namespace intaglio {
+
+// As Streaming::run_nodes.
+void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t first, int32_t last);
+
+}  // namespace intaglio

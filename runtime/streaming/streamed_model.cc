@@ -1,0 +1,195 @@
+#include "runtime/streaming/streamed_model.h"
+
+#include "intaglio/streaming.h"
+#include "runtime/liveness.h"
+#include "runtime/streaming/row_access.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kSumsOnly = -1;  // SegmentInfo::rows of a mean
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+bool is_in(const SegmentInfo& segment, int32_t n) {
+  return n >= segment.first && n < segment.first + segment.count;
+}
+
+// The proof that a segment's rows are written before they are read and stay until they are read. With the clock c, a
+// tensor t has floor((c + lead_t) / stride_t) rows. A node m that reads it with the window (stride, extent, pad) has made
+//   u = floor((c + lead_m) / stride_m) rows, stride_m = stride * stride_t.
+// For its last row it needs t's rows before (u - 1) * stride - pad + extent, at most
+//   floor((c + lead_m) / stride_t) - stride - pad + extent.
+// They are there if floor((lead_t - lead_m) / stride_t) >= extent - pad - stride. One step of `band` earlier m still needed
+// the rows from u * stride - pad on; since then t has gone on to at most
+//   stride + pad + floor((lead_t - lead_m + band - 1) / stride_t)
+// rows behind that one, which is what its line buffer must hold. First and last rows only need less.
+class SegmentCheck {
+ public:
+  SegmentCheck(const Model& model, const SegmentInfo& segment) : model_(model), segment_(segment) {}
+
+  Error check() const {
+    for (int32_t i = 0; i < segment_.count; ++i) {
+      const NodeView node = view(i);
+      const RowAccess access = row_access(node);
+      if (!access.by_rows) return node.error(Status::kNotByRows);
+      ITG_TRY(check_walk(node, access, i));
+      for (int32_t k = 0; k < node.input_count(); ++k)
+        if (node.has_input(k)) ITG_TRY(check_input(node, access, i, k));
+    }
+    return kNoError;
+  }
+
+ private:
+  NodeView view(int32_t i) const { return {segment_.first + i, model_.node(segment_.first + i), &model_}; }
+  int32_t stride(int32_t i) const { return segment_.strides[static_cast<size_t>(i)]; }
+  int32_t lead(int32_t i) const { return segment_.leads[static_cast<size_t>(i)]; }
+  int32_t rows(int32_t i) const { return segment_.rows[static_cast<size_t>(i)]; }
+
+  Error check_walk(const NodeView& node, const RowAccess& access, int32_t i) const {
+    const int32_t height = counted_rows(node, access);
+    if (stride(i) < 1 || stride(i) > kMaxRows)
+      return node.output_error(Status::kBadRowStep, 0, stride(i), kMaxRows);
+    // Nothing is there when the clock shows 0, and all is there soon enough.
+    if (lead(i) >= stride(i) || lead(i) < -kMaxRows)
+      return node.output_error(Status::kBadRowStep, 0, lead(i), stride(i) - 1);
+    if (int64_t{stride(i)} * height > kMaxRows)
+      return node.output_error(Status::kBadRowStep, 0, int64_t{stride(i)} * height, kMaxRows);
+    if (access.reduces) {
+      if (rows(i) != kSumsOnly) return node.output_error(Status::kBadLineBuffer, 0, rows(i), kSumsOnly);
+      return kNoError;
+    }
+    const int32_t at_once = (segment_.band - 1) / stride(i) + 1, least = at_once < height ? at_once : height;
+    if (rows(i) < 0 || rows(i) > height || (rows(i) > 0 && rows(i) < least))
+      return node.output_error(Status::kBadLineBuffer, 0, rows(i), least);
+    return kNoError;
+  }
+
+  Error check_input(const NodeView& node, const RowAccess& access, int32_t i, int32_t k) const {
+    const int32_t tensor = node.input_index(k);
+    const int32_t writer = writer_of(model_, tensor) - segment_.first;
+    if (writer < 0 || writer >= i) return kNoError;  // it was there before
+    if (!reads_rows(node, k) || rows(writer) == kSumsOnly) return node.input_error(Status::kRowsGone, k);
+    const RowAccess window = access_of_input(access, k);
+    const int64_t step = int64_t{window.stride} * stride(writer);
+    if (stride(i) != step) return node.input_error(Status::kBadRowStep, k, stride(i), step);
+    const int64_t ahead = int64_t{lead(writer)} - lead(i);
+    const int64_t needed_ahead = int64_t{window.extent} - window.pad - window.stride;
+    if (floor_div(ahead, stride(writer)) < needed_ahead)
+      return node.input_error(Status::kRowsTooLate, k, floor_div(ahead, stride(writer)), needed_ahead);
+    if (rows(writer) == 0) return kNoError;
+    const int64_t height = node.input(k).shape[1];
+    const int64_t kept = window.stride + window.pad + floor_div(ahead + segment_.band - 1, stride(writer));
+    const int64_t least = kept < height ? kept : height;
+    if (rows(writer) < least) return node.input_error(Status::kBadLineBuffer, k, rows(writer), least);
+    return kNoError;
+  }
+
+  const Model& model_;
+  const SegmentInfo& segment_;
+};
+
+// Of a tensor that node `writer` writes: rows of its line buffer, 0 where it has none.
+int32_t line_buffer_rows(const Model& model, int32_t writer) {
+  if (writer < 0) return 0;
+  const SegmentInfo segment = StreamedModel::segment_of(model, writer);
+  return segment.count == 0 ? 0 : segment.rows[static_cast<size_t>(writer - segment.first)];
+}
+
+// What is kept by rows leaves neither its segment nor the model.
+Error check_line_buffers_stay(const Model& model) {
+  const auto leaves = [&model](int32_t tensor) {
+    return line_buffer_rows(model, writer_of(model, tensor)) > 0;
+  };
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    for (const int32_t input : node.inputs) {
+      const int32_t writer = input < 0 ? -1 : writer_of(model, input);
+      if (line_buffer_rows(model, writer) > 0 && !is_in(StreamedModel::segment_of(model, writer), n))
+        return {Status::kRowsGone, n, input};
+    }
+  }
+  for (const int32_t output : model.outputs())
+    if (leaves(output)) return {Status::kRowsGone, model.node_count(), output};
+  for (int32_t i = 0; i < model.state_count(); ++i)
+    if (leaves(model.state(i).output)) return {Status::kRowsGone, model.node_count(), model.state(i).output};
+  return kNoError;
+}
+
+Error check_places(const Model& model) {
+  int64_t all = 0;
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const uint32_t offset = model.activation_offset(t);
+    const bool is_constant = model.tensor(t).is_constant();
+    if (is_constant != (offset == Model::kNoOffset))
+      return {is_constant ? Status::kActivationExpected : Status::kConstantExpected, -1, t, offset};
+    if (is_constant) continue;
+    if (offset % kTensorAlignment != 0) return {Status::kPlanAlignment, -1, t, offset, kTensorAlignment};
+    const int64_t bytes = StreamedModel::place_bytes(model, t, writer_of(model, t)), end = offset + bytes;
+    const auto limit = static_cast<int64_t>(model.activation_bytes());
+    if (end > limit) return {Status::kPlanOffset, -1, t, end, limit};
+    all += aligned(bytes);
+  }
+  if (static_cast<int64_t>(model.activation_bytes()) > all)
+    return {Status::kPlanTooLarge, -1, -1, static_cast<int64_t>(model.activation_bytes()), all};
+  return kNoError;
+}
+
+}  // namespace
+
+SegmentInfo StreamedModel::segment_of(const Model& model, int32_t n) {
+  int32_t first = 0, end = segment_count(model);
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    const SegmentInfo found = segment(model, middle);
+    if (is_in(found, n)) return found;
+    (found.first < n ? first : end) = found.first < n ? middle + 1 : middle;
+  }
+  return {};
+}
+
+uint32_t StreamedModel::place_bytes(const Model& model, int32_t tensor, int32_t writer) {
+  const TensorInfo info = model.tensor(tensor);
+  const auto bytes = static_cast<uint32_t>(info.bytes());
+  const int32_t rows = line_buffer_rows(model, writer);
+  if (rows == kSumsOnly) return static_cast<uint32_t>(info.shape.elements()) * uint32_t{sizeof(int32_t)};
+  return rows == 0 ? bytes : bytes / static_cast<uint32_t>(info.shape[1]) * static_cast<uint32_t>(rows);
+}
+
+Error StreamedModel::check(const Model& model) {
+  const size_t tensors = static_cast<size_t>(model.tensor_count());
+  if (offsets(model).size != tensors)
+    return {Status::kPlanSize, -1, -1, static_cast<int64_t>(offsets(model).size),
+            static_cast<int64_t>(tensors)};
+  int32_t end = 0;
+  for (int32_t s = 0; s < segment_count(model); ++s) {
+    const SegmentInfo segment = StreamedModel::segment(model, s);
+    const size_t size = segment.strides.size;
+    if (segment.first < end || segment.first >= model.node_count() || size == 0 ||
+        size > static_cast<size_t>(model.node_count() - segment.first) || segment.leads.size != size ||
+        segment.rows.size != size)
+      return {Status::kBadSegment, -1, -1, s};
+    if (segment.band < 1 || segment.band > kMaxRows)
+      return {Status::kBadRowStep, segment.first, -1, segment.band, kMaxRows};
+    end = segment.first + segment.count;
+  }
+  for (int32_t s = 0; s < segment_count(model); ++s) {
+    const SegmentInfo segment = StreamedModel::segment(model, s);
+    ITG_TRY(SegmentCheck(model, segment).check());
+  }
+  ITG_TRY(check_line_buffers_stay(model));
+  return check_places(model);
+}
+
+Result<Model> stream_rows(const Model& model) { return StreamedModel::open(model); }
+
+Result<Model> StreamedModel::open(const Model& model) {
+  if (!model.has_streamed_plan()) return model;
+  const Model streamed = Model::without_checks(model.bytes(), &kStreaming);
+  ITG_TRY(check(streamed));
+  return streamed;
+}
+
+}  // namespace intaglio

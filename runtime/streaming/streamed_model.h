@@ -1,0 +1,41 @@
+// A model's streamed plan: what the file says, how a session comes to it, and its arithmetic.
+#pragma once
+
+#include "intaglio/model.h"
+
+namespace intaglio {
+
+// Largest integer of which b times is at most a. b > 0.
+constexpr int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+
+// Reads the streamed plan. Of a model from open_streamed() the numbers are as checked there.
+struct StreamedModel {
+  // The model with its streamed plan, checked but for overlaps: all that follows is about what this gives. A model
+  // that has no streamed plan comes back as it is: without segments.
+  static Result<Model> open(const Model& model);
+
+  // What runs a session of the model by rows; nullptr: it runs layer by layer.
+  static const Streaming* streaming(const Model& model) { return model.streaming_; }
+
+  static int32_t segment_count(const Model& model);
+  static SegmentInfo segment(const Model& model, int32_t index);
+  // The segment that node `n` is of; one of no nodes where it is of none.
+  static SegmentInfo segment_of(const Model& model, int32_t n);
+  // What stands at a tensor's offset: its line buffer, a mean's sums, or all of it. `writer`: the node that writes it, or -1.
+  static uint32_t place_bytes(const Model& model, int32_t tensor, int32_t writer);
+  // A node's outputs, without the cost of its options.
+  static Span<const int32_t> outputs(const Model& model, int32_t node);
+
+ private:
+  static Span<const uint32_t> offsets(const Model& model);
+  static Error check(const Model& model);
+};
+
+// Rows of node `i`, counted in its segment, that are there once the clock shows `clock`; `height`: of them all.
+inline int32_t rows_at(const SegmentInfo& segment, int32_t i, int32_t clock, int32_t height) {
+  const int32_t position = clock + segment.leads[static_cast<size_t>(i)];
+  const int32_t rows = position <= 0 ? 0 : position / segment.strides[static_cast<size_t>(i)];
+  return rows < height ? rows : height;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,124 @@
+#include "intaglio/streaming.h"
+
+#include "runtime/overlap_check.h"
+#include "runtime/streaming/band_view.h"
+#include "runtime/streaming/segment_run.h"
+#include "runtime/streaming/streamed_model.h"
+#include "runtime/streaming/streaming_hooks.h"
+
+namespace intaglio {
+
+namespace {
+
+// A segment's nodes run at one time.
+struct SegmentedPlan {
+  const Model* model;
+
+  SegmentInfo segment(int32_t n) const {
+    return n < 0 ? SegmentInfo() : StreamedModel::segment_of(*model, n);
+  }
+  int32_t first_of(int32_t n) const {
+    const SegmentInfo s = segment(n);
+    return s.count == 0 ? n : s.first;
+  }
+  int32_t last_of(int32_t n) const {
+    const SegmentInfo s = segment(n);
+    return s.count == 0 ? n : s.first + s.count - 1;
+  }
+  bool in_place(int32_t n) const { return segment(n).count == 0; }
+  uint32_t bytes(const Model&, int32_t tensor) const {
+    return StreamedModel::place_bytes(*model, tensor, writer_of(*model, tensor));
+  }
+};
+
+Error check_streamed_overlaps(const Model& model, OpList ops, uint16_t* memory) {
+  return OverlapCheck<SegmentedPlan>(model, ops, memory, {&model}).check();
+}
+
+// Plans one node for each band that a run may bring: those that touch padding or an end, and the two sizes in between.
+class BandPlans {
+ public:
+  BandPlans(const OpDef& def, const NodeView& node, const PlanContext& context, const SegmentInfo& segment,
+            NodePlan* plan)
+      : def_(def),
+        node_(node),
+        context_(context),
+        segment_(segment),
+        access_(row_access(node)),
+        index_(node.index - segment.first),
+        height_(node.output().shape[1]),
+        in_height_(node.input(0).shape[1]),
+        plan_(plan) {
+    node_.weights_checked = true;
+  }
+
+  Error plan() {
+    plan_->scratch_bytes = 0;
+    if (access_.reduces) return kNoError;
+    const int32_t stride = segment_.strides[static_cast<size_t>(index_)];
+    const int32_t most = (segment_.band - 1) / stride + 1, fewest = segment_.band / stride;
+    int32_t first = 0;
+    do {
+      ITG_TRY(plan_next(&first));
+    } while (first < height_ && first * access_.stride < access_.pad);
+    for (const int32_t rows : {fewest, most}) {
+      const int32_t last_input = (first + rows - 1) * access_.stride - access_.pad + access_.extent;
+      if (rows > 0 && first + rows <= height_ && last_input <= in_height_)
+        ITG_TRY(plan_band(first, first + rows));
+    }
+    const int32_t end =
+        (in_height_ + access_.pad - access_.extent) / access_.stride;  // of the rows without padding
+    int32_t from = (end < height_ ? end : height_) - 2 * most;
+    if (from > first) {  // the last step that ended there or before
+      const int32_t clock = (stride * from - lead()) / segment_.band * segment_.band;
+      from = rows_at(segment_, index_, clock, height_);
+      first = from > first ? from : first;
+    }
+    while (first < height_) ITG_TRY(plan_next(&first));
+    return kNoError;
+  }
+
+ private:
+  int32_t lead() const { return segment_.leads[static_cast<size_t>(index_)]; }
+
+  // The band that begins at row *first, which becomes the next one's.
+  Error plan_next(int32_t* first) {
+    const int32_t position = segment_.strides[static_cast<size_t>(index_)] * (*first + 1) - lead();
+    const int32_t clock = (position + segment_.band - 1) / segment_.band * segment_.band;
+    const int32_t past = rows_at(segment_, index_, clock, height_);
+    ITG_TRY(plan_band(*first, past));
+    *first = past;
+    return kNoError;
+  }
+
+  Error plan_band(int32_t first, int32_t past) {
+    const BandView view(node_, access_, first, past);
+    if (view.is_empty()) return kNoError;
+    NodePlan of_band;
+    ITG_TRY(def_.plan(view.node(), context_, &of_band));
+    if (of_band.kernel != plan_->kernel || of_band.persistent_bytes != plan_->persistent_bytes)
+      return node_.error(Status::kNotByRows);
+    if (of_band.scratch_bytes > plan_->scratch_bytes) plan_->scratch_bytes = of_band.scratch_bytes;
+    return kNoError;
+  }
+
+  const OpDef& def_;
+  NodeView node_;
+  const PlanContext& context_;
+  const SegmentInfo& segment_;
+  const RowAccess access_;
+  const int32_t index_, height_, in_height_;
+  NodePlan* plan_;
+};
+
+Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(def.plan(node, context, plan));
+  const SegmentInfo segment = StreamedModel::segment_of(*node.model, node.index);
+  return segment.count == 0 ? kNoError : BandPlans(def, node, context, segment, plan).plan();
+}
+
+}  // namespace
+
+const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes};
+
+}  // namespace intaglio

@@ -1,0 +1,91 @@
+// intaglio plan, and what other commands do with a streamed plan.
+#include <doctest/doctest.h>
+
+#include "calibrator/host/system/files.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/run_cli.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// A chain of 3 x 3 convolutions on a picture [1, 24, 16, 4] of codes: of 16 channels, the last of 4.
+AlignedBytes chain() {
+  ModelBuilder b;
+  int32_t x = b.tensor("x", DType::kS8, {1, 24, 16, 4}, 0.05f, -7), channels = 4;
+  b.input(x);
+  for (int32_t n = 0; n < 4; ++n) {
+    const std::string name = std::to_string(n);
+    const int32_t in = channels;
+    channels = n == 3 ? 4 : 16;
+    std::vector<int8_t> codes(static_cast<size_t>(channels * 9 * in));
+    for (size_t i = 0; i < codes.size(); ++i)
+      codes[i] = static_cast<int8_t>((i + static_cast<size_t>(n)) * 37 % 251);
+    const int32_t w = b.constant("w" + name, DType::kS8, {channels, 3, 3, in}, codes,
+                                 std::vector<float>(static_cast<size_t>(channels), 0.01f), 0);
+    const int32_t y = b.tensor("y" + name, DType::kS8, {1, 24, 16, channels}, 0.05f, -7);
+    Window2d& window = b.node(Op::kConv2d, {x, w}, {y}).options.as<Window2d>();
+    window.kernel_h = window.kernel_w = 3;
+    window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+    x = y;
+  }
+  b.output(x);
+  return b.finish();
+}
+
+struct Folder : CommandFolder {
+  Folder() {
+    const AlignedBytes model = chain();
+    REQUIRE(write_file_atomically(*this / "net.itg", model.view()));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("plan gives the least memory, a number of bytes, or takes rows out again") {
+  const Folder folder;
+  // Layer by layer two tensors of 6144. By rows: input and output whole, 1536 each, and three times three rows of 256.
+  folder.good("plan %/net.itg -o %/least.itg");
+  const auto least = folder.json("inspect %/least.itg --json --plan");
+  CHECK(least["arena_bytes"] == 2 * 6144);
+  CHECK(least["streamed"]["arena_bytes"] == 2 * 1536 + 3 * 3 * 256);
+  CHECK(least["streamed"]["segments"].size() == 1);
+  CHECK(least["session"]["streamed_bytes"] < least["session"]["total_bytes"]);
+  CHECK(holds(folder.good("verify %/least.itg").out, "it gives the same outputs"));
+  CHECK(holds(folder.good("inspect %/least.itg --plan").out, "##..............  "));
+  folder.good("plan %/net.itg -o %/some.itg --memory 8000");
+  const auto some = folder.json("inspect %/some.itg --json")["streamed"];
+  CHECK(some["arena_bytes"].get<int>() <= 8000);
+  CHECK(some["segments"][0]["band"].get<int>() > 1);
+  folder.bad("plan %/net.itg -o %/no.itg --memory 100", "activation memory has 100 bytes");
+  folder.bad("plan %/net.itg -o %/no.itg --memory little", "neither 'least' nor 'flat'");
+  folder.good("plan %/least.itg -o %/flat.itg --memory flat");
+  CHECK(folder.json("inspect %/flat.itg --json")["streamed"].is_null());
+}
+
+TEST_CASE("an exported model runs by rows, checked and planned") {
+  const Folder folder;
+  folder.good("plan %/net.itg -o %/least.itg");
+  const auto session = folder.json("inspect %/least.itg --json --target cortex-m4")["session"];
+  const auto text = [&](const std::string& name) {
+    const auto file = read_file(folder / name, 1 << 24);
+    REQUIRE(file);
+    return std::string(reinterpret_cast<const char*>(file->data()), file->size());
+  };
+  folder.good("export-c %/least.itg -o %/checked --target cortex-m4");
+  CHECK(holds(text("checked/net_model.h"),
+              "NET_MEMORY_BYTES " + std::to_string(session["streamed_bytes"].get<size_t>()) + "\n"));
+  CHECK(holds(text("checked/net_model.cc"), "itg_stream_rows(model, model);"));
+  folder.good("export-c %/least.itg -o %/planned --target cortex-m4 --planned");
+  CHECK(holds(text("planned/net_model.h"), "NET_ACTIVATION_BYTES 5376\n"));
+  CHECK(holds(text("planned/net_model.cc"), ", &intaglio::kStreaming};"));
+  folder.good("export-c %/net.itg -o %/flat --target cortex-m4 --planned");
+  CHECK(!holds(text("flat/net_model.cc"), "treaming"));
+}
+
+TEST_CASE("a plan that saves nothing is not written") {
+  const Folder folder;
+  CHECK(holds(folder.good("plan %/net.itg -o %/same.itg --memory 12288").out, "rows would save nothing"));
+  CHECK(folder.json("inspect %/same.itg --json")["streamed"].is_null());
+}
