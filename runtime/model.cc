@@ -5,6 +5,7 @@
 
 #include "runtime/crc32.h"
 #include "runtime/model_check.h"
+#include "runtime/streaming/streaming_build.h"
 #include "runtime/structure_check.h"
 #include "schema/model_generated.h"
 
@@ -20,7 +21,7 @@ const schema::Model& root_of(const void* root) { return *static_cast<const schem
 // Both plans are tables of one kind.
 const schema::Plan& plan_of(const void* root, const Streaming* streaming) {
   return *static_cast<const flatbuffers::Table*>(root)->GetPointer<const schema::Plan*>(
-      streaming == nullptr ? schema::Model::VT_PLAN : schema::Model::VT_STREAMED);
+      !kStreams || streaming == nullptr ? schema::Model::VT_PLAN : schema::Model::VT_STREAMED);
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 #include "intaglio/model.h"
 #include "intaglio/ops.h"
 #include "platforms/parallel.h"
+#include "runtime/streaming/streaming_build.h"
 
 namespace intaglio {
 
@@ -31,8 +32,14 @@ struct NodeView {
   bool has_input(int32_t i) const { return i < input_count() && info.inputs[static_cast<size_t>(i)] >= 0; }
   int32_t input_index(int32_t i) const { return info.inputs[static_cast<size_t>(i)]; }
   int32_t output_index(int32_t i) const { return info.outputs[static_cast<size_t>(i)]; }
-  TensorInfo input(int32_t i) const;
-  TensorInfo output(int32_t i = 0) const;
+  TensorInfo input(int32_t i) const {
+    return kStreams ? whole_or_band_input(i) : model->tensor(input_index(i));
+  }
+  TensorInfo output(int32_t i = 0) const {
+    return kStreams ? whole_or_band_output(i) : model->tensor(output_index(i));
+  }
+  TensorInfo whole_or_band_input(int32_t i) const;
+  TensorInfo whole_or_band_output(int32_t i) const;
 
   // The operator's own options, or a part of them (intaglio/node_options.h). A debug build ends the program where an
   // operator asks for another one's.
@@ -89,9 +96,19 @@ struct NodeRun {
   T* output(const NodeView& node, int32_t i = 0) const {
     return static_cast<T*>(const_cast<void*>(output_address(node, i)));
   }
-  const void* input_address(const NodeView& node, int32_t i) const;
-  const void* output_address(const NodeView& node, int32_t i) const;
-  const void* address(int32_t tensor) const;  // of a whole one
+  const void* input_address(const NodeView& node, int32_t i) const {
+    return kStreams ? whole_or_band_address(node, i) : address(node.input_index(i));
+  }
+  const void* output_address(const NodeView& node, int32_t i) const {
+    return kStreams && node.band != nullptr ? node.band->address(node, *this, -1)
+                                            : address(node.output_index(i));
+  }
+  const void* whole_or_band_address(const NodeView& node, int32_t input) const;
+  const void* address(int32_t tensor) const {  // of a whole one
+    const uint32_t offset = model->activation_offset(tensor);
+    return offset == Model::kNoOffset ? static_cast<const void*>(model->tensor(tensor).constant.data)
+                                      : activations + offset;
+  }
 };
 
 // How an operator's output is quantized when an FP32 node becomes an int8 one. The calibrator reads this

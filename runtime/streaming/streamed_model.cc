@@ -183,7 +183,9 @@ Error StreamedModel::check(const Model& model) {
   return check_places(model);
 }
 
+#if ITG_STREAMING
 Result<Model> stream_rows(const Model& model) { return StreamedModel::open(model); }
+#endif
 
 Result<Model> StreamedModel::open(const Model& model) {
   if (!model.has_streamed_plan()) return model;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "intaglio/model.h"
+#include "runtime/streaming/streaming_build.h"
 
 namespace intaglio {
 
@@ -15,7 +16,7 @@ struct StreamedModel {
   static Result<Model> open(const Model& model);
 
   // What runs a session of the model by rows; nullptr: it runs layer by layer.
-  static const Streaming* streaming(const Model& model) { return model.streaming_; }
+  static const Streaming* streaming(const Model& model) { return kStreams ? model.streaming_ : nullptr; }
 
   static int32_t segment_count(const Model& model);
   static SegmentInfo segment(const Model& model, int32_t index);

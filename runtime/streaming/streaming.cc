@@ -119,6 +119,8 @@ Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanConte
 
 }  // namespace
 
+#if ITG_STREAMING
 const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes};
+#endif
 
 }  // namespace intaglio
