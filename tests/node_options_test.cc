@@ -120,7 +120,7 @@ TEST_CASE("every operator has its own options, which begin with their defaults")
   check_owners<ReduceOptions>({Op::kMean});
   check_owners<TransposeOptions>({Op::kTranspose});
   check_owners<ConcatOptions>({Op::kConcat});
-  check_owners<GatherOptions>({Op::kGather});
+  check_owners<GatherOptions>({Op::kGather, Op::kGatherElements});
   check_owners<PadOptions>({Op::kPad});
   check_owners<StridedSliceOptions>({Op::kStridedSlice});
   check_owners<ResizeOptions>({Op::kResize});
@@ -128,6 +128,8 @@ TEST_CASE("every operator has its own options, which begin with their defaults")
                               Op::kThresholdedRelu, Op::kShrink});
   check_owners<L2NormalizeOptions>({Op::kL2Normalize});
   check_owners<BatchMatMulOptions>({Op::kBatchMatMul});
+  check_owners<TopKOptions>({Op::kTopK});
+  check_owners<OneHotOptions>({Op::kOneHot});
   int32_t with_options = 0;
   for (int32_t i = 0; i < kOpCount; ++i)
     with_options += NodeOptions(static_cast<Op>(i)).kind() != OptionsKind::kNone ? 1 : 0;

@@ -108,7 +108,9 @@ TEST_CASE("the description is the schema's") {
                                                             schema::ResizeOptionsTypeTable(),
                                                             schema::UnaryOptionsTypeTable(),
                                                             schema::L2NormalizeOptionsTypeTable(),
-                                                            schema::BatchMatMulOptionsTypeTable()};
+                                                            schema::BatchMatMulOptionsTypeTable(),
+                                                            schema::TopKOptionsTypeTable(),
+                                                            schema::OneHotOptionsTypeTable()};
   const flatbuffers::TypeTable* const options = schema::OptionsTypeTable();
   REQUIRE(options->num_elems == kUnionTypes + 1u);  // and NONE
   for (size_t i = 1; i < options->num_elems; ++i)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
-BUDGET = {"library": 276_500, "library, one ISA": 227_500, "program of 12 int8 operators": 122_000}
+BUDGET = {"library": 288_000, "library, one ISA": 239_000, "program of 12 int8 operators": 122_000}
 
 
 def text_of(size, file):

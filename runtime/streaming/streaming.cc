@@ -6,6 +6,8 @@
 #include "runtime/streaming/streamed_model.h"
 #include "runtime/streaming/streaming_hooks.h"
 
+#if ITG_STREAMING
+
 namespace intaglio {
 
 namespace {
@@ -119,8 +121,8 @@ Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanConte
 
 }  // namespace
 
-#if ITG_STREAMING
 const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes};
-#endif
 
 }  // namespace intaglio
+
+#endif

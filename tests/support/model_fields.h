@@ -236,6 +236,8 @@ class FieldChanges {
       ITG_OPTIONS(UnaryOptions)
       ITG_OPTIONS(L2NormalizeOptions)
       ITG_OPTIONS(BatchMatMulOptions)
+      ITG_OPTIONS(TopKOptions)
+      ITG_OPTIONS(OneHotOptions)
 #undef ITG_OPTIONS
       case schema::Options::NONE:
         return;
@@ -288,6 +290,21 @@ class FieldChanges {
   void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
   void change_table(schema::L2NormalizeOptionsT& o) { set(o.min_norm); }
   void change_table(schema::BatchMatMulOptionsT& o) { o.transpose_b = !o.transpose_b; }
+  void change_table(schema::TopKOptionsT& o) {
+    const size_t which = d_.below(3);
+    if (which == 0) return set(o.axis);
+    bool& flag = which == 1 ? o.smallest : o.last_of_equal;
+    flag = !flag;
+  }
+  void change_table(schema::OneHotOptionsT& o) {
+    const size_t which = d_.below(4);
+    if (which == 0) return set(o.axis);
+    if (which == 1) {
+      o.from_end = !o.from_end;
+      return;
+    }
+    set(which == 2 ? o.on : o.off);
+  }
   void change_clamp(schema::ClampT& clamp) {
     const size_t which = d_.below(4);
     return which < 2 ? set(which == 0 ? clamp.min : clamp.max) : set(which == 2 ? clamp.lo : clamp.hi);
