@@ -163,7 +163,7 @@ int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, 
   const auto pair_before = [&](const NodeInfo& exact) {
     for (size_t i = 0; i < pairs.size; ++i)
       if (pairs[i].reference_tensor == exact.inputs[0]) return static_cast<int32_t>(i);
-    return -1;
+    return int32_t{-1};
   };
   // Indices have no error of their own: what they are chosen by has.
   while (found >= 0 &&

@@ -1,5 +1,7 @@
 #include "runtime/streaming/band_view.h"
 
+#if ITG_STREAMING
+
 namespace intaglio {
 
 BandView::BandView(const NodeView& whole, const RowAccess& access, int32_t first, int32_t past)
@@ -56,3 +58,5 @@ void BandView::place(int32_t slot, int64_t row_0) {
 }
 
 }  // namespace intaglio
+
+#endif

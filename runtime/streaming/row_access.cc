@@ -1,5 +1,7 @@
 #include "runtime/streaming/row_access.h"
 
+#if ITG_STREAMING
+
 namespace intaglio {
 namespace {
 
@@ -121,3 +123,5 @@ bool reads_rows(const NodeView& node, int32_t i) {
 }
 
 }  // namespace intaglio
+
+#endif

@@ -8,6 +8,8 @@
 #include "runtime/streaming/band_view.h"
 #include "runtime/streaming/streamed_model.h"
 
+#if ITG_STREAMING
+
 namespace intaglio {
 
 // Reads what is Session's own.
@@ -171,3 +173,5 @@ void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t firs
 }
 
 }  // namespace intaglio
+
+#endif

@@ -4,6 +4,8 @@
 #include "runtime/liveness.h"
 #include "runtime/streaming/row_access.h"
 
+#if ITG_STREAMING
+
 namespace intaglio {
 namespace {
 
@@ -183,9 +185,7 @@ Error StreamedModel::check(const Model& model) {
   return check_places(model);
 }
 
-#if ITG_STREAMING
 Result<Model> stream_rows(const Model& model) { return StreamedModel::open(model); }
-#endif
 
 Result<Model> StreamedModel::open(const Model& model) {
   if (!model.has_streamed_plan()) return model;
@@ -195,3 +195,5 @@ Result<Model> StreamedModel::open(const Model& model) {
 }
 
 }  // namespace intaglio
+
+#endif

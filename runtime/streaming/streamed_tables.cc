@@ -8,15 +8,18 @@ namespace {
 
 const schema::Model& root_of(const void* root) { return *static_cast<const schema::Model*>(root); }
 
+#if ITG_STREAMING
 template <typename T>
 Span<const T> span_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? Span<const T>() : Span<const T>(vector->data(), vector->size());
 }
+#endif
 
 }  // namespace
 
 bool Model::has_streamed_plan() const { return root_of(root_).streamed() != nullptr; }
 
+#if ITG_STREAMING
 Span<const uint32_t> StreamedModel::offsets(const Model& model) {
   return span_of(root_of(model.root_).streamed()->offsets());
 }
@@ -40,5 +43,6 @@ SegmentInfo StreamedModel::segment(const Model& model, int32_t index) {
 Span<const int32_t> StreamedModel::outputs(const Model& model, int32_t node) {
   return span_of(root_of(model.root_).nodes()->Get(static_cast<flatbuffers::uoffset_t>(node))->outputs());
 }
+#endif
 
 }  // namespace intaglio

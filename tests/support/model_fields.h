@@ -220,27 +220,16 @@ class FieldChanges {
 #define ITG_OPTIONS(name)     \
   case schema::Options::name: \
     return body(OfTable<schema::name##T>());
-      ITG_OPTIONS(Conv2DOptions)
-      ITG_OPTIONS(DepthwiseConv2DOptions)
-      ITG_OPTIONS(FullyConnectedOptions)
-      ITG_OPTIONS(Pool2DOptions)
-      ITG_OPTIONS(AddOptions)
-      ITG_OPTIONS(ElementwiseOptions)
-      ITG_OPTIONS(ReduceOptions)
-      ITG_OPTIONS(TransposeOptions)
-      ITG_OPTIONS(ConcatOptions)
-      ITG_OPTIONS(GatherOptions)
-      ITG_OPTIONS(PadOptions)
-      ITG_OPTIONS(StridedSliceOptions)
-      ITG_OPTIONS(ResizeOptions)
-      ITG_OPTIONS(UnaryOptions)
-      ITG_OPTIONS(L2NormalizeOptions)
-      ITG_OPTIONS(BatchMatMulOptions)
-      ITG_OPTIONS(TopKOptions)
-      ITG_OPTIONS(OneHotOptions)
+      // clang-format off
+      ITG_OPTIONS(Conv2DOptions) ITG_OPTIONS(DepthwiseConv2DOptions) ITG_OPTIONS(FullyConnectedOptions)
+      ITG_OPTIONS(Pool2DOptions) ITG_OPTIONS(AddOptions) ITG_OPTIONS(ElementwiseOptions)
+      ITG_OPTIONS(ReduceOptions) ITG_OPTIONS(TransposeOptions) ITG_OPTIONS(ConcatOptions)
+      ITG_OPTIONS(GatherOptions) ITG_OPTIONS(PadOptions) ITG_OPTIONS(StridedSliceOptions)
+      ITG_OPTIONS(ResizeOptions) ITG_OPTIONS(UnaryOptions) ITG_OPTIONS(L2NormalizeOptions)
+      ITG_OPTIONS(BatchMatMulOptions) ITG_OPTIONS(TopKOptions) ITG_OPTIONS(OneHotOptions)
+      // clang-format on
 #undef ITG_OPTIONS
-      case schema::Options::NONE:
-        return;
+                              case schema::Options::NONE : return;
     }
   }
   void change_options(schema::NodeT& n) {
@@ -289,22 +278,16 @@ class FieldChanges {
   }
   void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
   void change_table(schema::L2NormalizeOptionsT& o) { set(o.min_norm); }
-  void change_table(schema::BatchMatMulOptionsT& o) { o.transpose_b = !o.transpose_b; }
+  void change_table(schema::BatchMatMulOptionsT& o) { flip(o.transpose_b); }
   void change_table(schema::TopKOptionsT& o) {
     const size_t which = d_.below(3);
-    if (which == 0) return set(o.axis);
-    bool& flag = which == 1 ? o.smallest : o.last_of_equal;
-    flag = !flag;
+    return which == 0 ? set(o.axis) : flip(which == 1 ? o.smallest : o.last_of_equal);
   }
   void change_table(schema::OneHotOptionsT& o) {
     const size_t which = d_.below(4);
-    if (which == 0) return set(o.axis);
-    if (which == 1) {
-      o.from_end = !o.from_end;
-      return;
-    }
-    set(which == 2 ? o.on : o.off);
+    return which == 0 ? set(o.axis) : which == 1 ? flip(o.from_end) : set(which == 2 ? o.on : o.off);
   }
+  static void flip(bool& flag) { flag = !flag; }
   void change_clamp(schema::ClampT& clamp) {
     const size_t which = d_.below(4);
     return which < 2 ? set(which == 0 ? clamp.min : clamp.max) : set(which == 2 ? clamp.lo : clamp.hi);
