@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/output.h"
 #include "intaglio/describe.h"
 #include "intaglio/step_model.h"
 #include "intaglio/streaming.h"
@@ -199,6 +200,9 @@ Result<LoadedSession> LoadedSession::create(const Model& model, const SessionOpt
 
 Outcome<Done> LoadedModel::stream_if(bool streamed) {
   if (!streamed) return Done{};
+  if (!model_.has_streamed_plan())
+    print_note("--streamed: " + path() +
+               " has no streamed plan ('intaglio plan' makes one); it runs layer by layer");
   const Result<Model> by_rows = stream_rows(model_);
   if (!by_rows) return failure(by_rows.error());
   model_ = *by_rows;

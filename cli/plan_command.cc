@@ -41,7 +41,7 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   if (*streamed > 0) {
     print(", %s by rows\n", grouped(*streamed).c_str());
   } else {
-    print(goal->flat ? "\n" : "; rows would save nothing\n");
+    print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
   }
   return Done{};
 }

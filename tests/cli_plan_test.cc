@@ -88,4 +88,5 @@ TEST_CASE("a plan that saves nothing is not written") {
   const Folder folder;
   CHECK(holds(folder.good("plan %/net.itg -o %/same.itg --memory 12288").out, "rows would save nothing"));
   CHECK(folder.json("inspect %/same.itg --json")["streamed"].is_null());
+  CHECK(holds(folder.good("bench %/same.itg --streamed --repeats 1").err, "has no streamed plan"));
 }

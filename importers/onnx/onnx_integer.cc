@@ -31,7 +31,7 @@ void import_cast(OnnxOp& op) {
   if (is_onnx_real(to)) return op.set_output(op.as_real(x), 0, false);
   if (to == Type::INT32 || to == Type::INT64)
     return op.set_output(from_integer ? x : op.as_index(x), 0, true);
-  if (to == Type::BOOL) return op.set_output(add_truth(op, op.as_real(x)), 0, true);
+  if (to == Type::BOOL) return op.set_output(add_truth(op, op.as_real(x)), 0, false);
   fail("it casts an activation to ", onnx_type_name(to), "; float, int32, int64 and bool are supported");
 }
 
