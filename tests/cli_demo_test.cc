@@ -182,7 +182,8 @@ TEST_CASE("run writes what it shows") {
   folder.put("names", "zero\none\ntwo\nthree\nfour\nfive\nsix and more\nseven\neight\nnine\n");
   const std::string named = "run %/net.itg --input @/test/digit_0007.png --names ";
   CHECK(holds(folder.good(named + "%/names").out, "   six and more\n"));
-  CHECK(folder.json(named + "%/names --json")["samples"][0]["outputs"][0]["top"][0]["label"] == "six and more");
+  CHECK(folder.json(named + "%/names --json")["samples"][0]["outputs"][0]["top"][0]["label"] ==
+        "six and more");
   folder.put("few", "zero\none\n");
   folder.bad(named + "%/few", "holds 2 names, the model has 10 classes");
   folder.put("gap", "zero\n\ntwo\n");

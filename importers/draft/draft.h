@@ -86,7 +86,8 @@ struct Draft {
   std::vector<DraftNormStatistics> norm_statistics;
   std::vector<FilePicture> pictures;
   std::vector<std::string> notes;
-  uint8_t add_bits = 20;  // of int8 sums (AddOptions); their scales come with the file: as exact as Add can be
+  // Of int8 sums (AddOptions). Their scales come with the file: as exact as Add can be.
+  uint8_t add_bits = 20;
   std::deque<std::vector<int32_t>> lists;  // of the nodes' options; none is changed, none goes away
 
   // A list for a node's options, which lives as long as the draft.

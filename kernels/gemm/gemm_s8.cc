@@ -76,7 +76,8 @@ int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t 
   // Kernels that pack complete a tile's rows.
   if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
-  if (kPacks && kernel.lhs_rows != 0) bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
+  if (kPacks && kernel.lhs_rows != 0)
+    bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
   if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);
     bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;

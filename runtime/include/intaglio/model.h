@@ -131,7 +131,8 @@ class Model {
 
   Span<const uint8_t> bytes_;
   const void* root_ = nullptr;
-  const Streaming* streaming_ = nullptr;  // what runs it by its streamed plan; nullptr: its plan is the flat one
+  const Streaming* streaming_ =
+      nullptr;  // what runs it by its streamed plan; nullptr: it runs by the flat one
 };
 
 }  // namespace intaglio
