@@ -96,7 +96,7 @@ void Quantizers::set_floats(OnnxNode& node, int input, const std::string& wanted
 
 std::string Quantizers::add_rounding(const std::string& value, const std::string& name,
                                      const ActivationGrid& grid) {
-  const std::string rounded = graph_.unused_name(name);
+  std::string rounded = graph_.unused_name(name);
   if (form_ == OnnxForm::kFakeQuantize) {
     add_fake_quantize(rounded, value, rounded, 256, {},
                       {grid.scale * static_cast<float>(-128 - grid.zero_point)},
@@ -122,7 +122,7 @@ std::string Quantizers::round(const std::string& value, const ActivationGrid& gr
     return add_rounding(real, value, grid);
   }
   const std::vector<OnnxUse> uses = graph_.uses(value);
-  const std::string rounded = add_rounding(value, value + "/rounded", grid);
+  std::string rounded = add_rounding(value, value + "/rounded", grid);
   for (const OnnxUse& use : uses)
     if (takes(use)) graph_.set_input(*use.node, use.input, rounded);
   return rounded;

@@ -76,7 +76,6 @@ RowAccess pad_access(const NodeView& node) {
 RowAccess row_access(const NodeView& node) {
   switch (node.info.op) {
     case Op::kConv2d:
-      return window_access(node, node.options<Window2d>());
     case Op::kDepthwiseConv2d:
     case Op::kMaxPool2d:
       return window_access(node, node.options<Window2d>());
