@@ -48,12 +48,15 @@ size_t SessionNeeds::total() const {
 }
 
 SessionMemory Session::split(Span<uint8_t> block, const SessionNeeds& needs) {
-  if (block.size < needs.total()) return {block, {}, {}};  // create() says what is missing
+  // In a block that is too small the last spans are: create() names the first of them.
+  const auto part = [&](size_t begin, size_t bytes) -> Span<uint8_t> {
+    if (begin >= block.size) return {};
+    return {block.data + begin, bytes < block.size - begin ? bytes : block.size - begin};
+  };
   const auto activations = static_cast<size_t>(align_up(needs.persistent_bytes, kMemoryAlignment));
   const auto scratch = activations + static_cast<size_t>(align_up(needs.activation_bytes, kMemoryAlignment));
-  return {{block.data, needs.persistent_bytes},
-          {block.data + activations, needs.activation_bytes},
-          {block.data + scratch, needs.scratch_bytes}};
+  return {part(0, needs.persistent_bytes), part(activations, needs.activation_bytes),
+          part(scratch, needs.scratch_bytes)};
 }
 
 }  // namespace intaglio

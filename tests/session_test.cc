@@ -85,6 +85,27 @@ TEST_CASE("one block of total() bytes holds a session, one byte less does not") 
   CHECK(!Session::create(opened.model, float_ops(), Session::split(smaller, needs)));
 }
 
+TEST_CASE("create names the span that a block too small for all cuts short, and by how much") {
+  const Opened opened(small_cnn());
+  const SessionNeeds needs = *Session::measure(opened.model, float_ops());
+  AlignedBytes block(needs.total());
+  const auto refusal = [&](size_t bytes) {
+    return Session::create(opened.model, float_ops(), Session::split({block.data(), bytes}, needs)).error();
+  };
+  const Error none = refusal(0), first = refusal(needs.persistent_bytes - 1);
+  CHECK(none.status == Status::kPersistentTooSmall);
+  CHECK(none.value == 0);
+  CHECK(first.status == Status::kPersistentTooSmall);
+  CHECK(first.value == static_cast<int64_t>(needs.persistent_bytes) - 1);
+  const size_t activations =
+      (needs.persistent_bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+  const Error second = refusal(activations + needs.activation_bytes - 1);
+  CHECK(second.status == Status::kActivationsTooSmall);
+  CHECK(second.value == static_cast<int64_t>(needs.activation_bytes) - 1);
+  CHECK(second.limit == static_cast<int64_t>(needs.activation_bytes));
+  CHECK(refusal(needs.persistent_bytes).value == 0);
+}
+
 TEST_CASE("no heap call after create, and the same bytes from every run") {
   RunningModel running(small_cnn(), float_ops());
   REQUIRE_MESSAGE(running.error().ok(), text_of(running.error()));

@@ -1,7 +1,7 @@
 // Operators of constants: their nodes are run here, by the runtime's scalar kernels, and leave constants.
 #pragma once
 
-#include "importers/draft/draft.h"
+#include "importers/draft/integer_casts.h"
 
 namespace intaglio::importers {
 
@@ -27,6 +27,30 @@ class Evaluation {
   size_t first_node_, first_tensor_;
   std::vector<int32_t> inputs_;
   std::vector<std::vector<uint8_t>> values_;  // of the inputs
+};
+
+// While it lives, handlers of a foreign file see an evaluation, and no tensor that was cast for others. `File` is an
+// importer's view of such a file: it has `draft`, `casts`, `evaluation` and `evaluated`.
+template <typename File>
+class EvaluationScope {
+ public:
+  explicit EvaluationScope(File& file) : file_(file), evaluation_(*file.draft) {
+    std::swap(file_.casts, casts_);
+    file_.evaluation = &evaluation_;
+  }
+  ~EvaluationScope() {
+    evaluation_.discard();
+    file_.evaluation = nullptr;
+    file_.evaluated.clear();
+    std::swap(file_.casts, casts_);
+  }
+  EvaluationScope(const EvaluationScope&) = delete;
+  EvaluationScope& operator=(const EvaluationScope&) = delete;
+
+ private:
+  File& file_;
+  Evaluation evaluation_;
+  IntegerCasts casts_;
 };
 
 }  // namespace intaglio::importers

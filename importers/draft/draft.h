@@ -154,6 +154,10 @@ int32_t add_reshape(Draft& draft, const std::string& name, const std::string& so
                     const Shape& shape);
 int32_t add_transpose(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                       const Permutation& permutation);
+// Operands that broadcast together: all get as many axes, and the shape that they have together is returned. Throws where
+// they do not fit.
+Shape align_operands(Draft& draft, const std::string& name, const std::string& source,
+                     std::vector<int32_t>& operands);
 
 // The constant, or a new one, with the axes in the order of the permutation.
 int32_t add_permuted_constant(Draft& draft, int32_t constant, const Permutation& permutation);

@@ -24,6 +24,28 @@ void check_picture(const Draft& draft, int32_t x) {
 
 }  // namespace
 
+Shape align_operands(Draft& draft, const std::string& name, const std::string& source,
+                     std::vector<int32_t>& operands) {
+  size_t rank = 1;
+  for (const int32_t operand : operands) rank = std::max(rank, draft.tensor(operand).shape.size());
+  Shape shape(rank, 1);
+  for (int32_t& operand : operands) {
+    Shape own = draft.tensor(operand).shape;
+    own.insert(own.begin(), rank - own.size(), 1);
+    for (size_t d = 0; d < rank; ++d) {
+      if (own[d] != shape[d] && own[d] != 1 && shape[d] != 1)
+        fail("its input ", shape_text(draft.tensor(operand).shape), " does not fit the others, of ",
+             shape_text(shape));
+      shape[d] = std::max(shape[d], own[d]);
+    }
+    if (draft.tensor(operand).constant)
+      draft.tensor(operand).shape = own;
+    else
+      operand = add_reshape(draft, name + "/aligned", source, operand, own);
+  }
+  return shape;
+}
+
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices) {
   const auto count = static_cast<int32_t>(indices.size());

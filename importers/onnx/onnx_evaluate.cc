@@ -5,36 +5,6 @@
 #include "importers/onnx/onnx_op.h"
 
 namespace intaglio::importers {
-namespace {
-
-// A handler sees the evaluation, and no tensor that was cast for others; both end with it.
-class InEvaluation {
- public:
-  explicit InEvaluation(OnnxFile& file) : file_(file), evaluation_(*file.draft) {
-    file_.as_real.swap(as_real_);
-    file_.as_index.swap(as_index_);
-    file_.evaluation = &evaluation_;
-  }
-  ~InEvaluation() {
-    evaluation_.discard();
-    file_.evaluation = nullptr;
-    file_.evaluated.clear();
-    file_.as_real.swap(as_real_);
-    file_.as_index.swap(as_index_);
-  }
-  InEvaluation(const InEvaluation&) = delete;
-  InEvaluation& operator=(const InEvaluation&) = delete;
-
-  Evaluation& evaluation() { return evaluation_; }
-
- private:
-  OnnxFile& file_;
-  Evaluation evaluation_;
-  std::unordered_map<int32_t, int32_t> as_real_, as_index_;
-};
-
-}  // namespace
-
 bool OnnxOp::is_integer(int i) const {
   const OnnxValue& input = value(i);
   return input.constant == nullptr ? input.is_integer : !is_real(*input.constant);
@@ -82,7 +52,7 @@ void OnnxOp::evaluate(void (*import)(OnnxOp& op)) {
   std::vector<DraftTensor> results;
   std::vector<std::pair<int, bool>> outputs;  // which, and whether it holds integers
   {
-    InEvaluation in(file_);
+    const EvaluationScope scope(file_);
     import(*this);
     check_all_read();
     std::vector<int32_t> tensors;
@@ -93,7 +63,7 @@ void OnnxOp::evaluate(void (*import)(OnnxOp& op)) {
       outputs.emplace_back(i, found->second.is_integer);
       file_.values.erase(found);
     }
-    if (!tensors.empty()) results = in.evaluation().finish(tensors);
+    if (!tensors.empty()) results = file_.evaluation->finish(tensors);
   }
   for (size_t i = 0; i < results.size(); ++i) set_evaluated(results[i], outputs[i].second, outputs[i].first);
 }

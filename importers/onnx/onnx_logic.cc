@@ -1,5 +1,4 @@
 // ONNX comparisons, logic and choices. What is true is the number 1, what is not is 0: tensors of truth values are FP32 as all others.
-#include <algorithm>
 #include <cmath>
 
 #include "importers/draft/choice.h"
@@ -58,26 +57,8 @@ void import_is_inf(OnnxOp& op) {
 void import_where(OnnxOp& op) {
   op.check_inputs(3, 3);
   std::vector<int32_t> inputs;
-  size_t rank = 1;
-  for (int i = 0; i < 3; ++i) {
-    inputs.push_back(op.activation_or_numbers(i));
-    rank = std::max(rank, op.draft().tensor(inputs.back()).shape.size());
-  }
-  Shape shape(rank, 1);
-  for (int32_t& input : inputs) {
-    Shape own = op.draft().tensor(input).shape;
-    own.insert(own.begin(), rank - own.size(), 1);
-    for (size_t d = 0; d < rank; ++d) {
-      if (own[d] != shape[d] && own[d] != 1 && shape[d] != 1)
-        fail("its input ", shape_text(op.draft().tensor(input).shape), " does not fit the others, of ",
-             shape_text(shape));
-      shape[d] = std::max(shape[d], own[d]);
-    }
-    if (op.draft().tensor(input).constant)
-      op.draft().tensor(input).shape = own;
-    else
-      input = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, own);
-  }
+  for (int i = 0; i < 3; ++i) inputs.push_back(op.activation_or_numbers(i));
+  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
   const int32_t y = op.new_tensor(shape);
   add_where(op.draft(), op.name(), op.source(), inputs, y);
   op.set_output(y);

@@ -32,8 +32,8 @@ struct OnnxFile {
   std::unordered_map<std::string, OnnxValue> values;
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
   std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
-  std::unordered_map<int32_t, int32_t> as_real, as_index;              // of tensors that were cast so
-  Evaluation* evaluation = nullptr;                                    // of a node whose inputs are constants
+  IntegerCasts casts;
+  Evaluation* evaluation = nullptr;                    // of a node whose inputs are constants
   std::unordered_map<std::string, int32_t> evaluated;  // its inputs that the handler has asked for
   bool shapes_changed = false;                         // an input has another shape than in the file
   uint64_t constant_bytes = 0;                         // decoded so far

@@ -11,25 +11,8 @@ int32_t OnnxOp::index_activation(int i) {
   return as_index(tensor);
 }
 
-int32_t OnnxOp::as_real(int32_t tensor) {
-  if (draft().tensor(tensor).dtype != DType::kS32) return tensor;
-  const auto known = file_.as_real.find(tensor);
-  if (known != file_.as_real.end()) return known->second;
-  const std::string made_name = draft().tensor(tensor).name + "/real";
-  const int32_t made = add_activation(draft(), made_name, DType::kF32, draft().tensor(tensor).shape);
-  add_node(draft(), Op::kCast, made_name, source(), {tensor}, made);
-  return file_.as_real[tensor] = made;
-}
-
-int32_t OnnxOp::as_index(int32_t tensor) {
-  if (draft().tensor(tensor).dtype != DType::kF32) return tensor;
-  const auto known = file_.as_index.find(tensor);
-  if (known != file_.as_index.end()) return known->second;
-  const std::string made_name = draft().tensor(tensor).name + "/integer";
-  const int32_t made = add_activation(draft(), made_name, DType::kS32, draft().tensor(tensor).shape);
-  add_node(draft(), Op::kCast, made_name, source(), {tensor}, made);
-  return file_.as_index[tensor] = made;
-}
+int32_t OnnxOp::as_real(int32_t tensor) { return file_.casts.as_real(draft(), source(), tensor); }
+int32_t OnnxOp::as_index(int32_t tensor) { return file_.casts.as_index(draft(), source(), tensor); }
 
 bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
   const int32_t tensor = any_activation(i);

@@ -6,32 +6,6 @@
 namespace intaglio::importers {
 namespace {
 
-// A handler sees the evaluation, and no tensor that was cast for others; both end with it.
-class InEvaluation {
- public:
-  explicit InEvaluation(TfliteFile& file) : file_(file), evaluation_(*file.draft) {
-    file_.as_real.swap(as_real_);
-    file_.as_index.swap(as_index_);
-    file_.evaluation = &evaluation_;
-  }
-  ~InEvaluation() {
-    evaluation_.discard();
-    file_.evaluation = nullptr;
-    file_.evaluated.clear();
-    file_.as_real.swap(as_real_);
-    file_.as_index.swap(as_index_);
-  }
-  InEvaluation(const InEvaluation&) = delete;
-  InEvaluation& operator=(const InEvaluation&) = delete;
-
-  Evaluation& evaluation() { return evaluation_; }
-
- private:
-  TfliteFile& file_;
-  Evaluation evaluation_;
-  std::unordered_map<int32_t, int32_t> as_real_, as_index_;
-};
-
 DraftTensor as_integers(DraftTensor result) {
   std::vector<int32_t> numbers;
   for (const float number : values_of<float>(result))
@@ -79,7 +53,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
   std::vector<int32_t> outputs;  // of the file
   std::vector<std::pair<int32_t, DraftTensor>> given;
   {
-    InEvaluation in(file_);
+    const EvaluationScope scope(file_);
     import(*this);
     std::vector<int32_t> tensors;
     for (const int32_t output : outputs_) {
@@ -93,7 +67,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
       }
       made = TfliteFile::kNotMade;
     }
-    if (!tensors.empty()) results = in.evaluation().finish(tensors);
+    if (!tensors.empty()) results = file_.evaluation->finish(tensors);
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const bool gives_integers = tflite_tensor(file_, outputs[i]).dtype == DType::kS32;

@@ -1,7 +1,5 @@
 // TFLite products of two activations, comparisons, logic and choices. They are computed in FP32: codes are dequantized in front of them,
 // and quantized behind. What is true is the number 1, what is not is 0.
-#include <algorithm>
-
 #include "importers/draft/choice.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/draft/quantized_tables.h"
@@ -37,31 +35,9 @@ void finish_real(TfliteOp& op, int32_t real) {
   op.add(op.draft().tensor(y).dtype == DType::kS8 ? Op::kQuantize : Op::kReshape, {real}, y);
 }
 
-// All operands with as many axes, and the shape that they have together.
-Shape align(TfliteOp& op, std::vector<int32_t>& inputs) {
-  size_t rank = 1;
-  for (const int32_t input : inputs) rank = std::max(rank, op.draft().tensor(input).shape.size());
-  Shape shape(rank, 1);
-  for (int32_t& input : inputs) {
-    Shape own = op.draft().tensor(input).shape;
-    own.insert(own.begin(), rank - own.size(), 1);
-    for (size_t d = 0; d < rank; ++d) {
-      if (own[d] != shape[d] && own[d] != 1 && shape[d] != 1)
-        fail("its input ", shape_text(op.draft().tensor(input).shape), " does not fit the others, of ",
-             shape_text(shape));
-      shape[d] = std::max(shape[d], own[d]);
-    }
-    if (op.draft().tensor(input).constant)
-      op.draft().tensor(input).shape = own;
-    else
-      input = add_reshape(op.draft(), op.name() + "/aligned", op.source(), input, own);
-  }
-  return shape;
-}
-
 int32_t add_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
   std::vector<int32_t> inputs{a, b};
-  const Shape shape = align(op, inputs);
+  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
   const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
   op.add(kind, inputs, y);
   return y;
@@ -116,7 +92,7 @@ void import_select(TfliteOp& op) {
     else
       inputs[0] = add_reshape(op.draft(), op.name() + "/rows", op.source(), inputs[0], rows);
   }
-  const Shape shape = align(op, inputs);
+  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
   const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
   add_where(op.draft(), op.name(), op.source(), inputs, y);
   finish_real(op, y);

@@ -19,11 +19,11 @@ struct TfliteFile {
   const tflite::Model* model = nullptr;
   const tflite::SubGraph* graph = nullptr;
   Draft* draft = nullptr;
-  std::vector<int32_t> made;                               // draft tensor of each of the file's activations
-  bool shapes_changed = false;                             // an input has another shape than in the file
-  uint64_t constant_bytes = 0;                             // read so far
-  bool has_codes = false;                                  // activations of 8 bits with a scale
-  std::unordered_map<int32_t, int32_t> as_real, as_index;  // draft tensors that were cast so
+  std::vector<int32_t> made;    // draft tensor of each of the file's activations
+  bool shapes_changed = false;  // an input has another shape than in the file
+  uint64_t constant_bytes = 0;  // read so far
+  bool has_codes = false;       // activations of 8 bits with a scale
+  IntegerCasts casts;
   TfliteVariables variables;
   Evaluation* evaluation = nullptr;                // of an operator whose inputs are constants
   std::unordered_map<int32_t, int32_t> evaluated;  // its inputs that the handler has asked for

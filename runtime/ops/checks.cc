@@ -115,6 +115,15 @@ Error check_no_clamp(const NodeView& node) {
   return node.error(Status::kBadClamp, truncated(clamp.min), truncated(clamp.max));
 }
 
+Error check_unary(const NodeView& node) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
+  ITG_TRY(check_output_dtype(node, DType::kF32));
+  const auto o = node.info.options.value<UnaryOptions>();
+  if (!is_finite(o.alpha)) return node.error(Status::kBadAttribute, 0);
+  return is_finite(o.beta) ? kNoError : node.error(Status::kBadAttribute, 1);
+}
+
 Error check_sum_s8(const NodeView& node, int64_t terms) {
   constexpr int64_t kMaxTerms = INT32_MAX / 255;
   return terms > kMaxTerms ? node.error(Status::kAccumulatorOverflow, 0, kMaxTerms) : kNoError;

@@ -28,6 +28,10 @@ Error check_clamp_reals(const NodeView& node);
 // A sum of int8 products that leaves in FP32 has no fused activation.
 Error check_no_clamp(const NodeView& node);
 
+// A function of one variable: FP32 in and out, finite parameters.
+Error check_unary(const NodeView& node);
+inline bool is_finite(float v) { return v - v == 0.0f; }
+
 // A sum of `terms` differences of two codes fits int32.
 Error check_sum_s8(const NodeView& node, int64_t terms);
 

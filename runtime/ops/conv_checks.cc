@@ -18,8 +18,6 @@ bool same_bits(float a, float b) {
   return bits_a == bits_b;
 }
 
-bool is_finite(float v) { return v - v == 0.0f; }
-
 // A weight tensor seen as [outer, channels, inner].
 struct ChannelView {
   int64_t outer, channels, inner;

@@ -1,6 +1,4 @@
 // Functions of one variable that few networks have, as those of unary.cc: FP32 operators, and Lookups in int8.
-#include <cfloat>
-
 #include "kernels/eltwise/rare_f32.h"
 #include "runtime/op.h"
 #include "runtime/ops/checks.h"
@@ -10,16 +8,10 @@
 namespace intaglio {
 namespace {
 
-bool is_finite(float v) { return v >= -FLT_MAX && v <= FLT_MAX; }
-
 Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
-  ITG_TRY(check_counts(node, 1, 1));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  const auto o = node.info.options.value<UnaryOptions>();
-  if (!is_finite(o.alpha)) return node.error(Status::kBadAttribute, 0);
-  if (!is_finite(o.beta)) return node.error(Status::kBadAttribute, 1);
-  if (node.info.op == Op::kCelu && o.alpha == 0.0f) return node.error(Status::kBadAttribute, 0);
+  ITG_TRY(check_unary(node));
+  if (node.info.op == Op::kCelu && node.options<UnaryOptions>().alpha == 0.0f)
+    return node.error(Status::kBadAttribute, 0);
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(rare_f32_select(context.isa));
   return kNoError;

@@ -1,7 +1,5 @@
 // Functions of one variable. Each is an FP32 operator of its own; in int8 all of them are Lookups, whose
 // tables the calibrator bakes from the double functions here.
-#include <cfloat>
-
 #include "kernels/eltwise/unary_f32.h"
 #include "runtime/op.h"
 #include "runtime/ops/checks.h"
@@ -11,15 +9,8 @@
 namespace intaglio {
 namespace {
 
-bool is_finite(float v) { return v >= -FLT_MAX && v <= FLT_MAX; }
-
 Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
-  ITG_TRY(check_counts(node, 1, 1));
-  ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-  ITG_TRY(check_output_dtype(node, DType::kF32));
-  const auto o = node.info.options.value<UnaryOptions>();
-  if (!is_finite(o.alpha)) return node.error(Status::kBadAttribute, 0);
-  if (!is_finite(o.beta)) return node.error(Status::kBadAttribute, 1);
+  ITG_TRY(check_unary(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(unary_f32_select(context.isa));
   return kNoError;

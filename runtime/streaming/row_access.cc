@@ -44,6 +44,20 @@ RowAccess mean_access(const NodeView& node) {
   return axes.size == 2 && axes[0] == 1 && axes[1] == 2 ? reduce_access(node) : RowAccess();
 }
 
+bool is_elementwise(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaximum:
+    case Op::kMinimum:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Operands that are repeated along the rows are read whole; a constant that is not repeated would have to be cut.
 RowAccess elementwise_access(const NodeView& node) {
   if (!is_plain_int8(node)) return {};
@@ -74,6 +88,7 @@ RowAccess pad_access(const NodeView& node) {
 }  // namespace
 
 RowAccess row_access(const NodeView& node) {
+  if (is_elementwise(node.info.op)) return elementwise_access(node);
   switch (node.info.op) {
     case Op::kConv2d:
     case Op::kDepthwiseConv2d:
@@ -83,13 +98,6 @@ RowAccess row_access(const NodeView& node) {
       return node.has_input(0) ? average_access(node) : RowAccess();
     case Op::kMean:
       return mean_access(node);
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaximum:
-    case Op::kMinimum:
-      return elementwise_access(node);
     case Op::kLookup:
       return is_plain_int8(node) && is_picture(node.input(0)) ? RowAccess{true, false, 1, 1, 0} : RowAccess();
     case Op::kConcat:
@@ -105,20 +113,8 @@ bool reads_rows(const NodeView& node, int32_t i) {
   if (!node.has_input(i)) return false;
   const TensorInfo info = node.input(i);
   if (info.is_constant() || !is_picture(info)) return false;
-  switch (node.info.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaximum:
-    case Op::kMinimum:
-      return info.shape[1] == node.output().shape[1];
-    case Op::kConv2d:
-    case Op::kConcat:
-      return true;
-    default:
-      return i == 0;
-  }
+  if (is_elementwise(node.info.op)) return info.shape[1] == node.output().shape[1];
+  return i == 0 || node.info.op == Op::kConv2d || node.info.op == Op::kConcat;
 }
 
 }  // namespace intaglio

@@ -136,25 +136,25 @@ typedef struct itg_node {
   size_t input_count;
   const int32_t* outputs;
   size_t output_count;
-  /* What operators carry beside their tensors; what this one does not have is at its default. */
-  int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-  int32_t pad_top, pad_left, pad_bottom, pad_right;
-  bool count_include_pad;
-  int32_t groups;
-  float clamp_min, clamp_max; /* FP32: fused activation */
-  int32_t clamp_lo, clamp_hi; /* int8: the same in output codes */
-  float intermediate_scale;   /* int8 with a residual input; 0: none */
+  /* From here on: the options of every operator. What this one does not have is at its default. */
+  int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w; /* windows, in elements */
+  int32_t pad_top, pad_left, pad_bottom, pad_right;                       /* rows and columns added */
+  bool count_include_pad;                                                 /* AvgPool2d */
+  int32_t groups;                                                         /* convolutions */
+  float clamp_min, clamp_max;                                             /* FP32: fused activation */
+  int32_t clamp_lo, clamp_hi;                                             /* int8: the same in output codes */
+  float intermediate_scale; /* int8 with a residual input; 0: none */
   int32_t intermediate_zero_point;
   const float* multiplier; /* int8 convolutions: [multiplier_count] */
   size_t multiplier_count;
   const int32_t* folded_bias; /* likewise */
   const int32_t *axes, *begin, *strides;
   size_t axes_count, begin_count, strides_count;
-  int32_t axis;
+  int32_t axis;                                 /* Concat, Gather, Softmax */
   int32_t interpolation, coordinates, rounding; /* Resize */
-  float alpha, beta, pad_value;
-  int32_t add_bits;
-  bool transpose_b; /* BatchMatMul */
+  float alpha, beta, pad_value;                 /* of functions; Pad */
+  int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 20 */
+  bool transpose_b;                             /* BatchMatMul */
 } itg_node;
 
 /* A state pair of a recurrent network. */

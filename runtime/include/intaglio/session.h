@@ -68,7 +68,7 @@ class Session {
   static Result<SessionNeeds> measure(const Model& model, OpList ops, const SessionOptions& options = {},
                                       bool for_this_cpu = true);
   // Cuts one block into the three spans. The block starts at a multiple of kMemoryAlignment and has at least
-  // needs.total() bytes.
+  // needs.total() bytes. In a smaller one the last spans are too small, and create() names the first of them.
   static SessionMemory split(Span<uint8_t> block, const SessionNeeds& needs);
 
   // Checks every node with its operator, chooses its kernel and packs its weights. Packed weights of the model

@@ -1,0 +1,81 @@
+// Operators, as numbered in the model file.
+// Made by scripts/make_schema_tables from schema/model.fbs: change that file, and run the script.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+
+namespace intaglio {
+
+// What a node does.
+enum class Op : uint16_t {
+  kNone = 0,
+  kConv2d = 1,
+  kDepthwiseConv2d = 2,
+  kFullyConnected = 3,
+  kAdd = 4,
+  kAvgPool2d = 5,
+  kMaxPool2d = 6,
+  kMean = 7,
+  kSoftmax = 8,
+  kReshape = 9,
+  kTranspose = 10,
+  kQuantize = 11,
+  kDequantize = 12,
+  kLookup = 13,
+  kClamp = 14,
+  kMul = 15,
+  kSub = 16,
+  kConcat = 17,
+  kPad = 18,
+  kStridedSlice = 19,
+  kGather = 20,
+  kResize = 21,
+  kPRelu = 22,
+  kLeakyRelu = 23,
+  kSigmoid = 24,
+  kTanh = 25,
+  kHardSwish = 26,
+  kHardSigmoid = 27,
+  kSwish = 28,
+  kGelu = 29,
+  kExp = 30,
+  kAbs = 31,
+  kSqrt = 32,
+  kRsqrt = 33,
+  kReciprocal = 34,
+  kLog = 35,
+  kErf = 36,
+  kElu = 37,
+  kSoftplus = 38,
+  kMish = 39,
+  kGeluTanh = 40,
+  kDiv = 41,
+  kMaximum = 42,
+  kMinimum = 43,
+  kL2Normalize = 44,
+  kBatchMatMul = 45,
+  kFloor = 46,
+  kCeil = 47,
+  kRound = 48,
+  kSign = 49,
+  kSin = 50,
+  kCos = 51,
+  kPow = 52,
+  kSelu = 53,
+  kCelu = 54,
+  kThresholdedRelu = 55,
+  kShrink = 56,
+  kSoftsign = 57,
+  kEqual = 58,
+  kLess = 59,
+  kLessOrEqual = 60,
+  kWhere = 61,
+  kCast = 62,
+  kTopK = 63,
+  kGatherElements = 64,
+  kOneHot = 65,
+};
+inline constexpr int32_t kOpCount = 66;
+
+}  // namespace intaglio
