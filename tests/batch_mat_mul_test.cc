@@ -1,5 +1,5 @@
-// Products of two activations: every output is one chain of fused multiply-adds, whatever the kernel, the width and the way that the
-// second operand stands.
+// Products of two activations: every output in FP32 is one chain of fused multiply-adds, and in int8 an exact sum, whatever the
+// kernel, the width and the way that the second operand stands.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 #include "calibrator/host/accuracy/layer_cost.h"
 #include "kernels/arithmetic/fma_f32.h"
 #include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
+#include "tests/support/spec_cases.h"
 
 namespace intaglio {
 namespace {
 
+using test::AlignedBytes;
 using test::bits_of;
 using test::Dims;
 using test::elements;
@@ -21,6 +24,9 @@ using test::ModelBuilder;
 using test::OneNode;
 using test::Random;
 using test::run_widths;
+using test::runnable;
+using test::RunningModel;
+using test::text_of;
 
 struct Case {
   Dims a, b, y;
@@ -101,6 +107,115 @@ std::vector<float> run(const Case& c, const std::vector<float>& a, const std::ve
       c.transpose_b;
   builder.output(y);
   return run_widths<float>(builder, inputs);
+}
+
+struct Params {
+  float scale;
+  int32_t zero_point;
+};
+
+// As the arithmetic page has it.
+std::vector<int8_t> expected_codes(const Case& c, const Params (&params)[3], const std::vector<int8_t>& a,
+                                   const std::vector<int8_t>& b) {
+  const auto m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n), k = static_cast<size_t>(c.k);
+  const float product = params[0].scale * params[1].scale, multiplier = product / params[2].scale;
+  const OutputS8 output = make_output_s8(params[2].zero_point, -128, 127);
+  std::vector<int8_t> y(elements(c.y));
+  for (size_t batch = 0; batch < y.size() / (m * n); ++batch) {
+    const int8_t* const left = a.data() + matrix_of(batch, c.y, c.a) * m * k;
+    const int8_t* const right = b.data() + matrix_of(batch, c.y, c.b) * k * n;
+    for (size_t row = 0; row < m; ++row)
+      for (size_t column = 0; column < n; ++column) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < k; ++i)
+          sum += (left[row * k + i] - params[0].zero_point) *
+                 (right[c.transpose_b ? column * k + i : i * n + column] - params[1].zero_point);
+        y[(batch * m + row) * n + column] = requantize_s8(static_cast<int32_t>(sum), multiplier, output);
+      }
+  }
+  return y;
+}
+
+void build_int8(const Case& c, const Params (&params)[3], ModelBuilder& builder) {
+  const int32_t a = builder.tensor("a", DType::kS8, c.a, params[0].scale, params[0].zero_point),
+                b = builder.tensor("b", DType::kS8, c.b, params[1].scale, params[1].zero_point),
+                y = builder.tensor("y", DType::kS8, c.y, params[2].scale, params[2].zero_point);
+  builder.node(Op::kBatchMatMul, {a, b}, {y}).options.as<BatchMatMulOptions>().transpose_b = c.transpose_b;
+  builder.input(a);
+  builder.input(b);
+  builder.output(y);
+}
+
+// On every kernel that this machine runs.
+void check_codes(const Case& c, const Params (&params)[3], const std::vector<int8_t>& a,
+                 const std::vector<int8_t>& b) {
+  ModelBuilder builder;
+  build_int8(c, params, builder);
+  const std::vector<int8_t> wanted = expected_codes(c, params, a, b);
+  REQUIRE(run_widths<int8_t, int8_t>(builder, {a, b}) == wanted);
+  const AlignedBytes file = builder.finish();
+  for (const IsaMask isa : runnable(gemm_s8_count(), gemm_s8_kernel)) {
+    SessionOptions options;
+    options.isa = isa;
+    RunningModel model(AlignedBytes(file.view()), all_ops(), options);
+    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+    model.set_input(a, 0);
+    model.set_input(b, 1);
+    model.session().run();
+    CAPTURE(isa);
+    REQUIRE(model.output<int8_t>() == wanted);
+  }
+}
+
+TEST_CASE("int8: random shapes and zero points, on every kernel, to the code") {
+  Random random(4);
+  for (int32_t trial = 0; trial < test::shape_count(150); ++trial) {
+    const Case c = draw(random);
+    CAPTURE(trial);
+    const auto zero_point = [&] {
+      constexpr int32_t kEnds[] = {0, -128, 127, -1, 1};
+      return random.one_in(2) ? kEnds[random.between(0, 4)] : random.between(-128, 127);
+    };
+    Params params[3] = {{0.03f, zero_point()}, {0.05f, zero_point()}, {0.0f, zero_point()}};
+    params[2].scale = 0.0015f * static_cast<float>(c.k) * static_cast<float>(random.between(1, 60));
+    std::vector<int8_t> b = random.codes(elements(c.b));
+    if (random.one_in(2))  // so that mostly no centred code needs two taps
+      for (int8_t& code : b) code = static_cast<int8_t>(code / 8);
+    check_codes(c, params, random.codes(elements(c.a)), b);
+  }
+}
+
+TEST_CASE("int8: the farthest codes from the zero point, over the deepest sums") {
+  for (const int32_t k : {7, 33025})
+    for (const int32_t zero_a : {-128, 127})
+      for (const int32_t zero_b : {-128, 127}) {
+        Case c;
+        c.k = k;
+        c.a = {1, k};
+        c.b = {k, 1};
+        c.y = {1, 1};
+        const Params params[3] = {{1.0f, zero_a}, {1.0f, zero_b}, {256.0f * static_cast<float>(k * 4), 0}};
+        const auto far = [&](int32_t zero) {
+          return std::vector<int8_t>(static_cast<size_t>(k), static_cast<int8_t>(zero < 0 ? 127 : -128));
+        };
+        check_codes(c, params, far(zero_a), far(zero_b));
+      }
+}
+
+TEST_CASE("int8: many columns, in several parts") {
+  Random random(5);
+  for (const bool transpose_b : {false, true})
+    for (const int32_t zero_point : {0, 5, -128}) {
+      Case c;
+      c.m = 60;
+      c.n = 700;
+      c.k = 300;
+      c.transpose_b = transpose_b;
+      c.a = {60, 300};
+      c.b = transpose_b ? Dims{700, 300} : Dims{300, 700};
+      c.y = {60, 700};
+      check_codes(c, {{0.1f, 3}, {0.1f, zero_point}, {2.0f, -4}}, random.codes(18000), random.codes(210000));
+    }
 }
 
 TEST_CASE("random shapes: the chains of the definition, to the bit") {
@@ -196,7 +311,7 @@ TEST_CASE("its cost is a multiply-add for each element of the result and of the 
   b.input(x);
   b.input(w);
   b.output(y);
-  const test::AlignedBytes file = b.finish();
+  const AlignedBytes file = b.finish();
   const Result<Model> model = Model::open(file.view());
   REQUIRE(static_cast<bool>(model));
   CHECK(macs_of(*model, model->node(0)) == 2 * 3 * 5 * 4);
@@ -212,7 +327,7 @@ TEST_CASE("scratch: a table of rows, and as many columns as stay near") {
     b.input(x);
     b.input(w);
     b.output(y);
-    const test::AlignedBytes file = b.finish();
+    const AlignedBytes file = b.finish();
     const Result<Model> model = Model::open(file.view());
     REQUIRE(static_cast<bool>(model));
     SessionOptions options;
@@ -230,11 +345,25 @@ TEST_CASE("scratch: a table of rows, and as many columns as stay near") {
   CHECK(scratch(2000, 700, false, isa::kScalar, 3) == 3 * (64 + 8000));
 }
 
-TEST_CASE("codes are refused") {
-  OneNode net;
-  const int32_t a = net.f32({2, 3}), b = net.s8({3, 4}), y = net.f32({2, 4});
-  net.node(Op::kBatchMatMul, {a, b}, y);
-  net.check(Status::kBadDType, test::kS8Value, test::kF32Value);
+TEST_CASE("codes and reals together are refused, and sums that leave int32") {
+  const auto refused = [](bool a_codes, bool b_codes, bool y_codes, int64_t value, int64_t limit) {
+    OneNode net;
+    const auto tensor = [&](bool codes, const Dims& dims) { return codes ? net.s8(dims) : net.f32(dims); };
+    const int32_t a = tensor(a_codes, {2, 3}), b = tensor(b_codes, {3, 4}), y = tensor(y_codes, {2, 4});
+    net.node(Op::kBatchMatMul, {a, b}, y);
+    net.check(Status::kBadDType, value, limit);
+  };
+  refused(false, true, false, test::kS8Value, test::kF32Value);
+  refused(true, false, true, test::kF32Value, test::kS8Value);
+  for (const int32_t k : {33025, 33026}) {
+    OneNode net;
+    const int32_t a = net.s8({1, k}), b = net.s8({k, 1}), y = net.s8({1, 1});
+    net.node(Op::kBatchMatMul, {a, b}, y);
+    if (k == 33025)
+      net.check(Status::kOk);
+    else
+      net.check(Status::kAccumulatorOverflow, 0, 33025);
+  }
 }
 
 }  // namespace

@@ -297,30 +297,45 @@ TEST_CASE(
   CHECK(std::count(outcome.ops.begin(), outcome.ops.end(), Op::kLookup) >= 1);
 }
 
-// A factor, a mask and a Softmax between two products do not pass through codes.
-TEST_CASE("attention: what stands between two products of activations stays in FP32") {
-  const auto attention = [](ModelBuilder& b, int32_t x, const Dims& dims) {
-    const Dims scores{dims[0], dims[1], dims[2], dims[2]};
-    const auto tensor = [&](const char* name, const Dims& shape) {
-      return b.tensor(name, DType::kF32, shape);
-    };
-    const int32_t s = tensor("scores", scores), scaled = tensor("scaled", scores),
-                  masked = tensor("masked", scores), p = tensor("probabilities", scores),
-                  y = tensor("middle", dims);
-    b.node(Op::kBatchMatMul, {x, x}, {s}).options.as<BatchMatMulOptions>().transpose_b = true;
-    b.node(Op::kMul, {s, constant(b, "factor", {1}, 0.1f, 0.3f, 5)}, {scaled});
-    std::vector<float> mask(static_cast<size_t>(dims[2] * dims[2]), 0.0f);
-    for (size_t i = 0; i < static_cast<size_t>(dims[2]); ++i)
-      for (size_t j = i + 1; j < static_cast<size_t>(dims[2]); ++j)
-        mask[i * static_cast<size_t>(dims[2]) + j] = -1e9f;
-    b.node(Op::kAdd, {scaled, b.constant("mask", DType::kF32, {dims[2], dims[2]}, mask)}, {masked});
-    b.node(Op::kSoftmax, {masked}, {p});
-    b.node(Op::kBatchMatMul, {p, x}, {y});
-    return y;
-  };
-  const Outcome outcome = round_trip(kStem, attention, all_ops());
-  CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kDequantize, Op::kBatchMatMul, Op::kMul, Op::kAdd,
-                                       Op::kSoftmax, Op::kBatchMatMul, Op::kQuantize, Op::kConv2d});
+// Two products of activations with a factor, perhaps a mask, and a Softmax between them.
+Outcome attention(bool has_mask) {
+  return round_trip(
+      kStem,
+      [=](ModelBuilder& b, int32_t x, const Dims& dims) {
+        const Dims scores{dims[0], dims[1], dims[2], dims[2]};
+        const auto tensor = [&](const char* name, const Dims& shape) {
+          return b.tensor(name, DType::kF32, shape);
+        };
+        const int32_t s = tensor("scores", scores), scaled = tensor("scaled", scores),
+                      masked = tensor("masked", scores), p = tensor("probabilities", scores),
+                      y = tensor("middle", dims);
+        b.node(Op::kBatchMatMul, {x, x}, {s}).options.as<BatchMatMulOptions>().transpose_b = true;
+        b.node(Op::kMul, {s, constant(b, "factor", {1}, 0.1f, 0.3f, 5)}, {scaled});
+        std::vector<float> mask(static_cast<size_t>(dims[2] * dims[2]), 0.0f);
+        for (size_t i = 0; i < static_cast<size_t>(dims[2]); ++i)
+          for (size_t j = i + 1; j < static_cast<size_t>(dims[2]); ++j)
+            mask[i * static_cast<size_t>(dims[2]) + j] = -1e9f;
+        if (has_mask)
+          b.node(Op::kAdd, {scaled, b.constant("mask", DType::kF32, {dims[2], dims[2]}, mask)}, {masked});
+        b.node(Op::kSoftmax, {has_mask ? masked : scaled}, {p});
+        b.node(Op::kBatchMatMul, {p, x}, {y});
+        return y;
+      },
+      all_ops());
+}
+
+TEST_CASE("attention is int8") {
+  const Outcome outcome = attention(false);
+  CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kBatchMatMul, Op::kMul, Op::kSoftmax,
+                                       Op::kBatchMatMul, Op::kConv2d});
+  CAPTURE(outcome.decibels);
+  CHECK(outcome.decibels > 25.0);
+}
+
+TEST_CASE("attention with a mask: the mask and its Softmax stay in FP32") {
+  const Outcome outcome = attention(true);
+  CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kBatchMatMul, Op::kMul, Op::kDequantize, Op::kAdd,
+                                       Op::kSoftmax, Op::kQuantize, Op::kBatchMatMul, Op::kConv2d});
   CAPTURE(outcome.decibels);
   CHECK(outcome.decibels > 25.0);
 }

@@ -41,6 +41,39 @@ TEST_CASE("a matrix product between QuantizeLinear and DequantizeLinear is an in
   }
 }
 
+TEST_CASE("a product of two activations, or of one and exact matrices, between scales is int8") {
+  for (const bool is_constant : {false, true}) {
+    CAPTURE(is_constant);
+    OnnxBuilder file(13);
+    file.input("x", {2, 1, 2});
+    scale(file, "s", 0.5f, Type::INT8, 1);
+    scale(file, "t", 0.25f, Type::INT8, 2);
+    scale(file, "u", 1.0f, Type::INT8, -3);
+    quantize(file, "x", "s", "a");
+    if (is_constant) {
+      codes(file, "w", {2, 2, 1}, Type::INT8, {6, 10, 2, -2});
+      file.node("DequantizeLinear", {"w", "t", "t0"}, "b");
+    } else {
+      file.input("w", {2, 2, 1});
+      quantize(file, "w", "t", "b");
+    }
+    file.node("MatMul", {"a", "b"}, "p");
+    quantize(file, "p", "u", "y");
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    std::vector<Op> expected{Op::kQuantize, Op::kBatchMatMul, Op::kDequantize};
+    if (!is_constant) expected.insert(expected.begin(), Op::kQuantize);
+    CHECK(import.ops() == expected);
+    RunningModel model(import.write());
+    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
+    model.set_input(std::vector<float>{1, 2, 3, 4});
+    if (!is_constant) model.set_input(std::vector<float>{1, 2, 0, -1}, 1);
+    model.session().run();
+    CHECK(model.output<float>() == std::vector<float>{5, -4});  // 1 * 1 + 2 * 2, 3 * 0 - 4 * 1
+  }
+}
+
 TEST_CASE("data that only moves stays in codes; another scale behind is a table") {
   OnnxBuilder file(13);
   file.input("x", {1, 4});

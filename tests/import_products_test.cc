@@ -289,6 +289,7 @@ TEST_CASE("BATCH_MATMUL in float and int8, and a FULLY_CONNECTED with computed w
            tflite::CreateBatchMatMulOptions(codes.fbb(), false, true).Union());
   Import quantized(codes.finish({p, q}, {r}));
   REQUIRE_MESSAGE(quantized.good(), quantized.message());
+  CHECK(quantized.ops() == std::vector<Op>{Op::kBatchMatMul});
   RunningModel model(quantized.write());
   REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
   const std::vector<int8_t> left{1, 2, 3, -4, 5, -6}, right{9, -7, 5, 3, 1, -1};

@@ -42,6 +42,26 @@ TEST_CASE("multiply") { check_binary("mul", Op::kMul); }
 
 TEST_CASE("divide") { check_binary("div", Op::kDiv); }
 
+TEST_CASE("products of two activations") {
+  for_each_case("batch_mat_mul", 8, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z_a = p.next(), z_b = p.next(), z_out = p.next();
+    const bool transpose_b = p.next() != 0;
+    const std::vector<int32_t> a_shape = file.s32(), b_shape = file.s32(), y_shape = file.s32();
+    const std::vector<float> s = file.f32();
+    const std::vector<int8_t> a = file.s8(), second = file.s8();
+    ModelBuilder b;
+    const int32_t ta = b.tensor("a", DType::kS8, a_shape, s[0], z_a);
+    const int32_t tb = b.tensor("b", DType::kS8, b_shape, s[1], z_b);
+    const int32_t ty = b.tensor("y", DType::kS8, y_shape, s[2], z_out);
+    b.node(Op::kBatchMatMul, {ta, tb}, {ty}).options.as<BatchMatMulOptions>().transpose_b = transpose_b;
+    b.input(ta);
+    b.input(tb);
+    b.output(ty);
+    REQUIRE(run_model<int8_t>(b, a, second) == file.s8());
+  });
+}
+
 TEST_CASE("parameters of add") {
   for_each_case("add_params", 3, [](VectorFile& file) {
     const std::vector<float> s = file.f32();

@@ -31,13 +31,40 @@ int32_t only_activation(const Model& model, const NodeInfo& info) {
   return found;
 }
 
-// Whether an operator without an int8 version stands before the node, with nothing but nodes of one input and without
-// weights between them.
+// The one node that reads the tensor; -1: several do, or none, or the caller gets it.
+int32_t only_reader(const Model& model, int32_t tensor) {
+  int32_t found = -1;
+  for (const int32_t output : model.outputs())
+    if (output == tensor) return -1;
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs) {
+      if (input != tensor) continue;
+      if (found >= 0) return -1;
+      found = n;
+    }
+  return found;
+}
+
+// Whether a sum goes into a Softmax: of scores and a mask, which is as low as -1e9 and leaves no codes for the scores, or
+// of scores and a bias.
+bool masks_softmax(const Model& model, int32_t node, const OpDef& def) {
+  if (!def.quant.sums) return false;
+  while ((node = only_reader(model, model.node(node).outputs[0])) >= 0) {
+    const OpDef* const reader = find_op(float_ops(), model, model.node(node));
+    if (reader == nullptr) return false;
+    if (reader->quant.table == TableRule::kSoftmax) return true;
+    if (!reader->quant.sums && reader->quant.output != OutputRule::kSameAsInput) return false;
+  }
+  return false;
+}
+
+// Whether an operator without an int8 version stands before the node, or a mask of its scores, with nothing but nodes of one
+// input and without weights between them.
 bool continues_float(const Model& model, int32_t node) {
   while (true) {
     const NodeInfo info = model.node(node);
     const OpDef* const def = find_op(float_ops(), model, info);
-    if (!has_int8_version(model, info, def)) return true;
+    if (!has_int8_version(model, info, def) || masks_softmax(model, node, *def)) return true;
     if (def->quant.weight_input >= 0) return false;
     const int32_t input = only_activation(model, info);
     int32_t writer = node - 1;

@@ -11,8 +11,8 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule);
 
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32, and it
 // does not follow an answer (answers.h). What stands behind an operator that has none stays in FP32, too, as long as it has
-// one input and no weights: between a product of two activations and the next one are a factor, a mask and a Softmax, whose
-// values need not pass through codes.
+// one input and no weights. A sum before a Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would
+// leave no codes for the scores.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
 
 }  // namespace intaglio

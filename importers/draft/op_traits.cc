@@ -54,7 +54,7 @@ constexpr OpTraits kTraits[] = {
     {Op::kMaximum, Axes::kSame, Int8Form::kCompares, kTakesClamp | kBroadcasts | kCommutes | kPreprocesses},
     {Op::kMinimum, Axes::kSame, Int8Form::kCompares, kTakesClamp | kBroadcasts | kCommutes | kPreprocesses},
     {Op::kL2Normalize, Axes::kLast, Int8Form::kRescales},
-    {Op::kBatchMatMul},
+    {Op::kBatchMatMul, Axes::kFixed, Int8Form::kMultiplies},
     {Op::kFloor, Axes::kAny, Int8Form::kRescales},
     {Op::kCeil, Axes::kAny, Int8Form::kRescales},
     {Op::kRound, Axes::kAny, Int8Form::kRescales},

@@ -25,6 +25,7 @@ enum class Int8Form : uint8_t {
   kInterpolates,  // on codes in the output's scale, where its weights are exact
   kArithmetic,    // on codes, each input in its own scale; a constant becomes codes, or the node a table
   kWeighted,      // on codes, with int8 weights and an int32 bias
+  kMultiplies,    // on codes, each input in its own scale; a constant becomes codes where it is of them
   kRescales,      // on codes in its own scales, or a table
 };
 

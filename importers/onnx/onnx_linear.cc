@@ -112,6 +112,8 @@ void import_gemm(OnnxOp& op) {
 // With a vector for a matrix of one row, or of one column, which the result lacks again.
 void import_computed_mat_mul(OnnxOp& op) {
   int32_t a = op.activation_or_numbers(0), b = op.activation_or_numbers(1);
+  for (const int i : {0, 1})
+    if (op.is_constant(i)) op.take_grid(i, -1, i == 0 ? a : b, -1);
   const Shape a_shape = op.draft().tensor(a).shape, b_shape = op.draft().tensor(b).shape;
   const auto as = [&](int32_t x, const Shape& shape) {
     if (!op.draft().tensor(x).constant)
@@ -160,15 +162,9 @@ constexpr OnnxOperator kOperators[] = {
     {"Einsum",
      import_einsum,
      {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose},
-     "Of two inputs, without a diagonal, an ellipsis and a sum over one input alone. With one constant matrix int8, else FP32."},
-    {"Gemm",
-     import_gemm,
-     {Op::kFullyConnected, Op::kBatchMatMul},
-     "Rank 2. With constant weights and bias int8, else FP32."},
-    {"MatMul",
-     import_mat_mul,
-     {Op::kFullyConnected, Op::kBatchMatMul},
-     "With one constant matrix int8, else FP32."},
+     "Of two inputs, without a diagonal, an ellipsis and a sum over one input alone."},
+    {"Gemm", import_gemm, {Op::kFullyConnected, Op::kBatchMatMul}, "Rank 2."},
+    {"MatMul", import_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
 };
 
 }  // namespace

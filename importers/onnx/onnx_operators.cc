@@ -14,11 +14,10 @@ constexpr Family kFamilies[] = {
     onnx_reduce_operators,  onnx_repeat_operators, onnx_resize_operators,      onnx_shape_operators,
 };
 
-// An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form. A product
-// has it with constants, and the row's limits say so.
+// An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form.
 bool has_int8_form(const OnnxOperator& row) {
   return std::all_of(std::begin(row.becomes), std::end(row.becomes), [](Op op) {
-    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize || op == Op::kBatchMatMul ||
+    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize ||
            traits(op).int8 != Int8Form::kNone;
   });
 }

@@ -166,7 +166,7 @@ constexpr Row kRows[] = {
      ""},
     {"QLinearMatMul",
      [](Decomposer& s, const NodeProto&) { decompose_mat_mul(s); },
-     {Op::kFullyConnected},
+     {Op::kFullyConnected, Op::kBatchMatMul},
      "As MatMul.",
      true},
     {"QLinearMul", [](Decomposer& s, const NodeProto&) { decompose_binary(s, "Mul"); }, {Op::kMul}, ""},

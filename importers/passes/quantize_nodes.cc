@@ -167,6 +167,9 @@ class Sweep {
           node.options.as<AddOptions>().add_bits = draft_.add_bits;
         if (!take_constants(node, target)) return false;
         break;
+      case Int8Form::kMultiplies:
+        if (!take_matrices(node)) return false;
+        break;
       case Int8Form::kSelects:
         if (moves_data(node)) return false;
         // The same as Quantize behind it: what is greater stays so, and bounds and what is put in are rounded as
@@ -216,6 +219,21 @@ class Sweep {
     const int32_t same = add_activation_like(draft_, name, target, shape);
     add_requantize(draft_, node.name + "/requantize", node.source, from, same);
     return same;
+  }
+
+  // A product of two activations, or of one and matrices that are exact codes; false where they are not, or where
+  // a sum may leave int32.
+  bool take_matrices(DraftNode& node) {
+    constexpr int32_t kMaxTerms = INT32_MAX / (255 * 255);
+    if (draft_.tensor(node.input()).shape.back() > kMaxTerms) return false;
+    for (int32_t& input : node.inputs) {
+      if (!is_constant(input)) continue;
+      const std::optional<DraftTensor> exact = exact_codes(draft_.tensor(input));
+      if (!exact) return false;
+      draft_.tensors.push_back(*exact);
+      input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+    }
+    return true;
   }
 
   // Constant operands as codes of their own grid, or the node as a table; false where neither is exact.

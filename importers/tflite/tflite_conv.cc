@@ -286,7 +286,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::FULLY_CONNECTED,
      import_fully_connected,
      {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},
-     "Weights are not shuffled. With computed weights it is FP32."},
+     "Weights are not shuffled."},
     {Builtin::TRANSPOSE_CONV,
      import_transpose_conv,
      {Op::kConv2d, Op::kTranspose, Op::kStridedSlice},

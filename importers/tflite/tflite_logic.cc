@@ -126,10 +126,7 @@ void import_cumsum(TfliteOp& op) {
 constexpr char kInReals[] = "Codes become FP32 for it.";
 
 constexpr TfliteOperator kOperators[] = {
-    {Builtin::BATCH_MATMUL,
-     import_batch_matmul,
-     {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose},
-     kInReals},
+    {Builtin::BATCH_MATMUL, import_batch_matmul, {Op::kBatchMatMul, Op::kFullyConnected, Op::kTranspose}, ""},
     {Builtin::CUMSUM,
      import_cumsum,
      {Op::kFullyConnected, Op::kTranspose},

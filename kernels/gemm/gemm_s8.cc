@@ -97,7 +97,8 @@ int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps
 
 void gemm_s8_pack(const GemmS8Kernel& kernel, const GemmS8Weights& plain, void* packed) {
   if (!kPacks || !kernel.packs) return;
-  const auto [weights, folded_bias, multiplier, n, taps, k] = plain;
+  const auto [weights, folded_bias, multiplier, n, taps, k, used_once] = plain;
+  static_cast<void>(used_once);
   constexpr int32_t kDepths = 64;  // a multiple of any kr
   const int32_t kr = kernel.kr;
   auto* out = static_cast<int8_t*>(packed);

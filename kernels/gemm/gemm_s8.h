@@ -86,6 +86,7 @@ struct GemmS8Weights {
   const int32_t* folded_bias;  // [n]; this and multiplier are read where lhs_offset is not 0
   const float* multiplier;     // [n]
   int32_t n, taps, k;
+  bool used_once = false;  // one product's: no time goes into a good order (gemm_s8_pairs.h)
 };
 // packed: gemm_s8_packed_bytes(), 4-aligned.
 void gemm_s8_pack(const GemmS8Kernel& kernel, const GemmS8Weights& plain, void* packed);

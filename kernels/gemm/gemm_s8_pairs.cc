@@ -192,6 +192,20 @@ Arrangement arrange(Block* block) {
   return best;
 }
 
+// The depths in the order that they have.
+Arrangement arrange_once(Block* block) {
+  uint8_t by_size[kPairsDepths];
+  prepare(block, by_size);
+  Arrangement a = {};
+  int32_t back = block->size / 4;
+  for (int32_t q = 0; q < block->size / 4; ++q) {
+    const Parts* const p = block->parts + 4 * q;
+    const int32_t at = fits(p[0], p[1]) && fits(p[2], p[3]) ? a.safe++ : --back;
+    for (int32_t i = 0; i < 4; ++i) a.order[4 * at + i] = static_cast<uint8_t>(4 * q + i);
+  }
+  return a;
+}
+
 }  // namespace
 
 void pack_pairs(const GemmS8Kernel& kernel, const GemmS8Weights& plain, int32_t first, uint8_t* panel) {
@@ -231,7 +245,7 @@ void pack_pairs(const GemmS8Kernel& kernel, const GemmS8Weights& plain, int32_t 
           row[p] = columns[p] != nullptr && depth < k ? columns[p][at] : int8_t{0};
       }
     }
-    const Arrangement arranged = arrange(&block);
+    const Arrangement arranged = plain.used_once ? arrange_once(&block) : arrange(&block);
     for (int32_t i = 0; i < block.size; ++i) {
       const int32_t depth = arranged.order[i];
       const bool swapped = (arranged.swapped >> depth & 1) != 0;

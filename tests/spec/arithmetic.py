@@ -110,6 +110,13 @@ def mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo=-128, hi=127):
     return requantize(product, f32(s_a) * f32(s_b) / f32(s_out), z_out, lo, hi)
 
 
+def batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transpose_b=False):
+    """Of two activations: a [..., m, k], b [..., k, n], or transposed [..., n, k]."""
+    left, right = (np.asarray(a, np.int64) - z_a).astype(np.float64), (np.asarray(b, np.int64) - z_b).astype(np.float64)
+    acc = (left @ (np.swapaxes(right, -1, -2) if transpose_b else right)).astype(np.int64)
+    return requantize(acc, f32(s_a) * f32(s_b) / f32(s_out), z_out)
+
+
 def div(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo=-128, hi=127):
     """x / 0 is the end of the output's range on the side of x; 0 / 0 is the real zero."""
     dividend, divisor = np.broadcast_arrays((np.asarray(a, np.int64) - z_a).astype(f32),

@@ -250,6 +250,21 @@ class Maker:
         x = self.codes(self.integer(1, 300))
         return [s32(z_in, z_out, function), reals(s_in, s_out, parameter), s8(table), s8(x), s8(table[x + 128])]
 
+    # batch_mat_mul: s32 [z_a, z_b, z_out, transpose_b], s32 shapes of a, b and y, f32 [s_a, s_b, s_out], s8 a, b, y
+    def batch_mat_mul(self):
+        m, k, n = self.integer(1, 20), self.integer(1, 90), self.integer(1, 70)
+        batch = [self.integer(1, 3) for _ in range(self.integer(0, 2))]
+        one = lambda: [1 if self.rng.random() < 0.3 else size for size in batch]
+        transposed = self.rng.random() < 0.5
+        a = self.codes(*one(), m, k)
+        b = self.codes(*one(), *([n, k] if transposed else [k, n]))
+        z_a, z_b, z_out = self.zero_point(), self.zero_point(), self.zero_point()
+        s_a, s_b = self.scale(), self.scale()
+        s_out = f32(s_a * s_b * f32(k) * self.scale(0, 6))
+        y = spec.batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transposed)
+        return [s32(z_a, z_b, z_out, transposed), s32(*a.shape), s32(*b.shape), s32(*y.shape), reals(s_a, s_b, s_out),
+                s8(a), s8(b), s8(y)]
+
     # softmax: s32 [z_in, z_out, rows, n], f32 [s_in, s_out], s32 table, s8 x, s8 output
     def softmax(self):
         rows, n = self.integer(1, 5), int(self.rng.choice([1, 2, 3, 10, 100, 1000, self.integer(1, 2000)]))
@@ -317,7 +332,7 @@ class Maker:
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
          "conv_f32": 100, "product_f32": 100, "mean_f32": 100,
-         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "requantize": 200}
+         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "requantize": 200}
 
 
 def main():
