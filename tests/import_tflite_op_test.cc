@@ -34,11 +34,8 @@ TEST_CASE("tensors: types, names and quantization") {
   const auto says = [&](int8_t type, const TfliteScales& scales = {}, const Dims& dims = {2, 3}) {
     return thrown([&] { (void)read(type, scales, dims); });
   };
-  CHECK(
-      says(kHalf) ==
-      "tensor 't': float16 is supported for constants alone; convert the model with float32 or int8 activations");
+  for (const int8_t type : {kHalf, kInt16}) CHECK(read(type, {{0.5f}}).dtype == DType::kF32);
   CHECK(read(kTfliteInt64).dtype == DType::kS32);
-  CHECK(says(kInt16) == "tensor 't': int16 is not supported; convert the model with int8 activations");
   CHECK(says(5) == "tensor 't': strings are not supported");
   CHECK(says(-1) == "tensor 't': element type -1 is not supported");
 

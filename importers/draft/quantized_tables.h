@@ -22,7 +22,7 @@ std::vector<int32_t> softmax_table(float scale, int32_t count);
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output);
 
-// A constant as FP32: of quantized codes, or FP32 already. Throws for others.
+// A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);
 
 }  // namespace intaglio::importers

@@ -1,4 +1,6 @@
 // TFLite operators from element to element, and softmax.
+#include <cmath>
+
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
@@ -113,23 +115,20 @@ void import_quantize(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const DType from = op.draft().tensor(x).dtype;
   const int32_t y = op.output(op.draft().tensor(x).shape);
-  if (op.draft().tensor(y).dtype != DType::kS8) fail("it must give int8");
-  if (op.draft().tensor(x).same_quantization(op.draft().tensor(y))) {  // between uint8 and int8
-    op.add(Op::kReshape, {x}, y);
-    return;
-  }
-  if (from == DType::kS8) return add_requantize(op.draft(), op.name(), op.source(), x, y);
-  op.add(Op::kQuantize, {x}, y);
+  const DType to = op.draft().tensor(y).dtype;  // FP32: what the file has in 16 bits
+  if (from == DType::kS8 && to == DType::kS8 && !op.draft().tensor(x).same_quantization(op.draft().tensor(y)))
+    return add_requantize(op.draft(), op.name(), op.source(), x, y);
+  // Between uint8 and int8, or of 16 bits, the numbers are the same.
+  op.add(from == to ? Op::kReshape : from == DType::kS8 ? Op::kDequantize : Op::kQuantize, {x}, y);
 }
 
 void import_dequantize(TfliteOp& op) {
   op.check_inputs(1, 1);
   if (op.is_constant(0)) return op.set_constant(dequantized(op.constant(0)));
   const int32_t x = op.activation(0);
-  if (op.draft().tensor(x).dtype != DType::kS8) fail("its input must be int8");
   const int32_t y = op.output(op.draft().tensor(x).shape);
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32");
-  op.add(Op::kDequantize, {x}, y);
+  op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
 }
 
 void import_log_softmax(TfliteOp& op) {
@@ -145,7 +144,10 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
-    {Builtin::DEQUANTIZE, import_dequantize, {Op::kDequantize}, "From 8 bits; a constant also from float16."},
+    {Builtin::DEQUANTIZE,
+     import_dequantize,
+     {Op::kDequantize, Op::kReshape},
+     "From 8 bits, and from what is FP32 here."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
     {Builtin::EXP, import_exp, {Op::kExp}, ""},
     {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
@@ -161,7 +163,10 @@ constexpr TfliteOperator kOperators[] = {
      "At most 4096 elements.",
      kFloatOnly},
     {Builtin::PRELU, import_prelu, {Op::kPRelu}, "Slopes are constants, one a channel."},
-    {Builtin::QUANTIZE, import_quantize, {Op::kQuantize, Op::kLookup}, "To 8 bits."},
+    {Builtin::QUANTIZE,
+     import_quantize,
+     {Op::kQuantize, Op::kDequantize, Op::kLookup},
+     "To 8 and 16 bits; those of 16 bits are FP32 here."},
     {Builtin::RELU, import_relu, {Op::kClamp}, ""},
     {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},
@@ -176,6 +181,35 @@ constexpr TfliteOperator kOperators[] = {
 };
 
 }  // namespace
+
+void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output) {
+  float low = -INFINITY, high = INFINITY;
+  switch (activation) {
+    case tflite::Activation::None:
+      return;
+    case tflite::Activation::Relu:
+      low = 0.0f;
+      break;
+    case tflite::Activation::ReluN1To1:
+      low = -1.0f;
+      high = 1.0f;
+      break;
+    case tflite::Activation::Relu6:
+      low = 0.0f;
+      high = 6.0f;
+      break;
+    default:
+      fail("fused activation ", static_cast<int>(activation), " is not supported");
+  }
+  auto& clamp = node.options.as<Clamp>();
+  if (output.dtype == DType::kF32) {
+    clamp.min = low;
+    clamp.max = high;
+    return;
+  }
+  clamp.lo = quantize(low, output);
+  clamp.hi = quantize(high, output);
+}
 
 Span<const TfliteOperator> tflite_elementwise_operators() { return kOperators; }
 

@@ -1,33 +1,32 @@
 #include "importers/tflite/tflite_op.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "importers/draft/half.h"
 #include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
 namespace {
 
-constexpr int8_t kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4, kBool = 6;
 constexpr size_t kMaxIntegers = size_t{1} << 20;  // of one constant
 
 DType dtype_of(int8_t type) {
   switch (type) {
-    case 0:
-    case kBool:  // truth values are the numbers 1 and 0
+    case kTfliteFloat32:
+    case kTfliteFloat16:
+    case kTfliteBool:   // truth values are the numbers 1 and 0
+    case kTfliteInt16:  // the numbers that its codes stand for
       return DType::kF32;
-    case kInt32:
-    case kInt64:
+    case kTfliteInt32:
+    case kTfliteInt64:
       return DType::kS32;
-    case 9:
-    case 3:  // its codes are shifted by -128
+    case kTfliteInt8:
+    case kTfliteInt4:
+    case kTfliteUint8:  // its codes are shifted by -128
       return DType::kS8;
-    case 1:
-      fail("float16 is supported for constants alone; convert the model with float32 or int8 activations");
     case 5:
       fail("strings are not supported");
-    case 7:
-      fail("int16 is not supported; convert the model with int8 activations");
     default:
       fail("element type ", int{type}, " is not supported");
   }
@@ -62,7 +61,7 @@ void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
     if (static_cast<int64_t>(scale->size()) != made.shape[static_cast<size_t>(made.axis)])
       fail(scale->size(), " scales do not fit axis ", made.axis, " of ", shape_text(made.shape));
   }
-  const int64_t shift = tensor.type() == kUint8 ? 128 : 0;
+  const int64_t shift = tensor.type() == kTfliteUint8 ? 128 : 0;
   made.zero_point = static_cast<int32_t>(-shift);
   if (quantization->zero_point() == nullptr) return;
   const auto* zero_points = quantization->zero_point();
@@ -97,7 +96,7 @@ const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& te
 }
 
 bool is_plain_integer(const tflite::Tensor& tensor) {
-  return tensor.type() == kInt32 || tensor.type() == kInt64;
+  return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
 }
 
 bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
@@ -114,7 +113,8 @@ std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
   return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
 }
 
-DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
+// With the scales that codes of 16 bits have in the file, where `with_codes`: then its type is s32.
+static DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
   const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   return with_name(file, index, [&] {
     if (tensor.sparsity() != nullptr)
@@ -122,13 +122,14 @@ DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) {
     if (tensor.is_variable()) fail("variable tensors are not supported");
     DraftTensor made;
     made.name = tflite_tensor_name(file, index);
-    const bool half_constant = tensor.type() == kFloat16 && has_data(file, tensor);
-    made.dtype = half_constant ? DType::kF32 : dtype_of(tensor.type());
+    made.dtype = with_codes && tensor.type() == kTfliteInt16 ? DType::kS32 : dtype_of(tensor.type());
     made.shape = shape_of(tensor);
     read_quantization(tensor, made);
     return made;
   });
 }
+
+DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) { return described(file, index, false); }
 
 TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
                    bool has_output)
@@ -194,15 +195,13 @@ DraftTensor TfliteOp::constant(size_t i) const {
     check_shape(folded.shape, folded.dtype);
     return folded;
   }
-  DraftTensor made = tflite_tensor(file_, inputs_[i]);
+  DraftTensor made = described(file_, inputs_[i], true);
   with_name(file_, inputs_[i], [&] {
     if (!has_data(file_, source)) fail("input ", i, " must be a constant");
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
     const auto* data = buffer_of(file_, source)->data();
-    const bool half = source.type() == kFloat16, truth = source.type() == kBool;
-    const size_t bytes = half ? 2 : truth ? 1 : element_bytes(made.dtype);
-    const auto needed = static_cast<uint64_t>(elements(made.shape)) * bytes;
+    const uint64_t needed = tflite_stored_bytes(source.type(), elements(made.shape));
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
     file_.constant_bytes += needed;
@@ -211,18 +210,7 @@ DraftTensor TfliteOp::constant(size_t i) const {
            " bytes together");
     made.constant = true;
     made.data.assign(data->begin(), data->end());
-    if (source.type() == kUint8)
-      for (uint8_t& code : made.data) code = static_cast<uint8_t>(code ^ 0x80);
-    if (half) {
-      std::vector<float> reals;
-      for (const uint16_t bits : values_of<uint16_t>(made)) reals.push_back(real_of_half(bits));
-      importers::set_values(made, reals);
-    }
-    if (truth) {
-      std::vector<float> reals;
-      for (const uint8_t value : values_of<uint8_t>(made)) reals.push_back(value != 0 ? 1.0f : 0.0f);
-      importers::set_values(made, reals);
-    }
+    convert_stored(source.type(), made);
   });
   return made;
 }
@@ -230,10 +218,10 @@ DraftTensor TfliteOp::constant(size_t i) const {
 std::vector<int64_t> TfliteOp::integers(size_t i) const {
   const tflite::Tensor& source = tensor(i);
   const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
-  const size_t size = source.type() == kInt64 ? 8 : 4;
+  const size_t size = source.type() == kTfliteInt64 ? 8 : 4;
   std::vector<int64_t> values;
   with_name(file_, inputs_[i], [&] {
-    if (source.type() != kInt32 && source.type() != kInt64) fail("it must hold int32 or int64");
+    if (source.type() != kTfliteInt32 && source.type() != kTfliteInt64) fail("it must hold int32 or int64");
     if (known >= 0 && file_.draft->tensor(known).constant) {
       for (const int32_t value : values_of<int32_t>(file_.draft->tensor(known))) values.push_back(value);
       return;
@@ -254,7 +242,7 @@ std::vector<int64_t> TfliteOp::integers(size_t i) const {
 
 bool TfliteOp::holds_numbers() const {
   const auto is_number = [](int8_t type) {
-    return type == kFloat32 || type == kFloat16 || type == kInt32 || type == kInt64;
+    return type == kTfliteFloat32 || type == kTfliteFloat16 || type == kTfliteInt32 || type == kTfliteInt64;
   };
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (has_input(i) && (!is_number(tensor(i).type()) || !is_constant(i))) return false;
@@ -268,7 +256,7 @@ Values TfliteOp::values(size_t i) const {
   const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
   Values values;
   values.shape = known >= 0 ? file_.draft->tensor(known).shape : shape_of(source);
-  values.is_real = source.type() == kFloat32 || source.type() == kFloat16;
+  values.is_real = source.type() == kTfliteFloat32 || source.type() == kTfliteFloat16;
   if (values.is_real)
     values.reals = values_of<float>(constant(i));
   else
@@ -361,37 +349,26 @@ void TfliteOp::set_constant(DraftTensor constant) {
   index = static_cast<int32_t>(draft().tensors.size()) - 1;
 }
 
-DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
-  return add_node(draft(), op, name_, source_, std::move(inputs), output);
+void TfliteOp::bound_outputs() {
+  for (const int32_t output : outputs_) {
+    const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(output));
+    int32_t& made = file_.made[static_cast<size_t>(output)];
+    if (in_file.type() != kTfliteInt16 || made < 0 || draft().tensor(made).constant) continue;
+    const DraftTensor codes = described(file_, output, true);
+    const bool moves = std::all_of(inputs_.begin(), inputs_.end(), [&](int32_t input) {
+      return input < 0 || described(file_, input, true).scales == codes.scales;
+    });
+    if (codes.scales.size() != 1 || moves) continue;
+    const int32_t y = add_activation(draft(), codes.name, DType::kF32, draft().tensor(made).shape);
+    auto& clamp = add(Op::kClamp, {made}, y).options.as<Clamp>();
+    clamp.min = codes.scales[0] * static_cast<float>(-32768 - codes.zero_point);
+    clamp.max = codes.scales[0] * static_cast<float>(32767 - codes.zero_point);
+    made = y;
+  }
 }
 
-void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output) {
-  float low = -INFINITY, high = INFINITY;
-  switch (activation) {
-    case tflite::Activation::None:
-      return;
-    case tflite::Activation::Relu:
-      low = 0.0f;
-      break;
-    case tflite::Activation::ReluN1To1:
-      low = -1.0f;
-      high = 1.0f;
-      break;
-    case tflite::Activation::Relu6:
-      low = 0.0f;
-      high = 6.0f;
-      break;
-    default:
-      fail("fused activation ", static_cast<int>(activation), " is not supported");
-  }
-  auto& clamp = node.options.as<Clamp>();
-  if (output.dtype == DType::kF32) {
-    clamp.min = low;
-    clamp.max = high;
-    return;
-  }
-  clamp.lo = quantize(low, output);
-  clamp.hi = quantize(high, output);
+DraftNode& TfliteOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {
+  return add_node(draft(), op, name_, source_, std::move(inputs), output);
 }
 
 }  // namespace intaglio::importers

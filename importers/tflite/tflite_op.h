@@ -80,6 +80,8 @@ class TfliteOp {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
+  // What stands for codes of 16 bits ends where they do. What only moves elements of one scale needs no bounds.
+  void bound_outputs();
   void set_constant(DraftTensor constant);  // the output is one
   bool all_constant() const;                // each input that is there, and there is one
   // What the operator gives of constants becomes constants: `import` is its handler.

@@ -5,6 +5,7 @@
 
 #include "importers/tflite/tflite_operators.h"
 #include "importers/tflite/tflite_reader.h"
+#include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
 namespace {
@@ -95,37 +96,39 @@ class Reader {
   // Numbers of 8 bits without a scale become codes where the network computes on codes, else the float numbers that
   // they are.
   void note_integers(DraftTensor& input, int8_t type, bool is_plain) {
-    constexpr int8_t kUint8 = 3, kInt64 = 4, kBool = 6;
     const std::string start = text("input ", quoted(input.name), " is ");
+    const bool is_16_bit = type == kTfliteInt16 || type == kTfliteFloat16;
+    if (is_16_bit)
+      draft_.notes.push_back(text(start, type == kTfliteInt16 ? "int16" : "float16",
+                                  " in the file; here it is float, as all of 16 bits"));
     if (input.dtype == DType::kS32) {  // a scale of integers says nothing
       input.scales.clear();
       input.zero_point = 0;
     }
-    if (type == kInt64) draft_.notes.push_back(start + "int64 in the file; here it is int32");
-    if (type == kBool) draft_.notes.push_back(start + "bool in the file; here it is float, 1 and 0");
+    if (type == kTfliteInt64) draft_.notes.push_back(start + "int64 in the file; here it is int32");
+    if (type == kTfliteBool) draft_.notes.push_back(start + "bool in the file; here it is float, 1 and 0");
     if (is_plain && !file_.has_codes) {
       input.dtype = DType::kF32;
       input.scales.clear();
       input.zero_point = 0;
-      draft_.notes.push_back(text(start, type == kUint8 ? "uint8" : "int8",
+      draft_.notes.push_back(text(start, type == kTfliteUint8 ? "uint8" : "int8",
                                   " in the file; here it is float, with the same numbers"));
-      if (type == kUint8)
+      if (type == kTfliteUint8)
         uint8_inputs_.push_back({static_cast<int32_t>(draft_.inputs.size()), {0.0f}, {1.0f}, false, true});
-    } else if (type == kUint8) {
+    } else if (type == kTfliteUint8) {
       draft_.notes.push_back(text(start, "uint8 in the file; here its codes are int8: the file's minus 128"));
     }
   }
 
   // Whether a tensor between operators has codes of 8 bits with a scale.
   bool has_codes() const {
-    constexpr int8_t kUint8 = 3, kInt8 = 9;
     for (const auto* op : *file_.graph->operators()) {
       if (op->outputs() == nullptr) continue;
       for (const int32_t index : *op->outputs()) {
         if (index < 0 || static_cast<size_t>(index) >= file_.made.size()) continue;
         const tflite::Tensor& tensor = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
         const auto* quantization = tensor.quantization();
-        if ((tensor.type() == kUint8 || tensor.type() == kInt8) && quantization != nullptr &&
+        if ((tensor.type() == kTfliteUint8 || tensor.type() == kTfliteInt8) && quantization != nullptr &&
             quantization->scale() != nullptr && quantization->scale()->size() > 0)
           return true;
       }
@@ -175,7 +178,9 @@ class Reader {
       TfliteOp view(file_, op, source, name, !has_no_output(code));
       if (fold_tflite_constants(view, code)) return;
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
-      view.all_constant() ? view.evaluate(known->import) : known->import(view);
+      if (view.all_constant()) return view.evaluate(known->import);
+      known->import(view);
+      view.bound_outputs();
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
 
@@ -82,44 +83,12 @@ void Steps::note_reals(int32_t y, const char* what) {
     op_.draft().notes.push_back(text("node ", quoted(op_.name()), " (", op_.source(), "): ", what));
 }
 
-namespace {
-
-constexpr int8_t kInt16 = 7;
-
-// Of 16 bits, which no tensor of a draft has.
-std::vector<double> reals_of_wide(TfliteOp& op, size_t input, const tflite::Tensor& tensor) {
-  const auto* const quantization = tensor.quantization();
-  const auto* const scales = quantization == nullptr ? nullptr : quantization->scale();
-  if (scales == nullptr || scales->size() != 1) fail("input ", input, " is int16 and needs one scale");
-  const double scale = static_cast<double>(scales->Get(0));
-  if (!(scale >= 0x1p-80 && scale <= 0x1p40))
-    fail("input ", input, ": the scale ", scale, " is not within 2^-80 to 2^40");
-  const tflite::Buffer* const buffer = op.file().model->buffers()->Get(tensor.buffer());
-  std::vector<double> reals;
-  for (uint32_t i = 0; i + 1 < buffer->data()->size(); i += 2) {
-    int16_t code = 0;
-    std::memcpy(&code, buffer->data()->data() + i, sizeof code);
-    reals.push_back(scale * code);
-  }
-  return reals;
-}
-
-}  // namespace
-
 std::vector<double> reals_of(TfliteOp& op, size_t input, const Shape& expected) {
   if (!op.has_input(input) || !op.is_constant(input)) fail("input ", input, " must be a constant");
   if (op.shape_in_file(input) != expected)
     fail("input ", input, " has the shape ", shape_text(op.shape_in_file(input)), "; ", shape_text(expected),
          " is expected");
-  const tflite::Tensor& tensor =
-      *op.file().graph->tensors()->Get(static_cast<uint32_t>(op.input_index(input)));
   std::vector<double> reals;
-  if (tensor.type() == kInt16) {
-    reals = reals_of_wide(op, input, tensor);
-    if (reals.size() != static_cast<size_t>(elements(expected)))
-      fail("input ", input, " holds ", reals.size(), " numbers; its shape is ", shape_text(expected));
-    return reals;
-  }
   const DraftTensor constant = op.constant(input);
   if (constant.dtype == DType::kS32) {
     const auto codes = values_of<int32_t>(constant);
@@ -225,7 +194,7 @@ float largest_of(TfliteOp& op, size_t variable) {
       *op.file().graph->tensors()->Get(static_cast<uint32_t>(op.input_index(variable)));
   const auto* const quantization = tensor.quantization();
   const auto* const scales = quantization == nullptr ? nullptr : quantization->scale();
-  const bool has_scale = tensor.type() == kInt16 && scales != nullptr && scales->size() == 1;
+  const bool has_scale = tensor.type() == kTfliteInt16 && scales != nullptr && scales->size() == 1;
   const float largest = has_scale ? 32767.0f * scales->Get(0) : INFINITY;
   if (!(largest > 0.0f)) fail("input ", variable, " has the scale ", scales->Get(0));
   return largest;

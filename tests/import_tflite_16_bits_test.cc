@@ -1,0 +1,133 @@
+// What a TFLite file has in 16 bits is FP32 here, within the range of its codes.
+#include <cmath>
+
+#include "tests/support/imported.h"
+#include "tests/support/tflite_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using tflite::Options;
+using Reals = std::vector<float>;
+
+constexpr int8_t kFloat16 = 1, kInt16 = 7, kInt4 = 17;
+
+TfliteScales by(float scale, int64_t zero_point = 0) { return {{scale}, zero_point}; }
+
+bool notes(Import& import, const std::string& part) {
+  for (const std::string& note : import.outcome->report.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+// What the file's one input and one output of 16 bits give, as reals.
+Reals run_file(const std::string& bytes, const Reals& x) {
+  Import import(bytes);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.input().dtype == DType::kF32);
+  CHECK(import.output().dtype == DType::kF32);
+  return run_import<float>(import, x);
+}
+
+}  // namespace
+
+TEST_CASE("a layer of 16 bits with int8 weights and a bias of 64 bits") {
+  for (const int8_t bias_type : {kTfliteInt64, kTfliteInt32}) {
+    TfliteBuilder file;
+    const float x_scale = 0.5f, y_scale = 0.01f;
+    const Reals w_scales{0.25f, 2.0f};
+    const int32_t x = file.tensor("x", kInt16, {1, 3}, by(x_scale));
+    const std::vector<int8_t> codes{1, -2, 3, 127, 0, -128};
+    const int32_t w = file.constant("w", kTfliteInt8, {2, 3}, codes, TfliteScales{w_scales});
+    const TfliteScales products{{x_scale * w_scales[0], x_scale * w_scales[1]}};
+    const int32_t b = bias_type == kTfliteInt64
+                          ? file.constant("b", kTfliteInt64, {2}, std::vector<int64_t>{40, -3}, products)
+                          : file.constant("b", kTfliteInt32, {2}, std::vector<int32_t>{40, -3}, products);
+    const int32_t y = file.tensor("y", kInt16, {1, 2}, by(y_scale));
+    file.op(kTfliteFullyConnected, {x, w, b}, {y}, Options::FullyConnectedOptions,
+            tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+    const std::string bytes = file.finish({x}, {y});
+    const Reals got = run_file(bytes, {4.0f, -2.0f, 0.5f});
+    CHECK(got == Reals{0.25f * (4 + 4 + 1.5f) + 40 * 0.125f,
+                       2.0f * (508 - 64) - 3 * 1.0f > 327.67f ? y_scale * 32767 : 0.0f});
+    CHECK(run_file(bytes, {-4.0f, 0.0f, 0.5f})[1] == y_scale * -32768);
+    Import import(bytes);
+    CHECK(notes(import, "input 'x' is int16 in the file; here it is float, as all of 16 bits"));
+    CHECK(import.ops() == std::vector<Op>{Op::kFullyConnected});  // the bounds are its own
+  }
+}
+
+TEST_CASE("what only moves elements has no bounds, what rescales has") {
+  for (const float scale : {0.5f, 0.25f}) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, 4}, by(0.5f));
+    const int32_t y = file.tensor("y", kInt16, {2, 2}, by(scale));
+    file.op(kTfliteReshape, {x}, {y});
+    const std::string bytes = file.finish({x}, {y});
+    const Reals values{16383.5f, -16384.0f, 1.0f, 0.0f};
+    Reals expected = values;
+    if (scale < 0.5f) expected[0] = 32767 * scale;
+    if (scale < 0.5f) expected[1] = -32768 * scale;
+    CHECK(run_file(bytes, values) == expected);
+    Import import(bytes);
+    CHECK((import.count(Op::kClamp) == 1) == (scale < 0.5f));
+  }
+}
+
+TEST_CASE("a constant of 16 bits, with a scale and without") {
+  for (const bool has_scale : {true, false}) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),
+                  y = file.tensor("y", kInt16, {1, 2}, by(1.0f));
+    const TfliteScales scales = has_scale ? by(0.125f) : TfliteScales{};
+    const int32_t k = file.constant("k", kInt16, {1, 2}, std::vector<int16_t>{-32768, 8}, scales);
+    file.op(kTfliteAdd, {x, k}, {y}, Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
+    const float unit = has_scale ? 0.125f : 1.0f;
+    CHECK(run_file(file.finish({x}, {y}), {2.0f, 3.0f}) == Reals{-32768 * unit + 2, 8 * unit + 3});
+  }
+}
+
+TEST_CASE("between 16 bits, 8 bits and float") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 3});
+  const int32_t wide = file.tensor("wide", kInt16, {1, 3}, by(0.001f));
+  const int32_t narrow = file.tensor("narrow", kTfliteInt8, {1, 3}, by(0.5f, 3));
+  const int32_t again = file.tensor("again", kInt16, {1, 3}, by(0.01f));
+  const int32_t y = file.tensor("y", kTfliteFloat, {1, 3});
+  file.op(kTfliteQuantize, {x}, {wide});
+  file.op(kTfliteQuantize, {wide}, {narrow});
+  file.op(kTfliteQuantize, {narrow}, {again});
+  file.op(kTfliteDequantize, {again}, {y});
+  const Reals got = run_file(file.finish({x}, {y}), {1.3f, 100.0f, -7.0f});
+  CHECK(got == Reals{1.5f, 33.0f, -7.0f});  // 100 ends at 32.767, which is nearest to 33
+}
+
+TEST_CASE("activations of float16, and weights of 4 bits") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kFloat16, {1, 3}), y = file.tensor("y", kFloat16, {1, 1});
+  const int32_t w = file.constant("w", kInt4, {1, 3}, std::vector<uint8_t>{0x87, 0x0f}, by(0.5f));
+  file.op(kTfliteFullyConnected, {x, w}, {y}, Options::FullyConnectedOptions,
+          tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+  const std::string bytes = file.finish({x}, {y});
+  CHECK(run_file(bytes, {1.0f, 10.0f, 100.0f}) == Reals{0.5f * (7 - 80 - 100)});
+  Import import(bytes);
+  CHECK(notes(import, "input 'x' is float16 in the file; here it is float"));
+}
+
+TEST_CASE("what is wrong with 16 bits is named") {
+  const auto message = [](const TfliteScales& scales, size_t values) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),
+                  y = file.tensor("y", kInt16, {1, 2}, by(1.0f));
+    const int32_t k = file.constant("k", kInt16, {1, 2}, std::vector<int16_t>(values, 1), scales);
+    file.op(kTfliteAdd, {x, k}, {y}, Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
+    return Import(file.finish({x}, {y})).message();
+  };
+  CHECK(message(by(0.5f), 2).empty());
+  CHECK(message(by(0.5f), 3).find("tensor 'k': it holds 6 bytes, its shape [1, 2] needs 4") !=
+        std::string::npos);
+  CHECK(message(by(INFINITY), 2).find("tensor 'k': the scale inf is not within 2^-40 to 2^40") !=
+        std::string::npos);
+}
