@@ -180,16 +180,6 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
   }
 }
 
-TEST_CASE("what cannot become int8 is said") {
-  OnnxBuilder file(13);
-  file.input("x", {1, 2});
-  file.floats("s", {2}, {1, 2});
-  codes(file, "s0", {2}, Type::INT8, {0, 0});
-  set(file.node("QuantizeLinear", {"x", "s", "s0"}, "y"), "axis", int64_t{1});
-  file.output("y");
-  CHECK(Import(file.bytes()).says("activations with a scale for each channel are not supported"));
-}
-
 TEST_CASE(
     "operators on codes become the same int8 nodes as those between QuantizeLinear and DequantizeLinear") {
   OnnxBuilder file(13);
@@ -288,4 +278,62 @@ TEST_CASE("a dead channel, whose scale no file of ours can hold, keeps its bias"
   REQUIRE(import.outcome->report.notes.size() == 1);
   CHECK(import.outcome->report.notes[0].find("1 of 2 channels have a scale too small") != std::string::npos);
   CHECK(run_import<float>(import, std::vector<float>{3, -2}) == std::vector<float>{3 - 4 + 1, -3});
+}
+
+TEST_CASE("a tensor that is quantized in two ways is quantized once, and its codes converted") {
+  for (const bool wide_first : {false, true}) {
+    CAPTURE(wide_first);
+    OnnxBuilder file(13);
+    file.input("x", {1, 2});
+    scale(file, "s", 0.5f, Type::INT8, 0);
+    scale(file, "wide", 0.25f, Type::INT8, 0);
+    scale(file, "narrow", 0.125f, Type::INT8, 1);
+    scale(file, "ws", 0.5f, Type::INT8, 0);
+    codes(file, "w", {2, 2}, Type::INT8, {1, 2, 3, 4});
+    quantize(file, "x", "s", "a");
+    file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf");
+    file.node("MatMul", {"a", "wf"}, "g");
+    quantize(file, "g", wide_first ? "wide" : "narrow", "u");
+    quantize(file, "g", wide_first ? "narrow" : "wide", "v");
+    set(file.node("Concat", {"u", "v"}, "y"), "axis", int64_t{1});
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.count(Op::kQuantize) == 1);
+    CHECK(import.count(Op::kLookup) == 1);
+    CHECK(import.tensor(import.node(Op::kFullyConnected).outputs[0]).quantization.scales[0] == 0.25f);
+    CHECK(import.outcome->report.notes ==
+          std::vector<std::string>{
+              "tensor 'g' is quantized in 2 ways: once here, and its codes are converted for the others"});
+    // 1 * 0.5 + 20 * 1.5, 1 * 1 + 20 * 2; the narrow codes end at 126 * 0.125.
+    const std::vector<float> wide{30.5f, 31.75f}, narrow{15.75f, 15.75f};
+    std::vector<float> expected = wide_first ? wide : narrow;
+    const std::vector<float>& others = wide_first ? narrow : wide;
+    expected.insert(expected.end(), others.begin(), others.end());
+    CHECK(run_import<float>(import, std::vector<float>{1, 20}) == expected);
+  }
+}
+
+TEST_CASE("ways to quantize a tensor of which none reaches as far as the others leave its writer in FP32") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "low", 0.25f, Type::INT8, 127);
+  scale(file, "high", 0.25f, Type::INT8, -128);
+  scale(file, "ws", 0.5f, Type::INT8, 0);
+  codes(file, "w", {2, 2}, Type::INT8, {1, 2, 3, 4});
+  quantize(file, "x", "s", "a");
+  file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wf");
+  file.node("MatMul", {"a", "wf"}, "g");
+  quantize(file, "g", "low", "u");
+  quantize(file, "g", "high", "v");
+  file.node("Add", {"u", "v"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.outcome->report.notes ==
+        std::vector<std::string>{
+            "1 of 1 layers with weights stay in FP32: node 'g_node' (MatMul): its result is "
+            "quantized in more than one way"});
+  CHECK(run_import<float>(import, std::vector<float>{-1, 3}) == std::vector<float>{4, 5});
 }

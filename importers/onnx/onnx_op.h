@@ -26,6 +26,14 @@ struct OnnxGrid {
   int32_t axis = -1;  // of the scales; -1: one for all
 };
 
+// Ranges of FakeQuantize, by what becomes of them.
+struct OnnxRangeCounts {
+  int32_t all = 0;
+  int32_t moved = 0;      // 0 lay between two of their values
+  int32_t odd = 0;        // 0 is an odd number of steps above their lowest value
+  double furthest = 0.0;  // that one was moved, in steps
+};
+
 struct OnnxFile {
   int64_t opset = 0;
   Draft* draft = nullptr;
@@ -36,7 +44,8 @@ struct OnnxFile {
   Evaluation* evaluation = nullptr;                    // of a node whose inputs are constants
   std::unordered_map<std::string, int32_t> evaluated;  // its inputs that the handler has asked for
   bool shapes_changed = false;                         // an input has another shape than in the file
-  uint64_t constant_bytes = 0;                         // decoded so far
+  OnnxRangeCounts ranges;
+  uint64_t constant_bytes = 0;  // decoded so far
 };
 
 template <typename T>
@@ -60,6 +69,7 @@ class OnnxOp {
   int output_count() const { return node_.output_size(); }
   const std::string& output_name(int i = 0) const { return node_.output(i); }
   bool shapes_changed() const { return file_.shapes_changed; }
+  OnnxRangeCounts& ranges() { return file_.ranges; }
 
   void check_inputs(int least, int most) const;
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }

@@ -69,6 +69,66 @@ int32_t quantized(OnnxOp& op, const std::string& name, const Shape& shape, float
   return y;
 }
 
+// Activations with a scale for each channel. The codes are of one tensor with one scale and zero point; the channels'
+// own come before Quantize and behind Dequantize, as factors and addends:
+//
+//   code = round(x / s[c]) + z[c] = round((x * s / s[c] + (z[c] - z) * s) / s) + z
+class ChannelGrids {
+ public:
+  // A scale of 0: a channel whose value is 0, whatever the code.
+  ChannelGrids(std::vector<float> scales, const std::vector<int64_t>& zero_points, int32_t axis)
+      : scales_(std::move(scales)),
+        axis_(axis),
+        scale_(*std::max_element(scales_.begin(), scales_.end())),
+        zero_point_(zero_points[0]) {
+    for (const int64_t zero_point : zero_points)
+      moves_.push_back(scale_ * static_cast<float>(zero_point - zero_point_));
+  }
+  float scale() const { return scale_; }
+  int64_t zero_point() const { return zero_point_; }
+  bool is_per_channel() const { return axis_ >= 0; }
+
+  // What is quantized in place of x.
+  int32_t to_common(OnnxOp& op, int32_t x) const {
+    std::vector<float> factors;
+    for (const float scale : scales_) factors.push_back(scale > 0 ? scale_ / scale : 1.0f);
+    const int32_t product = with_constant(op, Op::kMul, x, "/common_scale", factors);
+    return has_moves() ? with_constant(op, Op::kAdd, product, "/common_zero", moves_) : product;
+  }
+  // What the codes stand for, of y, their real numbers in the common scale.
+  int32_t to_own(OnnxOp& op, int32_t y) const {
+    std::vector<float> factors, moves;
+    for (size_t c = 0; c < scales_.size(); ++c) {
+      factors.push_back(scales_[c] / scale_);
+      moves.push_back(-moves_[c]);
+    }
+    const int32_t moved = has_moves() ? with_constant(op, Op::kAdd, y, "/own_zero", moves) : y;
+    return with_constant(op, Op::kMul, moved, "/own_scale", factors);
+  }
+
+ private:
+  bool has_moves() const {
+    return std::any_of(moves_.begin(), moves_.end(), [](float move) { return move != 0.0f; });
+  }
+  int32_t with_constant(OnnxOp& op, Op kind, int32_t x, const std::string& end,
+                        const std::vector<float>& values) const {
+    Draft& draft = op.draft();
+    const Shape shape = draft.tensor(x).shape;
+    Shape channels(shape.size(), 1);
+    channels[static_cast<size_t>(axis_)] = static_cast<int32_t>(values.size());
+    const std::string name = op.output_name() + end;
+    const int32_t constant = add_constant(draft, name + "s", DType::kF32, channels, values);
+    const int32_t y = add_activation(draft, name, DType::kF32, shape);
+    op.add(kind, {x, constant}, y);
+    return y;
+  }
+
+  std::vector<float> scales_, moves_;
+  int32_t axis_;
+  float scale_;
+  int64_t zero_point_;
+};
+
 // A constant FakeQuantize's range, with one value or one for each index of an axis.
 struct Range {
   std::vector<float> values;
@@ -151,10 +211,10 @@ void import_quantize_linear(OnnxOp& op) {
   const int64_t type = op.integer("output_dtype", 0);
   if (type != 0 && type != Type::UINT8 && type != Type::INT8) fail("output type ", type, " is not supported");
   const bool is_unsigned = type == 0 || op.has_input(2) ? p.is_unsigned : type == Type::UINT8;
-  if (p.axis >= 0) fail("activations with a scale for each channel are not supported");
+  const ChannelGrids grids(p.scales, p.zero_points, p.axis);
   const int32_t y =
-      quantized(op, op.output_name(), shape, p.scales[0], p.zero_points[0] - (is_unsigned ? 128 : 0));
-  op.add(Op::kQuantize, {x}, y);
+      quantized(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (is_unsigned ? 128 : 0));
+  op.add(Op::kQuantize, {grids.is_per_channel() ? grids.to_common(op, x) : x}, y);
   op.set_output(y);
 }
 
@@ -164,15 +224,15 @@ void import_dequantize_linear(OnnxOp& op) {
     const Shape shape = op.draft().tensor(x).shape;
     const Parameters p = read_parameters(op, shape);
     const DraftTensor info = op.draft().tensor(x);
-    if (info.dtype != DType::kS8 || p.axis >= 0)
-      fail("it must take one scale and what a QuantizeLinear gives");
-    const int64_t zero_point = p.zero_points[0] - (p.is_unsigned ? 128 : 0);
+    if (info.dtype != DType::kS8) fail("it must take what a QuantizeLinear gives");
+    const ChannelGrids grids(p.scales, p.zero_points, p.axis);
+    const int64_t zero_point = grids.zero_point() - (p.is_unsigned ? 128 : 0);
     int32_t codes = x;
     if (zero_point < -128 || zero_point > 127) fail("its zero point lies outside the codes");
-    const bool as_written = op.take_plain_codes(0, p.scales[0], static_cast<int32_t>(zero_point)) ||
-                            (info.scales[0] == p.scales[0] && info.zero_point == zero_point);
+    const bool as_written = op.take_plain_codes(0, grids.scale(), static_cast<int32_t>(zero_point)) ||
+                            (info.scales[0] == grids.scale() && info.zero_point == zero_point);
     if (!as_written) {
-      codes = quantized(op, op.output_name() + "/codes", shape, p.scales[0], zero_point);
+      codes = quantized(op, op.output_name() + "/codes", shape, grids.scale(), zero_point);
       std::vector<int8_t> same(256);
       for (int32_t i = 0; i < 256; ++i) same[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
       op.add(Op::kLookup, {x, add_constant(op.draft(), op.output_name() + "/table", DType::kS8, {256}, same)},
@@ -180,7 +240,7 @@ void import_dequantize_linear(OnnxOp& op) {
     }
     const int32_t y = op.new_tensor(shape);
     op.add(Op::kDequantize, {codes}, y);
-    return op.set_output(y, 0, false);
+    return op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y, 0, false);
   }
   const OnnxConstant<int64_t> x = op.integers(0);
   const Parameters p = read_parameters(op, x.shape, kLeastWeightScale);
@@ -194,6 +254,45 @@ void import_dequantize_linear(OnnxOp& op) {
   op.set_grid({p.scales, p.axis});
 }
 
+// `distance` of 0 from the range's values, in steps.
+void count_range(OnnxRangeCounts& counts, double distance, bool is_odd) {
+  constexpr double kRounding = 0.01;
+  ++counts.all;
+  counts.odd += is_odd;
+  counts.moved += distance > kRounding;
+  counts.furthest = std::max(counts.furthest, distance);
+}
+
+// The int8 grid of an activation's range, or of one range a channel. 0 becomes a code wherever it stood.
+ChannelGrids grids_of(OnnxOp& op, const Range& low, const Range& high, int64_t levels) {
+  if (low.axis >= 0 && high.axis >= 0 && low.axis != high.axis) fail("its ranges have different axes");
+  const int32_t axis = std::max(low.axis, high.axis);
+  const size_t channels = std::max(low.values.size(), high.values.size());
+  const auto steps = static_cast<float>(levels - 1);
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;
+  for (size_t c = 0; c < channels; ++c) {
+    const float lowest = low.values[low.values.size() == 1 ? 0 : c],
+                highest = high.values[high.values.size() == 1 ? 0 : c];
+    if (axis >= 0 && lowest == 0.0f && highest == 0.0f) {  // a dead channel among others
+      scales.push_back(0.0f);
+      zero_points.push_back(INT64_MAX);
+      continue;
+    }
+    scales.push_back((highest - lowest) / steps);
+    check_scale(scales.back());
+    const double start = -double{lowest} / scales.back(), zero = std::nearbyint(start);
+    if (!(zero >= 0 && zero <= static_cast<double>(levels - 1))) fail("its range does not hold 0");
+    zero_points.push_back(static_cast<int64_t>(zero) - (levels == 255 ? 127 : 128));
+    count_range(op.ranges(), std::fabs(start - zero), std::fmod(zero, 2.0) != 0.0);
+  }
+  const auto live = std::find_if(scales.begin(), scales.end(), [](float scale) { return scale > 0.0f; });
+  if (live == scales.end()) fail("its range 0 to 0 is empty in each channel");
+  for (size_t c = 0; c < channels; ++c)
+    if (scales[c] == 0.0f) zero_points[c] = zero_points[static_cast<size_t>(live - scales.begin())];
+  return {scales, zero_points, axis};
+}
+
 void import_fake_quantize(OnnxOp& op) {
   op.check_inputs(5, 5);
   const int64_t levels = op.integer("levels", 0);
@@ -203,43 +302,37 @@ void import_fake_quantize(OnnxOp& op) {
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const Range low = read_range(op, 1, shape), high = read_range(op, 2, shape);
-  if (low.axis >= 0 || high.axis >= 0) fail("activations with a range for each channel are not supported");
-  if (read_range(op, 3, shape).values != low.values || read_range(op, 4, shape).values != high.values)
+  const Range out_low = read_range(op, 3, shape), out_high = read_range(op, 4, shape);
+  if (out_low.values != low.values || out_high.values != high.values || out_low.axis != low.axis ||
+      out_high.axis != high.axis)
     fail("its output range is not its input range");
-  const float scale = (high.values[0] - low.values[0]) / static_cast<float>(levels - 1);
-  check_scale(scale);
-  const double zero = std::nearbyint(-double{low.values[0]} / scale);
-  if (!(zero >= 0 && zero <= static_cast<double>(levels - 1))) fail("its range does not hold 0");
-  const int64_t zero_point = static_cast<int64_t>(zero) - (levels == 255 ? 127 : 128);
-  const int32_t codes = quantized(op, op.output_name() + "/codes", shape, scale, zero_point);
-  int32_t bounded = x;
+  const ChannelGrids grids = grids_of(op, low, high, levels);
+  const float scale = grids.scale();
+  const double zero = static_cast<double>(grids.zero_point()) + (levels == 255 ? 127 : 128);
+  const int32_t codes = quantized(op, op.output_name() + "/codes", shape, scale, grids.zero_point());
+  int32_t bounded = grids.is_per_channel() ? grids.to_common(op, x) : x;
   if (levels < 255) {  // codes saturate at the range's end, which the layer before will do
+    const int32_t unbounded = bounded;
     bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
-    auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
+    auto& bounds = op.add(Op::kClamp, {unbounded}, bounded).options.as<Clamp>();
     bounds.min = -scale * static_cast<float>(zero);
     bounds.max = scale * static_cast<float>(static_cast<double>(levels - 1) - zero);
   }
   op.add(Op::kQuantize, {bounded}, codes);
   const int32_t y = op.new_tensor(shape);
   op.add(Op::kDequantize, {codes}, y);
-  op.set_output(y);
+  op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
 }
 
 constexpr OnnxOperator kOperators[] = {
-    {"DequantizeLinear",
-     import_dequantize_linear,
-     {Op::kDequantize},
-     "8 bits. An activation has one scale, a constant one or one a channel."},
+    {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "8 bits. One scale, or one a channel."},
     {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "As ONNX has it.", "com.microsoft"},
     {"FakeQuantize",
      import_fake_quantize,
      {Op::kClamp, Op::kQuantize, Op::kDequantize},
-     "2 to 256 levels in one range, which holds 0; constants may have one a channel.",
+     "2 to 256 levels in one range, or one a channel, which hold 0.",
      "org.openvinotoolkit"},
-    {"QuantizeLinear",
-     import_quantize_linear,
-     {Op::kQuantize},
-     "8 bits. An activation has one scale, a constant one or one a channel."},
+    {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "8 bits. One scale, or one a channel."},
     {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "As ONNX has it.", "com.microsoft"},
 };
 

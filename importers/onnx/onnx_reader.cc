@@ -2,6 +2,7 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <unordered_set>
 
@@ -49,10 +50,25 @@ class Reader {
     for (int i = 0; i < graph.node_size(); ++i)
       if (needed[static_cast<size_t>(i)]) read_node(graph.node(i), i);
     if (problems_.empty()) read_outputs(outputs);
+    note_ranges(file_.ranges);
     return std::move(draft_);
   }
 
  private:
+  // What FakeQuantize has and codes have not.
+  void note_ranges(const OnnxRangeCounts& counts) {
+    if (counts.moved > 0)
+      draft_.notes.push_back(
+          text(counts.moved, " of ", counts.all,
+               " ranges of FakeQuantize do not have 0 among their values; they are moved by ",
+               std::round(counts.furthest * 100) / 100, " of a step at most"));
+    if (counts.odd > 0)
+      draft_.notes.push_back(
+          text(counts.odd, " of ", counts.all,
+               " ranges of FakeQuantize begin an odd number of steps below 0: there a number "
+               "in the middle of two codes becomes the other one"));
+  }
+
   int64_t opset() const {
     for (const auto& entry : model_.opset_import()) {
       if (!is_standard_onnx(entry.domain())) continue;

@@ -1,5 +1,5 @@
 // y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with x from a convolution: into its weights and
-// bias, in double, rounded once. What the layer knew of each channel is kept as statistics.
+// bias, in double, rounded once. Weights that lay on a grid lie on one a channel. What the layer knew of each channel is kept as statistics.
 #include <cmath>
 
 #include "importers/passes/folding.h"
@@ -13,33 +13,19 @@ void fold(Draft& draft, DraftNode& node, const DraftNode& norm) {
   const auto beta = values_of<float>(draft.tensor(norm.inputs[2]));
   const auto mean = values_of<float>(draft.tensor(norm.inputs[3]));
   const auto variance = values_of<float>(draft.tensor(norm.inputs[4]));
-  DraftTensor weights = draft.tensor(node.inputs[1]);
-  DraftTensor bias = draft.tensor(node.inputs[2]);
-  auto w = values_of<float>(weights);
-  auto b = values_of<float>(bias);
+  auto bias = values_of<float>(draft.tensor(node.inputs[2]));
+  std::vector<double> factors;
   DraftNormStatistics statistics;
   statistics.tensor = norm.output();
   for (size_t c = 0; c < gamma.size(); ++c) {
     const double deviation = std::sqrt(double{variance[c]} + double{norm.epsilon});
     const double factor = gamma[c] / deviation;
-    const ChannelWeights channel = channel_weights(draft, node, static_cast<int32_t>(c));
-    for (size_t i = 0; i < channel.count; ++i) {
-      float& weight = w[channel.first + i * channel.step];
-      weight = static_cast<float>(weight * factor);
-    }
-    b[c] = static_cast<float>((double{b[c]} - mean[c]) * factor + beta[c]);
+    factors.push_back(factor);
+    bias[c] = static_cast<float>((double{bias[c]} - mean[c]) * factor + beta[c]);
     statistics.mean.push_back(beta[c]);
     statistics.deviation.push_back(static_cast<float>(std::fabs(factor) * std::sqrt(double{variance[c]})));
   }
-  set_values(weights, w);
-  weights.scales.clear();  // they have left the grid
-  weights.axis = -1;
-  set_values(bias, b);
-  // New constants: the old ones may be shared.
-  draft.tensors.push_back(std::move(weights));
-  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
-  draft.tensors.push_back(std::move(bias));
-  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  set_channels(draft, node, factors, bias);
   draft.norm_statistics.push_back(std::move(statistics));
   take_over_output(draft, node, norm.output());
 }

@@ -3,17 +3,6 @@
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
-namespace {
-
-// Whether the constant holds one value a channel, or one for all.
-bool is_per_channel(const DraftTensor& constant, int32_t channels) {
-  const int64_t count = elements(constant.shape);
-  return constant.constant && constant.dtype == DType::kF32 &&
-         (count == 1 || (count == channels && constant.shape.back() == channels));
-}
-
-}  // namespace
-
 bool fold_bias(Draft& draft) {
   bool changed = false;
   Links links(draft);

@@ -1,5 +1,6 @@
 #include "importers/passes/folding.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "importers/draft/op_traits.h"
@@ -35,6 +36,48 @@ ChannelWeights channel_weights(const Draft& draft, const DraftNode& node, int32_
 bool has_clamp(const DraftNode& node) {
   const auto clamp = node.options.value<Clamp>();
   return clamp.min != -INFINITY || clamp.max != INFINITY || clamp.lo != -128 || clamp.hi != 127;
+}
+
+void join_clamps(Clamp& inner, const Clamp& outer) {
+  inner.min = std::clamp(inner.min, outer.min, outer.max);
+  inner.max = std::clamp(inner.max, outer.min, outer.max);
+  inner.lo = std::clamp(inner.lo, outer.lo, outer.hi);
+  inner.hi = std::clamp(inner.hi, outer.lo, outer.hi);
+}
+
+bool is_per_channel(const DraftTensor& constant, int32_t channels) {
+  const int64_t count = elements(constant.shape);
+  return constant.constant && constant.dtype == DType::kF32 &&
+         (count == 1 || (count == channels && constant.shape.back() == channels));
+}
+
+void set_channels(Draft& draft, DraftNode& node, const std::vector<double>& factors,
+                  const std::vector<float>& bias) {
+  DraftTensor weights = draft.tensor(node.inputs[1]), biases = draft.tensor(node.inputs[2]);
+  auto w = values_of<float>(weights);
+  for (size_t c = 0; c < factors.size(); ++c) {
+    const ChannelWeights channel = channel_weights(draft, node, static_cast<int32_t>(c));
+    for (size_t i = 0; i < channel.count; ++i) {
+      float& weight = w[channel.first + i * channel.step];
+      weight = static_cast<float>(weight * factors[c]);
+    }
+  }
+  set_values(weights, w);
+  const int32_t axis = node.op == Op::kDepthwiseConv2d ? 2 : 0;
+  const bool has_grid = !weights.scales.empty() && (weights.axis == -1 || weights.axis == axis);
+  const std::vector<float> old_scales = weights.scales;
+  weights.scales.clear();
+  weights.axis = -1;
+  for (size_t c = 0; has_grid && c < factors.size(); ++c) {
+    const double scale = old_scales[old_scales.size() == 1 ? 0 : c];
+    weights.scales.push_back(static_cast<float>(scale * std::fabs(factors[c])));
+    weights.axis = factors.size() > 1 ? axis : -1;
+  }
+  set_values(biases, bias);
+  draft.tensors.push_back(std::move(weights));
+  node.inputs[1] = static_cast<int32_t>(draft.tensors.size()) - 1;
+  draft.tensors.push_back(std::move(biases));
+  node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
 }
 
 void take_over_output(Draft& draft, DraftNode& node, int32_t tensor) {

@@ -1,23 +1,9 @@
 // Relu, Relu6, Clip go into the node before them, if nobody else reads that node's result.
-#include <algorithm>
-
 #include "importers/draft/op_traits.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
-namespace {
-
-// clamp(clamp(x, a, b), c, d) is one clamp: to a and b, each brought into [c, d].
-void join(Clamp& inner, const Clamp& outer) {
-  inner.min = std::clamp(inner.min, outer.min, outer.max);
-  inner.max = std::clamp(inner.max, outer.min, outer.max);
-  inner.lo = std::clamp(inner.lo, outer.lo, outer.hi);
-  inner.hi = std::clamp(inner.hi, outer.lo, outer.hi);
-}
-
-}  // namespace
-
 bool fuse_clamp(Draft& draft) {
   bool changed = false;
   Links links(draft);
@@ -31,7 +17,7 @@ bool fuse_clamp(Draft& draft) {
     if (!traits(node.op).is(kTakesClamp) ||
         !draft.tensor(clamp.input()).same_quantization(draft.tensor(clamp.output())))
       continue;
-    join(node.options.as<Clamp>(), clamp.options.as<Clamp>());
+    join_clamps(node.options.as<Clamp>(), clamp.options.as<Clamp>());
     take_over_output(draft, node, clamp.output());
     links.producer[static_cast<size_t>(clamp.output())] = index;
     draft.nodes[n].outputs.clear();  // dead

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "importers/draft/op_traits.h"
+#include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
@@ -14,8 +15,6 @@ const char* reason(const Draft& draft, const DraftNode& node) {
   switch (traits(node.op).int8) {
     case Int8Form::kInterpolates:
       return "on codes its interpolation would round once more";
-    case Int8Form::kWeighted:
-      return "its weights lie on no grid of 8 bits";
     case Int8Form::kArithmetic:
       if (has_constant) return "its constant lies on no grid of 8 bits";
       break;
@@ -25,15 +24,54 @@ const char* reason(const Draft& draft, const DraftNode& node) {
   return "it cannot compute on codes here";
 }
 
+bool is_weighted(const DraftNode& node) { return traits(node.op).int8 == Int8Form::kWeighted; }
+
+const char* layer_reason(const Draft& draft, const Links& links, const DraftNode& layer) {
+  const int32_t writer = links.producer_of(layer.input());
+  if (writer < 0 || draft.nodes[static_cast<size_t>(writer)].op != Op::kDequantize)
+    return "what it reads is not quantized";
+  if (!has_float_weights(draft, layer)) return "its weights are not constant";
+  const auto& readers = links.consumers_of(layer.output());
+  const auto quantizers = std::count_if(readers.begin(), readers.end(), [&](int32_t reader) {
+    return draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;
+  });
+  if (quantizers > 1) return "its result is quantized in more than one way";
+  if (quantizers == 0 || readers.size() > 1 || is_model_output(draft, layer.output()))
+    return "its result is not quantized";
+  return "its weights lie on no grid of 8 bits";
+}
+
+// Layers with weights in a network that the file has quantized: how many stay in FP32, and why.
+void note_float_layers(Draft& draft, const Links& links) {
+  constexpr size_t kMostNamed = 8;
+  size_t layers = 0, in_float = 0;
+  std::string list;
+  for (const DraftNode& node : draft.nodes) {
+    if (!is_weighted(node)) continue;
+    ++layers;
+    if (draft.tensor(node.input(1)).dtype != DType::kF32) continue;
+    if (++in_float > kMostNamed) continue;
+    list += text(in_float == 1 ? ": " : "; ", label(node), ": ", layer_reason(draft, links, node));
+  }
+  const bool is_quantized = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const DraftNode& node) {
+    return node.op == Op::kQuantize || node.op == Op::kDequantize;
+  });
+  if (in_float == 0 || !is_quantized) return;
+  if (in_float > kMostNamed) list += text("; and ", in_float - kMostNamed, " more");
+  draft.notes.push_back(text(in_float, " of ", layers, " layers with weights stay in FP32", list));
+}
+
 }  // namespace
 
 void note_float_nodes(Draft& draft) {
   const Links links(draft);
+  note_float_layers(draft, links);
   const auto is = [&](int32_t node, Op op) {
     return node >= 0 && draft.nodes[static_cast<size_t>(node)].op == op;
   };
   for (const DraftNode& node : draft.nodes) {
-    if (node.op == Op::kDequantize || draft.tensor(node.output()).dtype != DType::kF32) continue;
+    if (node.op == Op::kDequantize || is_weighted(node) || draft.tensor(node.output()).dtype != DType::kF32)
+      continue;
     const auto& readers = links.consumers_of(node.output());
     const bool is_quantized = !readers.empty() && !is_model_output(draft, node.output()) &&
                               std::all_of(readers.begin(), readers.end(),

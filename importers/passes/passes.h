@@ -34,6 +34,7 @@ bool decompose_space_to_batch(Draft& draft);
 bool drop_repeats(Draft& draft);
 bool fold_batch_norm(Draft& draft);
 bool fold_bias(Draft& draft);
+bool fold_channel_scales(Draft& draft);
 bool fold_dilation(Draft& draft);
 bool fold_pad(Draft& draft);
 bool fuse_clamp(Draft& draft);
