@@ -81,6 +81,22 @@ TEST_CASE("ONNX: what would take long, or cannot be computed, is refused by name
               "'c_node' (MatMul): its inputs are constants, and what it gives takes too long to compute here"));
 }
 
+// The operator has one output; the second name is one that the network has already.
+TEST_CASE("an output too many that names the network's input is not computed") {
+  const Reals sum = computed(3, [](OnnxBuilder& file) {
+    file.floats("a", {3}, {-2, 0, 5});
+    file.node("Relu", {"a"}, "c").add_output("x");
+  });
+  CHECK(sum == Reals{0, 0, 5});
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", kTfliteFloat, {2});
+  const int32_t a = file.constant("a", kTfliteFloat, {2}, Reals{-2, 5}),
+                c = file.tensor("c", kTfliteFloat, {2});
+  file.op(kTfliteRelu, {a}, {c, x});
+  file.op(kTfliteAdd, {x, c}, {y}, tflite::Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
+  CHECK(!Import(file.finish({x}, {y})).message().empty());
+}
+
 TEST_CASE("TFLite: a repeated int8 constant, as anchors are") {
   TfliteBuilder file;
   const TfliteScales scales{{0.5f}, 1};

@@ -77,6 +77,7 @@ class Planner {
     const int32_t input = node.inputs[static_cast<size_t>(alias)];
     if (input < 0 || graph_.tensors[static_cast<size_t>(input)].is_constant()) return false;
     const auto in = static_cast<size_t>(input);
+    if (block_of_[in] < 0) return false;  // nothing has written it: Model::open says so
     if (last_use_[in] != n || graph_.tensors[in].bytes() != graph_.tensors[out].bytes()) return false;
     for (size_t i = 0; i < node.inputs.size; ++i)
       if (static_cast<int32_t>(i) != alias && node.inputs[i] == input) return false;

@@ -14,6 +14,8 @@ class Evaluation {
 
   // A tensor of the draft that the run starts with: with the values of `constant`.
   int32_t input(DraftTensor constant);
+  // Whether the handler has made this tensor. A hostile file may name others as the operator's further outputs.
+  bool has_made(int32_t tensor) const { return tensor >= static_cast<int32_t>(first_tensor_); }
   // What the nodes give for these tensors: as constants, in this order. Throws where they cannot be run, or where that
   // would take long.
   std::vector<DraftTensor> finish(const std::vector<int32_t>& outputs);

@@ -58,7 +58,9 @@ void OnnxOp::evaluate(void (*import)(OnnxOp& op)) {
     std::vector<int32_t> tensors;
     for (int i = 0; i < output_count(); ++i) {
       const auto found = file_.values.find(output_name(i));
-      if (output_name(i).empty() || found == file_.values.end() || found->second.tensor < 0) continue;
+      if (output_name(i).empty() || found == file_.values.end() ||
+          !file_.evaluation->has_made(found->second.tensor))
+        continue;
       tensors.push_back(found->second.tensor);
       outputs.emplace_back(i, found->second.is_integer);
       file_.values.erase(found);

@@ -38,6 +38,7 @@ constexpr Pass kPasses[] = {
     {"replace_batch_norm", "BatchNormalization that is left becomes a 1 x 1 depthwise convolution.",
      replace_batch_norm},
     {"lower_to_lookup", "An int8 function of one value becomes a Lookup.", lower_to_lookup},
+    {"join_lookups", "Int8 nodes that compute a function of one tensor become one Lookup.", join_lookups},
 };
 
 }  // namespace

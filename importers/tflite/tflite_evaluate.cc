@@ -58,7 +58,7 @@ void TfliteOp::evaluate(void (*import)(TfliteOp& op)) {
     std::vector<int32_t> tensors;
     for (const int32_t output : outputs_) {
       int32_t& made = file_.made[static_cast<size_t>(output)];
-      if (made < 0) continue;
+      if (!file_.evaluation->has_made(made)) continue;
       if (draft().tensor(made).constant) {  // the handler has computed it itself
         given.emplace_back(output, draft().tensor(made));
       } else {
