@@ -10,7 +10,7 @@
 
 namespace intaglio {
 
-static inline float sqrt_f32(float x) {
+static inline float sqrt_by_steps_f32(float x) {
   // Small numbers are brought up, since the last step's remainder would vanish.
   const bool is_small = x < 0x1p-90f;
   const float v = is_small ? x * 0x1p64f : x;
@@ -26,6 +26,16 @@ static inline float sqrt_f32(float x) {
   root = is_small ? root * 0x1p-32f : root;
   root = v > 0x1.fffffep+127f || v == 0.0f ? v : root;
   return x >= 0.0f ? root : f32_from_bits(0x7fc00000u);
+}
+
+// The machine's own root is rounded correctly, too. Where a compiler would call libm for numbers below 0, it is not used.
+static inline float sqrt_f32(float x) {
+#if defined(__NO_MATH_ERRNO__) && (defined(__SSE2__) || defined(__aarch64__))
+  const float root = __builtin_sqrtf(x);
+  return x >= 0.0f ? root : f32_from_bits(0x7fc00000u);
+#else
+  return sqrt_by_steps_f32(x);
+#endif
 }
 
 }  // namespace intaglio

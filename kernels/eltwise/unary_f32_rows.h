@@ -12,8 +12,8 @@ namespace intaglio {
 
 static inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 
-// erfc(u) / 2
-static inline float half_erfc_f32(float u) {
+// erfc(u) / 2. As a call it would keep the loops around it from being vectorised.
+__attribute__((always_inline)) static inline float half_erfc_f32(float u) {
   const float z = u < 0.0f ? -u : u;
   const float t = 1.0f / fma_f32(0.5f, z, 1.0f);
   float p = 0.17087277f;
@@ -26,9 +26,9 @@ static inline float half_erfc_f32(float u) {
   p = fma_f32(p, t, 0.37409196f);
   p = fma_f32(p, t, 1.00002368f);
   p = fma_f32(p, t, -1.26551223f);
-  const float half = 0.5f * t, e = exp_f32(fma_f32(-z, z, p));
-  const float below = fma_f32(-half, e, 1.0f), above = half * e;
-  return u < 0.0f ? below : above;
+  // 1 minus it for u below 0: one expression for both, since compilers do not vectorise a choice between two.
+  const float half = u < 0.0f ? -0.5f * t : 0.5f * t, from = u < 0.0f ? 1.0f : 0.0f;
+  return fma_f32(half, exp_f32(fma_f32(-z, z, p)), from);
 }
 
 static inline float hard_swish_f32(float x) {
