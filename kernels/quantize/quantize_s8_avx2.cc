@@ -1,30 +1,16 @@
 // 32 at a time; the last ones overlap those before.
 #include <immintrin.h>
 
-#include <cstddef>
-
-#include "kernels/quantize/quantize_s8.h"
+#include "kernels/quantize/quantize_s8_runs.h"
 
 namespace intaglio {
 
 void quantize_s8_avx2(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n);
-void quantize_s8_scalar(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n);
 void dequantize_s8_avx2(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n);
-void dequantize_s8_scalar(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n);
 
 namespace {
 
 constexpr int32_t kLanes = 32;
-
-// Calls function(i) for runs of kLanes elements from i on that cover all n, at least kLanes.
-template <typename Function>
-inline void for_each_run(int32_t n, Function function) {
-  const ptrdiff_t last = n - kLanes;
-  for (ptrdiff_t i = 0;; i = i + kLanes < last ? i + kLanes : last) {
-    function(i);
-    if (i == last) break;
-  }
-}
 
 }  // namespace
 
@@ -41,7 +27,7 @@ void quantize_s8_avx2(const float* x, float scale, const OutputS8& output, int8_
                             zero_point);
   };
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  for_each_run(n, [&](ptrdiff_t i) {
+  for_each_run<kLanes>(n, [&](ptrdiff_t i) {
     const __m256i first = _mm256_packs_epi32(codes(x + i), codes(x + i + 8)),
                   second = _mm256_packs_epi32(codes(x + i + 16), codes(x + i + 24));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
@@ -53,7 +39,7 @@ void dequantize_s8_avx2(const int8_t* x, float scale, int32_t zero_point, float*
   if (n < kLanes) return dequantize_s8_scalar(x, scale, zero_point, y, n);
   const __m256i zero = _mm256_set1_epi32(zero_point);
   const __m256 factor = _mm256_set1_ps(scale);
-  for_each_run(n, [&](ptrdiff_t i) {
+  for_each_run<kLanes>(n, [&](ptrdiff_t i) {
 #pragma GCC unroll 4
     for (ptrdiff_t j = 0; j < kLanes; j += 8) {
       const __m128i q = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + i + j));

@@ -1,30 +1,16 @@
 // Sixteen at a time; the last ones overlap those before. ARMv7's vectors flush subnormals and cannot divide:
 // VFP divides there, and a subnormal quotient rounds to nothing in any case.
-#include <cstddef>
-
 #include "kernels/arithmetic/requant_neon.h"
-#include "kernels/quantize/quantize_s8.h"
+#include "kernels/quantize/quantize_s8_runs.h"
 
 namespace intaglio {
 
 void quantize_s8_neon(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n);
-void quantize_s8_scalar(const float* x, float scale, const OutputS8& output, int8_t* y, int32_t n);
 void dequantize_s8_neon(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n);
-void dequantize_s8_scalar(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n);
 
 namespace {
 
 constexpr int32_t kLanes = 16;
-
-// Calls function(i) for runs of kLanes elements from i on that cover all n, at least kLanes.
-template <typename Function>
-inline void for_each_run(int32_t n, Function function) {
-  const ptrdiff_t last = n - kLanes;
-  for (ptrdiff_t i = 0;; i = i + kLanes < last ? i + kLanes : last) {
-    function(i);
-    if (i == last) break;
-  }
-}
 
 }  // namespace
 
@@ -36,7 +22,7 @@ void quantize_s8_neon(const float* x, float scale, const OutputS8& output, int8_
 #if defined(__aarch64__)
   const float32x4_t divisor = vdupq_n_f32(scale);
 #endif
-  for_each_run(n, [&](ptrdiff_t i) {
+  for_each_run<kLanes>(n, [&](ptrdiff_t i) {
 #if defined(__aarch64__)
     const auto quotients = [&](ptrdiff_t from) { return vdivq_f32(vld1q_f32(x + i + from), divisor); };
 #else
@@ -51,7 +37,7 @@ void quantize_s8_neon(const float* x, float scale, const OutputS8& output, int8_
 void dequantize_s8_neon(const int8_t* x, float scale, int32_t zero_point, float* y, int32_t n) {
   if (n < kLanes) return dequantize_s8_scalar(x, scale, zero_point, y, n);
   const int8x8_t zero = vdup_n_s8(static_cast<int8_t>(zero_point));
-  for_each_run(n, [&](ptrdiff_t i) {
+  for_each_run<kLanes>(n, [&](ptrdiff_t i) {
     const int8x16_t q = vld1q_s8(x + i);
     const int16x8_t halves[2] = {vsubl_s8(vget_low_s8(q), zero), vsubl_s8(vget_high_s8(q), zero)};
 #pragma GCC unroll 2
