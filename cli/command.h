@@ -30,6 +30,7 @@ Command add_compare_command(CLI::App& parent);
 Command add_inspect_command(CLI::App& parent);
 Command add_export_c_command(CLI::App& parent);
 Command add_export_onnx_command(CLI::App& parent);
+Command add_export_tflite_command(CLI::App& parent);
 Command add_pack_command(CLI::App& parent);
 Command add_plan_command(CLI::App& parent);
 Command add_params_command(CLI::App& parent);

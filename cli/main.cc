@@ -120,11 +120,11 @@ int run_main(int argc, char** argv) {
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("-h,--help", "show this help");
   const std::vector<Command> commands{
-      add_import_command(app),  add_calibrate_command(app), add_simulate_command(app),
-      add_run_command(app),     add_eval_command(app),      add_compare_command(app),
-      add_inspect_command(app), add_export_c_command(app),  add_export_onnx_command(app),
-      add_pack_command(app),    add_plan_command(app),      add_params_command(app),
-      add_verify_command(app),  add_bench_command(app)};
+      add_import_command(app),        add_calibrate_command(app), add_simulate_command(app),
+      add_run_command(app),           add_eval_command(app),      add_compare_command(app),
+      add_inspect_command(app),       add_export_c_command(app),  add_export_onnx_command(app),
+      add_export_tflite_command(app), add_pack_command(app),      add_plan_command(app),
+      add_params_command(app),        add_verify_command(app),    add_bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

@@ -7,9 +7,9 @@ using namespace intaglio::test;
 
 namespace {
 
-const char* const kSubcommands[] = {"import",   "calibrate",   "run",   "eval",   "compare",
-                                    "inspect",  "verify",      "bench", "params", "simulate",
-                                    "export-c", "export-onnx", "pack",  "plan"};
+const char* const kSubcommands[] = {"import",   "calibrate",   "run",           "eval",   "compare",
+                                    "inspect",  "verify",      "bench",         "params", "simulate",
+                                    "export-c", "export-onnx", "export-tflite", "pack",   "plan"};
 
 // A model of one node with names of the test's choice.
 std::string small_model(const std::string& input_name, bool takes_pictures = true) {

@@ -22,6 +22,17 @@ void import_embedding_lookup(TfliteOp& op) {
   look_up(op, op.activation_or_constant(1), 0, indices);
 }
 
+// Codes of a scale, which CAST takes as the integers that they are: in the scale 1.
+int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
+  const int32_t plain =
+      add_activation(op.draft(), op.name() + "/codes", DType::kS8, op.draft().tensor(x).shape);
+  op.draft().tensor(plain).scales = {1.0f};
+  std::vector<int8_t> same(256);
+  for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
+  op.add(Op::kLookup, {x, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, same)}, plain);
+  return plain;
+}
+
 // float32 to integers goes towards 0, as C has it.
 void import_cast(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -29,7 +40,7 @@ void import_cast(TfliteOp& op) {
   const DraftTensor info = op.draft().tensor(x);
   const bool from_integers = op.holds_integers(0), to_integers = op.output_holds_integers();
   if (info.dtype == DType::kS8) {
-    if (!from_integers) fail("it casts quantized codes; a DEQUANTIZE must stand between");
+    if (!from_integers) x = codes_as_numbers(op, x);
     const int32_t numbers = add_activation(op.draft(), op.name() + "/numbers", DType::kF32, info.shape);
     op.add(Op::kDequantize, {x}, numbers);
     x = numbers;

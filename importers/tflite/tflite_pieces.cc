@@ -179,10 +179,65 @@ void gather_computed(TfliteOp& op, int32_t given_axis) {
   op.finish_same();
 }
 
+const DraftNode* writer_of(const Draft& draft, int32_t tensor) {
+  for (auto node = draft.nodes.rbegin(); node != draft.nodes.rend(); ++node)
+    if (node->output() == tensor) return &*node;
+  return nullptr;
+}
+
+// The int8 tensor whose codes + starts[c] these indices are, by CAST and ADD; -1: none.
+int32_t indexed_codes(const Draft& draft, int32_t indices, std::vector<float>& starts) {
+  for (const DraftNode* node = writer_of(draft, indices); node != nullptr;
+       node = writer_of(draft, node->inputs[0])) {
+    if (node->op == Op::kAdd && starts.empty() && draft.tensor(node->inputs[1]).constant &&
+        draft.tensor(node->inputs[1]).dtype == DType::kF32) {
+      starts = values_of<float>(draft.tensor(node->inputs[1]));
+      if (draft.tensor(node->output()).shape != draft.tensor(node->inputs[0]).shape) return -1;
+      continue;
+    }
+    if (node->op == Op::kCast || node->op == Op::kReshape) continue;
+    if (node->op != Op::kDequantize) return -1;
+    const DraftNode* const same = writer_of(draft, node->inputs[0]);
+    const DraftTensor& numbers = draft.tensor(node->inputs[0]);
+    const bool is_plain = numbers.scales == std::vector<float>{1.0f} && numbers.zero_point == 0;
+    if (!is_plain || same == nullptr || same->op != Op::kLookup) return -1;
+    const auto table = values_of<int8_t>(draft.tensor(same->inputs[1]));
+    for (size_t i = 0; i < table.size(); ++i)
+      if (table.size() != 256 || table[i] != static_cast<int32_t>(i) - 128) return -1;
+    return same->inputs[0];
+  }
+  return -1;
+}
+
+// A table of int8 codes that is indexed by codes: 256 values, or 256 for each channel. False: it is none.
+bool import_table(TfliteOp& op) {
+  if (!op.is_constant(0) || op.output_holds_integers()) return false;
+  const DraftTensor values = op.constant(0);
+  if (values.dtype != DType::kS8 || values.shape.size() != 1 || values.shape[0] % 256 != 0) return false;
+  std::vector<float> starts;
+  const int32_t codes = indexed_codes(op.draft(), op.any_activation(1), starts);
+  const size_t count = starts.size();
+  if (codes < 0 || count * 256 != values.data.size()) return false;
+  for (size_t c = 0; c < count; ++c)
+    if (starts[c] != static_cast<float>(c * 256 + 128)) return false;
+  const Shape shape = op.draft().tensor(codes).shape;
+  const auto channels = static_cast<int32_t>(count);
+  if (channels > 1 && shape.back() != channels) return false;
+  const int32_t y = op.output(shape);
+  if (!(op.draft().tensor(y).scales == values.scales) || op.draft().tensor(y).zero_point != values.zero_point)
+    fail("its output has another scale than its table");
+  const int32_t table =
+      add_constant(op.draft(), values.name, DType::kS8, channels == 1 ? Shape{256} : Shape{channels, 256},
+                   values_of<int8_t>(values));
+  op.add(Op::kLookup, {codes, table}, y);
+  return true;
+}
+
 void import_gather(TfliteOp& op) {
   op.check_inputs(2, 2);
   const auto& options = op.options<tflite::GatherOptions>();
   if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  if (!op.is_constant(1) && options.axis() == 0 && import_table(op)) return;
   if (!op.is_constant(1)) return gather_computed(op, options.axis());
   const int32_t x = op.activation(0);
   const Shape from = op.draft().tensor(x).shape;

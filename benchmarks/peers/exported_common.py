@@ -1,0 +1,34 @@
+"""What `exported` and `exported_tflite` share: the command, its results, their arguments."""
+import argparse
+import pathlib
+import subprocess
+
+import environment
+
+
+def command(path, *words):
+    """What it says on stderr."""
+    done = subprocess.run([str(path), *map(str, words)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
+    return done.stderr
+
+
+def run_ours(arguments, model, inputs, work, is_turned=True):
+    """FP32 outputs; inputs [n, c, h, w] as the file takes them, which the model may take as [n, h, w, c]."""
+    import numpy
+    numpy.save(work / "x.npy", numpy.ascontiguousarray(inputs.transpose(0, 2, 3, 1)) if is_turned else inputs)
+    command(arguments.command, "run", model, "--input", work / "x.npy", "--output", work / "y.npy", "--top", 1)
+    return numpy.load(work / "y.npy")
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--command", type=pathlib.Path, default=environment.ROOT / "build/host/cli/intaglio")
+    parser.add_argument("--work", type=pathlib.Path, default=environment.ROOT / "build/peers")
+    parser.add_argument("--pictures", type=int, default=50)
+    parser.add_argument("names", nargs="*")
+    found = parser.parse_args()
+    found.work.mkdir(parents=True, exist_ok=True)
+    return found

@@ -1,0 +1,133 @@
+#include "exporters/tflite/tflite_export.h"
+
+#include <cstring>
+
+#include "calibrator/bake/model_writer.h"
+#include "exporters/tflite/tflite_nodes.h"
+#include "importers/draft/import_error.h"
+#include "importers/import.h"
+#include "intaglio/ops.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace exporters {
+namespace {
+
+using importers::fail;
+using importers::quoted;
+using importers::text;
+
+void export_steps(const Model& model, TfliteExport& result) {
+  if (model.state_count() > 0)
+    fail(
+        "has states, which TFLite keeps in another way; 'intaglio import' without them gives their next values as outputs");
+  TfliteFile file;
+  TfliteOperands operands(model, file);
+  std::vector<int32_t> inputs, outputs;
+  for (const int32_t input : model.inputs()) inputs.push_back(operands.tensor(input));
+  write_nodes(model, file, operands, result);
+  for (const int32_t output : model.outputs()) outputs.push_back(operands.tensor(output));
+  if (result.layers == 0) fail("holds no int8 layer; 'intaglio calibrate' makes an int8 model");
+  if (result.in_float > 0)
+    result.notes.push_back(
+        text(result.in_float, " of ", result.layers + result.in_float,
+             " layers have FP32 weights in the file, since they read codes and give FP32, which TFLite "
+             "does not have; 'intaglio calibrate --int8-answers' makes them int8"));
+  if (operands.narrower > 0)
+    result.notes.push_back(
+        text(operands.narrower, " nodes saturate at the code -127 in the model, and at -128 in the file"));
+  result.bytes = file.finish(inputs, outputs);
+}
+
+// ---- read back
+
+struct Layer {
+  NodeInfo node;
+  TensorInfo in, out, weights;
+  Span<const int32_t> bias;
+};
+
+// Those with int8 weights that give codes, in order.
+std::vector<Layer> layers_of(const Model& model) {
+  std::vector<Layer> layers;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(all_ops(), model, node);
+    if (def == nullptr || def->quant.weight_input < 0) continue;
+    Layer layer{node,
+                model.tensor(node.inputs[0]),
+                model.tensor(node.outputs[0]),
+                model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]),
+                {}};
+    if (layer.weights.dtype != DType::kS8 || layer.out.dtype != DType::kS8) continue;
+    const auto bias = static_cast<size_t>(def->quant.bias_input);
+    if (def->quant.bias_input >= 0 && bias < node.inputs.size && node.inputs[bias] >= 0) {
+      const TensorInfo info = model.tensor(node.inputs[bias]);
+      layer.bias = {reinterpret_cast<const int32_t*>(info.constant.data),
+                    static_cast<size_t>(info.shape.elements())};
+    }
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
+template <typename T>
+bool same(Span<const T> a, Span<const T> b) {
+  return a.size == b.size && (a.empty() || std::memcmp(a.data, b.data, a.size * sizeof(T)) == 0);
+}
+bool same_grid(const TensorInfo& a, const TensorInfo& b) {
+  return a.dtype == b.dtype && same(a.quantization.scales, b.quantization.scales) &&
+         a.quantization.zero_point == b.quantization.zero_point;
+}
+
+std::string difference(const Layer& a, const Layer& b) {
+  if (!same(a.weights.constant, b.weights.constant)) return "the codes of its weights";
+  if (!same(a.weights.quantization.scales, b.weights.quantization.scales)) return "the scales of its weights";
+  if (!same(a.bias, b.bias)) return "its bias";
+  if (!same_grid(a.in, b.in)) return "the scale of its input";
+  const bool has_sum = a.node.options.value<Intermediate>().scale != 0.0f;
+  if (!has_sum && !same_grid(a.out, b.out)) return "the scale of its output";
+  return "";
+}
+
+Outcome<Done> read_back(const TfliteExport& result, const Model& model, const std::string& path) {
+  HostArena memory;
+  auto imported = import_model({result.bytes.data(), result.bytes.size()}, "the exported file", {}, memory);
+  if (!imported) return imported.failure();
+  const auto written = finish_model(imported->graph, all_ops(), memory.arena());
+  if (!written) return Failure{path + ": the exported file cannot be made a model"};
+  const auto opened = Model::open(*written);
+  if (!opened) return Failure{path + ": the exported file cannot be made a model"};
+  const std::vector<Layer> own = layers_of(model), back = layers_of(*opened);
+  // Averages may have become layers, which stand between these.
+  size_t at = 0;
+  for (const Layer& layer : own) {
+    std::string first = "it";
+    for (bool is_first = true; at < back.size(); ++at, is_first = false) {
+      const std::string found = difference(layer, back[at]);
+      if (is_first || found.empty()) first = found;
+      if (found.empty()) break;
+    }
+    if (!first.empty())
+      return Failure{text(path, ": layer ", quoted(layer.node.name), " cannot be written as TFLite: ", first,
+                          " would not come back; keep it in FP32 with 'intaglio calibrate --keep-float'")};
+    ++at;
+  }
+  return Done{};
+}
+
+}  // namespace
+}  // namespace exporters
+
+Outcome<TfliteExport> export_tflite(const Model& model, const std::string& path) {
+  TfliteExport result;
+  try {
+    exporters::export_steps(model, result);
+  } catch (const importers::ImportError& error) {
+    return Failure{path + ": " + error.what()};
+  }
+  if (auto step = exporters::read_back(result, model, path); !step) return step.failure();
+  return result;
+}
+
+}  // namespace intaglio

@@ -1,0 +1,238 @@
+#include "exporters/tflite/tflite_operands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "calibrator/quantization/scales.h"
+
+namespace intaglio::exporters {
+namespace {
+
+using tflite::Builtin;
+
+std::vector<int32_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
+
+template <typename T>
+std::vector<uint8_t> bytes_of(const std::vector<T>& values) {
+  std::vector<uint8_t> bytes(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<float> products(const TensorInfo& in, const TensorInfo& weights) {
+  std::vector<float> scales;
+  for (const float scale : weights.quantization.scales) scales.push_back(scale * in.quantization.scales[0]);
+  return scales;
+}
+
+struct AxisPadding {
+  int32_t before = 0, after = 0;
+  bool is_same = false, is_none = false;
+};
+
+AxisPadding axis_padding(int32_t in, int32_t out, int32_t kernel, int32_t stride, int32_t dilation,
+                         int32_t before, int32_t after) {
+  const int32_t extent = (kernel - 1) * dilation + 1;
+  const int32_t total = std::max((out - 1) * stride + extent - in, 0);
+  const bool fits = out == (in + stride - 1) / stride;
+  return {before, after, fits && before == total / 2 && after == total - total / 2,
+          before == 0 && after == 0};
+}
+
+struct Paddings {
+  AxisPadding h, w;
+  bool is_none() const { return h.is_none && w.is_none; }
+  bool is_same() const { return h.is_same && w.is_same; }
+};
+
+Paddings paddings(const Model& model, const NodeInfo& node) {
+  const auto& window = node.options.as<Window2d>();
+  const Shape in = model.tensor(node.inputs[0]).shape, out = model.tensor(node.outputs[0]).shape;
+  return {axis_padding(in[1], out[1], window.kernel_h, window.stride_h, window.dilation_h, window.pad_top,
+                       window.pad_bottom),
+          axis_padding(in[2], out[2], window.kernel_w, window.stride_w, window.dilation_w, window.pad_left,
+                       window.pad_right)};
+}
+
+// What TFLite calls these bounds; false: it has no word for them.
+bool activation_of(const Clamp& clamp, const TensorInfo& out, tflite::Activation& found, int32_t& narrower) {
+  struct Known {
+    tflite::Activation activation;
+    float min, max;
+  };
+  constexpr Known kKnown[] = {{tflite::Activation::None, -INFINITY, INFINITY},
+                              {tflite::Activation::Relu, 0.0f, INFINITY},
+                              {tflite::Activation::Relu6, 0.0f, 6.0f},
+                              {tflite::Activation::ReluN1To1, -1.0f, 1.0f}};
+  for (const Known& known : kKnown) {
+    found = known.activation;
+    if (out.dtype == DType::kF32) {
+      if (clamp.min == known.min && clamp.max == known.max) return true;
+      continue;
+    }
+    const float scale = out.quantization.scales[0];
+    const auto code = [&](float real, int32_t otherwise) {
+      return std::isinf(real) ? otherwise : quantize_value(real, {scale, out.quantization.zero_point});
+    };
+    const int32_t lo = code(known.min, -128), hi = code(known.max, 127);
+    if (clamp.hi == hi && clamp.lo == lo) return true;
+    if (clamp.hi == hi && lo == -128 && clamp.lo == -127) {  // codes of -127 to 127 have no form of their own
+      ++narrower;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int32_t TfliteOperands::tensor(int32_t index) {
+  int32_t& known = tensors_[static_cast<size_t>(index)];
+  if (known >= 0) return known;
+  const TensorInfo info = model_.tensor(index);
+  TfliteTensor tensor{info.name,
+                      info.dtype,
+                      dims_of(info.shape),
+                      {},
+                      info.quantization.zero_point,
+                      std::max(info.quantization.axis, 0),
+                      {},
+                      info.is_constant()};
+  tensor.scales.assign(info.quantization.scales.begin(), info.quantization.scales.end());
+  tensor.data.assign(info.constant.begin(), info.constant.end());
+  return known = file_.add_tensor(std::move(tensor));
+}
+
+int32_t TfliteOperands::add_like(int32_t index, const std::string& name) {
+  TfliteTensor made = file_.tensor(tensor(index));
+  made.name = name;
+  return file_.add_tensor(std::move(made));
+}
+
+int32_t TfliteOperands::weights(const NodeInfo& node, int32_t index) {
+  TfliteTensor made = file_.tensor(tensor(index));
+  if (node.op != Op::kDepthwiseConv2d) return tensor(index);
+  made.shape.insert(made.shape.begin(), 1);  // [1, kh, kw, c]
+  if (made.scales.size() > 1) made.axis = 3;
+  return file_.add_tensor(std::move(made));
+}
+
+int32_t TfliteOperands::bias(int32_t index, const TensorInfo& in, const TensorInfo& weights) {
+  TfliteTensor made = file_.tensor(tensor(index));
+  if (made.dtype == DType::kF32) return tensor(index);
+  made.scales = products(in, weights);
+  return file_.add_tensor(std::move(made));
+}
+
+int32_t TfliteOperands::real(int32_t index) {
+  if (model_.tensor(index).dtype == DType::kF32) return tensor(index);
+  int32_t& known = reals_[static_cast<size_t>(index)];
+  if (known >= 0) return known;
+  TfliteTensor made = file_.tensor(tensor(index));
+  made.name += "/real";
+  made.dtype = DType::kF32;
+  made.scales.clear();
+  known = file_.add_tensor(std::move(made));
+  file_.add_operator(Builtin::DEQUANTIZE, 2, {tensor(index)}, known);
+  return known;
+}
+
+int32_t TfliteOperands::real_weights(const NodeInfo& node, int32_t index) {
+  const TensorInfo info = model_.tensor(index);
+  TfliteTensor made{info.name, DType::kF32, dims_of(info.shape), {}, 0, 0, {}, true};
+  if (node.op == Op::kDepthwiseConv2d) made.shape.insert(made.shape.begin(), 1);
+  const auto* const codes = reinterpret_cast<const int8_t*>(info.constant.data);
+  const Span<const float> scales = info.quantization.scales;
+  const int32_t axis = std::max(info.quantization.axis, 0);
+  const auto behind = static_cast<size_t>(info.shape.elements(axis + 1, info.shape.rank));
+  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = scales[scales.size == 1 ? 0 : i / behind % scales.size] * static_cast<float>(codes[i]);
+  made.data = bytes_of(values);
+  return file_.add_tensor(std::move(made));
+}
+
+int32_t TfliteOperands::real_bias(int32_t index, const TensorInfo& in, const TensorInfo& weights) {
+  const TensorInfo info = model_.tensor(index);
+  TfliteTensor made{info.name, DType::kF32, dims_of(info.shape), {}, 0, 0, {}, true};
+  const auto* const codes = reinterpret_cast<const int32_t*>(info.constant.data);
+  const std::vector<float> scales = products(in, weights);
+  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
+  for (size_t c = 0; c < values.size(); ++c)
+    values[c] = static_cast<float>(static_cast<double>(codes[c]) *
+                                   static_cast<double>(scales[scales.size() == 1 ? 0 : c]));
+  made.data = bytes_of(values);
+  return file_.add_tensor(std::move(made));
+}
+
+bool TfliteOperands::has_plain_padding(const NodeInfo& node) const {
+  const Paddings found = paddings(model_, node);
+  return found.is_none() || found.is_same();
+}
+
+TfliteOperands::Padded TfliteOperands::pad(const NodeInfo& node, int32_t x, float fill) {
+  const Paddings found = paddings(model_, node);
+  if (found.is_none()) return {x, tflite::Padding::Valid};
+  if (found.is_same()) return {x, tflite::Padding::Same};
+  const TensorInfo in = model_.tensor(node.inputs[0]);
+  TfliteTensor padded = file_.tensor(x);
+  const std::string name = model_.tensor(node.outputs[0]).name;
+  padded.name = name + "/padded";
+  padded.shape[1] += found.h.before + found.h.after;
+  padded.shape[2] += found.w.before + found.w.after;
+  const int32_t result = file_.add_tensor(std::move(padded));
+  const int32_t pads = file_.add_numbers(
+      name + "/pads", {0, 0, found.h.before, found.h.after, found.w.before, found.w.after, 0, 0}, {4, 2});
+  if (fill == 0.0f)
+    file_.add_operator(Builtin::PAD, usual_version(in), {x, pads}, result);
+  else
+    file_.add_operator(Builtin::PADV2, usual_version(in), {x, pads, scalar(name + "/fill", in, fill, -128)},
+                       result);
+  return {result, tflite::Padding::Valid};
+}
+
+int32_t TfliteOperands::value(const NodeInfo& node, float real) {
+  const TensorInfo in = model_.tensor(node.inputs[0]);
+  const std::string name = model_.tensor(node.outputs[0]).name + std::string("/value");
+  if (in.dtype != DType::kS8) return scalar(name, in, real, 0);
+  return scalar(name, in, real,
+                quantize_value(real, {in.quantization.scales[0], in.quantization.zero_point}));
+}
+
+int32_t TfliteOperands::scalar(const std::string& name, const TensorInfo& like, float real, int32_t code) {
+  TfliteTensor made{name, like.dtype, {1}, {}, like.quantization.zero_point, 0, {}, true};
+  if (like.dtype == DType::kS8) {
+    made.scales = {like.quantization.scales[0]};
+    made.data = bytes_of(std::vector<int8_t>{static_cast<int8_t>(code)});
+  } else {
+    made.data = bytes_of(std::vector<float>{real});
+  }
+  return file_.add_tensor(std::move(made));
+}
+
+void TfliteOperands::with_bounds(const NodeInfo& node,
+                                 const std::function<void(tflite::Activation, int32_t)>& write) {
+  const int32_t output = node.outputs[0];
+  const TensorInfo out = model_.tensor(output);
+  const auto clamp = node.options.value<Clamp>();
+  tflite::Activation activation{};
+  if (activation_of(clamp, out, activation, narrower)) return write(activation, tensor(output));
+  const std::string name = out.name;
+  int32_t from = add_like(output, name + "/unbounded");
+  write(tflite::Activation::None, from);
+  const bool is_real = out.dtype == DType::kF32;
+  const bool has_low = is_real ? clamp.min != -INFINITY : clamp.lo > -128;
+  const bool has_high = is_real ? clamp.max != INFINITY : clamp.hi < 127;
+  if (has_low) {
+    const int32_t to = has_high ? add_like(output, name + "/at_least") : tensor(output);
+    file_.add_operator(Builtin::MAXIMUM, usual_version(out),
+                       {from, scalar(name + "/least", out, clamp.min, clamp.lo)}, to);
+    from = to;
+  }
+  if (has_high)
+    file_.add_operator(Builtin::MINIMUM, usual_version(out),
+                       {from, scalar(name + "/most", out, clamp.max, clamp.hi)}, tensor(output));
+}
+
+}  // namespace intaglio::exporters
