@@ -127,6 +127,7 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   }
   if (!observing.lanes.empty()) observing.look_into(seen.observers, seen.mean_sums, seen.inputs);
   observing.spare = arena.make<TensorObserver>(lanes);
+  calibration.slots.behind = arena.make<FunctionBehind>(has_functions(model) ? lanes : 0);
   observing.outputs = output_tensors(model, arena);
   calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
   calibration.records = arena.make<RecoveryRecord>(record_count(model));
@@ -211,7 +212,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
       sizeof(Calibration) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +
       static_cast<uint64_t>(nodes) * sizeof(size_t) +
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
-               outputs + sizeof(LaneObservers) + model.inputs().size * sizeof(InputValues) + 4 * kSlack) +
+               outputs + sizeof(LaneObservers) + (has_functions(model) ? sizeof(FunctionBehind) : 0) +
+               model.inputs().size * sizeof(InputValues) + 5 * kSlack) +
       input_bytes(model) + model.outputs().size * sizeof(OutputTensor) +
       record_count(model) * sizeof(RecoveryRecord) + 16 * kSlack);
 }

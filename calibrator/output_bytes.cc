@@ -70,7 +70,7 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   constexpr uint64_t kTensorBytes = 1280, kNodeBytes = 2048, kTableBytes = 4 * 1024, kChannelBytes = 96,
                      kSlack = 16384;
   const auto more_lanes = static_cast<uint64_t>(lane_count(options.executor) - 1);
-  uint64_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0;
+  uint64_t bytes = kSlack, packed = 0, rows = 0, names = 0, largest_patch = 0, most_channels = 0;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
     names += strlen(info.name);
@@ -106,6 +106,8 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const uint64_t patch = patch_size(model, node);
     bytes += 24 * patch;
     largest_patch = patch > largest_patch ? patch : largest_patch;
+    const auto channels = static_cast<uint64_t>(weights.shape[def->quant.weight_axis]);
+    most_channels = channels > most_channels ? channels : most_channels;
   }
   for (int32_t i = 0; i < model.image_count(); ++i)
     bytes += 3 * 256 * static_cast<uint64_t>(model.image(i).channels);
@@ -123,9 +125,11 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
   const uint64_t int8_session =
       session.persistent_bytes + (packs ? packed : 0) + activations + scratch + 4096;
   constexpr uint64_t kFigures = sizeof(LayerReport);  // of a layer of a sample
-  const uint64_t each_lane = activations + scratch + 16 * largest_patch +
+  const uint64_t each_lane = activations + scratch + 24 * largest_patch +
                              kFigures * (model.outputs().size + static_cast<uint64_t>(model.node_count())) +
                              8 * kMemoryAlignment;
+  // Bias correction: means and sums of the first lane's inputs, errors of a layer's channels.
+  bytes += 24 * (largest_patch + most_channels);
   uint64_t sessions = int8_session + more_lanes * each_lane;
   if (options.states_of != nullptr) {  // one for its steps, one with states
     sessions *= 2;

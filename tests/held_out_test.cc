@@ -144,7 +144,7 @@ TEST_CASE("each part is judged by a model that never saw it; the model that is w
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(),
               [&](size_t a, size_t b) { return digest_of(samples[a]) < digest_of(samples[b]); });
-    const size_t parts = count <= 7 ? count : (count <= 24 ? 3 : 2);
+    const size_t parts = count <= 7 ? count : (count <= 24 ? 4 : 2);
     SampleErrors expected;
     for (size_t part = 0; part < parts; ++part) {
       Samples others;

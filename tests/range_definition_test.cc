@@ -227,12 +227,66 @@ TEST_CASE("MSE and the room of auto: the least error of the factors they try") {
   CHECK(room_of(*observed({{}, {1.0f, 2.0f}}), kFree, form(8)) != 1.5);
 }
 
+TEST_CASE(
+    "a function behind a tensor: errors are those of its value, and what it does not tell apart needs no codes") {
+  FunctionBehind behind;
+  const auto put = [&behind](double (*function)(const NodeOptions&, double), const TensorObserver& o) {
+    behind.function = function;
+    look_behind(o, behind);
+  };
+  const auto hard_swish = [](const NodeOptions&, double x) {
+    return x * std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0;
+  };
+  const auto hard_sigmoid = [](const NodeOptions&, double x) {
+    return std::min(std::max(x / 6.0 + 0.5, 0.0), 1.0);
+  };
+  const auto magnitude = [](const NodeOptions&, double x) { return std::fabs(x); };
+  Random random(21);
+  Values values;
+  for (int32_t i = 0; i < 4000; ++i) values.push_back(random.real(-100.0f, 12.0f));
+  const auto o = observed({values, values});
+  const double width = o->bin_width();
+
+  put(hard_swish, *o);
+  CHECK(told_apart(*o, behind).lo == doctest::Approx(-3.0).epsilon(0.02));
+  CHECK(told_apart(*o, behind).hi == doctest::Approx(12.0).epsilon(0.02));
+  put(hard_sigmoid, *o);
+  CHECK(told_apart(*o, behind).lo == doctest::Approx(-3.0).epsilon(0.02));
+  CHECK(told_apart(*o, behind).hi == doctest::Approx(3.0).epsilon(0.02));
+  put(magnitude, *o);
+  CHECK(told_apart(*o, behind).lo < -99.0);
+  CHECK(told_apart(*o, behind).hi > 11.0);
+
+  // By its definition: each value through its code, and then through the function.
+  put(hard_swish, *o);
+  const QuantConfig config = form(8);
+  for (const Range& range : {Range{-3.0, 12.0}, Range{-100.0, 12.0}, Range{-3.0, 6.0}}) {
+    QuantParams params[kTrials];
+    for (QuantParams& one : params) one = params_of(range, config, false);
+    double errors[kTrials], plain[kTrials], expected = 0.0;
+    quantization_errors(*o, o->halves[0], config, params, errors, &behind);
+    quantization_errors(*o, o->halves[0], config, params, plain);
+    for (int32_t bin = 0; bin < kBins; ++bin)
+      for (int32_t part = 0; part < 16; ++part) {
+        const double x = o->bin_start(bin) + width * (part + 0.5) / 16;
+        const double step = static_cast<double>(params[0].scale);
+        const double held = (quantize_value(static_cast<float>(x), params[0]) - params[0].zero_point) * step;
+        const double difference = hard_swish({}, x) - hard_swish({}, held);
+        expected += o->halves[0].counts[bin] * difference * difference / 16;
+      }
+    CAPTURE(range.lo);
+    CAPTURE(range.hi);
+    CHECK(errors[0] == doctest::Approx(expected).epsilon(0.15));
+    if (range.lo == -3.0) CHECK(plain[0] > 100.0 * errors[0]);
+  }
+}
+
 TEST_CASE("auto: how far halves that differ are brought together, by the samples of both") {
   const auto end = [](int32_t first, int32_t second, float sign) {
     auto o = observed({{sign * 16.0f}, {sign * 1.0f}});
     o->samples[0] = static_cast<uint32_t>(first);
     o->samples[1] = static_cast<uint32_t>(second);
-    const Range range = choose_range(*o, kFree, form(8, RangeMethod::kAuto), 0.9999, 1.0);
+    const Range range = roomy_range(*o, 1.0);
     return sign > 0.0f ? range.hi : -range.lo;
   };
   for (const float sign : {1.0f, -1.0f}) {
@@ -246,8 +300,8 @@ TEST_CASE("auto: how far halves that differ are brought together, by the samples
     CHECK(end(1, 100, sign) == doctest::Approx(16.0));
   }
   const auto o = observed({{2.0f}, {2.0f}});
-  CHECK(choose_range(*o, kFree, form(8, RangeMethod::kAuto), 1.0, 1.25).hi == 2.5);
-  CHECK(choose_range(*o, {-1.0, 2.25}, form(8, RangeMethod::kAuto), 1.0, 1.25).hi == 2.25);
+  CHECK(roomy_range(*o, 1.25).hi == 2.5);
+  CHECK(within(roomy_range(*o, 1.25), {-1.0, 2.25}).hi == 2.25);
 }
 
 TEST_CASE("what probes reach counts for 8 of n samples, on a scale of logarithms") {

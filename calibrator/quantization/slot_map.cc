@@ -267,9 +267,9 @@ size_t slot_bytes(const Model& model) {
   constexpr size_t kSlack = 8 * 16;  // alignment of each list
   const auto tensors = static_cast<size_t>(model.tensor_count()),
              nodes = static_cast<size_t>(model.node_count());
-  return slot_count(model) * (sizeof(QuantConfig) + sizeof(int32_t) + sizeof(QuantParams) + sizeof(double)) +
+  return slot_count(model) * (sizeof(QuantConfig) + sizeof(int32_t) + sizeof(QuantParams)) +
          nodes * sizeof(int32_t) + tensors * (sizeof(Use) + sizeof(int32_t) + 2 * sizeof(bool)) +
-         slot_count(model) * sizeof(int32_t) + kSlack;
+         slot_count(model) * 2 * sizeof(int32_t) + kSlack;
 }
 
 Error at_slot(const Model& model, const SlotMap& map, int32_t slot, Error error) {

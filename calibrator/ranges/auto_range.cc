@@ -69,24 +69,9 @@ double room_by_peaks(const PeakSums& peaks) {
 
 }  // namespace
 
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config) {
-  return best_room(observer, RangeScore(observer, config, bounds.non_negative()));
-}
-
-void PooledRoom::add(double room) {
-  sum_ += log_real(room);
-  ++count_;
-}
-
-void PooledRoom::finish(double samples) {
-  constexpr double kFull = kAutoRules.pooled_room.full_samples;
-  sum_ = count_ == 0 ? 0.0 : sum_ / count_;
-  share_ = samples > kFull ? kFull / samples : 1.0;
-}
-
-double PooledRoom::at_least(double room) const {
-  const double own = log_real(room);
-  return exp_real(sum_ > own ? own + share_ * (sum_ - own) : own);
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
+               const FunctionBehind* behind) {
+  return best_room(observer, RangeScore(observer, config, bounds.non_negative(), behind));
 }
 
 Range roomy_range(const TensorObserver& observer, double room) {

@@ -9,23 +9,12 @@
 namespace intaglio {
 
 struct Bounds;
+struct FunctionBehind;
 
 // The factor for the range of the values seen: that which serves one half of the samples best on the values of the other,
 // both ways.
-double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config);
-
-// The mean, in logarithms, of the rooms of a network's tensors: none gets less than this says.
-class PooledRoom {
- public:
-  void add(double room);
-  void finish(double samples);
-  // The room of a tensor whose own is `room`.
-  double at_least(double room) const;
-
- private:
-  double sum_ = 0.0, share_ = 0.0;  // a sum of logarithms, after finish() their mean; its weight
-  int32_t count_ = 0;
-};
+double room_of(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
+               const FunctionBehind* behind = nullptr);
 
 // The range of what both halves have seen, times `room`.
 Range roomy_range(const TensorObserver& observer, double room);

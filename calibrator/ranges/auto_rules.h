@@ -24,13 +24,6 @@ struct AutoRules {
     uint32_t full_samples = 4, no_samples = 8;  // in full up to the first, not at all from the second on
   } between_halves;
 
-  // Pooled room: no tensor gets less than the network's geometric mean of the factors. Few samples say little of one
-  // tensor, and more of all of them. n = 4: ResNet-8 29.3 to 30.1, VWW 18.9 to 20.4; one room for all: ResNet-8 26.6.
-  struct PooledRoom {
-    uint32_t full_samples =
-        4;  // then full / n: in full up to 16 samples changed nothing but VWW, 23.9 to 24.3
-  } pooled_room;
-
   // Head: vectors behind which there is nothing but vectors. What is clipped there is an error of the answer, so they get
   // what more samples are expected to show. n = 4: ResNet-8 30.0 to 33.2 (worst 19.2 to 31.8), VWW 19.6 to 21.1. Of all
   // vectors, not of the head alone: a MobileNetV3 43.8 to 38.9. Other values of these four: within 0.1 with n = 16.

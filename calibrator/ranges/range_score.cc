@@ -11,7 +11,8 @@ typedef double Pair __attribute__((vector_size(16)));
 // One pair's sum of squared errors.
 class PairError {
  public:
-  PairError(const QuantParams* params, const QuantConfig& config, double width) {
+  PairError(const QuantParams* params, const QuantConfig& config, double width,
+            const FunctionBehind* behind) {
     for (int32_t t = 0; t < 2; ++t) {
       const auto step = static_cast<double>(params[t].scale);
       step_[t] = step;
@@ -21,12 +22,34 @@ class PairError {
       // Bins wider than a step hold values at all distances from the grid.
       least_[t] = width >= step ? step * step / 12 : width * width / 12;
       grid_[t] = width >= step ? 0.0 : 1.0;
+      if (behind == nullptr) continue;
+      behind_lo_[t] = behind->at(lo_[t]);
+      behind_hi_[t] = behind->at(hi_[t]);
     }
   }
 
+  void add(double x, double count) {
+    const Parts parts = parts_of(x);
+    sum_ += (parts.clipped * parts.clipped + parts.inside) * count;
+  }
+  // The same of a function's value there; `weight` is the square of its slope.
+  void add_behind(double x, double count, double value, double weight) {
+    const Parts parts = parts_of(x);
+    const Pair all = Pair{value, value};
+    const Pair beyond =
+        parts.clipped < 0.0 ? all - behind_lo_ : (parts.clipped > 0.0 ? all - behind_hi_ : Pair{});
+    sum_ += (beyond * beyond + parts.inside * weight) * count;
+  }
+  double sum(int32_t t) const { return sum_[t]; }
+
+ private:
+  struct Parts {
+    Pair clipped, inside;  // what lies beyond an end; the squared error of what does not
+  };
+
   // The grid's nearest point is found by a product, and by the quotient where that is so close to the middle
   // of two that they might differ.
-  void add(double x, double count) {
+  Parts parts_of(double x) const {
     constexpr double kMagic = 6755399441055744.0;  // see round_even()
     constexpr double kCertain = 0.5 - 1e-5;        // a code is below 2^32; what is clipped needs none
     const Pair position = x * per_step_;
@@ -37,28 +60,32 @@ class PairError {
       for (int32_t t = 0; t < 2; ++t) code[t] = round_even(x / step_[t]);
     const Pair off_grid = (x - code * step_) * grid_, all = Pair{x, x};
     const Pair above = all > lo_ ? all : lo_, held = above < hi_ ? above : hi_, clipped = x - held;
-    const Pair inside = clipped == 0.0 ? off_grid * off_grid + least_ : Pair{};
-    sum_ += (clipped * clipped + inside) * count;
+    return {clipped, clipped == 0.0 ? off_grid * off_grid + least_ : Pair{}};
   }
-  double sum(int32_t t) const { return sum_[t]; }
 
- private:
-  Pair step_, per_step_, lo_, hi_, least_, grid_, sum_ = {};
+  Pair step_, per_step_, lo_, hi_, least_, grid_, behind_lo_ = {}, behind_hi_ = {}, sum_ = {};
 };
 
 }  // namespace
 
 void quantization_errors(const TensorObserver& o, const Histogram& histogram, const QuantConfig& config,
-                         const QuantParams* params, double* errors) {
+                         const QuantParams* params, double* errors, const FunctionBehind* behind) {
   const double width = o.bin_width();
   const int32_t zero = o.two_sided != 0 ? kBins / 2 : 0;
   static_assert(kTrials == 4);
-  PairError first(params, config, width), second(params + 2, config, width);
+  PairError first(params, config, width, behind), second(params + 2, config, width, behind);
   for (int32_t bin = 0; bin < kBins; ++bin) {
     if (histogram.counts[bin] == 0) continue;
     const double x = (bin - zero) * width + width / 2, count = histogram.counts[bin];
-    first.add(x, count);
-    second.add(x, count);
+    if (behind == nullptr) {
+      first.add(x, count);
+      second.add(x, count);
+    } else {
+      const auto value = static_cast<double>(behind->value[bin]),
+                 weight = static_cast<double>(behind->weight[bin]);
+      first.add_behind(x, count, value, weight);
+      second.add_behind(x, count, value, weight);
+    }
   }
   for (int32_t t = 0; t < 2; ++t) {
     errors[t] = first.sum(t);

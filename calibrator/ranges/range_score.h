@@ -1,8 +1,7 @@
 // Ranges scored by the squared error of what their codes make of the values seen.
 #pragma once
 
-#include "calibrator/observe/observer.h"
-#include "calibrator/quantization/scales.h"
+#include "calibrator/ranges/function_behind.h"
 
 namespace intaglio {
 
@@ -12,9 +11,10 @@ inline Range scaled(const Range& range, double factor) { return {range.lo * fact
 inline constexpr int32_t kTrials = 4;
 
 // errors[t]: sum of the squared errors of `histogram`'s values on the codes of `config` with params[t], each
-// added up in the order of the bins. Both [kTrials].
+// added up in the order of the bins. Both [kTrials]. With a function behind the tensor: of its value.
 void quantization_errors(const TensorObserver& observer, const Histogram& histogram,
-                         const QuantConfig& config, const QuantParams* params, double* errors);
+                         const QuantConfig& config, const QuantParams* params, double* errors,
+                         const FunctionBehind* behind = nullptr);
 
 // Tries [first, last] / 32 times a range, some at once: `score` adds the error of each of kTrials factors to
 // the sums it is given, which is least for the best. Ties go to the narrower one.
@@ -37,8 +37,9 @@ double best_factor(int32_t first, int32_t last, Score&& score) {
 // Scores ranges on what one config makes of them.
 class RangeScore {
  public:
-  RangeScore(const TensorObserver& observer, const QuantConfig& config, bool non_negative)
-      : observer_(observer), config_(config), non_negative_(non_negative) {}
+  RangeScore(const TensorObserver& observer, const QuantConfig& config, bool non_negative,
+             const FunctionBehind* behind)
+      : observer_(observer), config_(config), non_negative_(non_negative), behind_(behind) {}
 
   // errors[t] += that of range_of(factors[t]) on the values of one half.
   template <typename RangeOf>
@@ -46,7 +47,7 @@ class RangeScore {
     QuantParams params[kTrials];
     for (int32_t t = 0; t < kTrials; ++t) params[t] = params_of(range_of(factors[t]), config_, non_negative_);
     double found[kTrials];
-    quantization_errors(observer_, observer_.halves[half], config_, params, found);
+    quantization_errors(observer_, observer_.halves[half], config_, params, found, behind_);
     for (int32_t t = 0; t < kTrials; ++t) errors[t] += found[t];
   }
   template <typename RangeOf>
@@ -58,6 +59,7 @@ class RangeScore {
   const TensorObserver& observer_;
   const QuantConfig& config_;
   bool non_negative_;
+  const FunctionBehind* behind_;
 };
 
 }  // namespace intaglio

@@ -27,6 +27,7 @@ struct RangeQuery {
   const Bounds& bounds;
   const QuantConfig& config;
   double percentile, room;
+  const FunctionBehind* behind;
 };
 
 Range choose_min_max(const RangeQuery& q) { return seen_range(q.observer); }
@@ -58,7 +59,7 @@ Range choose_percentile(const RangeQuery& q) {
 // Both ends by one factor first, then each by its own.
 Range choose_mse(const RangeQuery& q) {
   const TensorObserver& o = q.observer;
-  const RangeScore error(o, q.config, q.bounds.non_negative());
+  const RangeScore error(o, q.config, q.bounds.non_negative(), q.behind);
   const Range seen = seen_range(o);
   const auto best = [&](int32_t first, auto&& range_of) {
     return best_factor(
@@ -76,7 +77,7 @@ Range choose_kl(const RangeQuery& q) { return kl_range(q.observer, q.config); }
 Range choose_aciq(const RangeQuery& q) { return aciq_range(q.observer, q.config, q.bounds.non_negative()); }
 
 Range choose_auto(const RangeQuery& q) {
-  return roomy_range(q.observer, q.room > 0.0 ? q.room : room_of(q.observer, q.bounds, q.config));
+  return roomy_range(q.observer, q.room > 0.0 ? q.room : room_of(q.observer, q.bounds, q.config, q.behind));
 }
 
 }  // namespace
@@ -88,8 +89,8 @@ Range within(const Range& range, const Bounds& bounds) {
 }
 
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-                   double percentile, double room) {
-  const RangeQuery query{observer, bounds, config, percentile, room};
+                   double percentile, double room, const FunctionBehind* behind) {
+  const RangeQuery query{observer, bounds, config, percentile, room, behind};
   Range range;
   switch (config.observer) {
 #define ITG_RANGE_METHOD(id, c_name, name, search, function, text) \

@@ -1,8 +1,7 @@
 // From what has been seen of a tensor to the range that its codes cover.
 #pragma once
 
-#include "calibrator/observe/observer.h"
-#include "calibrator/quantization/scales.h"
+#include "calibrator/ranges/function_behind.h"
 
 namespace intaglio {
 
@@ -18,8 +17,9 @@ Range within(const Range& range, const Bounds& bounds);
 
 // The range for a config: by its observer's method (range_methods.inc), scored on the grid that its bits and policy give.
 // `percentile` in (0.5, 1] is the share of the values that RangeMethod::kPercentile keeps.
-// RangeMethod::kAuto takes `room` for its factor, and room_of() where that is 0.
+// RangeMethod::kAuto takes `room` for its factor, and room_of() where that is 0. Squared errors are those of the function
+// behind the tensor, if one is given.
 Range choose_range(const TensorObserver& observer, const Bounds& bounds, const QuantConfig& config,
-                   double percentile, double room = 0.0);
+                   double percentile, double room = 0.0, const FunctionBehind* behind = nullptr);
 
 }  // namespace intaglio

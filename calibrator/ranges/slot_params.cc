@@ -18,15 +18,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class SlotParams {
  public:
-  SlotParams(const ParamSource& source, int32_t half, SlotMap& map, Arena& arena)
+  SlotParams(const ParamSource& source, int32_t half, Slots& slots, Arena& arena)
       : source_(source),
         half_(half),
+        behind_(slots.behind),
         model_(source.fp32.model),
-        map_(map),
-        rooms_(arena.make<double>(static_cast<size_t>(map.slots.count()))),
-        chosen_(arena.make<QuantParams>(rooms_.size)),
+        map_(slots.map),
+        chosen_(arena.make<QuantParams>(static_cast<size_t>(slots.map.slots.count()))),
         writers_(arena.make<int32_t>(static_cast<size_t>(model_.tensor_count()))),
-        known_(arena.make<int32_t>(rooms_.size)),
+        known_(arena.make<int32_t>(chosen_.size)),
+        readers_(arena.make<int32_t>(chosen_.size)),
         in_head_(arena.make<bool>(static_cast<size_t>(model_.tensor_count()))),
         non_negative_(non_negative_tensors(model_, arena)) {
     for (int32_t& writer : writers_) writer = -1;
@@ -35,16 +36,11 @@ class SlotParams {
         if (!writers_.empty()) writers_[static_cast<size_t>(output)] = n;
     if (!in_head_.empty()) find_head(model_, in_head_);
     find_known();
+    find_readers();
   }
 
   Error choose() {
-    if (has_samples()) {
-      each_root([](SlotParams& on_lane, int32_t slot) { on_lane.find_room(slot); });
-      pool_rooms();
-    }
-    each_root([](SlotParams& on_lane, int32_t slot) {
-      on_lane.chosen_[static_cast<size_t>(slot)] = on_lane.params_of_root(slot);
-    });
+    choose_roots();
     for (int32_t slot = 0; slot < map_.slots.count(); ++slot)
       if (is_root(slot)) {
         const QuantParams& params = chosen_[static_cast<size_t>(slot)];
@@ -76,19 +72,32 @@ class SlotParams {
     return known < 0 ? nullptr : &source_.options.known[static_cast<size_t>(known)];
   }
 
+  // Of each root: the only node that reads any of its tensors; kNone, kSeveral.
+  void find_readers() {
+    for (int32_t& reader : readers_) reader = kNone;
+    const auto add = [this](int32_t tensor, int32_t node) {
+      if (tensor < 0 || model_.tensor(tensor).is_constant() || readers_.empty()) return;
+      int32_t& reader = readers_[static_cast<size_t>(map_.slots.root(tensor))];
+      reader = reader == kNone ? node : kSeveral;
+    };
+    for (int32_t n = 0; n < model_.node_count(); ++n)
+      for (const int32_t input : model_.node(n).inputs) add(input, n);
+    for (const int32_t output : model_.outputs()) add(output, kSeveral);
+  }
+
   bool is_root(int32_t slot) const {
     const QuantConfig& config = map_.slots.own(slot);
     return config.state == QuantState::kInitial && !config.parameter;
   }
 
   // Every lane with its share of the roots, and a copy of this.
-  void each_root(void (*work)(SlotParams& on_lane, int32_t slot)) const {
+  void choose_roots() const {
     const int32_t lanes = source_.fp32.lane_count;
     parallel_for(source_.fp32.executor, lanes, [&](int32_t lane) {
       SlotParams own = *this;
       own.lane_ = lane;
-      for (own.slot_ = lane; own.slot_ < map_.slots.count(); own.slot_ += lanes)
-        if (is_root(own.slot_)) work(own, own.slot_);
+      for (int32_t slot = lane; slot < map_.slots.count(); slot += lanes)
+        if (is_root(slot)) chosen_[static_cast<size_t>(slot)] = own.params_of_root(slot);
     });
   }
 
@@ -216,19 +225,42 @@ class SlotParams {
         .observers[static_cast<size_t>(source_.observing.observer_of[static_cast<size_t>(tensor)])];
   }
 
-  // Of tensors without a bound of their own.
-  void pool_rooms() {
-    for (int32_t slot = 0; slot < map_.slots.count(); ++slot) {
-      const double room = rooms_[static_cast<size_t>(slot)];
-      const bool bounded = room > 0.0 && bounds_of(map_.tensor_of[static_cast<size_t>(slot)]).hi < kInfinity;
-      if (room > 0.0 && !bounded) pooled_room_.add(room);
+  // What has been seen of a tensor, its bounds, and the function of one variable that alone reads it, if there is one.
+  struct Seen {
+    const TensorObserver& observer;
+    Bounds bounds;
+    const FunctionBehind* behind = nullptr;
+  };
+
+  // A method that the caller asks for by name looks at the tensor alone. With a function behind a tensor the observer is
+  // the lane's spare one.
+  Seen seen_of(int32_t tensor) const {
+    const TensorObserver& all = observer_of(tensor);
+    const Bounds bounds = bounds_of(tensor);
+    const QuantRule* const rule = rule_of(readers_[static_cast<size_t>(map_.slots.root(tensor))]);
+    if (source_.options.method != RangeMethod::kAuto || rule == nullptr || rule->unary == nullptr)
+      return {all, bounds};
+    FunctionBehind& behind = behind_[static_cast<size_t>(lane_)];
+    behind.function = rule->unary;
+    behind.options = model_.node(readers_[static_cast<size_t>(map_.slots.root(tensor))]).options;
+    look_behind(all, behind);
+    const Bounds told = told_apart_within(bounds, told_apart(all, behind));
+    TensorObserver& spare = source_.observing.spare[static_cast<size_t>(lane_)];
+    spare = all;
+    for (const int32_t half : {0, 1}) {
+      const Range kept =
+          within({static_cast<double>(all.min[half]), static_cast<double>(all.max[half])}, told);
+      spare.min[half] = static_cast<float>(kept.lo);
+      spare.max[half] = static_cast<float>(kept.hi);
     }
-    pooled_room_.finish(source_.seen.sample_count);
+    return {spare, told, &behind};
+  }
+  static Bounds told_apart_within(const Bounds& bounds, const Range& told) {
+    return {told.lo > bounds.lo ? told.lo : bounds.lo, told.hi < bounds.hi ? told.hi : bounds.hi};
   }
 
   Range range_of_seen(int32_t tensor, const QuantConfig& config) const {
-    const TensorObserver& seen = observer_of(tensor);
-    const Bounds bounds = bounds_of(tensor);
+    const Seen known = seen_of(tensor);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool in_head = in_head_[static_cast<size_t>(tensor)];
     // With more than a few samples the head's own room is enough.
@@ -237,10 +269,10 @@ class SlotParams {
         config.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
     Range range;
     if (source_.options.method == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
-      range = vector_range(seen, bounds);
+      range = vector_range(known.observer, known.bounds);
     else
-      range = observed_range(seen, bounds, config);
-    return is_probed ? with_probes(range, seen, bounds) : range;
+      range = observed_range(known, config);
+    return is_probed ? with_probes(range, observer_of(tensor), known.bounds) : range;
   }
 
   // Of an input whose values come from codes. Pixels by the model's recipe have their own range whatever the
@@ -264,36 +296,25 @@ class SlotParams {
     return -1;
   }
 
-  void find_room(int32_t slot) {
-    const QuantConfig& config = map_.slots.own(slot);
-    const int32_t tensor = map_.tensor_of[static_cast<size_t>(slot)];
-    if (config.observer != RangeMethod::kAuto || model_.tensor(tensor).is_constant()) return;
-    if (known_at(slot) != nullptr) return;
-    Range range;
-    if (fixing_rule(tensor) != nullptr || range_of_input(tensor, config, range)) return;
-    rooms_[static_cast<size_t>(slot)] = room_of(observer_of(tensor), bounds_of(tensor), config);
-  }
-
-  double room_for(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& config) const {
-    if (config.observer != RangeMethod::kAuto) return 0.0;
-    const double known = rooms_[static_cast<size_t>(slot_)];
-    return pooled_room_.at_least(known > 0.0 ? known : room_of(seen, bounds, config));
-  }
-
   double percentile_of(const TensorObserver& seen) const {
     return source_.options.method == RangeMethod::kAuto ? tried_percentile(seen) : source_.options.percentile;
   }
 
-  Range observed_range(const TensorObserver& seen, const Bounds& bounds, const QuantConfig& config) const {
-    const double percentile = percentile_of(seen), room = room_for(seen, bounds, config);
-    if (half_ == kBothHalves) return choose_range(seen, bounds, config, percentile, room);
+  Range observed_range(const Seen& seen, const QuantConfig& config) const {
+    const double percentile = percentile_of(seen.observer);
+    if (half_ == kBothHalves)
+      return choose_range(seen.observer, seen.bounds, config, percentile, 0.0, seen.behind);
+    // The factor takes two halves: it is that of all samples.
+    const double room = config.observer == RangeMethod::kAuto
+                            ? room_of(seen.observer, seen.bounds, config, seen.behind)
+                            : 0.0;
     TensorObserver& part = source_.observing.spare[static_cast<size_t>(lane_)];
-    part = seen;
+    if (&part != &seen.observer) part = seen.observer;
     const int32_t other = 1 - half_;
     part.min[other] = part.max[other] = 0.0f;
     part.samples[other] = 0;
     memset(&part.halves[other], 0, sizeof part.halves[other]);
-    return choose_range(part, bounds, config, percentile, room);
+    return choose_range(part, seen.bounds, config, percentile, room, seen.behind);
   }
 
   static Range range_of_constant(const TensorInfo& info) {
@@ -320,21 +341,31 @@ class SlotParams {
     return {static_cast<float>(step), fixed.zero_point == -128 ? config.lo : 0, config.lo, config.hi};
   }
 
+  static constexpr int32_t kNone = -1, kSeveral = -2;
+
   const ParamSource& source_;
   int32_t half_;
-  PooledRoom pooled_room_;
+  Span<FunctionBehind> behind_;
   const Model& model_;
   SlotMap& map_;
-  int32_t lane_ = 0, slot_ = 0;  // at work
-  Span<double> rooms_;           // of each slot: room_of() where RangeMethod::kAuto chooses; else 0
-  Span<QuantParams> chosen_;     // of each slot
-  Span<int32_t> writers_;        // node of each tensor, or -1
-  Span<int32_t> known_;          // see find_known()
-  Span<bool> in_head_;           // of each tensor
+  int32_t lane_ = 0;          // at work
+  Span<QuantParams> chosen_;  // of each slot
+  Span<int32_t> writers_;     // node of each tensor, or -1
+  Span<int32_t> known_;       // see find_known()
+  Span<int32_t> readers_;     // see find_readers()
+  Span<bool> in_head_;        // of each tensor
   Span<const bool> non_negative_;
 };
 
 }  // namespace
+
+bool has_functions(const Model& model) {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const OpDef* const def = find_op(float_ops(), model, model.node(n));
+    if (def != nullptr && def->quant.unary != nullptr) return true;
+  }
+  return false;
+}
 
 Error choose_params(const ParamSource& source, RangeMethod method, int32_t half, Slots& slots) {
   const Model& model = source.fp32.model;
@@ -342,7 +373,7 @@ Error choose_params(const ParamSource& source, RangeMethod method, int32_t half,
   const Result<SlotMap> map = make_slots(model, source.options, method, arena);
   if (!map) return map.error();
   slots.map = *map;
-  SlotParams params(source, half, slots.map, arena);
+  SlotParams params(source, half, slots, arena);
   if (arena.exhausted()) return {Status::kOutOfMemory};
   ITG_TRY(params.choose());
   return widen_sums(model, source.options.known, slots.map);

@@ -3,6 +3,7 @@
 
 #include "calibrator/observe/observe_sample.h"
 #include "calibrator/quantization/slot_map.h"
+#include "calibrator/ranges/function_behind.h"
 #include "calibrator/state/calibration_state.h"
 
 namespace intaglio {
@@ -21,7 +22,11 @@ struct ParamSource {
 struct Slots {
   Arena memory;
   SlotMap map;
+  Span<FunctionBehind> behind;  // one a lane, where has_functions()
 };
+
+// Whether the model has an operator that is a function of one variable.
+bool has_functions(const Model& model);
 
 // Makes slots.map anew, with parameters for every root that is no weight or bias (those get theirs when
 // they are baked); then Concats, and with Compat::kPpq additions, share theirs. `method` chooses the ranges.

@@ -16,6 +16,19 @@ Span<int32_t> biases_of(const Graph& graph, int32_t n, const QuantRule& rule) {
           static_cast<size_t>(tensor.shape.elements())};
 }
 
+const TensorInfo& weights_of(const Graph& graph, int32_t n, const QuantRule& rule) {
+  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  return graph.tensors[static_cast<size_t>(node.inputs[static_cast<size_t>(rule.weight_input)])];
+}
+
+// What one code of a bias is worth.
+double bias_step(const Graph& graph, int32_t n, size_t channel) {
+  const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
+  const float scale = weights_of(graph, n, *weight_rule(graph, n)).quantization.scales[channel];
+  return static_cast<double>(input.quantization.scales[0]) * static_cast<double>(scale);
+}
+
 template <typename Visit>
 void for_each_bias(const Graph& graph, Visit&& visit) {
   for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
@@ -44,38 +57,26 @@ void put_biases_back(const Graph& graph, Span<const int32_t> copy) {
   });
 }
 
-// Mean inputs of the FP32 layer, in the lane's room for them, over all samples.
-Span<double> exact_means(const RecoveryContext& context, int32_t n, int32_t lane) {
+// Mean inputs of the FP32 layer over `half` of the samples, or over all of them.
+void exact_means(const RecoveryContext& context, int32_t n, int32_t half, Span<double> means) {
   const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const int64_t *const even = context.seen.mean_sums.data + context.observing.first_sum(source, 0),
-                       *const odd = context.seen.mean_sums.data + context.observing.first_sum(source, 1);
-  const Span<double> exact = context.observing.means_of(source, lane);
-  for (size_t i = 0; i < exact.size; ++i) exact[i] = mean_of(even[i] + odd[i], context.seen.sample_count);
-  return exact;
+  const uint32_t* const samples = context.seen.observers[0].samples;
+  const int64_t* const sums[] = {context.seen.mean_sums.data + context.observing.first_sum(source, 0),
+                                 context.seen.mean_sums.data + context.observing.first_sum(source, 1)};
+  for (size_t i = 0; i < means.size; ++i)
+    means[i] = half == kBothHalves ? mean_of(sums[0][i] + sums[1][i], context.seen.sample_count)
+                                   : mean_of(sums[half][i], samples[half]);
 }
 
-// Over the samples that judge.
-Span<double> judges_means(const RecoveryContext& context, int32_t n) {
-  const int32_t source = context.int8.graph().nodes[static_cast<size_t>(n)].source;
-  const int64_t* const sums =
-      context.seen.mean_sums.data + context.observing.first_sum(source, context.samples.judging_half());
-  const Span<double> exact = context.observing.means_of(source, 0);
-  for (size_t i = 0; i < exact.size; ++i)
-    exact[i] = mean_of(sums[i], static_cast<uint32_t>(context.samples.judge_count()));
-  return exact;
-}
-
-void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t lane, const Executor& executor) {
-  const Span<double> exact = exact_means(context, n, lane);
-  correct_bias(context.int8.graph(), n, context.fp32.model, exact, exact, executor);
-}
-
-}  // namespace
-
-void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
-                  Span<const double> int8_means, const Executor& executor) {
+// Calls visit(channel, error): the mean output of the FP32 layer less that of the int8 one, given the mean inputs of both
+// as reals. Channels may be visited at once.
+template <typename Visit>
+void for_each_error(const RecoveryContext& context, int32_t n, Span<const double> fp32_means,
+                    Span<const double> int8_means, const Executor& executor, Visit&& visit) {
+  const Graph& graph = context.int8.graph();
   const QuantRule& rule = *weight_rule(graph, n);
   const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  const Model& fp32 = context.fp32.model;
   const NodeInfo exact_node = fp32.node(node.source);
   const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
   const TensorInfo exact_weights = fp32.tensor(exact_node.inputs[weight]);
@@ -85,30 +86,138 @@ void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double>
   const bool has_bias = bias < exact_node.inputs.size && exact_node.inputs[bias] >= 0;
   const auto* exact_bias =
       has_bias ? reinterpret_cast<const float*>(fp32.tensor(exact_node.inputs[bias]).constant.data) : nullptr;
-  const TensorInfo& input = graph.tensors[static_cast<size_t>(node.inputs[0])];
-  const auto in_scale = static_cast<double>(input.quantization.scales[0]);
-  const Span<int32_t> biases = biases_of(graph, n, rule);
+  const Span<const int32_t> biases = biases_of(graph, n, rule);
   const auto channels = static_cast<int32_t>(biases.size);
   parallel_for(executor, (channels + kMeanLanes - 1) / kMeanLanes, [&](int32_t block) {
     const int32_t first = block * kMeanLanes,
                   count = channels - first < kMeanLanes ? channels - first : kMeanLanes;
-    double exact_means[kMeanLanes], int8_mean[kMeanLanes];
-    mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_means);
+    double exact_mean[kMeanLanes], int8_mean[kMeanLanes];
+    mean_outputs(exact_node, weights.shape, exact, first, count, fp32_means, exact_mean);
     mean_outputs(exact_node, weights.shape, codes, first, count, int8_means, int8_mean);
     for (int32_t l = 0; l < count; ++l) {
-      const int32_t c = first + l;
-      int32_t& code = biases[static_cast<size_t>(c)];
-      const auto scale = static_cast<double>(weights.quantization.scales[static_cast<size_t>(c)]);
-      const double step = in_scale * scale;
-      const double exact_mean = exact_means[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0);
-      const auto room =
-          static_cast<double>(bias_room({codes, weights.constant.size}, weights.shape, rule.weight_axis, c));
-      double target = code + (exact_mean - (int8_mean[l] * scale + code * step)) / step;
-      target = target > room ? room : (target < -room ? -room : target);
-      code = static_cast<int32_t>(round_even(target));
+      const auto c = static_cast<size_t>(first + l);
+      const auto scale = static_cast<double>(weights.quantization.scales[c]);
+      visit(c, exact_mean[l] + (has_bias ? static_cast<double>(exact_bias[c]) : 0.0) -
+                   (int8_mean[l] * scale + biases[c] * bias_step(graph, n, c)));
     }
   });
 }
+
+// Adds `error` to the bias of channel `c`, never past what keeps the accumulator in int32.
+void move_bias(const Graph& graph, int32_t n, size_t c, double error) {
+  const QuantRule& rule = *weight_rule(graph, n);
+  const TensorInfo& weights = weights_of(graph, n, rule);
+  const Span<const int8_t> codes{reinterpret_cast<const int8_t*>(weights.constant.data),
+                                 weights.constant.size};
+  const auto room =
+      static_cast<double>(bias_room(codes, weights.shape, rule.weight_axis, static_cast<int32_t>(c)));
+  int32_t& code = biases_of(graph, n, rule)[c];
+  const double target = code + error / bias_step(graph, n, c);
+  code = static_cast<int32_t>(round_even(target > room ? room : (target < -room ? -room : target)));
+}
+
+// Of what the rounding of the weights alone adds.
+void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t lane, const Executor& executor) {
+  const Graph& graph = context.int8.graph();
+  const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, lane);
+  exact_means(context, n, kBothHalves, exact);
+  for_each_error(context, n, exact, exact, executor,
+                 [&](size_t c, double error) { move_bias(graph, n, c, error); });
+}
+
+double dot(Span<const double> a, Span<const double> b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+double within_one(double share) { return share > 0.0 ? (share < 1.0 ? share : 1.0) : 0.0; }
+
+// See correct_layer().
+double share_by_count(double samples, double positions) {
+  constexpr double kOfASample = 1.0, kOfAPosition = 16.0;
+  return samples / (samples + kOfASample + kOfAPosition / positions);
+}
+
+// Calls add(sample, half, lane, executor) for each sample of `part`, on as many lanes as there are. members[h] becomes how
+// many of half h there are.
+template <typename Add>
+Error for_each_member(RecoveryContext& context, Part part, int32_t* members, Add&& add) {
+  Replay& samples = context.samples;
+  const int32_t count = samples.count(), width = context.fp32.lane_count;
+  int32_t batch[kMaxLanes], halves[kMaxLanes];
+  size_t waiting = 0;
+  const auto add_batch = [&]() -> Error {
+    ITG_TRY(context.walk.fetch({batch, waiting}));
+    const Executor inner = waiting == 1 ? context.fp32.executor : Executor();
+    parallel_for(context.fp32.executor, static_cast<int32_t>(waiting),
+                 [&](int32_t lane) { add(batch[lane], halves[lane], lane, inner); });
+    waiting = 0;
+    return kNoError;
+  };
+  const auto half_if_one = [&](int32_t i, int32_t* half) -> Error {
+    bool is_one = false, is_odd = false;
+    ITG_TRY(samples.belongs(i, part, &is_one));
+    if (is_one) ITG_TRY(samples.belongs(i, Part::kOddHalf, &is_odd));
+    *half = is_one ? (is_odd ? 1 : 0) : -1;
+    return kNoError;
+  };
+  if (samples.knows_digests()) {
+    for (int32_t i = 0; i < count; ++i) {
+      int32_t half = -1;
+      ITG_TRY(half_if_one(i, &half));
+      if (half >= 0) ++members[half];
+    }
+    const int32_t all = members[0] + members[1];
+    if (context.walk.keeps(all) && all >= width) {  // none waits for another
+      parallel_for(context.fp32.executor, width, [&](int32_t lane) {
+        for (int32_t i = 0, at = 0; i < count; ++i) {
+          int32_t half = -1;
+          if (half_if_one(i, &half).ok() && half >= 0 && at++ % width == lane) add(i, half, lane, Executor());
+        }
+      });
+      return kNoError;
+    }
+    members[0] = members[1] = 0;
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    ITG_TRY(half_if_one(i, &halves[waiting]));
+    if (halves[waiting] >= 0) {
+      ++members[halves[waiting]];
+      batch[waiting++] = i;
+    }
+    if (waiting == static_cast<size_t>(width)) ITG_TRY(add_batch());
+  }
+  return waiting > 0 ? add_batch() : kNoError;
+}
+
+// Mean errors of a layer's output channels, as the samples of each half show them.
+class ShownErrors {
+ public:
+  ShownErrors(size_t channels, Arena& arena)
+      : halves_{arena.make<double>(channels), arena.make<double>(channels)},
+        all_(arena.make<double>(channels)) {}
+
+  Span<double> of(int32_t half) const { return halves_[half]; }
+  // Of samples[h] samples of half h. `positions`: of each output channel.
+  Span<const double> expected(const int32_t* samples, double positions) {
+    const double count = samples[0] + samples[1];
+    for (size_t c = 0; c < all_.size; ++c)
+      all_[c] = (samples[0] * halves_[0][c] + samples[1] * halves_[1][c]) / count;
+    double share = share_by_count(count, positions);
+    if (samples[0] > 0 && samples[1] > 0) {
+      const double whole = dot(all_, all_);
+      share = whole > 0.0 ? within_one(dot(halves_[0], halves_[1]) / whole) : 0.0;
+    }
+    for (double& error : all_) error *= share;
+    return all_;
+  }
+
+ private:
+  Span<double> halves_[2], all_;
+};
+
+}  // namespace
 
 // Layers side by side.
 Error correct_layers_alone(RecoveryContext& context) {
@@ -121,64 +230,48 @@ Error correct_layers_alone(RecoveryContext& context) {
   return context.int8.update_layers();
 }
 
-Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_judges) {
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part) {
   if (!context.samples.has_source()) {
     correct_layer_alone(context, n, 0, context.fp32.executor);
     return context.int8.update_layer(n);
   }
   Arena scratch = context.int8.arena();
+  const Graph& graph = context.int8.graph();
+  const Model& int8 = context.int8.session().model();
   const auto lanes = static_cast<size_t>(context.fp32.lane_count);
-  const size_t inputs = patch_size(context.int8.session().model(), context.int8.session().model().node(n));
+  const size_t inputs = patch_size(int8, int8.node(n));
   const Span<double> means = scratch.make<double>(lanes * inputs);
-  const Span<int64_t> sums = scratch.make<int64_t>(lanes * inputs);
+  const Span<int64_t> sums = scratch.make<int64_t>(lanes * 2 * inputs);
+  ShownErrors errors(biases_of(graph, n, *weight_rule(graph, n)).size, scratch);
   if (scratch.exhausted()) return {Status::kOutOfMemory, n};
-  const auto add = [&](int32_t i, int32_t lane, const Executor& executor) {
+  const auto sums_of = [&](size_t lane, int32_t half) {
+    return sums.data + (2 * lane + static_cast<size_t>(half)) * inputs;
+  };
+  const auto add = [&](int32_t i, int32_t half, int32_t lane, const Executor& executor) {
     const Span<double> own{means.data + static_cast<size_t>(lane) * inputs, inputs};
     patch_means(context.walk.bring(i, {stand, n}, lane, executor), n, *context.observing.patch_sums, own);
-    int64_t* const sum = sums.data + static_cast<size_t>(lane) * inputs;
-    add_means(sum, own);
+    add_means(sums_of(static_cast<size_t>(lane), half), own);
   };
-  Replay& samples = context.samples;
-  by_judges = by_judges && !samples.all_judge();
-  const Part part = by_judges ? Part::kJudges : Part::kAll;
-  const int32_t count = samples.count(), width = context.fp32.lane_count,
-                members = by_judges ? samples.judge_count() : count;
+  int32_t members[2] = {};
   Error error;
-  const auto add_batch = [&](Span<const int32_t> batch) {
-    error = context.walk.fetch(batch);
-    if (!error.ok()) return;
-    const Executor inner = batch.size == 1 ? context.fp32.executor : Executor();
-    parallel_for(context.fp32.executor, static_cast<int32_t>(batch.size),
-                 [&](int32_t lane) { add(batch[static_cast<size_t>(lane)], lane, inner); });
-  };
-  const auto add_all = [&] {
-    const bool known = !by_judges || samples.knows_digests();
-    if (known && context.walk.keeps(members) && members >= width)  // none waits for another
-      return parallel_for(context.fp32.executor, width, [&](int32_t lane) {
-        for (int32_t i = 0, at = 0; i < count; ++i)
-          if ((!by_judges || samples.judges(i)) && at++ % width == lane) add(i, lane, Executor());
-      });
-    int32_t batch[kMaxLanes];
-    size_t waiting = 0;
-    for (int32_t i = 0; i < count && error.ok(); ++i) {
-      bool is_one = false;
-      error = samples.belongs(i, part, &is_one);
-      if (is_one) batch[waiting++] = i;
-      if (waiting < static_cast<size_t>(width) && (i + 1 < count || waiting == 0)) continue;
-      if (error.ok()) add_batch({batch, waiting});
-      waiting = 0;
-    }
-  };
-  context.fp32.threads.hold([&] { add_all(); });
+  context.fp32.threads.hold([&] { error = for_each_member(context, part, members, add); });
   ITG_TRY(error);
-  for (size_t i = 0; i < inputs; ++i) {
-    int64_t sum = 0;
-    for (size_t lane = 0; lane < lanes; ++lane) sum += sums[lane * inputs + i];
-    means[i] = mean_of(sum, static_cast<uint32_t>(members));
+  const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, 0);
+  for (const int32_t half : {0, 1}) {
+    if (members[half] == 0) continue;
+    for (size_t i = 0; i < inputs; ++i) {
+      int64_t sum = 0;
+      for (size_t lane = 0; lane < lanes; ++lane) sum += sums_of(lane, half)[i];
+      means[i] = mean_of(sum, static_cast<uint32_t>(members[half]));
+    }
+    exact_means(context, n, half, exact);
+    for_each_error(context, n, exact, {means.data, inputs}, context.fp32.executor,
+                   [&](size_t c, double shown) { errors.of(half)[c] = shown; });
   }
-  correct_bias(context.int8.graph(), n, context.fp32.model,
-               by_judges ? judges_means(context, n) : exact_means(context, n, 0), {means.data, inputs},
-               context.fp32.executor);
+  const Shape shape = int8.tensor(int8.node(n).outputs[0]).shape;
+  const auto positions = static_cast<double>(shape.elements(0, shape.rank - 1));
+  const Span<const double> expected = errors.expected(members, positions);
+  for (size_t c = 0; c < expected.size; ++c) move_bias(graph, n, c, expected[c]);
   return context.int8.update_layer(n);
 }
 
@@ -198,7 +291,7 @@ Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
     for (int32_t n = 0; n < nodes; ++n) {
       if (weight_rule(graph, n) == nullptr) continue;
       ITG_TRY(context.step("bias correction", n, nodes));
-      ITG_TRY(correct_layer(context, n, n, means == Means::kOfJudges));
+      ITG_TRY(correct_layer(context, n, n, means == Means::kOfJudges ? Part::kJudges : Part::kAll));
       reached = n;
     }
     return kNoError;

@@ -5,17 +5,19 @@
 
 namespace intaglio {
 
-// Adds to each bias of node `n` of the int8 graph the mean output of the FP32 layer less the mean output of
-// the int8 one, given the mean inputs of both as reals. Never past what keeps the accumulator in int32.
-void correct_bias(Graph& graph, int32_t n, const Model& fp32, Span<const double> fp32_means,
-                  Span<const double> int8_means, const Executor& executor);
-
 // From the FP32 means alone: what the rounding of the weights adds, of every layer.
 Error correct_layers_alone(RecoveryContext& context);
 
-// The same over all samples, or those that judge, each brought to node `n` from where it stands in the
-// context's walk.
-Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, bool by_judges = false);
+// The same of all that quantization adds, from samples of `part`, each brought to node `n` from where it stands in the
+// context's walk. A few samples show errors of their own, which others do not have: only a share of the mean error is
+// corrected. It is what the samples of each half show of the other's errors, over all channels:
+//
+//   share = sum e0 e1 / sum e^2, within [0, 1]    e0, e1: mean error of a channel by the samples of each half; e: by all
+//
+// which estimates the share with the least squared error on other samples (James and Stein). Where a half has no sample it
+// is n / (n + 1 + 16 / p), of n samples with p positions: one picture says much of a layer with many positions, and hardly
+// anything of a vector.
+Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part = Part::kAll);
 
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
 // had again then all layers in order, each with its predecessors quantized and corrected: that fits these

@@ -13,9 +13,9 @@
 namespace intaglio {
 namespace {
 
-// Up to so many samples each is a part of its own; up to so many there are three parts; more are two halves. More
+// Up to so many samples each is a part of its own; up to so many there are four parts; more are two halves. More
 // parts come nearer to what all samples make, and take longer.
-constexpr size_t kAlone = 7, kThirds = 24;
+constexpr size_t kAlone = 7, kQuarters = 24;
 // These take minutes: the model of one half is made, and judged by the other.
 constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
 constexpr size_t kManyForSlow = 16;
@@ -160,7 +160,7 @@ void HeldOut::divide() {
   if (before + distinct < kFewest || before + digests_.size() > kMaxSamples) return;
   const bool alone = distinct <= kAlone;
   const bool is_slow = (options_.recover & kSlow) != 0 && distinct >= kManyForSlow;
-  parts_ = alone ? rank : (distinct <= kThirds && !is_slow ? 3 : 2);
+  parts_ = alone ? rank : (distinct <= kQuarters && !is_slow ? 4 : 2);
   judged_parts_ = is_slow ? 1 : parts_;
   for (const Digest& digest : digests_) part_of_.push_back(ranks[digest] % parts_);
 }
