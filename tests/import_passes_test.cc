@@ -8,6 +8,7 @@
 #include "runtime/op.h"
 #include "tests/support/imported.h"
 #include "tests/support/onnx_builder.h"
+#include "tests/support/tflite_builder.h"
 #include "tests/support/thrown.h"
 
 using namespace intaglio;
@@ -156,6 +157,24 @@ TEST_CASE("a pass that does not exist is refused with the names of those that do
   CHECK(!import.good());
   CHECK(import.says("there is no pass 'fold'; there are read, drop_repeats, "));
   CHECK(import.says(", lower_to_lookup"));
+}
+
+TEST_CASE("a depthwise convolution of one channel is an ordinary one") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2, 2, 1}),
+                y = file.tensor("y", kTfliteFloat, {1, 1, 2, 3});
+  const int32_t w =
+      file.constant("w", kTfliteFloat, {1, 2, 1, 3}, std::vector<float>{1, 10, 100, 2, 20, 200});
+  const int32_t b = file.constant("b", kTfliteFloat, {3}, std::vector<float>{0.5f, 1, 2});
+  file.op(kTfliteDepthwise, {x, w, b}, {y}, tflite::Options::DepthwiseConv2DOptions,
+          tflite::CreateDepthwiseConv2DOptions(file.fbb(), tflite::Padding::Valid, 1, 1, 3,
+                                               tflite::Activation::Relu6)
+              .Union());
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kConv2d});
+  CHECK(run_import<float>(import, std::vector<float>{-1, 2, 3, -4}) ==
+        std::vector<float>{5.5f, 6, 6, 0, 0, 0});
 }
 
 TEST_CASE("a draft of codes as text") {

@@ -50,6 +50,7 @@ bool push_transposes(Draft& draft);
 bool quantize_answers(Draft& draft);
 bool quantize_nodes(Draft& draft);
 bool replace_batch_norm(Draft& draft);
+bool replace_depthwise(Draft& draft);
 bool simplify_reshapes(Draft& draft);
 bool slice_shuffled_channels(Draft& draft);
 
