@@ -4,58 +4,12 @@
 
 #include "importers/params/params_lines.h"
 #include "importers/params/params_table.h"
+#include "tests/support/params_check.h"
 
 using namespace intaglio;
+using namespace intaglio::test;
 
 namespace {
-
-using Scales = std::vector<float>;
-
-struct Expected {
-  ParamsOf of;
-  const char* name;
-  Scales scales;
-  int32_t zero_point;
-  const char *node, *place;
-};
-
-void check_table(const Outcome<ParamsTable>& table, const std::vector<Expected>& expected, size_t notes = 0) {
-  REQUIRE_MESSAGE(table, table.message());
-  REQUIRE(table->entries.size() == expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const ParamsEntry& entry = table->entries[i];
-    CAPTURE(i);
-    CHECK(entry.of == expected[i].of);
-    CHECK(entry.name == expected[i].name);
-    CHECK(entry.scales == expected[i].scales);
-    CHECK(entry.zero_point == expected[i].zero_point);
-    CHECK(entry.node == expected[i].node);
-    CHECK(entry.place == expected[i].place);
-  }
-  CHECK(table->notes.size() == notes);
-}
-
-template <typename T>
-void refused(const Outcome<T>& outcome, const std::string& message) {
-  CHECK(!outcome);
-  CHECK(outcome.message() == message);
-}
-
-ParamsTable table_of(std::vector<ParamsEntry> entries) {
-  ParamsTable table;
-  table.entries = std::move(entries);
-  return table;
-}
-
-std::string config(int bits, const char* state, int lo, int hi, const std::string& more = "") {
-  return R"({"bit_width": )" + std::to_string(bits) + R"(, "state": ")" + state + R"(", "quant_min": )" +
-         std::to_string(lo) + R"(, "quant_max": )" + std::to_string(hi) + R"(, "dominator": 7)" + more + "}";
-}
-
-Outcome<ParamsTable> ppq(const std::string& config,
-                         const std::string& value = R"({"scale": 0.5, "zero_point": 0})") {
-  return read_ppq("F", R"({"configs": {"conv": {"x": )" + config + R"(}}, "values": {"7": )" + value + "}}");
-}
 
 Outcome<ParamsTable> amct(const std::string& value) {
   return read_amct("F", "record { key: \"a\" value { " + value + " } }");
@@ -98,7 +52,7 @@ TEST_CASE("numbers and scales") {
       {"a.json", ParamsFormat::kPpq},      {".itg", ParamsFormat::kModel}};
   for (const auto& [path, format] : formats) CHECK(params_format_of(path) == format);
   for (const char* path : {"scale", "a.scales", "", "json", "a.JSON"}) CHECK(!params_format_of(path));
-  const char* names[] = {"tengine", "tengine-uint8", "ncnn", "amct", "ppq", "model"};
+  const char* names[] = {"tengine", "tengine-uint8", "ncnn", "amct", "ppq", "aimet", "model"};
   for (int i = 0; i < kParamsFormatCount; ++i)
     CHECK(std::string(params_format_name(static_cast<ParamsFormat>(i))) == names[i]);
 }
@@ -227,168 +181,4 @@ TEST_CASE("AMCT's records") {
   CHECK(text->find("dst_type: \"INT8\"") != std::string::npos);
   refused(write_amct(table_of({{ParamsOf::kLayerWeights, "c", {1.0f}, 0, "", ""}})),
           "there is no layer with weights, and AMCT's record has nothing else");
-}
-
-TEST_CASE("PPQ's files: configs") {
-  const char* const place = "configs/conv/x";
-  check_table(ppq(config(8, "ACTIVATED", -128, 127)), {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
-  check_table(ppq(config(8, "BAKED", 0, 255), R"({"scale": 0.5, "zero_point": 255})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, 127, "conv", place}});
-  check_table(ppq(config(4, "OVERLAPPED", 0, 15), R"({"scale": 0.5, "zero_point": 0})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, -128, "conv", place}});
-  check_table(ppq(config(8, "ACTIVATED", -128, 127,
-                         R"(, "policy": {"EXPONENTIAL": false, "LINEAR": true, "DYNAMIC": 1})")),
-              {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
-  const std::string none = "F: holds no scales of 8 bits or fewer";
-  refused(ppq(config(9, "ACTIVATED", -128, 127)), none);
-  for (const char* state : {"FP32", "SOI", "PASSIVE", "PASSIVE_BAKED"})
-    refused(ppq(config(8, state, -128, 127)), none);
-  const std::string where = "F: configs/conv/x";
-  refused(ppq(config(8, "INITIAL", -128, 127)),
-          where + ": the state INITIAL is unfinished; render the quantization before it is exported");
-  for (const char* property : {"EXPONENTIAL", "FLOATING", "DYNAMIC"})
-    refused(ppq(config(8, "BAKED", -128, 127, R"(, "policy": {")" + std::string(property) + R"(": true})")),
-            where + ": int8 does not hold the policy " + property + "; keep the node in float");
-  const std::string codes = " are not 8 bits";
-  refused(ppq(config(8, "BAKED", -129, 127)), where + ": codes of -129 to 127" + codes);
-  refused(ppq(config(8, "BAKED", -128, 128)), where + ": codes of -128 to 128" + codes);
-  refused(ppq(config(8, "BAKED", 0, 256)), where + ": codes of 0 to 256" + codes);
-  refused(ppq(config(8, "BAKED", 3, 3)), where + ": codes of 3 to 3" + codes);
-  refused(ppq(config(8, "BAKED", -1, 128)), where + ": codes of -1 to 128" + codes);
-  const std::string missing =
-      ": bit_width, quant_min, quant_max, dominator or state is missing, or of another type";
-  for (const char* bad :
-       {R"({"state": "BAKED", "quant_min": 0, "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": 8, "quant_min": 0, "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": 8, "state": "BAKED", "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": 8, "state": "BAKED", "quant_min": 0, "dominator": 7})",
-        R"({"bit_width": 8, "state": "BAKED", "quant_min": 0, "quant_max": 255})",
-        R"({"bit_width": 8, "state": 1, "quant_min": 0, "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": "8", "state": "BAKED", "quant_min": 0, "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": 8.5, "state": "BAKED", "quant_min": 0, "quant_max": 255, "dominator": 7})",
-        R"({"bit_width": 8, "state": "BAKED", "quant_min": 0, "quant_max": 255, "dominator": 1e16})"})
-    refused(ppq(bad), where + missing);
-  const std::string objects = "F: has no objects 'configs' and 'values'; is it a file of PPQ's?";
-  for (const char* text : {"[]", "3", R"({"configs": {}})", R"({"values": {}})",
-                           R"({"configs": [], "values": {}})", R"({"configs": {}, "values": 1})"})
-    refused(read_ppq("F", text), objects);
-  refused(read_ppq("F", R"({"configs": {"conv": 1}, "values": {}})"), "F: configs/conv is no object");
-  const auto nested = [](int depth) {
-    return std::string(static_cast<size_t>(depth), '[') + std::string(static_cast<size_t>(depth), ']');
-  };
-  refused(read_ppq("F", nested(16)), objects);
-  refused(read_ppq("F", nested(18)), "F: is nested deeper than a file of PPQ's");
-}
-
-TEST_CASE("PPQ's files: values") {
-  const std::string where = "F: configs/conv/x";
-  const auto value = [](const std::string& text, int lo = -128) {
-    return ppq(config(8, "BAKED", lo, 127), text);
-  };
-  const char* const place = "configs/conv/x";
-  check_table(value(R"({"scale": [0.5, 2], "zero_point": [0, 0]})"),
-              {{ParamsOf::kTensor, "x", {0.5f, 2.0f}, 0, "conv", place}});
-  check_table(value(R"({"scale": [0.5, 2], "zero_point": 0})"),
-              {{ParamsOf::kTensor, "x", {0.5f, 2.0f}, 0, "conv", place}});
-  check_table(value(R"({"scale": [0.5], "zero_point": [-128]})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, -128, "conv", place}});
-  check_table(value(R"({"scale": 0.5, "zero_point": 127.0})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, 127, "conv", place}});
-  refused(value(R"({"zero_point": 0})"), where + ": scale or zero_point is missing");
-  refused(value(R"({"scale": 1})"), where + ": scale or zero_point is missing");
-  refused(value(R"({"scale": [1, "2"], "zero_point": 0})"), where + ": a scale is no number");
-  refused(value(R"({"scale": 0, "zero_point": 0})"),
-          where + " has the scale 0, and scales are 2^-40 to 2^40; correct the file, or leave the line out");
-  refused(value(R"({"scale": [], "zero_point": 0})"), where + ": 1 zero points for 0 scales");
-  refused(value(R"({"scale": [1, 2], "zero_point": [0, 0, 0]})"), where + ": 3 zero points for 2 scales");
-  refused(value(R"({"scale": 1, "zero_point": []})"), where + ": 0 zero points for 1 scales");
-  refused(value(R"({"scale": 1, "zero_point": 128})"), where + ": the zero point 128 is no code");
-  refused(value(R"({"scale": 1, "zero_point": -129})"), where + ": the zero point -129 is no code");
-  refused(value(R"({"scale": 1, "zero_point": -1})", 0), where + ": the zero point -1 is no code");
-  refused(value(R"({"scale": 1, "zero_point": 256})", 0), where + ": the zero point 256 is no code");
-  refused(value(R"({"scale": 1, "zero_point": "0"})"), where + ": the zero point \"0\" is no code");
-  refused(value(R"({"scale": [1, 2], "zero_point": [0, 1]})"),
-          where + ": the zero point 1 is no code, or not that of symmetric weights");
-  const auto twice = [](const std::string& second) {
-    return read_ppq(
-        "F",
-        R"({"configs": {"a": {"x": )" + config(8, "BAKED", -128, 127) + R"(}, "b": {"x": )" +
-            R"({"bit_width": 8, "state": "BAKED", "quant_min": -128, "quant_max": 127, "dominator": 8})" +
-            R"(}}, "values": {"7": {"scale": 0.5, "zero_point": 1}, "8": )" + second + "}}");
-  };
-  check_table(twice(R"({"scale": 0.5, "zero_point": 1})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, 1, "a", "configs/a/x"}});
-  const std::string other =
-      "F: configs/b/x: another scale or zero point than at configs/a/x; a tensor has one quantization here";
-  refused(twice(R"({"scale": 0.5, "zero_point": 2})"), other);
-  refused(twice(R"({"scale": 0.25, "zero_point": 1})"), other);
-}
-
-TEST_CASE("PPQ's files: what is written, and where it comes from") {
-  ParamsTable table = table_of({{ParamsOf::kTensor, "x", {0.5f}, -3, "conv", ""},
-                                {ParamsOf::kLayerInput, "conv", {0.5f}, -3, "", ""},
-                                {ParamsOf::kLayerWeights, "conv", {0.25f, 2.0f}, 0, "w", ""},
-                                {ParamsOf::kTensor, "y", {1.0f}, 0, "conv", ""}});
-  ParamsProvenance from{"1.2", "auto", "opts", UINT32_MAX, {}};
-  for (size_t i = 0; i < from.digest.size(); ++i) from.digest[i] = static_cast<uint8_t>(i * 37 + 9);
-  table.provenance = from;
-  const auto text = write_params(table, ParamsFormat::kPpq);
-  REQUIRE(text);
-  const auto count = [&](const std::string& part) {
-    size_t found = 0;
-    for (size_t at = text->find(part); at != std::string::npos; at = text->find(part, at + 1)) ++found;
-    return found;
-  };
-  CHECK(count("\"ASYMMETRICAL\": true") == 1);
-  CHECK(count("\"SYMMETRICAL\": true") == 2);
-  CHECK(count("\"PER_CHANNEL\": true") == 1);
-  CHECK(count("\"PER_TENSOR\": true") == 2);
-  CHECK(count("\"LINEAR\": true") == 3);
-  CHECK(count("\"EXPONENTIAL\": false") == 3);
-  CHECK(count("\"POWER_OF_2\": false") == 3);
-  CHECK(count("\"quant_min\": -128") == 2);
-  CHECK(count("\"quant_min\": -127") == 1);
-  CHECK(count("\"quant_max\": 127") == 3);
-  CHECK(count("\"bit_width\": 8") == 3);
-  CHECK(count("\"dominator\": 1") == 1);
-  CHECK(count("\"dominator\": 3") == 1);
-  CHECK(text->substr(text->size() - 2) == "}\n");
-  const auto again = read_ppq("F", *text);
-  check_table(again, {{ParamsOf::kTensor, "x", {0.5f}, -3, "conv", "configs/conv/x"},
-                      {ParamsOf::kTensor, "w", {0.25f, 2.0f}, 0, "conv", "configs/conv/w"},
-                      {ParamsOf::kTensor, "y", {1.0f}, 0, "conv", "configs/conv/y"}});
-  REQUIRE(again->provenance);
-  CHECK(again->provenance->library_version == "1.2");
-  CHECK(again->provenance->method == "auto");
-  CHECK(again->provenance->options == "opts");
-  CHECK(again->provenance->samples == UINT32_MAX);
-  CHECK(again->provenance->digest == from.digest);
-  const auto changed = [&](const std::string& what, const std::string& to) {
-    std::string other = *text;
-    const size_t at = other.find(what);
-    REQUIRE(at != std::string::npos);
-    other.replace(at, what.size(), to);
-    return read_ppq("F", other);
-  };
-  for (const auto& [what, to] : std::vector<std::pair<std::string, std::string>>{
-           {"\"scale\": 0.5", "\"scale\": 0.25"},
-           {"\"samples\": 4294967295", "\"samples\": 4294967296"},
-           {"\"samples\": 4294967295", "\"samples\": -1"},
-           {"\"samples\": 4294967295", "\"samples\": 1.5"},
-           {"\"samples_digest\": \"", "\"samples_digest\": \"0"},
-           {"\"digest\": \"", "\"digest\": \"0"},
-           {"\"digest\": \"", "\"dig\": \""},
-           {"\"quant_max\": 127", "\"quant_max\": 126"}}) {
-    CAPTURE(to);
-    const auto read = changed(what, to);
-    REQUIRE_MESSAGE(read, read.message());
-    CHECK(!read->provenance);
-    REQUIRE(read->notes.size() == 1);
-    CHECK(read->notes[0] ==
-          "F: was changed after it was exported: what it says of the calibration is left out");
-  }
-  refused(write_ppq(table_of({{ParamsOf::kTensor, "\xff", {1.0f}, 0, "n", ""}})),
-          "a name is no UTF-8, and JSON cannot hold it; rename it");
-  refused(write_params(table, ParamsFormat::kModel),
-          "a model is no format to write parameters in; take another");
 }

@@ -1,20 +1,17 @@
 // PPQ's JSON: configs[operator][tensor] says how, values[dominator] holds the scales. What PPQ does not know
 // stands under "intaglio": where the parameters come from, with a digest, so that it holds for these values
 // alone.
-#include <nlohmann/json.hpp>
-
 #include "calibrator/observe/digest.h"
-#include "importers/params/params_table.h"
+#include "importers/params/params_json.h"
 
 namespace intaglio {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = ParamsJson;
 
 constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR",    "EXPONENTIAL",
                                        "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
 constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
-constexpr int kMaxDepth = 16;
 
 std::string hex(const uint8_t* bytes, size_t size) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -33,96 +30,99 @@ std::string digest_of(const Json& file) {
 
 // ---- reading
 
-const Json* member(const Json& object, const std::string& name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::optional<int64_t> whole(const Json* value) {
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto number = value->get<double>();
-  if (!(number >= -1e15 && number <= 1e15) || number != static_cast<double>(static_cast<int64_t>(number)))
-    return std::nullopt;
-  return static_cast<int64_t>(number);
-}
-
-// One number or a list of them.
-std::vector<const Json*> list_of(const Json& value) {
-  if (!value.is_array()) return {&value};
-  std::vector<const Json*> items;
-  for (const Json& item : value) items.push_back(&item);
-  return items;
-}
-
 class Reader {
  public:
   Reader(const std::string& path, const Json& file) : path_(path), file_(file) {}
 
   Outcome<ParamsTable> read() {
-    const Json *const configs = member(file_, "configs"), *const values = member(file_, "values");
+    const Json *const configs = json_member(file_, "configs"), *const values = json_member(file_, "values");
     if (configs == nullptr || !configs->is_object() || values == nullptr || !values->is_object())
       return Failure{path_ + ": has no objects 'configs' and 'values'; is it a file of PPQ's?"};
-    for (const auto& [node, tensors] : configs->items()) {
-      if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};
-      for (const auto& [tensor, config] : tensors.items())
-        if (auto step = add(node, tensor, config, *values); !step) return step.failure();
+    // What only follows others comes last: where it disagrees with them, they hold.
+    for (const bool passive : {false, true}) {
+      for (const auto& [node, tensors] : configs->items()) {
+        if (!tensors.is_object()) return Failure{path_ + ": configs/" + node + " is no object"};
+        for (const auto& [tensor, config] : tensors.items())
+          if (is_passive(config) == passive)
+            if (auto step = add(node, tensor, config, *values); !step) return step.failure();
+      }
     }
+    wide_.note(table_, path_, kWideSlots);
+    narrow_.note(table_, path_, kNarrowSlots);
+    second_.note(table_, path_, "quantize a tensor a second time, in another way, and are left out");
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
     read_provenance();
     return std::move(table_);
   }
 
  private:
+  // PPQ gives the operands of sums this state, and biases.
+  static bool is_passive(const Json& config) {
+    const Json* const state = json_member(config, "state");
+    return state != nullptr && (*state == "PASSIVE" || *state == "PASSIVE_BAKED");
+  }
+
   Outcome<Done> add(const std::string& node, const std::string& tensor, const Json& config,
                     const Json& values) {
     const std::string place = "configs/" + node + "/" + tensor, where = path_ + ": " + place;
-    const auto bits = whole(member(config, "bit_width")), lo = whole(member(config, "quant_min")),
-               hi = whole(member(config, "quant_max")), dominator = whole(member(config, "dominator"));
-    const Json* const state = member(config, "state");
+    const auto bits = json_whole(json_member(config, "bit_width")),
+               lo = json_whole(json_member(config, "quant_min")),
+               hi = json_whole(json_member(config, "quant_max")),
+               dominator = json_whole(json_member(config, "dominator"));
+    const Json* const state = json_member(config, "state");
     if (!bits || !lo || !hi || !dominator || state == nullptr || !state->is_string())
       return Failure{where +
                      ": bit_width, quant_min, quant_max, dominator or state is missing, or of another type"};
     const auto name = state->get<std::string>();
+    const Json* const value = json_member(values, std::to_string(*dominator));
+    const bool passive = is_passive(config);
     // A bias has its scale from its layer. What is not quantized has no values.
-    if (*bits > 8 || name == "FP32" || name == "SOI" || name == "PASSIVE" || name == "PASSIVE_BAKED")
+    if (name == "FP32" || name == "SOI" || (passive && (*bits > 16 || value == nullptr))) return Done{};
+    if (*bits > 8) {
+      wide_.add(place + ", " + std::to_string(*bits) + " bits");
       return Done{};
-    if (name != "ACTIVATED" && name != "OVERLAPPED" && name != "BAKED")
+    }
+    if (!passive && name != "ACTIVATED" && name != "OVERLAPPED" && name != "BAKED")
       return Failure{where + ": the state " + name +
                      " is unfinished; render the quantization before it is exported"};
-    if (const Json* const policy = member(config, "policy"))
+    if (const Json* const policy = json_member(config, "policy"))
       for (const char* const property : kNotHeld)
-        if (const Json* const is = member(*policy, property);
+        if (const Json* const is = json_member(*policy, property);
             is != nullptr && is->is_boolean() && is->get<bool>())
           return Failure{where + ": int8 does not hold the policy " + property + "; keep the node in float"};
     const bool is_unsigned = *lo >= 0;
     if (*lo >= *hi || *lo < -128 || *hi > (is_unsigned ? 255 : 127))
       return Failure{where + ": codes of " + std::to_string(*lo) + " to " + std::to_string(*hi) +
                      " are not 8 bits"};
-    const Json* const value = member(values, std::to_string(*dominator));
     if (value == nullptr)
       return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
-    return add_value(node, tensor, place, *value, is_unsigned ? 128 : 0);
+    if (*hi - *lo < 254) narrow_.add(place + ", " + std::to_string(*lo) + " to " + std::to_string(*hi));
+    return add_value(node, tensor, place, *value, {is_unsigned ? 128 : 0, passive});
   }
 
+  struct ValueForm {
+    int32_t shift = 0;  // of unsigned codes
+    bool is_passive = false;
+  };
   Outcome<Done> add_value(const std::string& node, const std::string& tensor, const std::string& place,
-                          const Json& value, int32_t shift) {
+                          const Json& value, const ValueForm& form) {
+    const int32_t shift = form.shift;
     const std::string where = path_ + ": " + place;
-    const Json *const scales = member(value, "scale"), *const zeros = member(value, "zero_point");
+    const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
     ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place};
-    for (const Json* const item : list_of(*scales)) {
+    for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);
       if (!scale) return scale.failure();
       entry.scales.push_back(*scale);
     }
-    const std::vector<const Json*> list = list_of(*zeros);
+    const std::vector<const Json*> list = json_list(*zeros);
     if (entry.scales.empty() || (list.size() != 1 && list.size() != entry.scales.size()))
       return Failure{where + ": " + std::to_string(list.size()) + " zero points for " +
                      std::to_string(entry.scales.size()) + " scales"};
     for (const Json* const item : list) {
-      const auto zero = whole(item);
+      const auto zero = json_whole(item);
       if (!zero || *zero - shift < -128 || *zero - shift > 127 || (list.size() > 1 && *zero != shift))
         return Failure{where + ": the zero point " + item->dump() + " is no code" +
                        (list.size() > 1 ? ", or not that of symmetric weights" : "")};
@@ -131,6 +131,10 @@ class Reader {
     // A tensor stands under each operator that touches it.
     if (const ParamsEntry* const known = table_.find(ParamsOf::kTensor, tensor)) {
       if (known->scales == entry.scales && known->zero_point == entry.zero_point) return Done{};
+      if (form.is_passive) {
+        second_.add(place);
+        return Done{};
+      }
       return Failure{where + ": another scale or zero point than at " + known->place +
                      "; a tensor has one quantization here"};
     }
@@ -138,14 +142,14 @@ class Reader {
   }
 
   void read_provenance() {
-    const Json* const own = member(file_, "intaglio");
+    const Json* const own = json_member(file_, "intaglio");
     if (own == nullptr) return;
-    const Json* const digest = member(*own, "digest");
+    const Json* const digest = json_member(*own, "digest");
     const auto text = [own](const char* name) {
-      const Json* const value = member(*own, name);
+      const Json* const value = json_member(*own, name);
       return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
     };
-    const auto samples = whole(member(*own, "samples"));
+    const auto samples = json_whole(json_member(*own, "samples"));
     const std::string of_samples = text("samples_digest");
     if (digest == nullptr || !digest->is_string() || digest->get<std::string>() != digest_of(file_) ||
         !samples || *samples < 0 || *samples > UINT32_MAX || of_samples.size() != 64) {
@@ -168,6 +172,7 @@ class Reader {
   const std::string& path_;
   const Json& file_;
   ParamsTable table_;
+  ParamsSlots wide_, narrow_, second_;
 };
 
 // ---- writing
@@ -198,22 +203,9 @@ Json value_of(const ParamsEntry& entry) {
 }  // namespace
 
 Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text) {
-  int depth = 0;
-  bool too_deep = false;
-  std::string problem;
-  Json file;
-  try {
-    file = Json::parse(text, [&](int at, Json::parse_event_t, Json&) {
-      depth = at;
-      too_deep = too_deep || depth > kMaxDepth;
-      return !too_deep;
-    });
-  } catch (const nlohmann::json::exception& error) {
-    problem = error.what();
-  }
-  if (!problem.empty()) return Failure{path + ": is no JSON: " + problem};
-  if (too_deep) return Failure{path + ": is nested deeper than a file of PPQ's"};
-  return Reader(path, file).read();
+  const auto file = parse_params_json(path, text, "PPQ");
+  if (!file) return file.failure();
+  return Reader(path, *file).read();
 }
 
 Outcome<std::string> write_ppq(const ParamsTable& table) {
@@ -237,11 +229,7 @@ Outcome<std::string> write_ppq(const ParamsTable& table) {
                         {"samples_digest", hex(from.digest.data(), from.digest.size())},
                         {"digest", digest_of(file)}};
   }
-  try {
-    return file.dump(1) + "\n";
-  } catch (const nlohmann::json::exception&) {
-    return Failure{"a name is no UTF-8, and JSON cannot hold it; rename it"};
-  }
+  return params_json_text(file);
 }
 
 }  // namespace intaglio

@@ -13,15 +13,16 @@ namespace intaglio {
 namespace {
 
 constexpr uint64_t kMaxParamsBytes = uint64_t{64} << 20;
-constexpr const char* kNames[kParamsFormatCount] = {"tengine", "tengine-uint8", "ncnn",
-                                                    "amct",    "ppq",           "model"};
+constexpr const char* kNames[kParamsFormatCount] = {"tengine", "tengine-uint8", "ncnn", "amct",
+                                                    "ppq",     "aimet",         "model"};
 struct Suffix {
   const char* end;
   ParamsFormat format;
 };
 constexpr Suffix kSuffixes[] = {{".scale", ParamsFormat::kTengine}, {".table", ParamsFormat::kNcnn},
                                 {".record", ParamsFormat::kAmct},   {".txt", ParamsFormat::kAmct},
-                                {".json", ParamsFormat::kPpq},      {".itg", ParamsFormat::kModel}};
+                                {".json", ParamsFormat::kPpq},      {".encodings", ParamsFormat::kAimet},
+                                {".itg", ParamsFormat::kModel}};
 
 }  // namespace
 
@@ -83,6 +84,8 @@ Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format) {
       return read_amct(path, text);
     case ParamsFormat::kPpq:
       return read_ppq(path, text);
+    case ParamsFormat::kAimet:
+      return read_aimet(path, text);
     case ParamsFormat::kModel:
       break;
   }
@@ -102,6 +105,8 @@ Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format)
       return write_amct(table);
     case ParamsFormat::kPpq:
       return write_ppq(table);
+    case ParamsFormat::kAimet:
+      return write_aimet(table);
     case ParamsFormat::kModel:
       break;
   }

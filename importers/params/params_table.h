@@ -20,9 +20,10 @@ enum class ParamsFormat : uint8_t {
   kNcnn,   // "layer_param_0 multipliers" and "layer multiplier": weights and inputs of layers, no zero points
   kAmct,   // protobuf text: scale_d, offset_d, scale_w of each layer
   kPpq,    // JSON: everything
+  kAimet,  // JSON: activations and weights, by names of tensors
   kModel,  // an int8 model: everything; is read alone
 };
-inline constexpr int32_t kParamsFormatCount = 6;
+inline constexpr int32_t kParamsFormatCount = 7;
 const char* params_format_name(ParamsFormat format);
 // By the end of a file's name; nothing where that says nothing.
 std::optional<ParamsFormat> params_format_of(const std::string& path);
@@ -75,11 +76,13 @@ Outcome<ParamsTable> read_tengine(const std::string& path, std::string_view text
 Outcome<ParamsTable> read_ncnn(const std::string& path, std::string_view text);
 Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text);
 Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text);
+Outcome<ParamsTable> read_aimet(const std::string& path, std::string_view text);
 // Refused: what the format cannot hold, naming the tensor.
 Outcome<std::string> write_tengine(const ParamsTable& table, bool is_uint8);
 Outcome<std::string> write_ncnn(const ParamsTable& table);
 Outcome<std::string> write_amct(const ParamsTable& table);
 Outcome<std::string> write_ppq(const ParamsTable& table);
+Outcome<std::string> write_aimet(const ParamsTable& table);
 
 Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format);
 Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format);

@@ -15,7 +15,11 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
        std::string(
            "{\"configs\": {\"conv1\": {\"x\": {\"bit_width\": 8, \"policy\": {\"PER_TENSOR\": true, \"LINEAR\": "
            "true, \"ASYMMETRICAL\": true}, \"quant_min\": -128, \"quant_max\": 127, \"state\": \"ACTIVATED\", "
-           "\"hash\": 1, \"dominator\": 1}}}, \"values\": {\"1\": {\"scale\": 0.5, \"zero_point\": 0}}}")})
+           "\"hash\": 1, \"dominator\": 1}}}, \"values\": {\"1\": {\"scale\": 0.5, \"zero_point\": 0}}}"),
+       std::string(
+           "{\"version\": \"0.6.1\", \"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"dtype\": \"int\", "
+           "\"offset\": -12, \"scale\": 0.5}]}, \"param_encodings\": {\"w\": [{\"bitwidth\": 8, \"offset\": -128, "
+           "\"scale\": 0.25}]}}")})
     seeds.emplace_back(text.begin(), text.end());
   return seeds;
 }

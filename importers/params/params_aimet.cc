@@ -1,0 +1,150 @@
+// AIMET's encodings, JSON, by names of tensors: a number is (code + offset) * scale, with codes from 0 on. Version 0.6.1
+// has a list of encodings under each name, a channel each; version 1.0.0 a list of encodings with names, whose scales are
+// lists. Both are read, the first is written: Qualcomm's converters take it as quantization overrides.
+#include "importers/params/params_json.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int64_t kUnsigned = 128;  // codes from 0 on are ours plus this
+
+class Reader {
+ public:
+  Reader(const std::string& path, const ParamsJson& file) : path_(path), file_(file) {}
+
+  Outcome<ParamsTable> read() {
+    bool any = false;
+    for (const char* const part : {"activation_encodings", "param_encodings"}) {
+      const ParamsJson* const encodings = json_member(file_, part);
+      if (encodings == nullptr) continue;
+      any = true;
+      if (auto step = read_part(part, *encodings); !step) return step.failure();
+    }
+    if (!any)
+      return Failure{path_ +
+                     ": has no activation_encodings and no param_encodings; is it a file of AIMET's?"};
+    wide_.note(table_, path_, kWideSlots);
+    narrow_.note(table_, path_, kNarrowSlots);
+    if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
+    return std::move(table_);
+  }
+
+ private:
+  Outcome<Done> read_part(const std::string& part, const ParamsJson& encodings) {
+    const bool is_weights = part == "param_encodings";
+    if (encodings.is_array()) {
+      for (const ParamsJson& encoding : encodings) {
+        const ParamsJson* const name = json_member(encoding, "name");
+        if (name == nullptr || !name->is_string())
+          return Failure{path_ + ": " + part + " has an encoding without a name"};
+        if (auto step = add(part, name->get<std::string>(), {&encoding}, is_weights); !step) return step;
+      }
+      return Done{};
+    }
+    if (!encodings.is_object()) return Failure{path_ + ": " + part + " is no list and no object"};
+    for (const auto& [name, list] : encodings.items()) {
+      if (!list.is_array())
+        return Failure{
+            path_ + ": " + part + "/" + name +
+            " is no list; give the file whose names are of ONNX tensors, not that of PyTorch's modules"};
+      if (auto step = add(part, name, json_list(list), is_weights); !step) return step;
+    }
+    return Done{};
+  }
+
+  // `list`: an encoding a channel, or one that has them all.
+  Outcome<Done> add(const std::string& part, const std::string& name,
+                    const std::vector<const ParamsJson*>& list, bool is_weights) {
+    const std::string place = part + "/" + name, where = path_ + ": " + place;
+    if (list.empty()) return Failure{where + ": has no encoding"};
+    ParamsEntry entry{
+        is_weights ? ParamsOf::kLayerWeights : ParamsOf::kTensor, name, {}, 0, is_weights ? name : "", place};
+    for (const ParamsJson* const encoding : list) {
+      const ParamsJson* const type = json_member(*encoding, "dtype");
+      if (type != nullptr && type->is_string() && (*type == "float" || *type == "FLOAT")) return Done{};
+      const auto long_bits = json_whole(json_member(*encoding, "bitwidth")),
+                 short_bits = json_whole(json_member(*encoding, "bw"));
+      const ParamsJson *const scales = json_member(*encoding, "scale"), *const offsets =
+                                                                            json_member(*encoding, "offset");
+      const std::optional<int64_t> bits = long_bits ? long_bits : short_bits;
+      if (!bits || *bits < 2 || scales == nullptr || offsets == nullptr)
+        return Failure{where + ": bitwidth, scale or offset is missing, or of another type"};
+      if (*bits > 8) {
+        if (!is_weights) wide_.add(place + ", " + std::to_string(*bits) + " bits");  // of weights: a bias
+        return Done{};
+      }
+      if (*bits < 8) narrow_.add(place + ", " + std::to_string(*bits) + " bits");
+      if (auto step =
+              add_scales(where, *scales, *offsets, is_weights ? int64_t{1} << (*bits - 1) : kUnsigned, entry);
+          !step)
+        return step;
+    }
+    if (!is_weights && entry.scales.size() != 1)
+      return Failure{where + ": " + std::to_string(entry.scales.size()) +
+                     " scales, and an activation has one here"};
+    return add_entry(table_, std::move(entry), path_);
+  }
+
+  Outcome<Done> add_scales(const std::string& where, const ParamsJson& scales, const ParamsJson& offsets,
+                           int64_t middle, ParamsEntry& entry) {
+    const auto scale_list = json_list(scales), offset_list = json_list(offsets);
+    if (scale_list.empty() || (offset_list.size() != 1 && offset_list.size() != scale_list.size()))
+      return Failure{where + ": " + std::to_string(offset_list.size()) + " offsets for " +
+                     std::to_string(scale_list.size()) + " scales"};
+    for (const ParamsJson* const item : scale_list) {
+      if (!item->is_number()) return Failure{where + ": a scale is no number"};
+      const auto scale = checked_scale(item->get<double>(), where);
+      if (!scale) return scale.failure();
+      entry.scales.push_back(*scale);
+    }
+    for (const ParamsJson* const item : offset_list) {
+      const auto offset = json_whole(item);
+      if (!offset || *offset < -255 || *offset > 0 ||
+          (entry.of == ParamsOf::kLayerWeights && *offset != -middle))
+        return Failure{where + ": the offset " + item->dump() + " is not within -255 to 0" +
+                       (entry.of == ParamsOf::kLayerWeights ? ", or not that of symmetric weights" : "")};
+      entry.zero_point = static_cast<int32_t>(-*offset - middle);
+    }
+    return Done{};
+  }
+
+  const std::string& path_;
+  const ParamsJson& file_;
+  ParamsTable table_;
+  ParamsSlots wide_, narrow_;
+};
+
+ParamsJson encoding_of(float scale, int32_t zero_point, bool is_symmetric) {
+  const auto real = [&](int32_t code) { return static_cast<double>(scale) * (code - zero_point); };
+  return {{"bitwidth", 8},
+          {"dtype", "int"},
+          {"is_symmetric", is_symmetric ? "True" : "False"},
+          {"max", real(127)},
+          {"min", real(-128)},
+          {"offset", -(zero_point + kUnsigned)},
+          {"scale", static_cast<double>(scale)}};
+}
+
+}  // namespace
+
+Outcome<ParamsTable> read_aimet(const std::string& path, std::string_view text) {
+  const auto file = parse_params_json(path, text, "AIMET");
+  if (!file) return file.failure();
+  return Reader(path, *file).read();
+}
+
+Outcome<std::string> write_aimet(const ParamsTable& table) {
+  ParamsJson activations = ParamsJson::object(), parameters = ParamsJson::object();
+  for (const ParamsEntry& entry : table.entries) {
+    if (entry.of == ParamsOf::kLayerInput) continue;
+    const bool is_weights = entry.of == ParamsOf::kLayerWeights;
+    ParamsJson list = ParamsJson::array();
+    for (const float scale : entry.scales) list.push_back(encoding_of(scale, entry.zero_point, is_weights));
+    (is_weights ? parameters[entry.node] : activations[entry.name]) = std::move(list);
+  }
+  return params_json_text(ParamsJson{{"version", "0.6.1"},
+                                     {"activation_encodings", std::move(activations)},
+                                     {"param_encodings", std::move(parameters)}});
+}
+
+}  // namespace intaglio

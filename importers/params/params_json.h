@@ -1,0 +1,40 @@
+// What the readers of JSON share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "importers/params/params_table.h"
+
+namespace intaglio {
+
+using ParamsJson = nlohmann::ordered_json;
+
+// Fails for what is no JSON, and for what is nested deeper than such a file of `tool` is.
+Outcome<ParamsJson> parse_params_json(const std::string& path, std::string_view text,
+                                      const std::string& tool);
+// Its text; fails for a name that is no UTF-8.
+Outcome<std::string> params_json_text(const ParamsJson& file);
+
+// nullptr: none.
+const ParamsJson* json_member(const ParamsJson& object, const std::string& name);
+// A whole number, whatever its type there.
+std::optional<int64_t> json_whole(const ParamsJson* value);
+// One value, or the values of a list.
+std::vector<const ParamsJson*> json_list(const ParamsJson& value);
+
+// Slots of a file that are not what int8 has, for a note.
+struct ParamsSlots {
+  size_t count = 0;
+  std::string first;
+  void add(const std::string& slot) {
+    if (count++ == 0) first = slot;
+  }
+  // "PATH: 3 of its slots WHAT (the first: x)", where there are any.
+  void note(ParamsTable& table, const std::string& path, const std::string& what) const;
+};
+inline constexpr char kWideSlots[] =
+    "have more than 8 bits and are left out; keep their nodes in float where int8 is too coarse";
+inline constexpr char kNarrowSlots[] =
+    "have fewer codes than 8 bits; their scales are taken, and values beyond their codes are not cut off";
+
+}  // namespace intaglio

@@ -1,0 +1,69 @@
+// What the export fuzzers do: a network beside a calibrated model is refused with a message, or becomes a file that
+// reads back; and a model that a network was calibrated to.
+#pragma once
+
+#include "tests/support/outside_tests.h"
+//
+#include <stdexcept>
+
+#include "exporters/onnx/onnx_export.h"
+#include "exporters/tflite/tflite_export.h"
+#include "tests/fuzz/import_fuzz.h"
+#include "tests/support/calibrate.h"
+#include "tests/support/random.h"
+
+namespace intaglio::fuzz {
+
+inline const test::OutsideTests kOutsideTests;
+
+// The int8 model of a network with one input of reals; empty where it cannot be imported or calibrated, or is large.
+inline std::vector<uint8_t> int8_model_of(Span<const uint8_t> network) {
+  HostArena memory;
+  auto imported = import_model(network, "fuzzed", {}, memory);
+  if (!imported) return {};
+  int64_t total = 0;
+  for (const TensorInfo& tensor : imported->graph.tensors) total += static_cast<int64_t>(tensor.bytes());
+  if (total > kMostBytesRun) return {};
+  const Result<Span<const uint8_t>> file = finish_model(imported->graph, all_ops(), memory.arena());
+  if (!file) return {};
+  const Result<Model> fp32 = Model::open(*file);
+  if (!fp32 || fp32->inputs().size != 1 || !is_small(*fp32, int64_t{1} << 18)) return {};
+  const TensorInfo input = fp32->tensor(fp32->inputs()[0]);
+  if (input.dtype != DType::kF32) return {};
+  test::Random random(7);
+  test::Samples samples;
+  for (int i = 0; i < 2; ++i)
+    samples.push_back(random.reals(static_cast<size_t>(input.shape.elements()), -1, 1));
+  CalibratorOptions options;
+  options.method = RangeMethod::kMinMax;
+  options.recover = recovery::kNone;
+  options.layer_report = false;
+  try {
+    return test::calibrate(*fp32, samples, options);
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+inline void export_tflite_and_check(const test::AlignedBytes& model_file) {
+  const auto made = export_tflite(*Model::open(model_file.view()), "model");
+  if (!made)
+    check_message(made.message());
+  else if (made->bytes.empty() || made->layers < 1)
+    found("an export of nothing", "tflite");
+}
+
+// `model_file` is aligned as a model must be.
+inline void export_and_check(Span<const uint8_t> network, const test::AlignedBytes& model_file) {
+  const Result<Model> model = Model::open(model_file.view());
+  if (!model) found("a calibrated model that does not open", "");
+  for (const OnnxFormName& form : kOnnxForms) {
+    const auto made = export_onnx(network, "fuzzed", "", *model, "model", form.form);
+    if (!made)
+      check_message(made.message());
+    else if (made->bytes.empty() || made->layers < 0)
+      found("an export of nothing", form.name);
+  }
+}
+
+}  // namespace intaglio::fuzz
