@@ -95,7 +95,8 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   result.multiplier_count = requantization.multiplier.size;
   result.folded_bias = requantization.folded_bias.data;
   const auto* const conv = o.get<Conv2dOptions>();
-  result.groups = o.value<Conv2dOptions>().groups;
+  const auto* const normalize = o.get<NormalizeOptions>();
+  result.groups = normalize != nullptr ? normalize->groups : o.value<Conv2dOptions>().groups;
   result.add_bits = conv != nullptr ? conv->add_bits : o.value<AddOptions>().add_bits;
   const auto* const transpose = o.get<TransposeOptions>();
   set_list(transpose != nullptr ? transpose->permutation : o.value<ReduceOptions>().axes, &result.axes,
@@ -111,10 +112,14 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   result.interpolation = static_cast<int32_t>(resize.interpolation);
   result.coordinates = static_cast<int32_t>(resize.coordinates);
   result.rounding = static_cast<int32_t>(resize.rounding);
-  const auto* const normalize = o.get<L2NormalizeOptions>();
-  result.alpha = normalize != nullptr ? normalize->min_norm : o.value<UnaryOptions>().alpha;
+  const auto* const l2 = o.get<L2NormalizeOptions>();
+  result.alpha = l2 != nullptr ? l2->min_norm : o.value<UnaryOptions>().alpha;
   result.beta = o.value<UnaryOptions>().beta;
   result.transpose_b = o.value<BatchMatMulOptions>().transpose_b;
+  result.product_scale = o.value<BatchMatMulOptions>().scale;
+  result.epsilon = o.value<NormalizeOptions>().epsilon;
+  result.over_map = o.value<NormalizeOptions>().over_map;
+  result.keeps_mean = o.value<NormalizeOptions>().keeps_mean;
   give(node, result);
 }
 

@@ -155,12 +155,20 @@ struct QuantRule {
   bool sums = false;              // an Add, a Sub: some tools give its inputs one scale
   bool clips = false;             // a Clamp: a layer before it may saturate in its stead
   ChannelRule channels = ChannelRule::kMixes;
-  int8_t index_input = -1;      // a constant of s32 in both variants, copied as it is; -1: none
+  int8_t index_input = -1;  // a constant of s32 in both variants, copied as it is; -1: none
+  int8_t real_inputs =
+      -1;  // it and those behind it are constants of reals in both variants, copied; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
   double (*unary)(const NodeOptions& options, double x) = nullptr;
   // `parameter`: the channel's own of the parameter input.
   double (*unary_per_channel)(const NodeOptions& options, double parameter, double x) = nullptr;
+
+  // Whether both variants take this input as it is.
+  bool copies(size_t input) const {
+    const auto i = static_cast<int8_t>(input);
+    return i == index_input || (real_inputs >= 0 && i >= real_inputs);
+  }
 };
 
 // Of an operator whose output has no negative value where its operands have none, and nothing else to say.

@@ -80,44 +80,46 @@ const uint8_t kFields[] = {
     // 31: L2NormalizeOptions
     kField32,
     // 32: BatchMatMulOptions
-    kField8,
+    kField8, kField32,
     // 33: TopKOptions
     kField32, kField8, kField8,
     // 34: OneHotOptions
     kField32, kField32, kField32, kField8,
+    // 35: NormalizeOptions
+    kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
     0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 62, 67, 71, 77, 79, 82, 86, 92, 95, 97, 99, 101, 102, 104,
-    105, 106, 107, 109, 111, 114, 116, 117, 118, 121, 125,
+    105, 106, 107, 109, 111, 114, 116, 117, 119, 122, 126, 130,
 };
-const int32_t kTableCount = 35;
-const uint8_t kFirstOfUnion = 17, kUnionTypes = 18;
+const int32_t kTableCount = 36;
+const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;
 
 const OptionField kOptionFields[] = {
     // 0: Conv2DOptions
-    {kOptionPart, offsetof(Conv2dOptions, clamp), 18},
-    {kOptionPart, offsetof(Conv2dOptions, window), 19},
-    {kOptionPart, offsetof(Conv2dOptions, requantization), 20},
+    {kOptionPart, offsetof(Conv2dOptions, clamp), 19},
+    {kOptionPart, offsetof(Conv2dOptions, window), 20},
+    {kOptionPart, offsetof(Conv2dOptions, requantization), 21},
     {kOption32, offsetof(Conv2dOptions, groups), 0},
-    {kOptionPart, offsetof(Conv2dOptions, intermediate), 21},
+    {kOptionPart, offsetof(Conv2dOptions, intermediate), 22},
     {kOption8, offsetof(Conv2dOptions, add_bits), 15},
     // 1: DepthwiseConv2DOptions
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, clamp), 18},
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, window), 19},
-    {kOptionPart, offsetof(DepthwiseConv2dOptions, requantization), 20},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, clamp), 19},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, window), 20},
+    {kOptionPart, offsetof(DepthwiseConv2dOptions, requantization), 21},
     // 2: FullyConnectedOptions
-    {kOptionPart, offsetof(FullyConnectedOptions, clamp), 18},
-    {kOptionPart, offsetof(FullyConnectedOptions, requantization), 20},
+    {kOptionPart, offsetof(FullyConnectedOptions, clamp), 19},
+    {kOptionPart, offsetof(FullyConnectedOptions, requantization), 21},
     // 3: Pool2DOptions
-    {kOptionPart, offsetof(Pool2dOptions, clamp), 18},
-    {kOptionPart, offsetof(Pool2dOptions, window), 19},
+    {kOptionPart, offsetof(Pool2dOptions, clamp), 19},
+    {kOptionPart, offsetof(Pool2dOptions, window), 20},
     // 4: AddOptions
-    {kOptionPart, offsetof(AddOptions, clamp), 18},
+    {kOptionPart, offsetof(AddOptions, clamp), 19},
     {kOption8, offsetof(AddOptions, add_bits), 15},
     // 5: ElementwiseOptions
-    {kOptionPart, offsetof(ElementwiseOptions, clamp), 18},
+    {kOptionPart, offsetof(ElementwiseOptions, clamp), 19},
     // 6: ReduceOptions
-    {kOptionPart, offsetof(ReduceOptions, clamp), 18},
+    {kOptionPart, offsetof(ReduceOptions, clamp), 19},
     {kOptionList, offsetof(ReduceOptions, axes), 0},
     // 7: TransposeOptions
     {kOptionList, offsetof(TransposeOptions, permutation), 0},
@@ -142,6 +144,7 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(L2NormalizeOptions, min_norm), 1},
     // 15: BatchMatMulOptions
     {kOptionBool, offsetof(BatchMatMulOptions, transpose_b), 0},
+    {kOption32, offsetof(BatchMatMulOptions, scale), 2},
     // 16: TopKOptions
     {kOption32, offsetof(TopKOptions, axis), 1},
     {kOptionBool, offsetof(TopKOptions, smallest), 0},
@@ -151,12 +154,17 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(OneHotOptions, on), 1},
     {kOption32, offsetof(OneHotOptions, off), 1},
     {kOptionBool, offsetof(OneHotOptions, from_end), 0},
-    // 18: Clamp
-    {kOption32, offsetof(Clamp, min), 2},
-    {kOption32, offsetof(Clamp, max), 3},
-    {kOption32, offsetof(Clamp, lo), 4},
-    {kOption32, offsetof(Clamp, hi), 5},
-    // 19: Window2D
+    // 18: NormalizeOptions
+    {kOption32, offsetof(NormalizeOptions, epsilon), 1},
+    {kOption32, offsetof(NormalizeOptions, groups), 0},
+    {kOptionBool, offsetof(NormalizeOptions, over_map), 0},
+    {kOptionBool, offsetof(NormalizeOptions, keeps_mean), 0},
+    // 19: Clamp
+    {kOption32, offsetof(Clamp, min), 3},
+    {kOption32, offsetof(Clamp, max), 4},
+    {kOption32, offsetof(Clamp, lo), 5},
+    {kOption32, offsetof(Clamp, hi), 6},
+    // 20: Window2D
     {kOption32, offsetof(Window2d, kernel_h), 0},
     {kOption32, offsetof(Window2d, kernel_w), 0},
     {kOption32, offsetof(Window2d, stride_h), 0},
@@ -168,19 +176,19 @@ const OptionField kOptionFields[] = {
     {kOption32, offsetof(Window2d, pad_bottom), 1},
     {kOption32, offsetof(Window2d, pad_right), 1},
     {kOptionBool, offsetof(Window2d, count_include_pad), 0},
-    // 20: Requantization
+    // 21: Requantization
     {kOptionList, offsetof(Requantization, multiplier), 0},
     {kOptionList, offsetof(Requantization, folded_bias), 0},
     {kOptionEnum, offsetof(Requantization, rounding), 0},
-    // 21: Intermediate
+    // 22: Intermediate
     {kOption32, offsetof(Intermediate, scale), 1},
     {kOption32, offsetof(Intermediate, zero_point), 1},
 };
 const uint8_t kFirstOptionField[] = {
-    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 32, 35, 39, 43, 54, 57, 59,
+    0, 6, 9, 11, 13, 15, 16, 18, 19, 20, 21, 23, 25, 28, 30, 31, 33, 36, 40, 44, 48, 59, 62, 64,
 };
 const uint32_t kOptionDefaults[] = {
-    0x1, 0x0, 0xff800000, 0x7f800000, 0xffffff80, 0x7f,
+    0x1, 0x0, 0x3f800000, 0xff800000, 0x7f800000, 0xffffff80, 0x7f,
 };
 
 }  // namespace intaglio

@@ -324,6 +324,29 @@ Outcome attention(bool has_mask) {
       all_ops());
 }
 
+TEST_CASE("normalizations are int8, and keep their parameters") {
+  for (const bool over_map : {false, true}) {
+    const Outcome outcome = round_trip(
+        kStem,
+        [=](ModelBuilder& b, int32_t x, const Dims& dims) {
+          const int32_t y = b.tensor("middle", DType::kF32, dims);
+          const Dims channels{dims.back()};
+          NormalizeOptions& options = b.node(Op::kNormalize,
+                                             {x, constant(b, "scale", channels, 0.5f, 1.5f, 5),
+                                              constant(b, "shift", channels, -0.2f, 0.2f, 6)},
+                                             {y})
+                                          .options.as<NormalizeOptions>();
+          options.epsilon = 1e-5f;
+          options.over_map = over_map;
+          return y;
+        },
+        all_ops());
+    CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kNormalize, Op::kConv2d});
+    CAPTURE(outcome.decibels);
+    CHECK(outcome.decibels > 25.0);
+  }
+}
+
 TEST_CASE("attention is int8") {
   const Outcome outcome = attention(false);
   CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kBatchMatMul, Op::kMul, Op::kSoftmax,

@@ -130,6 +130,7 @@ TEST_CASE("every operator has its own options, which begin with their defaults")
   check_owners<BatchMatMulOptions>({Op::kBatchMatMul});
   check_owners<TopKOptions>({Op::kTopK});
   check_owners<OneHotOptions>({Op::kOneHot});
+  check_owners<NormalizeOptions>({Op::kNormalize});
   int32_t with_options = 0;
   for (int32_t i = 0; i < kOpCount; ++i)
     with_options += NodeOptions(static_cast<Op>(i)).kind() != OptionsKind::kNone ? 1 : 0;

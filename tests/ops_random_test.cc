@@ -19,7 +19,7 @@ constexpr Op kOps[] = {Op::kAdd,          Op::kSub,     Op::kMul,         Op::kC
                        Op::kStridedSlice, Op::kGather,  Op::kResize,      Op::kLookup,      Op::kPRelu,
                        Op::kLeakyRelu,    Op::kSigmoid, Op::kMean,        Op::kTranspose,   Op::kDiv,
                        Op::kMaximum,      Op::kMinimum, Op::kL2Normalize, Op::kBatchMatMul, Op::kSin,
-                       Op::kEqual,        Op::kWhere};
+                       Op::kEqual,        Op::kWhere,   Op::kNormalize};
 
 // Mostly small and near the truth; now and then anything.
 int32_t any_number(Random& random, int32_t most) {
@@ -87,13 +87,17 @@ Made make(Random& random, Op op) {
   if (op == Op::kPRelu)
     inputs.push_back(b.constant("slope", DType::kF32, {x.back()},
                                 std::vector<float>(static_cast<size_t>(x.back()), 0.5f)));
+  if (op == Op::kNormalize)
+    for (const char* const name : {"scale", "shift"})
+      inputs.push_back(
+          b.constant(name, DType::kF32, {x.back()}, std::vector<float>(static_cast<size_t>(x.back()), 0.5f)));
   if (op == Op::kLookup) {
     const int32_t tables = random.one_in(2) ? 1 : random.between(1, 5);
     inputs.push_back(
         b.constant("table", DType::kS8, {tables, 256}, random.codes(256 * static_cast<size_t>(tables))));
   }
   if (op == Op::kLookup || op == Op::kPRelu || op == Op::kLeakyRelu || op == Op::kSigmoid || op == Op::kSin ||
-      op == Op::kL2Normalize)
+      op == Op::kL2Normalize || op == Op::kNormalize)
     if (!random.one_in(10)) y = x;
   const bool leaves = op == Op::kMean && is_s8 && random.one_in(2);  // in FP32
   const int32_t ty = leaves ? b.tensor("y", DType::kF32, y) : b.tensor("y", dtype, y, scale);
@@ -114,6 +118,8 @@ Made make(Random& random, Op op) {
                static_cast<NearestRounding>(random.between(0, 3))};
   if (auto* const unary = o.get<UnaryOptions>()) unary->alpha = 0.1f;
   if (auto* const normalize = o.get<L2NormalizeOptions>()) normalize->min_norm = 0.1f;
+  if (auto* const groups = o.get<NormalizeOptions>())
+    *groups = {0.1f, any_number(random, 2), random.one_in(2), random.one_in(2)};
   b.output(ty);
   made.file = b.finish();
   return made;

@@ -172,6 +172,55 @@ TEST_CASE("L2 normalization") {
   });
 }
 
+// Options, x and its two parameters are set; x and y are [shape].
+template <typename T>
+std::vector<T> run_normalize(const NormalizeOptions& options, const std::vector<int32_t>& shape,
+                             const std::vector<float>& scale, const std::vector<float>& shift,
+                             const std::vector<T>& x, const std::vector<float>& s, int32_t z_in,
+                             int32_t z_out) {
+  const DType dtype = sizeof(T) == 1 ? DType::kS8 : DType::kF32;
+  ModelBuilder b;
+  const int32_t tx = b.tensor("x", dtype, shape, s[0], z_in), ty = b.tensor("y", dtype, shape, s[1], z_out);
+  const int32_t factors = b.constant("scale", DType::kF32, {shape.back()}, scale),
+                summands = b.constant("shift", DType::kF32, {shape.back()}, shift);
+  b.node(Op::kNormalize, {tx, factors, summands}, {ty}).options.as<NormalizeOptions>() = options;
+  b.input(tx);
+  b.output(ty);
+  return run_model<T>(b, x);
+}
+
+TEST_CASE("normalization") {
+  for_each_case("normalize", 7, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t z_in = p.next(), z_out = p.next();
+    NormalizeOptions options;
+    options.groups = p.next();
+    options.over_map = p.next() != 0;
+    options.keeps_mean = p.next() != 0;
+    const std::vector<int32_t> shape = file.s32();
+    const std::vector<float> s = file.f32();
+    options.epsilon = s[2];
+    const std::vector<float> scale = file.f32(), shift = file.f32();
+    const std::vector<int8_t> x = file.s8();
+    REQUIRE(run_normalize(options, shape, scale, shift, x, s, z_in, z_out) == file.s8());
+  });
+}
+
+TEST_CASE("normalization, FP32") {
+  for_each_case("normalize_f32", 7, [](VectorFile& file) {
+    Numbers p(file.s32());
+    NormalizeOptions options;
+    options.groups = p.next();
+    options.over_map = p.next() != 0;
+    options.keeps_mean = p.next() != 0;
+    const std::vector<int32_t> shape = file.s32();
+    options.epsilon = file.f32()[0];
+    const std::vector<float> scale = file.f32(), shift = file.f32(), x = file.f32();
+    REQUIRE(bits_of(run_normalize(options, shape, scale, shift, x, {0.0f, 0.0f}, 0, 0)) ==
+            bits_of(file.f32()));
+  });
+}
+
 TEST_CASE("linear resizing") {
   for_each_case("resize_linear", 3, [](VectorFile& file) {
     Numbers p(file.s32());

@@ -110,7 +110,8 @@ TEST_CASE("the description is the schema's") {
                                                             schema::L2NormalizeOptionsTypeTable(),
                                                             schema::BatchMatMulOptionsTypeTable(),
                                                             schema::TopKOptionsTypeTable(),
-                                                            schema::OneHotOptionsTypeTable()};
+                                                            schema::OneHotOptionsTypeTable(),
+                                                            schema::NormalizeOptionsTypeTable()};
   const flatbuffers::TypeTable* const options = schema::OptionsTypeTable();
   REQUIRE(options->num_elems == kUnionTypes + 1u);  // and NONE
   for (size_t i = 1; i < options->num_elems; ++i)

@@ -185,10 +185,9 @@ class Baker {
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     size_t count = node.inputs.size;
     for (size_t i = 0; i < count; ++i) {
-      const bool is_index = static_cast<int8_t>(i) == rule.index_input;
       if (node.inputs[i] < 0 || is_parameter(rule, i)) {
         inputs[i] = -1;
-      } else if (is_index) {
+      } else if (rule.copies(i)) {
         inputs[i] = as_f32(node.inputs[i]);
       } else {
         const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);

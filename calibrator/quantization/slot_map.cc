@@ -87,7 +87,7 @@ class SlotMaker {
     return rule.weight_input >= 0 && static_cast<int8_t>(i) == rule.bias_input;
   }
   static bool is_operand(const QuantRule& rule, size_t i) {
-    return !is_weight(rule, i) && !is_bias(rule, i) && static_cast<int8_t>(i) != rule.index_input &&
+    return !is_weight(rule, i) && !is_bias(rule, i) && !rule.copies(i) &&
            static_cast<int8_t>(i) != rule.parameter_input;
   }
 

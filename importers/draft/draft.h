@@ -186,6 +186,12 @@ int32_t add_mirror_pad(Draft& draft, const std::string& name, const std::string&
 // result's.
 int32_t add_maximum_over(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          const std::vector<int32_t>& axes, const Shape& shape);
+// Each index of the last axis multiplied by its scale, and its shift added, behind a normalization: constants [channels].
+int32_t add_normalize(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                      const NormalizeOptions& options, const std::vector<float>& scale,
+                      const std::vector<float>& shift);
+// A constant [channels] of one number.
+int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value);
 // Of FP32, along the last axis: x - max - log(sum(exp(x - max))), which is exact where log(softmax(x)) would be log(0).
 void add_log_softmax(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t y);
 // Of NHWC pictures: blocks of channels to blocks of pixels, and back. Of one pixel, channels count (row,

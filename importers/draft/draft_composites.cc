@@ -46,6 +46,23 @@ Shape align_operands(Draft& draft, const std::string& name, const std::string& s
   return shape;
 }
 
+int32_t add_normalize(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                      const NormalizeOptions& options, const std::vector<float>& scale,
+                      const std::vector<float>& shift) {
+  const Shape shape = draft.tensor(x).shape, channels{shape.back()};
+  const int32_t factors = add_constant(draft, name + "/scale", DType::kF32, channels, scale),
+                summands = add_constant(draft, name + "/shift", DType::kF32, channels, shift);
+  const int32_t y = add_activation(draft, name, DType::kF32, shape);
+  add_node(draft, Op::kNormalize, name, source, {x, factors, summands}, y).options.as<NormalizeOptions>() =
+      options;
+  return y;
+}
+
+int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t channels, float value) {
+  return add_constant(draft, name, DType::kF32, {channels},
+                      std::vector<float>(static_cast<size_t>(channels), value));
+}
+
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices) {
   const auto count = static_cast<int32_t>(indices.size());

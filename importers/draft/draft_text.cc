@@ -69,6 +69,7 @@ std::string options_text(const DraftNode& node) {
   add("alpha", unary.alpha, 0.0f);
   add("beta", unary.beta, 0.0f);
   if (o.value<BatchMatMulOptions>().transpose_b) line += " transpose_b";
+  add("scale", o.value<BatchMatMulOptions>().scale, 1.0f);
   add("min_norm", o.value<L2NormalizeOptions>().min_norm, 0.0f);
   add("epsilon", node.epsilon, 0.0f);
   if (const auto* const resize = o.get<ResizeOptions>())

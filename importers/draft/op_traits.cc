@@ -75,6 +75,7 @@ constexpr OpTraits kTraits[] = {
     {Op::kTopK, Axes::kAny},
     {Op::kGatherElements, Axes::kFixed, Int8Form::kMoves},
     {Op::kOneHot},
+    {Op::kNormalize, Axes::kLast, Int8Form::kRescales},
 };
 
 constexpr struct {

@@ -1,79 +1,54 @@
-// ONNX normalizations over axes of activations, and what else is a few plain operators: means, differences, products.
-#include <algorithm>
-#include <cmath>
-
+// ONNX normalizations over axes of activations.
+#include "importers/draft/constant_room.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
 
-int32_t add_mean(OnnxOp& op, int32_t x, const std::vector<int32_t>& axes) {
-  Shape shape = op.draft().tensor(x).shape;
-  for (const int32_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
-  const int32_t y = op.new_tensor(shape);
-  op.add(Op::kMean, {x}, y).options.as<ReduceOptions>().axes = op.draft().list(axes);
-  return y;
-}
-
-int32_t add_constant(OnnxOp& op, const std::string& name, const Shape& shape,
-                     const std::vector<float>& values) {
-  return importers::add_constant(op.draft(), name, DType::kF32, shape, values);
-}
-
-// x / sqrt(mean(x^2) + epsilon) over the axes, which are last.
-int32_t over_root_mean_square(OnnxOp& op, int32_t x, const std::vector<int32_t>& axes, float epsilon) {
+float epsilon_of(OnnxOp& op) {
+  const float epsilon = op.real("epsilon", 1e-5f);
   if (!(epsilon >= 0.0f)) fail("epsilon ", epsilon, " is not allowed");
-  const int32_t power = add_mean(op, add_binary(op, Op::kMul, x, x), axes);
-  const Shape ones(op.draft().tensor(x).shape.size(), 1);
-  const int32_t sum =
-      add_binary(op, Op::kAdd, power, add_constant(op, op.name() + "/epsilon", ones, {epsilon}));
-  return add_binary(op, Op::kMul, x, add_unary(op, Op::kRsqrt, sum));
+  return epsilon;
 }
 
-int32_t without_mean(OnnxOp& op, int32_t x, const std::vector<int32_t>& axes) {
-  return add_binary(op, Op::kSub, x, add_mean(op, x, axes));
-}
-
-// A factor or a summand: input i, a constant of `shape` behind axes of 1.
-int32_t add_parameter(OnnxOp& op, int i, Shape shape, size_t rank) {
-  const OnnxConstant<float> constant = op.floats(i);
-  if (static_cast<int64_t>(constant.values.size()) != elements(shape) && constant.values.size() != 1)
-    fail("constant ", quoted(op.input_name(i)), " has ", constant.values.size(), " values for ",
-         elements(shape));
-  if (constant.values.size() == 1) shape.assign(1, 1);
-  shape.insert(shape.begin(), rank - shape.size(), 1);
-  return add_constant(op, op.input_name(i), shape, constant.values);
-}
-
-// The axes from `first` on.
-std::vector<int32_t> axes_from(size_t first, size_t rank) {
-  std::vector<int32_t> axes;
-  for (size_t d = first; d < rank; ++d) axes.push_back(static_cast<int32_t>(d));
-  return axes;
+// Input i, a constant of `count` values, or of one for all.
+std::vector<float> parameter(OnnxOp& op, int i, int64_t count) {
+  check_constant_room(op.draft(), count);
+  std::vector<float> values = op.floats(i).values;
+  if (static_cast<int64_t>(values.size()) != count && values.size() != 1)
+    fail("constant ", quoted(op.input_name(i)), " has ", values.size(), " values for ", count);
+  if (values.size() == 1) values.resize(static_cast<size_t>(count), values[0]);
+  return values;
 }
 
 // Of [n, channels, ...]: each group of channels by its own mean and deviation, then each channel by factor and summand.
-int32_t add_group_normalization(OnnxOp& op, int32_t x, int32_t groups, float epsilon, bool per_group) {
+void import_groups(OnnxOp& op, int32_t x, int32_t groups, bool per_group) {
   const Shape shape = op.draft().tensor(x).shape;
   if (shape.size() < 3) fail("its input has the shape ", shape_text(shape), "; rank 3 or more is expected");
   const int32_t channels = shape[1];
   if (groups < 1 || channels % groups != 0)
     fail(channels, " channels do not divide into ", groups, " groups");
-  int64_t places = 1;
-  for (size_t d = 2; d < shape.size(); ++d) places *= shape[d];
-  const Shape rows{shape[0], groups, channels / groups, narrow(places, "size")};
-  int32_t y = add_reshape(op.draft(), op.name() + "/groups", op.source(), x, rows);
-  y = over_root_mean_square(op, without_mean(op, y, {2, 3}), {2, 3}, epsilon);
-  if (per_group) {
-    y = add_binary(op, Op::kMul, y, add_parameter(op, 1, {groups, 1, 1}, 4));
-    y = add_binary(op, Op::kAdd, y, add_parameter(op, 2, {groups, 1, 1}, 4));
-    return add_reshape(op.draft(), op.output_name(), op.source(), y, shape);
+  NormalizeOptions options;
+  options.epsilon = epsilon_of(op);
+  options.groups = groups;
+  options.over_map = true;
+  std::vector<float> parameters[2];
+  for (const int i : {1, 2}) {
+    std::vector<float>& values = parameters[i - 1];
+    const std::vector<float> own = parameter(op, i, per_group ? groups : channels);
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c)
+      values.push_back(own[per_group ? c / static_cast<size_t>(channels / groups) : c]);
   }
-  const int32_t back = add_reshape(op.draft(), op.name() + "/channels", op.source(), y, shape);
-  Shape channel(shape.size() - 1, 1);
-  channel[0] = channels;
-  y = add_binary(op, Op::kMul, back, add_parameter(op, 1, channel, shape.size()));
-  return add_binary(op, Op::kAdd, y, add_parameter(op, 2, channel, shape.size()));
+  // As a picture, whatever number of axes there is.
+  int64_t places = 1;
+  for (size_t d = 3; d < shape.size(); ++d) places *= shape[d];
+  const Shape picture{shape[0], channels, shape[2], narrow(places, "size")};
+  const int32_t nchw = add_reshape(op.draft(), op.name() + "/picture", op.source(), x, picture);
+  const int32_t y = add_normalize(op.draft(), op.output_name(), op.source(), op.nhwc(nchw), options,
+                                  parameters[0], parameters[1]);
+  if (shape.size() == 4) return op.set_nhwc_output(y);
+  const int32_t back = add_transpose(op.draft(), op.name() + "/channels", op.source(), y, {0, 3, 1, 2});
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), back, shape));
 }
 
 void only_first_output(const OnnxOp& op) {
@@ -89,30 +64,33 @@ void import_layer_normalization(OnnxOp& op) {
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const auto first = static_cast<size_t>(normal_axis(op.integer("axis", -1), shape.size()));
-  const std::vector<int32_t> axes = axes_from(first, shape.size());
-  const Shape inner(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.end());
-  const float epsilon = op.real("epsilon", 1e-5f);
-  const bool centred = op.source() == "LayerNormalization";  // else RMSNormalization
-  int32_t y = over_root_mean_square(op, centred ? without_mean(op, x, axes) : x, axes, epsilon);
-  y = add_binary(op, Op::kMul, y, add_parameter(op, 1, inner, shape.size()));
-  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, add_parameter(op, 2, inner, shape.size()));
-  op.set_output(y);
+  NormalizeOptions options;
+  options.epsilon = epsilon_of(op);
+  options.keeps_mean = op.source() != "LayerNormalization";  // RMSNormalization
+  int64_t count = 1;
+  for (size_t d = first; d < shape.size(); ++d) count *= shape[d];
+  const std::vector<float> scale = parameter(op, 1, count);
+  const std::vector<float> shift =
+      op.has_input(2) ? parameter(op, 2, count) : std::vector<float>(static_cast<size_t>(count), 0.0f);
+  Shape rows(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(first));
+  rows.push_back(narrow(count, "size"));
+  const int32_t flat = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, rows);
+  const int32_t y = add_normalize(op.draft(), op.output_name(), op.source(), flat, options, scale, shift);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), y, shape));
 }
 
 void import_instance_normalization(OnnxOp& op) {
   op.check_inputs(3, 3);
   const int32_t x = op.activation(0);
   const Shape& shape = op.draft().tensor(x).shape;
-  const int32_t channels = shape.size() > 1 ? shape[1] : 0;
-  op.set_output(add_group_normalization(op, x, channels, op.real("epsilon", 1e-5f), false));
+  import_groups(op, x, shape.size() > 1 ? shape[1] : 0, false);
 }
 
 void import_group_normalization(OnnxOp& op) {
   op.check_inputs(3, 3);
   op.ignore("stash_type");
   const int32_t groups = narrow(op.integer("num_groups", 0), "num_groups");
-  op.set_output(
-      add_group_normalization(op, op.activation(0), groups, op.real("epsilon", 1e-5f), op.opset() < 21));
+  import_groups(op, op.activation(0), groups, op.opset() < 21);
 }
 
 void import_log_softmax(OnnxOp& op) {
@@ -127,26 +105,20 @@ void import_log_softmax(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOperators[] = {
-    {"GroupNormalization",
-     import_group_normalization,
-     {Op::kMean, Op::kSub, Op::kMul, Op::kRsqrt},
-     "Scale and bias are constants."},
+    {"GroupNormalization", import_group_normalization, {Op::kNormalize}, "Scale and bias are constants."},
     {"InstanceNormalization",
      import_instance_normalization,
-     {Op::kMean, Op::kSub, Op::kMul, Op::kRsqrt},
+     {Op::kNormalize},
      "Scale and bias are constants."},
     {"LayerNormalization",
      import_layer_normalization,
-     {Op::kMean, Op::kSub, Op::kMul, Op::kRsqrt},
+     {Op::kNormalize},
      "Scale and bias are constants; the first output alone."},
     {"LogSoftmax",
      import_log_softmax,
      {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog},
      "From opset 13 on; at most 4096 elements."},
-    {"RMSNormalization",
-     import_layer_normalization,
-     {Op::kMean, Op::kMul, Op::kRsqrt},
-     "The scale is a constant."},
+    {"RMSNormalization", import_layer_normalization, {Op::kNormalize}, "The scale is a constant."},
 };
 
 }  // namespace

@@ -1,8 +1,21 @@
-// A constant added to each channel of a convolution's or fully connected node's result goes into its bias.
+// A constant added to each channel of a convolution's or fully connected node's result goes into its bias, also where a Reshape
+// that leaves the channels last stands between them.
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
+namespace {
+
+// The node itself; of a Reshape that keeps the last axis who writes its input for it alone; -1: nobody.
+int32_t behind_reshape(const Draft& draft, const Links& links, int32_t index) {
+  const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
+  if (node.op != Op::kReshape) return index;
+  const bool keeps = draft.tensor(node.input()).shape.back() == draft.tensor(node.output()).shape.back();
+  return keeps && links.single_use(node.input()) ? links.producer_of(node.input()) : -1;
+}
+
+}  // namespace
+
 bool fold_bias(Draft& draft) {
   bool changed = false;
   Links links(draft);
@@ -11,8 +24,10 @@ bool fold_bias(Draft& draft) {
     if (add.op != Op::kAdd) continue;
     const int32_t constant = draft.tensor(add.inputs[0]).constant ? 0 : 1;
     const int32_t x = add.inputs[static_cast<size_t>(1 - constant)];
-    const int32_t index = links.producer_of(x);
-    if (index < 0 || !links.single_use(x)) continue;
+    const int32_t last = links.producer_of(x);
+    if (last < 0 || !links.single_use(x)) continue;
+    const int32_t index = behind_reshape(draft, links, last);
+    if (index < 0) continue;
     DraftNode& node = draft.nodes[static_cast<size_t>(index)];
     const DraftTensor& addend = draft.tensor(add.inputs[static_cast<size_t>(constant)]);
     if (!has_float_weights(draft, node) || has_clamp(node) || has_clamp(add) ||
@@ -26,8 +41,8 @@ bool fold_bias(Draft& draft) {
     set_values(bias, b);
     draft.tensors.push_back(std::move(bias));
     node.inputs[2] = static_cast<int32_t>(draft.tensors.size()) - 1;
-    take_over_output(draft, node, add.output());
-    links.producer[static_cast<size_t>(add.output())] = index;
+    take_over_output(draft, draft.nodes[static_cast<size_t>(last)], add.output());
+    links.producer[static_cast<size_t>(add.output())] = last;
     draft.nodes[n].outputs.clear();  // dead
     changed = true;
   }

@@ -104,6 +104,8 @@ class StepMaker {
     }
     if (at.lag < 0) refuse(node, "reads rows that padding puts before the sequence; only convolutions do so");
     const bool is_last = axis + 1 == in.size();
+    if (node.op == Op::kNormalize && node.options.as<NormalizeOptions>().over_map)
+      refuse(node, "looks at all of time at once");
     switch (traits(node.op).axes) {
       case Axes::kAny:
         if (node.op == Op::kGather && node.options.as<GatherOptions>().axis == at.axis)

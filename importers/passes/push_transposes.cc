@@ -124,6 +124,7 @@ class Sweep {
   Axes axes_of(const DraftNode& node) const {
     // A table for each channel needs the channels last.
     if (node.op == Op::kLookup && draft_.tensor(node.inputs[1]).shape.size() != 1) return Axes::kFixed;
+    if (node.op == Op::kNormalize && node.options.as<NormalizeOptions>().over_map) return Axes::kFixed;
     return traits(node.op).axes;
   }
 

@@ -1,4 +1,4 @@
-// Products of matrices that are both activations: y[..., m, n] = a[..., m, k] * b[..., k, n]. The axes before the
+// Products of matrices that are both activations: y[..., m, n] = scale * a[..., m, k] * b[..., k, n]. The axes before the
 // matrices are aligned at the last of them and repeated as in broadcast.h. b may stand transposed, [..., n, k].
 //
 // A part of b's columns is packed into scratch as the gemm's kernels read weights, and then meets all rows of a.
@@ -6,6 +6,9 @@
 // In int8 these weights are b - z_b, which may need nine bits. A kernel takes eight. So each is a sum of up to three
 // weights, a tap each, and all taps read the same row of a. Mostly one tap is enough: only where z_b is not 0 and a code
 // lies far on its other side there are more. z_a goes into the bias, as a convolution's does.
+#include <cfloat>
+
+#include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/weight_sums.h"
 #include "kernels/copy/permute.h"
 #include "kernels/gemm/gemm_f32.h"
@@ -130,7 +133,8 @@ Error check_matrices(const NodeView& node) {
     const int32_t expected = p == 1 ? q : p;
     if (y.back(i) != expected) return node.output_error(Status::kShapeMismatch, 0, y.back(i), expected);
   }
-  return kNoError;
+  const float scale = node.options<BatchMatMulOptions>().scale;
+  return scale > 0.0f && scale <= FLT_MAX ? kNoError : node.error(Status::kBadAttribute, 0);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -235,7 +239,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const PartsS8 parts = parts_s8(p, kernel, of_b.zero_point, executor_width(*run.executor));
   const ColumnsS8 right(p, parts, of_b.zero_point);
   const float product_scale = of_a.scales[0] * of_b.scales[0];
-  const float multiplier = product_scale / of_y.scales[0];
+  const float multiplier = product_scale * node.options<BatchMatMulOptions>().scale / of_y.scales[0];
   const auto* const a = run.input<int8_t>(node, 0);
   const auto* const b = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);
@@ -303,6 +307,7 @@ void run_f32(const NodeView& node, const NodeRun& run) {
   const auto* const a = run.input<float>(node, 0);
   const auto* const b = run.input<float>(node, 1);
   auto* const y = run.output<float>(node);
+  const float scale = node.options<BatchMatMulOptions>().scale;
   const ptrdiff_t m = p.m, n = p.n, k = p.k;
   for_ranges(*run.executor, parts.items(p), [&](int32_t slot, int32_t first, int32_t last) {
     uint8_t* const memory = run.scratch + slot * parts.slot_bytes;
@@ -332,6 +337,10 @@ void run_f32(const NodeView& node, const NodeRun& run) {
         for (int32_t r = 0; r < args.m; ++r) rows[r] = a + (a_matrix * m + row + r) * k;
         args.output = y + (batch * m + row) * n + column;
         kernel.function(args);
+        if (scale == 1.0f) continue;
+        for (int32_t r = 0; r < args.m; ++r)
+          for (int32_t c = 0; c < args.n; ++c)
+            args.output[r * n + c] = canonical_f32(args.output[r * n + c] * scale);
       }
     }
   });

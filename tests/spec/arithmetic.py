@@ -136,6 +136,54 @@ def l2_normalize(x, s_in, z_in, s_out, z_out, epsilon):
     return requantize(centred, m, z_out)
 
 
+def normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+    """Groups less their mean, divided by their deviation, then a factor and a summand for each index of the last axis.
+
+    A group is a `groups`-th of the last axis; with over_map of all places between the first axis and the last, too."""
+    x = np.asarray(x, np.int64)
+    batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
+    g = x.reshape(batches, -1, groups, x.shape[-1] // groups)
+    n = g.shape[1] * g.shape[3]
+    if keeps_mean:
+        centre = np.full((batches, 1, groups, 1), n * z_in, np.int64)
+        q = n * ((g - z_in)**2).sum((1, 3), keepdims=True)
+    else:
+        centre = g.sum((1, 3), keepdims=True)
+        q = n * (g**2).sum((1, 3), keepdims=True) - centre**2
+    in_codes = f32(n) * f32(n) * (f32(epsilon) / (f32(s_in) * f32(s_in)))
+    root = np.sqrt(q.astype(f32) + in_codes)
+    with np.errstate(divide="ignore"):
+        inverse = np.where(root == 0, f32(0), f32(1) / root).astype(f32)
+    per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]
+    normal = (n * g - centre).astype(np.int32).astype(f32) * inverse * per_group[0] + per_group[1]
+    return clamp_and_round(normal * (f32(1) / f32(s_out)), z_out, -128, 127).reshape(x.shape)
+
+
+def normalize_f32(x, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+    """The same in FP32. A sum: a chain over the places of each channel, then channels in 16 lanes, then the lanes by halves."""
+    x = np.asarray(x, f32)
+    batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
+    g = x.reshape(batches, -1, groups, x.shape[-1] // groups)
+    n = f32(g.shape[1] * g.shape[3])
+
+    def total(values):
+        channels = np.zeros((batches, groups, g.shape[3]), f32)
+        for p in range(g.shape[1]):
+            channels = channels + values[:, p]
+        lanes = np.zeros((batches, groups, 16), f32)
+        for c in range(g.shape[3]):
+            lanes[..., c % 16] += channels[..., c]
+        for half in (8, 4, 2, 1):
+            lanes = lanes[..., :half] + lanes[..., half:2 * half]
+        return lanes[:, None]
+
+    mean = f32(0) if keeps_mean else total(g) / n
+    difference = g - mean
+    inverse = f32(1) / np.sqrt(total(difference * difference) / n + f32(epsilon))
+    per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]
+    return (difference * inverse * per_group[0] + per_group[1] + f32(0)).reshape(x.shape)
+
+
 # ---- reals and codes ----------------------------------------------------------------------------------------------
 
 def quantize(x, s, z, lo=-128, hi=127):

@@ -286,6 +286,37 @@ class Maker:
         q = spec.l2_normalize(x, s_in, z_in, s_out, z_out, epsilon)
         return [s32(rows, n, z_in, z_out), reals(s_in, s_out, epsilon), s8(x), s8(q)]
 
+    def normalized_shape(self):
+        """A shape, how many groups its last axis has, and whether the places between are in them, too."""
+        groups, over_map = self.integer(1, 4), self.rng.random() < 0.5
+        depth = int(self.rng.choice([1, 3, 16, self.integer(1, 200)]))
+        places = [self.integer(1, 9) for _ in range(self.integer(0, 2))]
+        return [self.integer(1, 3), *places, groups * depth], groups, over_map
+
+    # normalize: s32 [z_in, z_out, groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilon], f32 scale, f32 shift,
+    # s8 x, s8 output
+    def normalize(self):
+        shape, groups, over_map = self.normalized_shape()
+        keeps_mean, z_in, z_out = self.rng.random() < 0.3, self.zero_point(), self.zero_point()
+        lo = self.integer(-128, 127)
+        x = self.codes(*shape, lo=lo, hi=self.integer(lo, 127))
+        s_in, s_out = self.scale(), self.scale(-9, -3)
+        epsilon = f32(self.rng.choice([0.0, 1e-12, 1e-5, 0.5]))
+        scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
+        q = spec.normalize(x, s_in, z_in, s_out, z_out, scale, shift, epsilon, groups, over_map, keeps_mean)
+        return [s32(z_in, z_out, groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, epsilon), reals(*scale),
+                reals(*shift), s8(x), s8(q)]
+
+    # normalize_f32: s32 [groups, over_map, keeps_mean], s32 shape, f32 [epsilon], f32 scale, f32 shift, f32 x, f32 output
+    def normalize_f32(self):
+        shape, groups, over_map = self.normalized_shape()
+        keeps_mean = self.rng.random() < 0.3
+        x, epsilon = self.rng.normal(1, 2, shape).astype(f32), f32(self.rng.choice([1e-12, 1e-5, 0.5]))
+        scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
+        y = spec.normalize_f32(x, scale, shift, epsilon, groups, over_map, keeps_mean)
+        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(epsilon), reals(*scale), reals(*shift),
+                reals(*x.ravel()), reals(*y.ravel())]
+
     # resize_linear: s32 [n, h, w, c, oh, ow, half pixel], s8 x, s8 output
     def resize_linear(self):
         n, h, w, c, oh, ow = (self.integer(1, most) for most in (2, 12, 12, 40, 20, 20))
@@ -332,7 +363,7 @@ class Maker:
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
          "conv_f32": 100, "product_f32": 100, "mean_f32": 100,
-         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "requantize": 200}
+         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200}
 
 
 def main():

@@ -65,8 +65,15 @@ inline AlignedBytes every_op(uint32_t seed = 3) {
   b.node(Op::kPRelu, {sum, weights({4}, 0.1f, 0.3f)}, {slope});
   const int32_t normalized = map(whole);
   b.node(Op::kL2Normalize, {slope}, {normalized}).options.as<L2NormalizeOptions>().min_norm = 1e-3f;
+  const int32_t centred = map(whole), grouped = map(whole);
+  b.node(Op::kNormalize, {normalized, weights({4}, 0.5f, 1.5f), weights({4}, -0.1f, 0.1f)}, {centred});
+  NormalizeOptions& groups =
+      b.node(Op::kNormalize, {centred, weights({4}, 0.5f, 1.5f), weights({4}, -0.1f, 0.1f)}, {grouped})
+          .options.as<NormalizeOptions>();
+  groups.groups = 2;
+  groups.over_map = true;
   const int32_t padded = map({1, 8, 8, 4});
-  b.node(Op::kPad, {normalized}, {padded}).options.as<PadOptions>().before = b.keep({0, 1, 1, 0});
+  b.node(Op::kPad, {grouped}, {padded}).options.as<PadOptions>().before = b.keep({0, 1, 1, 0});
   const int32_t cut = map({1, 4, 4, 4});
   GraphNode& slice = b.node(Op::kStridedSlice, {padded}, {cut});
   slice.options.as<StridedSliceOptions>().begin = b.keep({0, 0, 1, 0});

@@ -226,10 +226,10 @@ class FieldChanges {
       ITG_OPTIONS(ReduceOptions) ITG_OPTIONS(TransposeOptions) ITG_OPTIONS(ConcatOptions)
       ITG_OPTIONS(GatherOptions) ITG_OPTIONS(PadOptions) ITG_OPTIONS(StridedSliceOptions)
       ITG_OPTIONS(ResizeOptions) ITG_OPTIONS(UnaryOptions) ITG_OPTIONS(L2NormalizeOptions)
-      ITG_OPTIONS(BatchMatMulOptions) ITG_OPTIONS(TopKOptions) ITG_OPTIONS(OneHotOptions)
+      ITG_OPTIONS(BatchMatMulOptions) ITG_OPTIONS(TopKOptions) ITG_OPTIONS(OneHotOptions) ITG_OPTIONS(NormalizeOptions)
       // clang-format on
 #undef ITG_OPTIONS
-                              case schema::Options::NONE : return;
+                                  case schema::Options::NONE : return;
     }
   }
   void change_options(schema::NodeT& n) {
@@ -258,16 +258,14 @@ class FieldChanges {
   void change_table(schema::Pool2DOptionsT& o) {
     return d_.below(4) == 0 ? change_clamp(made(o.clamp)) : change_window(made(o.window));
   }
-  void change_table(schema::AddOptionsT& o) {
-    return d_.below(2) == 0 ? change_clamp(made(o.clamp)) : set(o.add_bits);
-  }
-  void change_table(schema::ElementwiseOptionsT& o) { change_clamp(made(o.clamp)); }
+  void change_table(schema::AddOptionsT& o) { d_.below(2) ? set(o.add_bits) : change_clamp(made(o.clamp)); }
   void change_table(schema::ReduceOptionsT& o) {
     return d_.below(4) == 0 ? change_clamp(made(o.clamp)) : set(o.axes);
   }
   void change_table(schema::TransposeOptionsT& o) { set(o.permutation); }
   void change_table(schema::ConcatOptionsT& o) { set(o.axis); }
   void change_table(schema::GatherOptionsT& o) { set(o.axis); }
+  void change_table(schema::ElementwiseOptionsT& o) { change_clamp(made(o.clamp)); }
   void change_table(schema::PadOptionsT& o) { return d_.below(4) == 0 ? set(o.value) : set(o.before); }
   void change_table(schema::StridedSliceOptionsT& o) {
     return d_.below(2) == 0 ? set(o.begin) : set(o.strides);
@@ -278,7 +276,7 @@ class FieldChanges {
   }
   void change_table(schema::UnaryOptionsT& o) { return d_.below(2) == 0 ? set(o.alpha) : set(o.beta); }
   void change_table(schema::L2NormalizeOptionsT& o) { set(o.min_norm); }
-  void change_table(schema::BatchMatMulOptionsT& o) { flip(o.transpose_b); }
+  void change_table(schema::BatchMatMulOptionsT& o) { d_.below(2) ? flip(o.transpose_b) : set(o.scale); }
   void change_table(schema::TopKOptionsT& o) {
     const size_t which = d_.below(3);
     return which == 0 ? set(o.axis) : flip(which == 1 ? o.smallest : o.last_of_equal);
@@ -286,6 +284,10 @@ class FieldChanges {
   void change_table(schema::OneHotOptionsT& o) {
     const size_t which = d_.below(4);
     return which == 0 ? set(o.axis) : which == 1 ? flip(o.from_end) : set(which == 2 ? o.on : o.off);
+  }
+  void change_table(schema::NormalizeOptionsT& o) {
+    if (d_.below(2) == 0) return d_.below(2) == 0 ? set(o.epsilon) : set(o.groups);
+    return flip(d_.below(2) == 0 ? o.over_map : o.keeps_mean);
   }
   static void flip(bool& flag) { flag = !flag; }
   void change_clamp(schema::ClampT& clamp) {

@@ -85,8 +85,7 @@ enum { ITG_NONE = 0, ITG_S8 = 1, ITG_U8 = 2, ITG_S32 = 3, ITG_F32 = 4, ITG_S4 = 
 typedef struct itg_tensor {
   size_t struct_size;
   const char* name;
-  int32_t dtype;
-  int32_t rank;        /* 1 to 6 */
+  int32_t dtype, rank; /* the rank is 1 to 6 */
   const int32_t* dims; /* [rank], outermost first; activations are NHWC */
   const float* scales; /* real = scale * (code - zero_point); [scale_count] */
   size_t scale_count;  /* 0: not quantized; 1: per tensor; else one for each index of `axis` */
@@ -140,7 +139,7 @@ typedef struct itg_node {
   int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w; /* windows, in elements */
   int32_t pad_top, pad_left, pad_bottom, pad_right;                       /* rows and columns added */
   bool count_include_pad;                                                 /* AvgPool2d */
-  int32_t groups;                                                         /* convolutions */
+  int32_t groups;                                                         /* convolutions, Normalize */
   float clamp_min, clamp_max;                                             /* FP32: fused activation */
   int32_t clamp_lo, clamp_hi;                                             /* int8: the same in output codes */
   float intermediate_scale; /* int8 with a residual input; 0: none */
@@ -155,14 +154,15 @@ typedef struct itg_node {
   float alpha, beta, pad_value;                 /* of functions; Pad */
   int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 20 */
   bool transpose_b;                             /* BatchMatMul */
+  float product_scale, epsilon;                 /* BatchMatMul; Normalize */
+  bool over_map, keeps_mean;                    /* Normalize */
 } itg_node;
 
 /* A state pair of a recurrent network. */
 typedef struct itg_state {
   size_t struct_size;
-  int32_t input,
-      output;        /* tensor indices; before a run the input gets what the output was after the last one */
-  itg_bytes initial; /* empty: zeros */
+  int32_t input, output; /* tensors: before a run the first gets what the second was after the last one */
+  itg_bytes initial;     /* empty: zeros */
 } itg_state;
 
 /* How a model was calibrated. */

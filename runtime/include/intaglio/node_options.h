@@ -58,6 +58,7 @@ enum class OptionsKind : uint8_t {
   kBatchMatMulOptions = 16,
   kTopKOptions = 17,
   kOneHotOptions = 18,
+  kNormalizeOptions = 19,
 };
 
 // ---- what several operators' options hold
@@ -197,6 +198,7 @@ struct L2NormalizeOptions {
 // BatchMatMul.
 struct BatchMatMulOptions {
   bool transpose_b = false;  // b is [..., n, k]
+  float scale = 1.0f;  // a factor of the products
 };
 
 // Indices of the greatest elements of an axis, the greatest first; how many follows from the output's shape.
@@ -216,11 +218,21 @@ struct OneHotOptions {
   bool from_end = false;  // indices below 0 count from the end; else they have no place
 };
 
+// y = (x - mean) / sqrt(variance + epsilon) * factor + summand, the last two of each index of the last axis. A group that has
+// one mean and one variance is a `groups`-th of the last axis, of one index of the others.
+// Normalize.
+struct NormalizeOptions {
+  float epsilon = 0.0f;
+  int32_t groups = 1;
+  bool over_map = false;  // the axes between the first and the last are in the group, too
+  bool keeps_mean = false;  // the mean counts as 0: root mean square
+};
+
 // By operator: numbers of OptionsKind.
 inline constexpr uint8_t kOptionsKinds[kOpCount] = {
     0, 1, 2, 3, 5, 4, 4, 7, 0, 0, 8, 6, 0, 0, 6, 6, 5, 9, 11, 12, 10, 13, 0, 14, 0, 0, 0, 14, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 14, 0, 0, 0, 6, 6, 6, 15, 16, 0, 0, 0, 0, 0, 0, 14, 14, 14, 14, 14, 0, 0, 0, 0, 0, 0, 17, 10,
-    18,
+    18, 19,
 };
 
 // Whose options an operator has.
@@ -300,6 +312,7 @@ class NodeOptions {
   int32_t place(const BatchMatMulOptions*) const { return kind_ == OptionsKind::kBatchMatMulOptions ? 0 : -1; }
   int32_t place(const TopKOptions*) const { return kind_ == OptionsKind::kTopKOptions ? 0 : -1; }
   int32_t place(const OneHotOptions*) const { return kind_ == OptionsKind::kOneHotOptions ? 0 : -1; }
+  int32_t place(const NormalizeOptions*) const { return kind_ == OptionsKind::kNormalizeOptions ? 0 : -1; }
   int32_t place(const Clamp*) const {
     if (is_one_of(0xfeu)) return 0;
     return -1;
@@ -340,6 +353,7 @@ class NodeOptions {
     BatchMatMulOptions of_batch_mat_mul;
     TopKOptions of_top_k;
     OneHotOptions of_one_hot;
+    NormalizeOptions of_normalize;
   };
   Options options_;
   OptionsKind kind_ = OptionsKind::kNone;

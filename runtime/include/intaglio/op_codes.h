@@ -75,7 +75,8 @@ enum class Op : uint16_t {
   kTopK = 63,
   kGatherElements = 64,
   kOneHot = 65,
+  kNormalize = 66,
 };
-inline constexpr int32_t kOpCount = 66;
+inline constexpr int32_t kOpCount = 67;
 
 }  // namespace intaglio

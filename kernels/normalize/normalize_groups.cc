@@ -1,0 +1,36 @@
+#include "kernels/normalize/normalize_groups.h"
+
+#include "kernels/compiled_isa.h"
+
+namespace intaglio {
+
+#define ITG_NORMALIZE_GROUPS(isa)                              \
+  void normalize_groups_s8_##isa(const NormalizeS8Args& args); \
+  void normalize_groups_f32_##isa(const NormalizeF32Args& args);
+#include "kernels/normalize/normalize_groups_kernels.inc"
+#undef ITG_NORMALIZE_GROUPS
+
+namespace {
+
+#define ITG_NORMALIZE_GROUPS(isa)                    \
+  ITG_KERNEL(NormalizeKernel, normalize_groups, isa, \
+             ITG_COMPILED(isa, k.s8 = normalize_groups_s8_##isa; k.f32 = normalize_groups_f32_##isa;))
+constexpr NormalizeKernel kKernels[] = {
+#include "kernels/normalize/normalize_groups_kernels.inc"
+};
+#undef ITG_NORMALIZE_GROUPS
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t normalize_count() { return kCount; }
+const NormalizeKernel& normalize_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t normalize_select(IsaMask isa) {
+  int32_t i = 0;
+  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
+}  // namespace intaglio

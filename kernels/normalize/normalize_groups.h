@@ -1,0 +1,79 @@
+// Groups of elements less their mean, divided by their deviation, times a factor and plus a summand a channel:
+// LayerNormalization, GroupNormalization, InstanceNormalization, RMSNormalization.
+//
+// x and y are [places, stride], of which the first groups * depth channels are meant. A group is `depth` neighbours at all places:
+// n = places * depth elements. y may be x; scale and shift are [groups * depth].
+//
+// s8, with exact integers:
+//   S = sum of x, Q = n * sum of x^2 - S^2;  keeps_mean: S = n * z, Q = n * sum of (x - z)^2
+//   inverse = 1 / sqrt(f32(Q) + epsilon), 0 where that root is 0
+//   q = clamp(rne((f32(n * x - S) * inverse * scale[c] + shift[c]) * (1 / s_out))) + z_out
+//   epsilon is in units of Q: f32(f32(f32(n) * f32(n)) * f32(epsilon / f32(s_in * s_in))). n at most 2^23: n * x - S fits
+//   int32, Q 63 bits.
+// f32:
+//   a sum over a group: of each channel one chain over its places, in order; of channels c one chain for each c % 16, counted
+//   from the group's first; then the 16 by halves, i and i + 8, i and i + 4, ...
+//   mean = sum of x / n, or 0;  inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon)
+//   y = (x - mean) * inverse * scale[c] + shift[c], canonical
+//
+// Each operation on floats is rounded by itself, from left to right. sqrt is sqrt_f32.h's. The same source is compiled once an
+// instruction set (normalize_groups_loops.h).
+#pragma once
+
+#include <cstddef>
+
+#include "intaglio/isa.h"
+#include "kernels/arithmetic/requant.h"
+
+namespace intaglio {
+
+struct NormalizeGroups {
+  int32_t places, groups, depth;
+  ptrdiff_t stride;
+  bool keeps_mean;  // its mean is not taken off: the root mean square alone
+};
+
+// Of a channel, where there are several places.
+struct NormalizeSums {
+  int64_t sum, squares;
+  int32_t centre;
+  float inverse;
+};
+
+struct NormalizeS8Args {
+  NormalizeGroups groups;
+  const int8_t* x;
+  int8_t* y;
+  const float *scale, *shift;
+  NormalizeSums* sums;     // [groups * depth]; nullptr where there is one place
+  float epsilon;           // in units of Q
+  float reciprocal_scale;  // 1 / s_out
+  int32_t zero_point;      // of x
+  OutputS8 output;
+};
+
+struct NormalizeF32Args {
+  NormalizeGroups groups;
+  const float* x;
+  float* y;
+  const float *scale, *shift;
+  float* sums;  // [groups * depth]; nullptr where there is one place
+  float epsilon;
+};
+
+struct NormalizeKernel {
+  const char* name;
+  IsaMask isa;
+  void (*s8)(const NormalizeS8Args& args);  // nullptr where this build has not compiled it
+  void (*f32)(const NormalizeF32Args& args);
+};
+
+inline constexpr int32_t kMaxNormalized = 1 << 23;  // elements of a group in int8
+
+// Best first. The scalar kernel is the last one.
+int32_t normalize_count();
+const NormalizeKernel& normalize_kernel(int32_t index);
+// The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
+int32_t normalize_select(IsaMask isa);
+
+}  // namespace intaglio

@@ -1,0 +1,194 @@
+// The loops of normalize_groups.h, for the file of each instruction set: compilers vectorise them. What is written goes by way of a
+// block, as y may be x.
+#pragma once
+
+#include "kernels/arithmetic/sqrt_f32.h"
+#include "kernels/normalize/normalize_groups.h"
+
+namespace intaglio {
+
+inline constexpr int32_t kNormalizeBlock = 64;
+
+// To the nearest float, halves to even, for v below 2^63.
+static inline float nearest_f32(uint64_t v) {
+  int32_t shift = 0;
+  uint64_t lost = 0;
+  for (; v >> 30 != 0; ++shift) {  // what is lost decides a tie: it stays as the last bit
+    lost |= v & 1;
+    v >>= 1;
+  }
+  float power = 1.0f;
+  for (; shift > 0; --shift) power *= 2.0f;
+  return static_cast<float>(static_cast<int32_t>(v | lost)) * power;
+}
+
+// From the sums of a group of n elements and of their squares.
+static inline void set_centre_s8(const NormalizeS8Args& args, int64_t n, int64_t sum, int64_t squares,
+                                 NormalizeSums* result) {
+  int64_t q;
+  if (args.groups.keeps_mean) {
+    const int64_t z = args.zero_point;
+    result->centre = static_cast<int32_t>(n * z);
+    q = n * (squares - 2 * z * sum + n * z * z);
+  } else {
+    result->centre = static_cast<int32_t>(sum);
+    q = n * squares - sum * sum;
+  }
+  const float root = sqrt_f32(nearest_f32(static_cast<uint64_t>(q)) + args.epsilon);
+  result->inverse = root == 0.0f ? 0.0f : 1.0f / root;
+}
+
+static inline int8_t normalized_s8(int32_t difference, float inverse, float scale, float shift,
+                                   float reciprocal_scale, const OutputS8& output) {
+  const float scaled = static_cast<float>(difference) * inverse * scale;
+  return clamp_and_round_s8((scaled + shift) * reciprocal_scale, output);
+}
+
+static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x, int8_t* y,
+                                    const float* scale, const float* shift) {
+  constexpr int32_t kMaxRun = 1 << 16;  // whose squares fit 32 bits
+  const int32_t n = args.groups.depth;
+  int64_t sum = 0, squares = 0;
+  for (int32_t first = 0; first < n; first += kMaxRun) {
+    const int32_t end = n - first < kMaxRun ? n : first + kMaxRun;
+    int32_t s = 0, q = 0;
+    for (int32_t i = first; i < end; ++i) {
+      s += x[i];
+      q += x[i] * x[i];
+    }
+    sum += s;
+    squares += q;
+  }
+  NormalizeSums of_row;
+  set_centre_s8(args, n, sum, squares, &of_row);
+  const int32_t centre = of_row.centre;
+  const float inverse = of_row.inverse, reciprocal_scale = args.reciprocal_scale;
+  const OutputS8 output = args.output;
+  int32_t i = 0;
+  for (; i + kNormalizeBlock <= n; i += kNormalizeBlock) {
+    int8_t block[kNormalizeBlock];
+    for (int32_t j = 0; j < kNormalizeBlock; ++j)
+      block[j] =
+          normalized_s8(n * x[i + j] - centre, inverse, scale[i + j], shift[i + j], reciprocal_scale, output);
+    memcpy(y + i, block, sizeof block);
+  }
+  for (; i < n; ++i)
+    y[i] = normalized_s8(n * x[i] - centre, inverse, scale[i], shift[i], reciprocal_scale, output);
+}
+
+static inline void normalize_places_s8(const NormalizeS8Args& args) {
+  const NormalizeGroups g = args.groups;
+  const int32_t channels = g.groups * g.depth, n = g.places * g.depth;
+  NormalizeSums* const sums = args.sums;
+  for (int32_t c = 0; c < channels; ++c) sums[c].sum = sums[c].squares = 0;
+  for (int32_t p = 0; p < g.places; ++p) {
+    const int8_t* const x = args.x + p * g.stride;
+    for (int32_t c = 0; c < channels; ++c) {
+      sums[c].sum += x[c];
+      sums[c].squares += x[c] * x[c];
+    }
+  }
+  for (int32_t first = 0; first < channels; first += g.depth) {
+    int64_t sum = 0, squares = 0;
+    for (int32_t c = first; c < first + g.depth; ++c) {
+      sum += sums[c].sum;
+      squares += sums[c].squares;
+    }
+    NormalizeSums of_group;
+    set_centre_s8(args, n, sum, squares, &of_group);
+    for (int32_t c = first; c < first + g.depth; ++c) {
+      sums[c].centre = of_group.centre;
+      sums[c].inverse = of_group.inverse;
+    }
+  }
+  const OutputS8 output = args.output;
+  for (int32_t p = 0; p < g.places; ++p) {
+    const int8_t* const x = args.x + p * g.stride;
+    int8_t* const y = args.y + p * g.stride;
+    for (int32_t c = 0; c < channels; ++c)
+      y[c] = normalized_s8(n * x[c] - sums[c].centre, sums[c].inverse, args.scale[c], args.shift[c],
+                           args.reciprocal_scale, output);
+  }
+}
+
+static inline void normalize_all_s8(const NormalizeS8Args& args) {
+  if (args.groups.places != 1) return normalize_places_s8(args);
+  for (int32_t g = 0; g < args.groups.groups; ++g) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
+    normalize_row_s8(args, args.x + first, args.y + first, args.scale + first, args.shift + first);
+  }
+}
+
+// ---- f32
+
+// Of value(c), c below depth, in the order of the contract.
+template <typename Value>
+static inline float sum_in_lanes(int32_t depth, Value value) {
+  constexpr int32_t kLanes = 16;
+  float lanes[kLanes] = {};
+  int32_t c = 0;
+  for (; c + kLanes <= depth; c += kLanes)
+    for (int32_t j = 0; j < kLanes; ++j) lanes[j] += value(c + j);
+  for (int32_t j = 0; c < depth; ++c, ++j) lanes[j] += value(c);
+  for (int32_t half = kLanes / 2; half > 0; half /= 2)
+    for (int32_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+  return lanes[0];
+}
+
+static inline float square_f32(float v) { return v * v; }
+
+static inline float normalized_f32(float difference, float inverse, float scale, float shift) {
+  const float scaled = difference * inverse * scale;
+  return canonical_f32(scaled + shift);
+}
+
+static inline void normalize_row_f32(const NormalizeF32Args& args, const float* x, float* y,
+                                     const float* scale, const float* shift) {
+  const int32_t depth = args.groups.depth;
+  const auto n = static_cast<float>(depth);
+  const float mean = args.groups.keeps_mean ? 0.0f : sum_in_lanes(depth, [=](int32_t c) { return x[c]; }) / n;
+  const float power = sum_in_lanes(depth, [=](int32_t c) { return square_f32(x[c] - mean); });
+  const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
+  int32_t i = 0;
+  for (; i + kNormalizeBlock <= depth; i += kNormalizeBlock) {
+    float block[kNormalizeBlock];
+    for (int32_t j = 0; j < kNormalizeBlock; ++j)
+      block[j] = normalized_f32(x[i + j] - mean, inverse, scale[i + j], shift[i + j]);
+    memcpy(y + i, block, sizeof block);
+  }
+  for (; i < depth; ++i) y[i] = normalized_f32(x[i] - mean, inverse, scale[i], shift[i]);
+}
+
+static inline void normalize_places_f32(const NormalizeF32Args& args) {
+  const NormalizeGroups g = args.groups;
+  const auto n = static_cast<float>(g.places * g.depth);
+  // A block of channels at a time would be nearer to the cache; groups are few channels or few places.
+  for (int32_t group = 0; group < g.groups; ++group) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(group) * g.depth;
+    const float *const x = args.x + first, *const scale = args.scale + first,
+                       *const shift = args.shift + first;
+    float *const y = args.y + first, *const sums = args.sums + first;
+    const auto sum_of = [&](auto value) {
+      for (int32_t c = 0; c < g.depth; ++c) sums[c] = 0.0f;
+      for (int32_t p = 0; p < g.places; ++p)
+        for (int32_t c = 0; c < g.depth; ++c) sums[c] += value(x[p * g.stride + c]);
+      return sum_in_lanes(g.depth, [=](int32_t c) { return sums[c]; });
+    };
+    const float mean = g.keeps_mean ? 0.0f : sum_of([](float v) { return v; }) / n;
+    const float power = sum_of([=](float v) { return square_f32(v - mean); });
+    const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
+    for (int32_t p = 0; p < g.places; ++p)
+      for (int32_t c = 0; c < g.depth; ++c)
+        y[p * g.stride + c] = normalized_f32(x[p * g.stride + c] - mean, inverse, scale[c], shift[c]);
+  }
+}
+
+static inline void normalize_all_f32(const NormalizeF32Args& args) {
+  if (args.groups.places != 1) return normalize_places_f32(args);
+  for (int32_t g = 0; g < args.groups.groups; ++g) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
+    normalize_row_f32(args, args.x + first, args.y + first, args.scale + first, args.shift + first);
+  }
+}
+
+}  // namespace intaglio
