@@ -103,8 +103,9 @@ class Writer {
         return file_.add_operator(Builtin::GELU, 1, {input(node)}, output(node), Kind::GeluOptions,
                                   tflite::CreateGeluOptions(builder(), node.op == Op::kGeluTanh).Union());
       case Op::kBatchMatMul:
-        return file_.add_operator(Builtin::BATCH_MATMUL, 1, {input(node), input(node, 1)}, output(node),
-                                  Kind::BatchMatMulOptions,
+        if (node.options.as<BatchMatMulOptions>().scale != 1.0f) fail("its factor has no form in TFLite");
+        return file_.add_operator(Builtin::BATCH_MATMUL, version(node), {input(node), input(node, 1)},
+                                  output(node), Kind::BatchMatMulOptions,
                                   tflite::CreateBatchMatMulOptions(
                                       builder(), false, node.options.as<BatchMatMulOptions>().transpose_b)
                                       .Union());
@@ -325,8 +326,7 @@ class Writer {
       pads.push_back(before);
       pads.push_back(to[axis] - from[axis] - before);
     }
-    const std::string name = out(node).name;
-    const int32_t list = file_.add_numbers(name + "/pads", pads, {from.rank, 2});
+    const int32_t list = file_.add_numbers(out(node).name + std::string("/pads"), pads, {from.rank, 2});
     if (options.value == 0.0f)
       return file_.add_operator(Builtin::PAD, version(node), {input(node), list}, output(node));
     file_.add_operator(Builtin::PADV2, version(node),
