@@ -1,4 +1,4 @@
-// Depthwise convolution, 3 x 3 or 5 x 5, of one or two lines of output, FP32.
+// Depthwise convolution, 3 x 3, 5 x 5 or 7 x 7, of one or two lines of output, FP32.
 //
 //   v[j][x][c] = bias[c], then v = fma(in[j * stride + ky][x * stride - pad_left + kx][c], w[ky][kx][c], v)
 //                over ky, kx < side in this order
@@ -20,17 +20,21 @@
 namespace intaglio {
 
 struct DwconvLinesF32Args {
-  const float* lines[5];  // those of the window, and one more where two lines of output are made
-  ptrdiff_t steps[5];
+  const float* lines[7];  // those of the window, and one more where two lines of output are made
+  ptrdiff_t steps[7];
   const float* padding;  // `channels` zeros
   const float* weights;
   const float* bias;  // nullptr: zeros
   float* output[2];   // the second is nullptr where one line is made
   ClampF32 clamp;
   int32_t w, ow, channels, pad_left;
-  int32_t side, stride;  // 3 or 5; 1 or 2
+  int32_t side, stride;  // dwconv_lines_fit() says which
 };
 
+// Windows of 7 x 7 stand where nothing shrinks.
+inline constexpr bool dwconv_lines_fit(int32_t side, int32_t stride) {
+  return side == 3 || side == 5 ? stride == 1 || stride == 2 : side == 7 && stride == 1;
+}
 // Lines of output at once.
 inline constexpr int32_t dwconv_lines_at_once(int32_t side, int32_t stride) {
   return side == 3 && stride == 1 ? 2 : 1;

@@ -16,7 +16,7 @@ template <typename V, int32_t Side, int32_t Columns, int32_t Stride, bool First,
 inline void add_line(const float* const* from, ptrdiff_t first, const float* w, ptrdiff_t channels,
                      typename V::Register (*sums)[Columns]) {
   typename V::Register weights[2][Side];
-#pragma GCC unroll 5
+#pragma GCC unroll 7
   for (int32_t kx = 0; kx < Side; ++kx) {
     if (First) weights[0][kx] = V::load(w + kx * channels);
     if (Second) weights[1][kx] = V::load(w + (kx - Side) * channels);
@@ -24,7 +24,7 @@ inline void add_line(const float* const* from, ptrdiff_t first, const float* w, 
 #pragma GCC unroll 17
   for (int32_t column = 0; column < (Columns - 1) * Stride + Side; ++column) {
     const typename V::Register x = V::load(from[column] + first);
-#pragma GCC unroll 5
+#pragma GCC unroll 7
     for (int32_t kx = 0; kx < Side; ++kx) {
       const int32_t out = column - kx;
       if (out < 0 || out % Stride != 0 || out / Stride >= Columns) continue;
@@ -103,6 +103,7 @@ void all_columns(const DwconvLinesF32Args& args) {
 
 template <typename V>
 void dwconv_lines(const DwconvLinesF32Args& args) {
+  if (args.side == 7) return all_columns<V, 7, 1>(args);
   if (args.side == 5) return args.stride == 1 ? all_columns<V, 5, 1>(args) : all_columns<V, 5, 2>(args);
   if (args.stride == 2) return all_columns<V, 3, 2>(args);
   all_columns<V, 3, 1>(args);

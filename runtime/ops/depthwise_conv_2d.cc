@@ -100,7 +100,7 @@ int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) 
 
 int32_t select_lines_f32(const ConvGeometry& g, IsaMask isa) {
   const int32_t side = kListsDwconvLinesF32 ? side_of_lines(g) : 0;
-  return side == 3 || side == 5 ? dwconv_lines_f32_select(isa, g.ic) : -1;
+  return dwconv_lines_fit(side, g.window.stride_w) ? dwconv_lines_f32_select(isa, g.ic) : -1;
 }
 
 int64_t map_scratch_bytes(const ConvGeometry& g) {
