@@ -9,7 +9,7 @@ TEST_CASE("export-onnx writes a network that imports to the same answers") {
   const std::string pixels = "--mean 127.5 --norm 0.00784313725490196";
   folder.good("import @/meter.onnx -o %/net.itg " + pixels);
   folder.good("calibrate %/net.itg --images @/calibration --limit 8 -o %/int8.itg");
-  for (const std::string form : {"", " --form qdq"}) {
+  for (const std::string form : {"", " --form qdq", " --form qoperator"}) {
     const Ran ran = folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/int8.onnx" + form);
     CHECK(holds(ran.out, "with int8 weights"));
     CHECK(ran.err == "");
@@ -20,7 +20,7 @@ TEST_CASE("export-onnx writes a network that imports to the same answers") {
   }
   folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/fake.onnx --form fakequantize");
   folder.good("import %/fake.onnx -o %/fake.itg " + pixels);
-  folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/again.onnx --external-data");
+  folder.good("export-onnx %/int8.itg --from @/meter.onnx -o %/again.onnx --external-data --form qoperator");
   CHECK(folder.get("again.onnx") == folder.get("int8.onnx"));
 
   folder.bad("export-onnx %/net.itg --from @/meter.onnx -o %/x.onnx", "net.itg: holds no int8 layer");
@@ -28,6 +28,6 @@ TEST_CASE("export-onnx writes a network that imports to the same answers") {
   folder.bad("export-onnx %/int8.itg --from %/int8.onnx -o %/x.onnx", "quantized already");
   folder.bad("export-onnx %/int8.itg --from %/net.itg -o %/x.onnx", "net.itg");
   folder.bad("export-onnx %/int8.itg --from @/meter.onnx -o %/int8.itg", "int8.itg");
-  CHECK(folder.run("export-onnx %/int8.itg --from @/meter.onnx -o %/x.onnx --form qoperator").code == 2);
+  CHECK(folder.run("export-onnx %/int8.itg --from @/meter.onnx -o %/x.onnx --form int4").code == 2);
   CHECK(!std::filesystem::exists(folder / "x.onnx"));
 }

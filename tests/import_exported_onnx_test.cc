@@ -379,3 +379,21 @@ TEST_CASE("what cannot be written is refused, with its name") {
   old.file.output(old.conv(padded, 6, 2, 1));
   says(Calibrated(old.file).to_onnx(), "(Pad): its form of opset 10 is not that of opset 13");
 }
+
+TEST_CASE("operators of codes: no layer stands between quantizers, and the same bytes come back") {
+  CalibratorOptions options;
+  options.int8_answers = true;
+  const Calibrated net(small_network(), options);
+  const auto made = net.to_onnx(OnnxForm::kQOperator);
+  REQUIRE_MESSAGE(made, made.message());
+  CHECK(made->notes.empty());
+  const onnx_file::ModelProto file = parsed(made->bytes);
+  check_order(file);
+  CHECK(count(file, "QLinearConv") == 2);
+  CHECK(count(file, "QGemm") + count(file, "QLinearAdd") + count(file, "MaxPool") == 3);
+  for (const char* const gone : {"Conv", "Gemm", "Add", "Relu", "Clip"}) CHECK(count(file, gone) == 0);
+  Import back(made->bytes);
+  REQUIRE_MESSAGE(back.good(), back.message());
+  CHECK(run_real(AlignedBytes(Span<const uint8_t>(net.int8.data(), net.int8.size())), net.samples) ==
+        run_real(back.write(), net.samples));
+}

@@ -7,6 +7,7 @@
 
 #include "exporters/onnx/onnx_opset.h"
 #include "exporters/onnx/onnx_readback.h"
+#include "exporters/onnx/qoperators.h"
 #include "exporters/onnx/quantized_graph.h"
 #include "importers/draft/import_error.h"
 #include "importers/onnx/onnx_operators.h"
@@ -56,7 +57,8 @@ void export_steps(Span<const uint8_t> network, const std::string& folder, const 
   if (!folder.empty()) importers::load_external_data(*file.mutable_graph(), folder);
   const int64_t opset = standard_version(file);
   quantize_graph(*file.mutable_graph(), model, form, opset, result);
-  if (form == OnnxForm::kQdq) set_version(file, "", std::max(opset, kQuantizedOpset));
+  if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));
+  if (form == OnnxForm::kQOperator) set_version(file, kCodeOperatorsDomain, 1);
   if (form == OnnxForm::kFakeQuantize) set_version(file, "org.openvinotoolkit", 1);
   file.set_ir_version(std::max<int64_t>(file.ir_version(), 7));
   auto& bits = *file.add_metadata_props();

@@ -13,13 +13,14 @@ namespace intaglio {
 enum class OnnxForm : uint8_t {
   kQdq,           // QuantizeLinear and DequantizeLinear of ONNX, opset 13
   kFakeQuantize,  // OpenVINO's FakeQuantize
+  kQOperator,     // QLinearConv and the like, of ONNX and onnxruntime, opset 13
 };
 struct OnnxFormName {
   const char* name;
   OnnxForm form;
 };
-inline constexpr OnnxFormName kOnnxForms[] = {{"qdq", OnnxForm::kQdq},
-                                              {"fakequantize", OnnxForm::kFakeQuantize}};
+inline constexpr OnnxFormName kOnnxForms[] = {
+    {"qdq", OnnxForm::kQdq}, {"fakequantize", OnnxForm::kFakeQuantize}, {"qoperator", OnnxForm::kQOperator}};
 
 struct OnnxExport {
   std::string bytes;

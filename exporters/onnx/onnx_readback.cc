@@ -169,7 +169,7 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
   if (auto step = import_again(bytes, "the exported file", "", model, back); !step) return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
-  const LayerComparison comparison(model, back.model, form == OnnxForm::kQdq);
+  const LayerComparison comparison(model, back.model, form != OnnxForm::kFakeQuantize);
   int32_t in_float = 0, layers = 0, without_least = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);

@@ -6,6 +6,7 @@
 
 #include "exporters/onnx/layer_layout.h"
 #include "exporters/onnx/onnx_opset.h"
+#include "exporters/onnx/qoperators.h"
 #include "exporters/onnx/quantizers.h"
 #include "importers/draft/import_error.h"
 #include "importers/draft/names.h"
@@ -46,7 +47,7 @@ bool bears_weights(const OnnxNode& node) {
 class Export {
  public:
   Export(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
-      : graph_(graph), quantizers_(graph_, form), model_(model), result_(result) {
+      : graph_(graph), form_(form), quantizers_(graph_, form), model_(model), result_(result) {
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
     for (int32_t n = 0; n < model.node_count(); ++n) {
       model_nodes_[model.node(n).name] = n;
@@ -61,7 +62,7 @@ class Export {
     }
     for (const auto& input : graph.input())
       if (graph_.is_input(input.name())) values_[clean_name(input.name())] = input.name();
-    if (form == OnnxForm::kQdq) raise_opset(graph_, opset);
+    if (form != OnnxForm::kFakeQuantize) raise_opset(graph_, opset);
   }
 
   void run() {
@@ -77,6 +78,7 @@ class Export {
           value, grid, [](const OnnxUse&) { return true; }, false);
     for (int32_t t = 0; t < model_.tensor_count(); ++t) round_tensor(t);
     for (int32_t n = 0; n < model_.node_count(); ++n) requantize(model_.node(n));
+    if (form_ == OnnxForm::kQOperator) to_qoperators(graph_);
     graph_.finish();
   }
 
@@ -320,6 +322,7 @@ class Export {
   }
 
   OnnxGraph graph_;
+  OnnxForm form_;
   Quantizers quantizers_;
   const Model& model_;
   OnnxExport& result_;

@@ -36,7 +36,7 @@ void Quantizers::set_codes(OnnxNode& node, int input, const std::string& wanted,
                            const std::vector<int64_t>& dims, const std::vector<int8_t>& codes,
                            Span<const float> scales, int32_t axis, int32_t zero_point) {
   const std::string name = constant_name(node, input, wanted);
-  if (form_ == OnnxForm::kQdq) {
+  if (form_ != OnnxForm::kFakeQuantize) {
     const std::string stored = graph_.unused_name(name + "/s8"), scale = graph_.unused_name(name + "/scale"),
                       zero = graph_.unused_name(name + "/zero_point");
     const std::vector<int8_t> zeros(scales.size, static_cast<int8_t>(zero_point));
