@@ -131,6 +131,10 @@ void itg_session_run(itg_session* session) { object_in<CSession>(session).sessio
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last) {
   object_in<CSession>(session).session.run_nodes(first, last);
 }
+bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count) {
+  return object_in<CSession>(session).session.feed_rows(rows, count);
+}
+void itg_session_begin_picture(itg_session* session) { object_in<CSession>(session).session.begin_picture(); }
 itg_error itg_session_prepare_node(itg_session* session, int32_t i) {
   return intaglio::to_c(object_in<CSession>(session).session.prepare_node(i));
 }

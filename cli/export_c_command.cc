@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "intaglio/streaming.h"
 #include "runtime/crc32.h"
+#include "runtime/streaming/streamed_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -26,7 +27,8 @@ constexpr const char* kFooter =
     "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n\n"
     "Without --planned the device checks every byte of the model when it starts. Another model of the same operators may\n"
     "take its place, from a model store or from a calibration on the device.\n"
-    "A model with a streamed plan ('intaglio plan') runs by rows, and the memory is that of this plan.\n"
+    "A model with a streamed plan ('intaglio plan') runs by rows, and the memory is that of this plan. Where it is fed by\n"
+    "rows, the program calls itg_session_feed_rows() instead of itg_session_run().\n"
     "With --planned all checks are made here, and the session is a table of constants. About half of the code is not\n"
     "linked. The program runs these bytes alone, with the version of the library that exported them.\n\n"
     "Example:\n"
@@ -46,15 +48,15 @@ Outcome<Done> check_prefix(const std::string& name) {
   return Done{};
 }
 
-// What the self-test must find: the scalar kernels define it.
-Outcome<uint32_t> golden_crc(const LoadedModel& file) {
+// What the self-test must find: the scalar kernels define it. `fed`: the first input comes by rows, behind the others.
+Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
   SessionOptions options;
   options.isa = isa::kScalar;
   auto session = LoadedSession::create(file, options);
   if (!session) return session.failure();
   const Model& model = file.model();
   SelfTestBytes bytes;
-  for (int32_t i = 0; i < static_cast<int32_t>(model.inputs().size); ++i) {
+  for (int32_t i = fed ? 1 : 0; i < static_cast<int32_t>(model.inputs().size); ++i) {
     const TensorView input = (*session)->input(i);
     if (input.info.dtype == DType::kF32) {
       for (float& value : input.as<float>())
@@ -64,7 +66,14 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file) {
       for (size_t b = 0; b < input.info.bytes(); ++b) codes[b] = bytes.next();
     }
   }
-  (*session)->run();
+  if (fed) {
+    const TensorInfo picture = model.tensor(model.inputs()[0]);
+    std::vector<uint8_t> rows(picture.bytes());
+    for (uint8_t& byte : rows) byte = bytes.next();
+    (*session)->feed_rows(rows.data(), picture.shape[1]);
+  } else {
+    (*session)->run();
+  }
   uint32_t crc = 0;
   for (int32_t i = 0; i < static_cast<int32_t>(model.outputs().size); ++i) {
     const TensorView output = (*session)->output(i);
@@ -93,7 +102,8 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
     plan = std::move(*made);
     *needs = plan.needs;
   }
-  const auto golden = golden_crc(*file);
+  const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
+  const auto golden = golden_crc(*file, fed);
   if (!golden) return golden.failure();
 
   namespace fs = std::filesystem;
@@ -109,6 +119,7 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.prefix = arguments.prefix;
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
+  exported.fed = fed;
   for (const TextFile& part : exported_files(exported)) {
     const std::string path = (fs::path(arguments.folder) / part.name).string();
     const auto written =

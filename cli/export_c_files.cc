@@ -101,6 +101,13 @@ std::string header(const ExportedModel& e) {
       "  if (rest < -0.5f || (rest == -0.5f && whole %% 2 != 0)) --whole;\n"
       "  return (int8_t)(whole + zero_point);\n}\n",
       p);
+  if (e.fed) {
+    const Shape picture = model.tensor(model.inputs()[0]).shape;
+    h.add(
+        "\n/* Input 0 comes row by row, by itg_session_feed_rows(): pixels, or codes where the model has no recipe. */\n"
+        "#define %s_ROWS %d\n#define %s_ROW_BYTES %d\n",
+        m, picture[1], m, picture[2] * picture[3]);
+  }
   for (size_t i = 0; i < model.inputs().size; ++i)
     add_tensor(h, e, "input", static_cast<int32_t>(i), model.tensor(model.inputs()[i]));
   for (size_t i = 0; i < model.outputs().size; ++i)
@@ -116,6 +123,18 @@ std::string data(const ExportedModel& e) {
       "alignas(ITG_MODEL_ALIGNMENT) const uint8_t %s_model_data[%s_MODEL_BYTES] = {",
       e.prefix.c_str(), e.prefix.c_str(), upper(e.prefix).c_str());
   return c.add(e.model->bytes()).add("\n};\n").str();
+}
+
+// The self-test's picture, row by row.
+std::string fed_self_test(const ExportedModel& e) {
+  const std::string macros = upper(e.prefix);
+  Text c;
+  c.add(
+      "  uint8_t row[%s_ROW_BYTES];\n  for (int32_t y = 0; y < %s_ROWS; ++y) {\n"
+      "    for (uint8_t& byte : row) {\n      state = state * 1664525u + 1013904223u;\n"
+      "      byte = static_cast<uint8_t>(state >> 24);\n    }\n    itg_session_feed_rows(&session, row, 1);\n  }\n",
+      macros.c_str(), macros.c_str());
+  return c.str();
 }
 
 std::string program_parts(const ExportedModel& e) {
@@ -134,22 +153,36 @@ std::string program_parts(const ExportedModel& e) {
       p, p);
   c.add(
       "  uint32_t state = 1;\n  itg_tensor tensor;\n"
-      "  for (int32_t i = 0; i < itg_model_input_count(&model); ++i) {\n"
+      "  for (int32_t i = %d; i < itg_model_input_count(&model); ++i) {\n"
       "    tensor.struct_size = sizeof tensor;\n    itg_session_input(&session, i, &tensor);\n"
       "    const bool reals = tensor.dtype == ITG_F32;\n    const size_t elements = reals ? tensor.bytes / 4 : tensor.bytes;\n"
       "    for (size_t e = 0; e < elements; ++e) {\n      state = state * 1664525u + 1013904223u;\n"
       "      const auto byte = static_cast<uint8_t>(state >> 24);\n"
       "      if (reals)\n        static_cast<float*>(tensor.data)[e] = "
       "static_cast<float>(static_cast<int32_t>(byte) - 128) / 128.0f;\n"
-      "      else\n        static_cast<uint8_t*>(tensor.data)[e] = byte;\n    }\n  }\n"
-      "  itg_session_run(&session);\n  uint32_t crc = 0;\n"
+      "      else\n        static_cast<uint8_t*>(tensor.data)[e] = byte;\n    }\n  }\n%s  uint32_t crc = 0;\n"
       "  for (int32_t i = 0; i < itg_model_output_count(&model); ++i) {\n"
       "    tensor.struct_size = sizeof tensor;\n    itg_session_output(&session, i, &tensor);\n"
-      "    crc = crc32(crc, static_cast<const uint8_t*>(tensor.data), tensor.bytes);\n  }\n");
+      "    crc = crc32(crc, static_cast<const uint8_t*>(tensor.data), tensor.bytes);\n  }\n",
+      e.fed ? 1 : 0, e.fed ? fed_self_test(e).c_str() : "  itg_session_run(&session);\n");
   c.add(
       "  if (crc != 0x%08xu) return {ITG_kReplayDiffers, -1, -1, 0, crc, 0x%08x};\n  return {ITG_kOk, -1, -1, 0, 0, 0};\n}\n",
       e.golden, e.golden);
   return c.str();
+}
+
+void add_whole_input(Text& c, const ExportedModel& e, bool codes) {
+  const std::string macros = upper(e.prefix);
+  const char *const p = e.prefix.c_str(), *const m = macros.c_str();
+  c.add(
+      "  {\n    %s_input_0_element* input = (%s_input_0_element*)itg_session_input_data(&session, 0);\n"
+      "    for (int i = 0; i < %s_INPUT_0_ELEMENTS; ++i) input[i] = ",
+      p, p, m);
+  if (codes)
+    c.add("%s_input_0_quantize(0.0f); /* your values */\n  }\n", p);
+  else
+    c.add("0; /* your values */\n  }\n");
+  c.add("  itg_session_run(&session);\n");
 }
 
 std::string sample_main(const ExportedModel& e) {
@@ -169,19 +202,18 @@ std::string sample_main(const ExportedModel& e) {
       "  if (error.status != ITG_kOk) return fail(\"start\", error, &model);\n",
       p, m, p, p);
   const Model& model = *e.model;
-  c.add(
-      "  {\n    %s_input_0_element* input = (%s_input_0_element*)itg_session_input_data(&session, 0);\n"
-      "    for (int i = 0; i < %s_INPUT_0_ELEMENTS; ++i) input[i] = ",
-      p, p, m);
   const TensorInfo in = model.tensor(model.inputs()[0]), out = model.tensor(model.outputs()[0]);
   const bool in_codes = in.dtype == DType::kS8 && in.quantization.scales.size == 1;
   const bool out_codes = out.dtype == DType::kS8 && out.quantization.scales.size == 1;
-  if (in_codes)
-    c.add("%s_input_0_quantize(0.0f); /* your values */\n  }\n", p);
+  if (e.fed)
+    c.add(
+        "  {\n    static const uint8_t row[%s_ROW_BYTES]; /* your camera's next row */\n"
+        "    while (!itg_session_feed_rows(&session, row, 1)) {\n    }\n  }\n",
+        m);
   else
-    c.add("0; /* your values */\n  }\n");
+    add_whole_input(c, e, in_codes);
   c.add(
-      "  itg_session_run(&session);\n  {\n"
+      "  {\n"
       "    const %s_output_0_element* output = (const %s_output_0_element*)itg_session_output_data(&session, 0);\n"
       "    for (int i = 0; i < %s_OUTPUT_0_ELEMENTS && i < 16; ++i)\n",
       p, p, m);

@@ -17,6 +17,7 @@ struct ExportedModel {
   const ModelPlan* plan = nullptr;  // where the session is planned here
   std::string prefix;               // of every name: a C identifier
   std::string source;               // the model file's name, for the comments
+  bool fed = false;                 // the first input comes by rows
   uint32_t golden = 0;              // CRC-32 of the outputs' bytes for the inputs of the self-test
 };
 

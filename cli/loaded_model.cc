@@ -6,10 +6,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "calibrator/host/stream_plan.h"
+#include "calibrator/host/system/host_arena.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
 #include "intaglio/step_model.h"
 #include "intaglio/streaming.h"
+#include "runtime/streaming/streamed_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -203,8 +206,22 @@ Outcome<Done> LoadedModel::stream_if(bool streamed) {
   if (!model_.has_streamed_plan())
     print_note("--streamed: " + path() +
                " has no streamed plan ('intaglio plan' makes one); it runs layer by layer");
-  const Result<Model> by_rows = stream_rows(model_);
+  Result<Model> by_rows = stream_rows(model_);
   if (!by_rows) return failure(by_rows.error());
+  if (StreamedModel::feeding_segment(*by_rows).count != 0) {
+    HostArena memory;
+    const auto unfed = unfed_model(model_, all_ops(), memory.arena());
+    if (!unfed) return failure(unfed.error());
+    FileBytes bytes(unfed->size);
+    std::memcpy(bytes.data(), unfed->data, unfed->size);
+    auto whole = open(path_, MappedFile(std::move(bytes)));
+    if (!whole) return whole.failure();
+    *this = std::move(*whole);
+    print_note("--streamed: the streamed plan of " + path() +
+               " takes its picture row by row; here all of it stands beside the line buffers");
+    by_rows = stream_rows(model_);
+    if (!by_rows) return failure(by_rows.error());
+  }
   model_ = *by_rows;
   return Done{};
 }

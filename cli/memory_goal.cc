@@ -31,7 +31,8 @@ Outcome<MemoryGoal> memory_goal(const std::string& word) {
 }
 
 Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena) {
-  return goal.flat ? unstream_model(model, arena) : stream_model(model, all_ops(), goal.most_bytes, arena);
+  return goal.flat ? unstream_model(model, arena)
+                   : stream_model(model, all_ops(), {goal.most_bytes, goal.feeds_rows}, arena);
 }
 
 Result<size_t> streamed_bytes(Span<const uint8_t> file) {

@@ -14,8 +14,9 @@ namespace intaglio::cli {
 struct MemoryGoal {
   bool flat = false;                   // layer by layer
   std::optional<uint64_t> most_bytes;  // nothing: as little as can be
+  bool feeds_rows = false;             // the picture comes by rows
 
-  static MemoryGoal layer_by_layer() { return {true, {}}; }
+  static MemoryGoal layer_by_layer() { return {true, {}, false}; }
 };
 
 void add_memory_option(CLI::App& app, std::string& word);

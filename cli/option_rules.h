@@ -36,6 +36,12 @@ inline constexpr OptionRule kOptionRules[] = {
      {{"--mean"}, {"--norm"}},
      "a recipe holds a mean and a norm of its own"},
     {"import", {"--initial"}, OptionRuleKind::kNeeds, {{"--state"}}, "it says what a state begins with"},
+    // plan
+    {"plan",
+     {"--feed-rows"},
+     OptionRuleKind::kExcludes,
+     {{"--memory", "flat"}},
+     "rows are fed to a plan by rows"},
     // samples
     {"calibrate|simulate|eval|compare",
      {"--input"},

@@ -11,6 +11,7 @@ namespace {
 
 struct PlanArguments {
   std::string model, output, memory = "least";
+  bool feeds_rows = false;
 };
 
 constexpr const char* kFooter =
@@ -21,12 +22,15 @@ constexpr const char* kFooter =
     "  least   as little as can be\n"
     "  BYTES   at most so many, by rows only where it is needed, and with as many rows at a time as fit\n"
     "  flat    layer by layer: the file has no streamed plan\n\n"
+    "--feed-rows is for a camera that gives its picture line by line (Session::feed_rows): there is no memory for all of\n"
+    "it. Commands that have the whole picture give it a place beside the others.\n\n"
     "Example:\n"
     "  intaglio plan net.int8.itg -o net.small.itg --memory 150000";
 
 Outcome<Done> run_plan(const PlanArguments& arguments) {
-  const auto goal = memory_goal(arguments.memory);
+  auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
+  goal->feeds_rows = arguments.feeds_rows;
   if (auto path = check_output_path(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
@@ -54,6 +58,8 @@ Command add_plan_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
   add_memory_option(*app, arguments->memory);
+  add_flag(*app, "--feed-rows", arguments->feeds_rows,
+           "the model's first input comes row by row: it has a line buffer, too, where that saves memory");
   return make_command(app, arguments, run_plan);
 }
 

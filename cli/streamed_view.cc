@@ -16,17 +16,25 @@ std::string drawn_rows(int32_t rows, int32_t all) {
          std::string(static_cast<size_t>(kWidth - filled), '.');
 }
 
+int32_t tensor_of(const Model& streamed, const SegmentInfo& segment, int32_t i) {
+  return i == kPictureWalk ? streamed.inputs()[0] : StreamedModel::outputs(streamed, segment.first + i)[0];
+}
+
 struct Place {
   int32_t rows, height;
   uint32_t bytes;
 };
 
+// Of the output of the segment's node `i`, or of the picture that it takes by rows (kPictureWalk).
 Place place_of(const Model& streamed, const SegmentInfo& segment, int32_t i) {
-  const int32_t node = segment.first + i, tensor = StreamedModel::outputs(streamed, node)[0];
+  const int32_t node = i == kPictureWalk ? -1 : segment.first + i, tensor = tensor_of(streamed, segment, i);
   const Shape shape = streamed.tensor(tensor).shape;
-  const int32_t height = shape.rank == 4 ? shape[1] : 1, rows = segment.rows[static_cast<size_t>(i)];
+  const int32_t height = shape.rank == 4 ? shape[1] : 1, rows = walk_of(segment, i).rows;
   return {rows > 0 ? rows : height, height, StreamedModel::place_bytes(streamed, tensor, node)};
 }
+
+// What stands in the first line.
+int32_t first_walk(const SegmentInfo& segment) { return segment.picture_rows != 0 ? kPictureWalk : 0; }
 
 }  // namespace
 
@@ -39,9 +47,10 @@ Json json_of_streamed(const Model& model, bool with_tensors) {
     const SegmentInfo segment = StreamedModel::segment(*streamed, s);
     Json json{{"first_node", segment.first},
               {"last_node", segment.first + segment.count - 1},
-              {"band", segment.band}};
-    for (int32_t i = 0; with_tensors && i < segment.count; ++i) {
-      const int32_t tensor = StreamedModel::outputs(*streamed, segment.first + i)[0];
+              {"band", segment.band},
+              {"feeds_rows", segment.picture_rows != 0}};
+    for (int32_t i = first_walk(segment); with_tensors && i < segment.count; ++i) {
+      const int32_t tensor = tensor_of(*streamed, segment, i);
       const Place place = place_of(*streamed, segment, i);
       json["tensors"].push_back({{"name", model.tensor(tensor).name},
                                  {"offset", streamed->activation_offset(tensor)},
@@ -72,13 +81,13 @@ void print_streamed_plan(const Model& model) {
     print("\nby rows: nodes %d to %d, %d %s at a step\n", segment.first, segment.first + segment.count - 1,
           segment.band, segment.band == 1 ? "row" : "rows");
     Table table({"tensor", "in memory", "offset", "bytes", "rows", "of", "node"}, 2);
-    for (int32_t i = 0; i < segment.count; ++i) {
-      const int32_t tensor = StreamedModel::outputs(*streamed, segment.first + i)[0];
+    for (int32_t i = first_walk(segment); i < segment.count; ++i) {
+      const int32_t tensor = tensor_of(*streamed, segment, i);
       const Place place = place_of(*streamed, segment, i);
       table.add({model.tensor(tensor).name, drawn_rows(place.rows, place.height),
                  grouped(streamed->activation_offset(tensor)), grouped(place.bytes),
                  grouped(static_cast<uint64_t>(place.rows)), grouped(static_cast<uint64_t>(place.height)),
-                 std::to_string(segment.first + i)});
+                 i == kPictureWalk ? "fed" : std::to_string(segment.first + i)});
     }
     table.print();
   }

@@ -10,6 +10,7 @@
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "intaglio/streaming.h"
+#include "runtime/streaming/streamed_model.h"
 
 namespace intaglio::cli {
 namespace {
@@ -36,17 +37,25 @@ Outcome<Done> check_names(const LoadedModel& file) {
   return Done{};
 }
 
-// The bytes of all outputs on inputs that stand for zero, in memory that held `fill`.
-std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill) {
+// The bytes of all outputs on inputs that stand for zero, in memory that held `fill`. A picture is fed by black rows.
+std::vector<uint8_t> run_on_zeros(LoadedSession& loaded, uint8_t fill, bool fed = false) {
   Session& session = *loaded;
   std::memset(loaded.activations().data, fill, loaded.activations().size);
   session.reset();
   for (size_t i = 0; i < session.model().inputs().size; ++i) {
     const TensorView input = session.input(static_cast<int32_t>(i));
+    if (input.data == nullptr) continue;  // it is fed
     const bool codes = input.info.dtype == DType::kS8;
     std::memset(input.data, codes ? input.info.quantization.zero_point : 0, input.info.bytes());
   }
-  session.run();
+  if (fed) {
+    const TensorInfo picture = session.model().tensor(session.model().inputs()[0]);
+    const std::vector<uint8_t> rows(picture.bytes(), 0);
+    session.begin_picture();
+    session.feed_rows(rows.data(), picture.shape[1]);
+  } else {
+    session.run();
+  }
   std::vector<uint8_t> bytes;
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView output = session.output(static_cast<int32_t>(i));
@@ -107,7 +116,8 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
     if (!proved) return file->failure(proved.error());
     auto streamed = LoadedSession::create(*proved, {});
     if (!streamed) return file->failure(streamed.error());
-    if (run_on_zeros(*streamed, 0xa5) != run_on_zeros(*session, 0x00))
+    const bool fed = StreamedModel::feeding_segment(*proved).count != 0;
+    if (run_on_zeros(*streamed, 0xa5, fed) != run_on_zeros(*session, 0x00, fed))
       return Failure{
           arguments.model +
           ": gives different outputs by rows; this is a fault of the library, please report it with "

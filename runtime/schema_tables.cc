@@ -38,7 +38,7 @@ const uint8_t kFields[] = {
     // 10: ImageInput
     kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes,
     // 11: Segment
-    kField32, kField32, kFieldWords, kFieldWords, kFieldWords,
+    kField32, kField32, kFieldWords, kFieldWords, kFieldWords, kField32, kField32, kField32,
     // 12: Plan
     kField32, kFieldWords, kField32, tables(11),
     // 13: Calibration
@@ -89,8 +89,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 62, 67, 71, 77, 79, 82, 86, 92, 95, 97, 99, 101, 102, 104,
-    105, 106, 107, 109, 111, 114, 116, 117, 119, 122, 126, 130,
+    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 62, 70, 74, 80, 82, 85, 89, 95, 98, 100, 102, 104, 105, 107,
+    108, 109, 110, 112, 114, 117, 119, 120, 122, 125, 129, 133,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

@@ -176,7 +176,7 @@ Result<Session> Session::create(const Model& model, OpList ops, const SessionMem
 
   session.model_ = model;
   session.ops_ = ops.data;
-  session.op_count_ = ops.size;
+  session.op_count_ = static_cast<uint16_t>(ops.size);
   session.options_ = options;
   if (options.executor.parallel_for == nullptr) session.options_.executor.width = 1;
   const Result<PlanContext> context = plan_context(options, true);
@@ -290,6 +290,7 @@ TensorView Session::tensor(int32_t index) const {
   const uint32_t offset = model_.activation_offset(index);
   view.data = offset == Model::kNoOffset ? const_cast<uint8_t*>(view.info.constant.data)
                                          : memory_.activations.data + offset;
+  if (kStreams && StreamedModel::is_fed(model_, index)) view.data = nullptr;
   return view;
 }
 
@@ -305,11 +306,16 @@ const char* Session::kernel_name(int32_t node) const {
 
 void Session::reset() { move_states(StateMove::kReset); }
 
+void Session::report_inputs() const {
+  if (options_.observer.on_tensor == nullptr) return;
+  for (const int32_t input : model_.inputs())
+    if (!kStreams || tensor(input).data != nullptr)
+      options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
+}
+
 void Session::run() {
   move_states(StateMove::kLoad);
-  if (options_.observer.on_tensor != nullptr)
-    for (const int32_t input : model_.inputs())
-      options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
+  report_inputs();
   run_nodes(0, model_.node_count());
   move_states(StateMove::kStore);
 }

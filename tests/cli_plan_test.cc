@@ -39,6 +39,11 @@ struct Folder : CommandFolder {
     const AlignedBytes model = chain();
     REQUIRE(write_file_atomically(*this / "net.itg", model.view()));
   }
+  std::string text(const std::string& name) const {
+    const auto file = read_file(*this / name, 1 << 24);
+    REQUIRE(file);
+    return {reinterpret_cast<const char*>(file->data()), file->size()};
+  }
 };
 
 }  // namespace
@@ -68,20 +73,37 @@ TEST_CASE("an exported model runs by rows, checked and planned") {
   const Folder folder;
   folder.good("plan %/net.itg -o %/least.itg");
   const auto session = folder.json("inspect %/least.itg --json --target cortex-m4")["session"];
-  const auto text = [&](const std::string& name) {
-    const auto file = read_file(folder / name, 1 << 24);
-    REQUIRE(file);
-    return std::string(reinterpret_cast<const char*>(file->data()), file->size());
-  };
   folder.good("export-c %/least.itg -o %/checked --target cortex-m4");
-  CHECK(holds(text("checked/net_model.h"),
+  CHECK(holds(folder.text("checked/net_model.h"),
               "NET_MEMORY_BYTES " + std::to_string(session["streamed_bytes"].get<size_t>()) + "\n"));
-  CHECK(holds(text("checked/net_model.cc"), "itg_stream_rows(model, model);"));
+  CHECK(holds(folder.text("checked/net_model.cc"), "itg_stream_rows(model, model);"));
   folder.good("export-c %/least.itg -o %/planned --target cortex-m4 --planned");
-  CHECK(holds(text("planned/net_model.h"), "NET_ACTIVATION_BYTES 5376\n"));
-  CHECK(holds(text("planned/net_model.cc"), ", &intaglio::kStreaming};"));
+  CHECK(holds(folder.text("planned/net_model.h"), "NET_ACTIVATION_BYTES 5376\n"));
+  CHECK(holds(folder.text("planned/net_model.cc"), ", &intaglio::kStreaming};"));
   folder.good("export-c %/net.itg -o %/flat --target cortex-m4 --planned");
-  CHECK(!holds(text("flat/net_model.cc"), "treaming"));
+  CHECK(!holds(folder.text("flat/net_model.cc"), "treaming"));
+}
+
+TEST_CASE("a picture that comes by rows has a line buffer; commands that have all of it give it a place") {
+  const Folder folder;
+  folder.good("plan %/net.itg -o %/fed.itg --feed-rows");
+  const auto fed = folder.json("inspect %/fed.itg --json --plan")["streamed"];
+  // Three rows of 64 instead of 24.
+  CHECK(fed["arena_bytes"] == 3 * 64 + 1536 + 3 * 3 * 256);
+  CHECK(fed["segments"][0]["feeds_rows"] == true);
+  CHECK(fed["segments"][0]["tensors"][0]["name"] == "x");
+  CHECK(fed["segments"][0]["tensors"][0]["rows"] == 3);
+  CHECK(holds(folder.good("inspect %/fed.itg --plan").out, "24    fed"));
+  CHECK(holds(folder.good("verify %/fed.itg").out, "it gives the same outputs"));
+  const auto bench = folder.good("bench %/fed.itg --streamed --repeats 1");
+  CHECK(holds(bench.err, "takes its picture row by row; here all of it stands beside the line buffers"));
+  const Ran flat = folder.run("plan %/net.itg -o %/no.itg --feed-rows --memory flat");
+  CHECK(flat.code == 2);
+  CHECK(holds(flat.err, "rows are fed to a plan by rows"));
+  folder.good("export-c %/fed.itg -o %/planned --target cortex-m4 --planned");
+  CHECK(holds(folder.text("planned/net_model.h"), "#define NET_ROWS 24\n#define NET_ROW_BYTES 64\n"));
+  CHECK(holds(folder.text("planned/net_model.cc"), "itg_session_feed_rows(&session, row, 1);"));
+  CHECK(!holds(folder.text("planned/net_model.cc"), "itg_session_run("));
 }
 
 TEST_CASE("a plan that saves nothing is not written") {

@@ -12,7 +12,7 @@ namespace {
 
 // x [1, 8, 4, 4], 3 x 3 -> a [1, 8, 4, 4], depthwise of stride 2 -> b [1, 4, 2, 4], 1 x 1 -> c [1, 4, 2, 6],
 // mean -> d [1, 1, 1, 6], Lookup -> e, Reshape -> f. Nodes 0 to 3 run by rows.
-AlignedBytes streamed_file() {
+AlignedBytes streamed_file(bool fed = false) {
   ModelBuilder b;
   const auto map = [&](const char* name, const std::vector<int32_t>& dims) {
     return b.tensor(name, DType::kS8, dims, 0.05f, -7);
@@ -44,15 +44,15 @@ AlignedBytes streamed_file() {
   const AlignedBytes flat = b.finish();
   HostArena arena;
   const StreamedNodes nodes{0, 4, 1};
-  const auto file = stream_segments(*Model::open(flat.view()), all_ops(), {&nodes, 1}, arena.arena());
+  const auto file = stream_segments(*Model::open(flat.view()), all_ops(), {&nodes, 1}, fed, arena.arena());
   REQUIRE(file.error().ok());
   return AlignedBytes(*file);
 }
 
 int32_t place(const std::string& name) { return index_of(*unpack(streamed_file()), name); }
 
-Error streamed_error(const Change& change) {
-  const auto made = unpack(streamed_file());
+Error streamed_error(const Change& change, bool fed = false) {
+  const auto made = unpack(streamed_file(fed));
   change(*made);
   const AlignedBytes bytes = pack(*made);
   const Result<Model> model = Model::open(bytes.view());
@@ -144,6 +144,30 @@ TEST_CASE("rows are written before they are read, and stay until they are read")
   check({Status::kBadLineBuffer, 0, a, -1, 1}, [](ModelT& m) { segment(m).rows[0] = -1; });
   check({Status::kBadLineBuffer, 0, a, 3, 4}, [](ModelT& m) { segment(m).band = 4; });
   check({Status::kBadLineBuffer, 3, d, 0, -1}, [](ModelT& m) { segment(m).rows[3] = 0; });
+}
+
+TEST_CASE("rows of a fed picture are there before they are read, and stay until they are read") {
+  const auto check = [](const Error& expected, const Change& change) {
+    check_error(streamed_error(change, true), expected);
+  };
+  const int32_t x = place("x");
+  check(kNoError, [](ModelT&) {});
+  check({Status::kBadLineBuffer, 0, x, 2, 3}, [](ModelT& m) { segment(m).picture_rows = 2; });
+  check({Status::kRowsTooLate, 0, x, 0, 1}, [](ModelT& m) { segment(m).picture_lead = -1; });
+  check({Status::kBadRowStep, -1, x, 1, 0}, [](ModelT& m) { segment(m).picture_lead = 1; });
+  check({Status::kBadRowStep, -1, x, 0, kMaxRows}, [](ModelT& m) { segment(m).picture_stride = 0; });
+  check({Status::kBadRowStep, 0, x, 1, 2}, [](ModelT& m) { segment(m).picture_stride = 2; });
+  check({Status::kBadRowStep, -1, x, int64_t{8} * kMaxRows, kMaxRows},
+        [](ModelT& m) { segment(m).picture_stride = kMaxRows; });
+  check({Status::kBadLineBuffer, -1, x, 9, 1}, [](ModelT& m) { segment(m).picture_rows = 9; });
+  check({Status::kBadLineBuffer, -1, x, -1, 1}, [](ModelT& m) { segment(m).picture_rows = -1; });
+  // Only the first segment takes it.
+  check({Status::kBadSegment, -1, -1, 1, 0}, [](ModelT& m) {
+    auto other = std::make_unique<schema::SegmentT>(segment(m));
+    other->first = 4;
+    other->strides = other->leads = other->rows = {1};
+    m.streamed->segments.push_back(std::move(other));
+  });
 }
 
 TEST_CASE("a line buffer is read by its own segment, a mean behind it, and only some operators run by rows") {

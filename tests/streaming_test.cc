@@ -23,18 +23,20 @@ using test::RunningModel;
 
 using Bytes = std::vector<uint8_t>;
 
-void write_inputs(Session& session, uint32_t seed) {
+// Writes the inputs that stand as a whole; what comes back is the first one.
+std::vector<int8_t> write_inputs(Session& session, uint32_t seed) {
   Random random(seed);
+  std::vector<int8_t> picture;
   for (int32_t i = 0; i < static_cast<int32_t>(session.model().inputs().size); ++i) {
     const TensorView input = session.input(i);
     const std::vector<int8_t> codes = random.codes(input.info.bytes());
-    memcpy(input.data, codes.data(), codes.size());
+    if (input.data != nullptr) memcpy(input.data, codes.data(), codes.size());
+    if (i == 0) picture = codes;
   }
+  return picture;
 }
 
-Bytes run_session(Session& session, uint32_t seed) {
-  write_inputs(session, seed);
-  session.run();
+Bytes outputs_of(const Session& session) {
   Bytes all;
   for (int32_t i = 0; i < static_cast<int32_t>(session.model().outputs().size); ++i) {
     const TensorView output = session.output(i);
@@ -42,6 +44,31 @@ Bytes run_session(Session& session, uint32_t seed) {
     all.insert(all.end(), data, data + output.info.bytes());
   }
   return all;
+}
+
+Bytes run_session(Session& session, uint32_t seed) {
+  write_inputs(session, seed);
+  session.run();
+  return outputs_of(session);
+}
+
+// The same picture by rows, a few at a time; rows behind the last one are not even read.
+Bytes feed_session(Session& session, uint32_t seed) {
+  const std::vector<int8_t> picture = write_inputs(session, seed);
+  const int32_t height = session.model().tensor(session.model().inputs()[0]).shape[1];
+  const size_t row_bytes = picture.size() / static_cast<size_t>(height);
+  Random random(seed);
+  session.begin_picture();
+  for (int32_t row = 0; row < height;) {
+    const int32_t count = random.between(1, 4), left = height - row;
+    const auto* const rows =
+        reinterpret_cast<const uint8_t*>(picture.data()) + static_cast<size_t>(row) * row_bytes;
+    const Bytes given(rows, rows + static_cast<size_t>(count < left ? count : left) * row_bytes);
+    REQUIRE(session.feed_rows(given.data(), count) == (count >= left));
+    row += count;
+  }
+  REQUIRE(session.feed_rows(nullptr, 2));
+  return outputs_of(session);
 }
 
 Bytes run_flat(Span<const uint8_t> file, uint32_t seed) {
@@ -70,6 +97,7 @@ class StreamedSession {
     session_ = *session;
   }
   Session& session() { return session_; }
+  bool is_fed() const { return StreamedModel::feeding_segment(session_.model()).count != 0; }
 
  private:
   AlignedBytes bytes_, persistent_, activations_, scratch_;
@@ -81,12 +109,14 @@ void check_streamed(Span<const uint8_t> file, const Bytes& expected, uint32_t se
   for (const IsaMask isa : {isa::kScalar, isa::kAll})
     for (const int32_t width : {1, 3}) {
       StreamedSession model(file, isa, width);
-      run_session(model.session(), seed + 1);
-      REQUIRE(run_session(model.session(), seed) == expected);
+      const auto result = model.is_fed() ? feed_session : run_session;
+      result(model.session(), seed + 1);
+      REQUIRE(result(model.session(), seed) == expected);
+      REQUIRE(feed_session(model.session(), seed) == expected);
     }
   PlannedSession planned(file, {cpu_isa() & kCompiledIsa, false});
   REQUIRE_MESSAGE(planned.error().ok(), test::text_of(planned.error()));
-  REQUIRE(run_session(planned.session(), seed) == expected);
+  REQUIRE(feed_session(planned.session(), seed) == expected);
 }
 
 // By its streamed plan.
@@ -97,7 +127,7 @@ Model open_streamed(Span<const uint8_t> file) {
 }
 
 // Neighbouring nodes that can run by rows, cut at random.
-std::vector<StreamedNodes> random_segments(const Model& model, Random& random) {
+std::vector<StreamedNodes> random_segments(const Model& model, bool feeds_rows, Random& random) {
   std::vector<StreamedNodes> segments;
   HostArena arena;
   for (int32_t n = 0; n < model.node_count();) {
@@ -106,7 +136,7 @@ std::vector<StreamedNodes> random_segments(const Model& model, Random& random) {
     const int32_t band = random.one_in(2) ? 1 : random.between(2, 7);
     for (; past > n; --past) {
       const StreamedNodes nodes{n, past, band};
-      if (stream_segments(model, all_ops(), {&nodes, 1}, arena.arena())) break;
+      if (stream_segments(model, all_ops(), {&nodes, 1}, feeds_rows, arena.arena())) break;
     }
     if (past > n) segments.push_back({n, past, band});
     n = past > n ? past : n + 1;
@@ -116,7 +146,7 @@ std::vector<StreamedNodes> random_segments(const Model& model, Random& random) {
 
 TEST_CASE(
     "random networks give the same bytes by rows, in segments cut at random and in bands of any height") {
-  int32_t streamed = 0;
+  int32_t streamed = 0, fed = 0;
   for (int32_t i = 0; i < test::shape_count(300); ++i) {
     CAPTURE(i);
     const auto seed = static_cast<uint32_t>(i);
@@ -125,15 +155,98 @@ TEST_CASE(
     const Bytes expected = run_flat(file.view(), seed);
     Random random(seed + 77);
     HostArena arena;
-    const std::vector<StreamedNodes> segments = random_segments(model, random);
+    const bool feeds_rows = i % 2 == 1;
+    const std::vector<StreamedNodes> segments = random_segments(model, feeds_rows, random);
     if (segments.empty()) continue;
-    const auto cut = stream_segments(model, all_ops(), {segments.data(), segments.size()}, arena.arena());
+    const auto cut =
+        stream_segments(model, all_ops(), {segments.data(), segments.size()}, feeds_rows, arena.arena());
     REQUIRE(cut.error().ok());
     streamed += StreamedModel::segment_count(open_streamed(*cut));
     check_streamed(*cut, expected, seed);
     REQUIRE(run_flat(*cut, seed) == expected);
+    if (StreamedModel::feeding_segment(open_streamed(*cut)).count == 0) continue;
+    ++fed;
+    const auto unfed = unfed_model(*Model::open(*cut), all_ops(), arena.arena());
+    REQUIRE(unfed.error().ok());
+    REQUIRE(run_session(StreamedSession(*unfed, isa::kAll, 1).session(), seed) == expected);
   }
   CHECK(streamed > 100);
+  CHECK(fed > 40);
+}
+
+TEST_CASE("a session layer by layer takes rows, too") {
+  const AlignedBytes file = RandomPictureNetwork(5).finish();
+  RunningModel model{AlignedBytes(file.view())};
+  REQUIRE(model.error().ok());
+  const Bytes expected = run_flat(file.view(), 9);
+  CHECK(feed_session(model.session(), 9) == expected);
+  CHECK(run_session(model.session(), 10) != expected);
+  CHECK(feed_session(model.session(), 9) == expected);
+}
+
+// x [1, 12, 10, 3 or 1] with a recipe, and two 3 x 3 convolutions, the second of stride 2.
+AlignedBytes picture_network(bool rgb) {
+  ModelBuilder b;
+  Random random(3);
+  const int32_t channels = rgb ? 3 : 1;
+  const int32_t x = b.tensor("x", DType::kS8, {1, 12, 10, channels}, 0.02f, -5);
+  const int32_t a = b.tensor("a", DType::kS8, {1, 12, 10, 8}, 0.05f, -7),
+                y = b.tensor("y", DType::kS8, {1, 6, 5, 4}, 0.05f, 3);
+  b.input(x);
+  b.output(y);
+  const auto weights = [&](int32_t oc, int32_t ic) {
+    return b.constant("w" + std::to_string(oc), DType::kS8, {oc, 3, 3, ic},
+                      random.codes(static_cast<size_t>(oc * 9 * ic)),
+                      std::vector<float>(static_cast<size_t>(oc), 0.01f), 0);
+  };
+  Window2d window;
+  window.kernel_h = window.kernel_w = 3;
+  window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+  b.node(Op::kConv2d, {x, weights(8, channels)}, {a}).options.as<Window2d>() = window;
+  window.stride_h = window.stride_w = 2;
+  b.node(Op::kConv2d, {a, weights(4, 8)}, {y}).options.as<Window2d>() = window;
+  ImageInput recipe;
+  recipe.color = rgb ? ColorOrder::kBgr : ColorOrder::kGray;
+  recipe.channels = channels;
+  for (int32_t c = 0; c < channels; ++c) recipe.mean[c] = 120.0f, recipe.norm[c] = 1.0f;
+  const std::vector<int8_t> table = random.codes(static_cast<size_t>(channels) * 256);
+  recipe.table = b.arena().copy(Span<const int8_t>(table.data(), table.size()));
+  b.graph().images.push(b.arena(), recipe);
+  return b.finish();
+}
+
+TEST_CASE("rows are pixels where the model has a recipe, as write_image takes them") {
+  for (const bool rgb : {true, false}) {
+    const AlignedBytes file = picture_network(rgb);
+    const Model model = *Model::open(file.view());
+    const PixelOrder order = rgb ? PixelOrder::kBgr : PixelOrder::kGray;
+    const size_t row_bytes = rgb ? 30 : 10;
+    Bytes pixels(12 * row_bytes);
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 89 + 7);
+    RunningModel flat{AlignedBytes(file.view())};
+    REQUIRE(write_image(model.image(0), flat.session().input(), {10, 12, order},
+                        {pixels.data(), pixels.size()}, row_bytes, {})
+                .ok());
+    flat.session().run();
+    const Bytes expected = outputs_of(flat.session());
+    HostArena arena;
+    const auto least = stream_model(model, all_ops(), {{}, true}, arena.arena());
+    REQUIRE(least.error().ok());
+    StreamedSession fed(*least, isa::kAll, 1);
+    REQUIRE(fed.is_fed());
+    CHECK(fed.session().input().data == nullptr);
+    CHECK(!fed.session().feed_rows(pixels.data(), 11));
+    CHECK(fed.session().feed_rows(pixels.data() + 11 * row_bytes, 1));
+    CHECK(outputs_of(fed.session()) == expected);
+    // A picture that was given up leaves nothing behind.
+    fed.session().begin_picture();
+    CHECK(!fed.session().feed_rows(pixels.data() + row_bytes, 5));
+    fed.session().begin_picture();
+    CHECK(fed.session().feed_rows(pixels.data(), 100));
+    CHECK(outputs_of(fed.session()) == expected);
+    CHECK(flat.session().feed_rows(pixels.data(), 12));
+    CHECK(outputs_of(flat.session()) == expected);
+  }
 }
 
 TEST_CASE("the planner's least memory holds, and a number of bytes is kept to") {
@@ -153,12 +266,16 @@ TEST_CASE("the planner's least memory holds, and a number of bytes is kept to") 
     REQUIRE(fewest < flat);
     const Bytes expected = run_flat(file.view(), seed);
     check_streamed(*least, expected, seed);
+    const auto by_rows = stream_model(model, all_ops(), {{}, true}, arena.arena());
+    REQUIRE(by_rows.error().ok());
+    REQUIRE(open_streamed(*by_rows).activation_bytes() <= fewest);
+    check_streamed(*by_rows, expected, seed);
     const uint64_t between = (fewest + flat) / 2;
-    const auto some = stream_model(model, all_ops(), between, arena.arena());
+    const auto some = stream_model(model, all_ops(), {between}, arena.arena());
     REQUIRE(some.error().ok());
     REQUIRE(open_streamed(*some).activation_bytes() <= between);
     check_streamed(*some, expected, seed);
-    const Error error = stream_model(model, all_ops(), uint64_t{1}, arena.arena()).error();
+    const Error error = stream_model(model, all_ops(), {uint64_t{1}}, arena.arena()).error();
     CHECK(error.status == Status::kActivationsTooSmall);
     CHECK(error.value == 1);
     CHECK(error.limit == static_cast<int64_t>(fewest));

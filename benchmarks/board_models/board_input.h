@@ -3,11 +3,16 @@
 
 #include "intaglio/tensor.h"
 
+struct BoardInput {
+  uint32_t state = 1;
+  uint8_t next() {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<uint8_t>(state >> 24);
+  }
+};
+
 inline void fill_board_input(const intaglio::TensorView& input) {
   auto* const bytes = static_cast<uint8_t*>(input.data);
-  uint32_t state = 1;
-  for (size_t i = 0; i < input.info.bytes(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    bytes[i] = static_cast<uint8_t>(state >> 24);
-  }
+  BoardInput from;
+  for (size_t i = 0; i < input.info.bytes(); ++i) bytes[i] = from.next();
 }

@@ -81,7 +81,16 @@ int main(int argc, char** argv) {
   fill_board_input(session->input());
   session->run();
   const TensorView output = session->output();
-  const uint32_t expected = crc32(0, static_cast<const uint8_t*>(output.data), output.info.bytes());
+  const auto output_crc = [&output] {
+    return crc32(0, static_cast<const uint8_t*>(output.data), output.info.bytes());
+  };
+  const uint32_t expected = output_crc();
+  // The same bytes as rows of pixels, where the model has a recipe for them.
+  std::vector<uint8_t> pixels(session->input().info.bytes());
+  BoardInput from;
+  for (uint8_t& byte : pixels) byte = from.next();
+  session->feed_rows(pixels.data(), INT32_MAX);
+  const uint32_t expected_fed = output_crc();
 
   std::set<std::string> ops;
   for (int32_t i = 0; i < model->node_count(); ++i)
@@ -105,6 +114,7 @@ int main(int argc, char** argv) {
       << ";\ninline constexpr size_t kLowerBound = " << model->activation_lower_bound()
       << ";\ninline constexpr size_t kTensors = " << model->tensor_count()
       << ";\ninline constexpr size_t kNodes = " << model->node_count()
-      << ";\ninline constexpr uint32_t kExpectedCrc = " << expected << "u;\n";
+      << ";\ninline constexpr uint32_t kExpectedCrc = " << expected
+      << "u;\ninline constexpr uint32_t kExpectedFedCrc = " << expected_fed << "u;\n";
   return out.good() ? 0 : fail("cannot write");
 }

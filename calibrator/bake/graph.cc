@@ -132,7 +132,8 @@ Error copy_plans(const Model& model, Graph& graph, Arena& arena) {
   for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
     const SegmentInfo segment = StreamedModel::segment(*streamed, s);
     graph.streamed.segments.push(arena,
-                                 {segment.first, segment.band, segment.strides, segment.leads, segment.rows});
+                                 {segment.first, segment.band, segment.strides, segment.leads, segment.rows,
+                                  segment.picture_stride, segment.picture_lead, segment.picture_rows});
   }
   return kNoError;
 }

@@ -31,6 +31,7 @@ struct GraphPack {
 struct GraphSegment {
   int32_t first = 0, band = 1;
   Span<const int32_t> strides, leads, rows;  // one a node
+  int32_t picture_stride = 0, picture_lead = 0, picture_rows = 0;
 };
 
 // The plan for sessions that run rows through line buffers.

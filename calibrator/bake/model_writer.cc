@@ -212,7 +212,8 @@ class Writer {
       const GraphSegment& segment = plan.segments[i];
       const auto strides = vector(segment.strides), leads = vector(segment.leads),
                  rows = vector(segment.rows);
-      list[i] = schema::CreateSegment(builder_, segment.first, segment.band, strides, leads, rows);
+      list[i] = schema::CreateSegment(builder_, segment.first, segment.band, strides, leads, rows,
+                                      segment.picture_stride, segment.picture_lead, segment.picture_rows);
     }
     const auto segments = builder_.CreateVector(list.data, list.size);
     const auto offsets = write_offsets(plan.offsets);

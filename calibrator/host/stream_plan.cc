@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "calibrator/bake/block_placement.h"
@@ -13,7 +14,7 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kMostNodes = 128;  // of a segment
-constexpr int32_t kBands[] = {32, 16, 8, 4, 2};
+constexpr int32_t kBands[] = {32, 24, 16, 12, 8, 6, 4, 3, 2};
 
 // A cut of the nodes: pieces of one node run as a whole, others by rows.
 using Cut = std::vector<PlannedSegment>;
@@ -25,14 +26,18 @@ struct Placed {
 
 class StreamPlanner {
  public:
-  StreamPlanner(const Model& model, OpList ops, Arena& arena)
-      : model_(model), network_(model, ops), arena_(arena) {
+  StreamPlanner(const Model& model, OpList ops, bool feeds_rows, Arena& arena)
+      : model_(model), network_(model, ops, feeds_rows), arena_(arena) {
+    for (int32_t n = 0; n < network_.node_count(); ++n) around_.push_back(network_.bytes_around(n));
+  }
+
+  // All that can be: what the cuts below choose from.
+  void find_segments() {
     const int32_t nodes = network_.node_count();
-    for (int32_t n = 0; n < nodes; ++n) around_.push_back(network_.bytes_around(n));
     for (int32_t first = 0; first < nodes; ++first)
       for (int32_t past = first + 2; past <= std::min(nodes, first + kMostNodes); ++past) {
         if (!network_.node(past - 1).access.by_rows) break;
-        if (auto segment = plan_segment(network_, first, past, 1)) segments_[{first, past}] = *segment;
+        if (auto segment = best_segment(first, past, 1)) segments_[{first, past}] = *segment;
       }
   }
 
@@ -46,8 +51,9 @@ class StreamPlanner {
     return best.back();
   }
 
-  // The cut within `bytes` that runs nodes for bands as seldom as can be; of one segment at least. Nothing: there is none.
-  std::optional<Cut> cut_within(uint64_t bytes) const {
+  // The cut within `bytes` that costs the fewest calls for bands, each segment in the highest bands that fit; of one segment
+  // at least. Nothing: there is none.
+  std::optional<Cut> cut_within(uint64_t bytes) {
     const size_t nodes = around_.size();
     std::vector<uint64_t> best(nodes + 1, UINT64_MAX);
     std::vector<size_t> from(nodes + 1, 0);
@@ -55,7 +61,9 @@ class StreamPlanner {
     for (size_t past = 1; past <= nodes; ++past)
       for (size_t first = past; first-- > 0 && past - first <= kMostNodes;) {
         if (best[first] == UINT64_MAX || cost(first, past) > bytes) continue;
-        const uint64_t calls = best[first] + (past - first == 1 ? 1 : segment(first, past).calls);
+        const uint64_t calls =
+            best[first] + (past - first == 1 ? network_.node(static_cast<int32_t>(first)).call_cost
+                                             : widened(segment(first, past), bytes).calls);
         if (calls >= best[past]) continue;
         best[past] = calls;
         from[past] = first;
@@ -69,7 +77,7 @@ class StreamPlanner {
   }
 
   std::optional<PlannedSegment> segment_of(const StreamedNodes& nodes) const {
-    return plan_segment(network_, nodes.first, nodes.past, nodes.band);
+    return best_segment(nodes.first, nodes.past, nodes.band);
   }
 
   Placed place(const Cut& cut, OpList ops) {
@@ -90,6 +98,7 @@ class StreamPlanner {
         sums[static_cast<size_t>(network_.node(s.first + i).output)] = s.rows[static_cast<size_t>(i)] < 0;
         bytes[static_cast<size_t>(network_.node(s.first + i).output)] = s.places[static_cast<size_t>(i)];
       }
+      if (s.picture_rows > 0) bytes[static_cast<size_t>(model_.inputs()[0])] = s.picture_place;
     }
     const std::vector<RowNetwork::Tensor>& tensors = network_.tensors();
     std::vector<int32_t> block_of(tensors.size(), -1);
@@ -145,11 +154,22 @@ class StreamPlanner {
     return around_[first] + (network_.node(static_cast<int32_t>(first)).in_place ? 0 : made);
   }
 
+  // With a picture that is fed, if that takes less.
+  std::optional<PlannedSegment> best_segment(int32_t first, int32_t past, int32_t band) const {
+    auto whole = plan_segment(network_, first, past, band, false);
+    auto fed = plan_segment(network_, first, past, band, true);
+    const bool feeds =
+        fed && (!whole || static_cast<int64_t>(fed->bytes) < static_cast<int64_t>(whole->bytes));
+    return feeds ? fed : whole;
+  }
+
   // The same nodes in the highest bands that fit.
-  PlannedSegment widened(const PlannedSegment& narrow, uint64_t bytes) const {
+  const PlannedSegment& widened(const PlannedSegment& narrow, uint64_t bytes) {
     const auto past = narrow.first + static_cast<int32_t>(narrow.rows.size());
     for (const int32_t band : kBands) {
-      const auto wide = plan_segment(network_, narrow.first, past, band);
+      const auto [found, is_new] = wide_.try_emplace({narrow.first, past, band});
+      if (is_new) found->second = plan_segment(network_, narrow.first, past, band, narrow.picture_rows > 0);
+      const std::optional<PlannedSegment>& wide = found->second;
       if (wide && around_[static_cast<size_t>(narrow.first)] + wide->bytes <= bytes) return *wide;
     }
     return narrow;
@@ -160,6 +180,7 @@ class StreamPlanner {
   Arena& arena_;
   std::vector<uint64_t> around_;  // bytes_around(), one a node
   std::map<std::pair<int32_t, int32_t>, PlannedSegment> segments_;
+  std::map<std::tuple<int32_t, int32_t, int32_t>, std::optional<PlannedSegment>> wide_;  // by nodes and band
 };
 
 Span<const int32_t> copied(const std::vector<int32_t>& values, Arena& arena) {
@@ -174,7 +195,8 @@ void set_plan(const Cut& cut, const Placed& placed, Graph& graph, Arena& arena) 
   graph.streamed.activation_bytes = static_cast<size_t>(placed.bytes);
   for (const PlannedSegment& s : cut)
     graph.streamed.segments.push(
-        arena, {s.first, s.band, copied(s.strides, arena), copied(s.leads, arena), copied(s.rows, arena)});
+        arena, {s.first, s.band, copied(s.strides, arena), copied(s.leads, arena), copied(s.rows, arena),
+                s.picture_stride, s.picture_lead, s.picture_rows});
 }
 
 Error open_graph(const Model& model, Graph& graph, Arena& arena) {
@@ -188,48 +210,91 @@ Error open_graph(const Model& model, Graph& graph, Arena& arena) {
   return arena.exhausted() ? Error{Status::kOutOfMemory} : kNoError;
 }
 
+struct FoundPlan {
+  Cut cut;
+  Placed placed;
+};
+
+// As StreamGoal says; where nothing fits, the least that there is.
+FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool feeds_rows,
+                    Arena& arena) {
+  StreamPlanner planner(model, ops, feeds_rows, arena);
+  planner.find_segments();
+  const uint64_t least = planner.least_bytes(), wanted = most_bytes.value_or(least);
+  FoundPlan best;
+  const auto look = [&](uint64_t within) {
+    const auto cut = planner.cut_within(within);
+    Placed placed = planner.place(*cut, ops);
+    if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
+  };
+  // What is needed at once may not be placed without gaps: then a cut that needs less may, or another one.
+  const auto step = [](uint64_t bytes) { return std::max<uint64_t>(bytes / 64, kTensorAlignment); };
+  for (uint64_t within = std::max(wanted, least); within >= least && best.placed.bytes > wanted;
+       within -= step(within))
+    look(within);
+  for (uint64_t within = least + step(least); within < best.placed.bytes && best.placed.bytes > wanted;
+       within += step(within))
+    look(within);
+  return best;
+}
+
 }  // namespace
 
-Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, std::optional<uint64_t> most_bytes,
+Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const StreamGoal& goal,
                                          Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
-  StreamPlanner planner(model, ops, arena);
-  const uint64_t least = planner.least_bytes();
-  // What is needed at once may not be placed without gaps: then a plan that needs less may.
-  Cut best_cut;
-  Placed best;
-  const uint64_t goal = most_bytes ? *most_bytes : least;
-  for (uint64_t within = std::max(goal, least);;
-       within -= std::max<uint64_t>(within / 64, kTensorAlignment)) {
-    const auto cut = within < least ? std::nullopt : planner.cut_within(within);
-    if (!cut) break;
-    const Placed placed = planner.place(*cut, ops);
-    if (placed.bytes < best.bytes) {
-      best = placed;
-      best_cut = *cut;
-    }
-    if (best.bytes <= goal) break;
+  FoundPlan best = find_plan(model, ops, goal.most_bytes, goal.feeds_rows, arena);
+  const std::optional<uint64_t> most_bytes = goal.most_bytes;
+  if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) {
+    FoundPlan whole = find_plan(model, ops, most_bytes, false, arena);
+    if (whole.placed.bytes < best.placed.bytes) best = std::move(whole);
   }
-  if (most_bytes && best.bytes > *most_bytes)
+  if (most_bytes && best.placed.bytes > *most_bytes)
     return Error{Status::kActivationsTooSmall, -1, -1, static_cast<int64_t>(*most_bytes),
-                 static_cast<int64_t>(best.bytes)};
+                 static_cast<int64_t>(best.placed.bytes)};
   graph.streamed = {};
-  if (!best_cut.empty() && best.bytes < model.activation_bytes()) set_plan(best_cut, best, graph, arena);
+  if (!best.cut.empty() && best.placed.bytes < model.activation_bytes())
+    set_plan(best.cut, best.placed, graph, arena);
   return write_model(graph, arena);
 }
 
 Result<Span<const uint8_t>> stream_segments(const Model& model, OpList ops,
-                                            Span<const StreamedNodes> segments, Arena& arena) {
+                                            Span<const StreamedNodes> segments, bool feeds_rows,
+                                            Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
-  StreamPlanner planner(model, ops, arena);
+  StreamPlanner planner(model, ops, feeds_rows, arena);
   Cut cut;
   for (const StreamedNodes& nodes : segments) {
     const auto segment = planner.segment_of(nodes);
     if (!segment) return Error{Status::kNotByRows, nodes.first};
     cut.push_back(*segment);
   }
+  set_plan(cut, planner.place(cut, ops), graph, arena);
+  return write_model(graph, arena);
+}
+
+Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& arena) {
+  Graph graph;
+  ITG_TRY(open_graph(model, graph, arena));
+  const Result<Model> streamed = StreamedModel::open(model);
+  if (!streamed) return streamed.error();
+  Cut cut;
+  for (int32_t s = 0; s < StreamedModel::segment_count(*streamed); ++s) {
+    const SegmentInfo info = StreamedModel::segment(*streamed, s);
+    PlannedSegment segment;
+    segment.first = info.first;
+    segment.band = info.band;
+    segment.strides.assign(info.strides.begin(), info.strides.end());
+    segment.leads.assign(info.leads.begin(), info.leads.end());
+    segment.rows.assign(info.rows.begin(), info.rows.end());
+    for (int32_t n = info.first; n < info.first + info.count; ++n)
+      segment.places.push_back(
+          align_block(StreamedModel::place_bytes(*streamed, StreamedModel::outputs(*streamed, n)[0], n)));
+    cut.push_back(segment);
+  }
+  StreamPlanner planner(model, ops, false, arena);
   set_plan(cut, planner.place(cut, ops), graph, arena);
   return write_model(graph, arena);
 }

@@ -10,12 +10,19 @@
 
 namespace intaglio {
 
-// The model's file with a streamed plan beside its flat one, in the place of any that it had. Without `most_bytes`: the least
-// activations that the planner finds. With it: as few rows at a time as are needed for at most so many bytes, in bands as high
-// as they allow; where there is no such plan, the error is kActivationsTooSmall with `most_bytes` as value and the least as
-// limit. Where running by rows saves nothing the file has no streamed plan. Deterministic. The bytes lie in the arena, the model
-// outlives the call alone.
-Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, std::optional<uint64_t> most_bytes,
+// What a streamed plan is to be.
+struct StreamGoal {
+  // Activations of at most so many bytes, by rows only as far as that asks for, in bands as high as it allows. Without it: the
+  // least that the planner finds.
+  std::optional<uint64_t> most_bytes;
+  // The model's first input may come row by row (Session::feed_rows), without memory for all of it.
+  bool feeds_rows = false;
+};
+
+// The model's file with a streamed plan beside its flat one, in the place of any that it had. Where there is no such plan, the
+// error is kActivationsTooSmall with `most_bytes` as value and the least as limit. Where running by rows saves nothing the
+// file has no streamed plan. Deterministic. The bytes lie in the arena, the model outlives the call alone.
+Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const StreamGoal& goal,
                                          Arena& arena);
 // Nodes [first, past) that run by rows, `band` rows of the finest tensor at a time.
 struct StreamedNodes {
@@ -24,7 +31,10 @@ struct StreamedNodes {
 // The same with these segments, which ascend and lie apart: for tests and experiments. kNotByRows: nodes of one cannot run
 // together by rows.
 Result<Span<const uint8_t>> stream_segments(const Model& model, OpList ops,
-                                            Span<const StreamedNodes> segments, Arena& arena);
+                                            Span<const StreamedNodes> segments, bool feeds_rows,
+                                            Arena& arena);
+// The file with a place for the whole picture, where its streamed plan feeds it: what run() needs.
+Result<Span<const uint8_t>> unfed_model(const Model& model, OpList ops, Arena& arena);
 // The file without a streamed plan.
 Result<Span<const uint8_t>> unstream_model(const Model& model, Arena& arena);
 

@@ -15,7 +15,7 @@ constexpr int64_t kUnknown = INT64_MIN;
 
 // How one node of a segment reads another's rows.
 struct Edge {
-  int32_t writer, reader;  // counted in the segment
+  int32_t writer, reader;  // counted in the segment, a fed picture first
   RowAccess window;
   // How many rows the writer is ahead, in rows of its own.
   int64_t needed_ahead() const { return int64_t{window.extent} - window.pad - window.stride; }
@@ -23,8 +23,12 @@ struct Edge {
 
 class SegmentPlanner {
  public:
-  SegmentPlanner(const RowNetwork& network, int32_t first, int32_t past, int32_t band)
-      : network_(network), first_(first), count_(past - first), band_(band) {}
+  SegmentPlanner(const RowNetwork& network, int32_t first, int32_t past, int32_t band, bool fed)
+      : network_(network),
+        picture_(fed ? network.picture_of(first, past) : nullptr),
+        first_(picture_ == nullptr ? first : first - 1),
+        count_(past - first_),
+        band_(band) {}
 
   std::optional<PlannedSegment> plan() {
     if (!find_edges() || !find_strides()) return {};
@@ -34,20 +38,26 @@ class SegmentPlanner {
   }
 
  private:
-  const RowNetwork::Node& node(int32_t i) const { return network_.node(first_ + i); }
+  const RowNetwork::Node& node(int32_t i) const {
+    return is_picture(i) ? *picture_ : network_.node(first_ + i);
+  }
+  bool is_picture(int32_t i) const { return picture_ != nullptr && i == 0; }
   int64_t& lead(int32_t i) { return leads_[static_cast<size_t>(i)]; }
   int64_t stride(int32_t i) const { return strides_[static_cast<size_t>(i)]; }
   bool leaves(int32_t i) const {
-    return network_.tensors()[static_cast<size_t>(node(i).output)].last_use >= first_ + count_;
+    return !is_picture(i) &&
+           network_.tensors()[static_cast<size_t>(node(i).output)].last_use >= first_ + count_;
   }
 
   bool find_edges() {
     for (int32_t i = 0; i < count_; ++i) {
       if (!node(i).access.by_rows) return false;
       for (const RowNetwork::Input& input : node(i).inputs) {
-        if (input.writer < first_) continue;
-        if (!input.by_rows || node(input.writer - first_).access.reduces) return false;
-        edges_.push_back({input.writer - first_, i, input.window});
+        const bool fed = picture_ != nullptr && input.tensor == picture_->output;
+        const int32_t writer = fed ? 0 : input.writer - first_;
+        if (!fed && (writer < 0 || is_picture(writer))) continue;
+        if (!input.by_rows || node(writer).access.reduces) return false;
+        edges_.push_back({writer, i, input.window});
       }
     }
     return true;
@@ -174,31 +184,43 @@ class SegmentPlanner {
     int64_t shift = INT64_MAX;  // nothing is there before the clock starts
     for (int32_t i = 0; i < count_; ++i) shift = std::min(shift, stride(i) - 1 - lead(i));
     PlannedSegment segment;
-    segment.first = first_;
+    segment.first = picture_ == nullptr ? first_ : first_ + 1;
     segment.band = band_;
     for (int64_t& lead : leads_) lead += shift;
     for (int32_t i = 0; i < count_; ++i) {
       if (lead(i) < -kMaxRows) return {};
-      segment.strides.push_back(static_cast<int32_t>(stride(i)));
+      const auto stride = static_cast<int32_t>(strides_[static_cast<size_t>(i)]);
+      const auto rows = static_cast<int32_t>(rows_of(i));
+      segment.bytes += place_of(i);
+      if (is_picture(i)) {
+        segment.picture_stride = stride;
+        segment.picture_lead = static_cast<int32_t>(lead(i));
+        segment.picture_rows = rows;
+        segment.picture_place = place_of(i);
+        segment.bytes -= network_.tensors()[static_cast<size_t>(picture_->output)].bytes;
+        continue;
+      }
+      segment.strides.push_back(stride);
       segment.leads.push_back(static_cast<int32_t>(lead(i)));
-      segment.rows.push_back(static_cast<int32_t>(rows_of(i)));
+      segment.rows.push_back(rows);
       segment.places.push_back(place_of(i));
-      segment.bytes += segment.places.back();
-      segment.calls += static_cast<uint64_t>(node(i).height) /
-                       static_cast<uint64_t>(std::max<int64_t>(1, band_ / stride(i)));
+      const int64_t rows_a_call = std::max<int64_t>(1, band_ / stride);
+      segment.calls +=
+          static_cast<uint64_t>((node(i).height + rows_a_call - 1) / rows_a_call) * node(i).call_cost;
     }
     return segment;
   }
 
   const RowNetwork& network_;
-  const int32_t first_, count_, band_;
+  const RowNetwork::Node* const picture_;  // that is fed; nullptr: none
+  const int32_t first_, count_, band_;     // the picture counts as a node
   std::vector<Edge> edges_;
   std::vector<int64_t> strides_, leads_;
 };
 
 }  // namespace
 
-RowNetwork::RowNetwork(const Model& model, OpList ops) {
+RowNetwork::RowNetwork(const Model& model, OpList ops, bool feeds_rows) {
   tensors_.resize(static_cast<size_t>(model.tensor_count()));
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const TensorInfo info = model.tensor(t);
@@ -220,6 +242,10 @@ RowNetwork::RowNetwork(const Model& model, OpList ops) {
     }
     if (node.access.by_rows) {
       node.height = counted_rows(view, node.access);
+      // On a Cortex-M4 a call takes 5000 instructions, and a depthwise one 190 more a channel: it widens the rows above
+      // and below anew, and makes the tables of its weights.
+      if (view.info.op == Op::kDepthwiseConv2d)
+        node.call_cost += static_cast<uint64_t>(view.output().shape[3] / 26);
       const TensorInfo out = view.output();
       node.row_bytes = node.access.reduces ? static_cast<uint64_t>(out.shape.elements())
                                            : out.bytes() / static_cast<uint64_t>(out.shape[1]);
@@ -234,6 +260,21 @@ RowNetwork::RowNetwork(const Model& model, OpList ops) {
     }
     nodes_.push_back(node);
   }
+  if (!feeds_rows || model.inputs().empty()) return;
+  const TensorInfo info = model.tensor(model.inputs()[0]);
+  if (!is_picture(info) || info.dtype != DType::kS8 || info.shape[1] > kMaxFedRows) return;
+  Node picture;
+  picture.access.by_rows = true;
+  picture.output = model.inputs()[0];
+  picture.height = info.shape[1];
+  picture.row_bytes = info.bytes() / static_cast<uint64_t>(info.shape[1]);
+  // That it is read at all.
+  if (tensors_[static_cast<size_t>(picture.output)].last_use >= 0) picture_ = picture;
+}
+
+const RowNetwork::Node* RowNetwork::picture_of(int32_t first, int32_t past) const {
+  if (!picture_ || first != 0) return nullptr;
+  return tensors_[static_cast<size_t>(picture_->output)].last_use < past ? &*picture_ : nullptr;
 }
 
 uint64_t RowNetwork::bytes_around(int32_t first) const {
@@ -244,8 +285,9 @@ uint64_t RowNetwork::bytes_around(int32_t first) const {
 }
 
 std::optional<PlannedSegment> plan_segment(const RowNetwork& network, int32_t first, int32_t past,
-                                           int32_t band) {
-  return SegmentPlanner(network, first, past, band).plan();
+                                           int32_t band, bool fed) {
+  if (fed && network.picture_of(first, past) == nullptr) return {};
+  return SegmentPlanner(network, first, past, band, fed).plan();
 }
 
 }  // namespace intaglio

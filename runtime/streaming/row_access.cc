@@ -3,11 +3,12 @@
 #if ITG_STREAMING
 
 namespace intaglio {
-namespace {
 
 bool is_picture(const TensorInfo& tensor) {
   return tensor.shape.rank == 4 && tensor.shape[0] == 1 && tensor.shape[1] <= kMaxRows;
 }
+
+namespace {
 
 bool is_plain_int8(const NodeView& node) {
   return node.output_count() == 1 && node.input_count() <= kMaxBandInputs && node.has_input(0) &&

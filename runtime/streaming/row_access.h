@@ -18,6 +18,9 @@ inline constexpr int32_t kMaxBandInputs = 8;   // of a node that runs by rows
 inline constexpr int32_t kMaxRowExtent = 256;  // rows of a window
 inline constexpr int32_t kMaxRows = 1 << 20;   // of a tensor, and of a segment's clock
 
+// NHWC, batch 1, of so many rows that a walk can count them.
+bool is_picture(const TensorInfo& tensor);
+
 RowAccess row_access(const NodeView& node);
 
 // Whether input `i` of a node that runs by rows is read by rows; else it is read whole.

@@ -19,15 +19,27 @@ class SegmentRun {
       : session_(session), model_(*run.model), run_(run), segment_(segment) {}
 
   void run() {
-    int32_t end = 0;  // when all is there
-    for (int32_t i = 0; i < segment_.count; ++i) {
-      const NodeView node = view(i);
-      const int32_t due = stride(i) * counted_rows(node, row_access(node)) - lead(i);
-      end = due > end ? due : end;
-    }
-    for (int32_t clock = segment_.band; clock < end + segment_.band; clock += segment_.band)
-      for (int32_t i = 0; i < segment_.count; ++i) advance(i, clock);
+    run_until(0, end());
     report();
+  }
+
+  // Row `row` of the fed picture is there: what follows from it, and after the last row all that is left.
+  void go_on(int32_t row) {
+    const int32_t last = picture_height() - 1;
+    run_until(row == 0 ? 0 : shown_before(row), row == last ? end() : shown_before(row + 1));
+    if (row == last) report();
+  }
+
+  // Where row `row` of the fed picture is to be written; with the first of a step, those that stay are moved down.
+  uint8_t* place_of_row(int32_t row) const {
+    const RowWalk walk = walk_of(segment_, kPictureWalk);
+    const int32_t clock = shown_before(row) + segment_.band, tensor = model_.inputs()[0];
+    const TensorInfo info = model_.tensor(tensor);
+    const int32_t height = info.shape[1], row_bytes = row_bytes_of(info);
+    const int32_t first = walk.rows_at(clock - segment_.band, height);
+    if (row == first) make_room(tensor, row_bytes, walk.rows, first, walk.rows_at(clock, height));
+    return run_.activations + model_.activation_offset(tensor) + int64_t{row} * row_bytes -
+           gone_bytes(walk, info, clock);
   }
 
   // A node of no segment.
@@ -40,64 +52,99 @@ class SegmentRun {
 
  private:
   NodeView view(int32_t i) const { return {segment_.first + i, model_.node(segment_.first + i), &model_}; }
-  int32_t stride(int32_t i) const { return segment_.strides[static_cast<size_t>(i)]; }
-  int32_t lead(int32_t i) const { return segment_.leads[static_cast<size_t>(i)]; }
-  int32_t rows(int32_t i) const { return segment_.rows[static_cast<size_t>(i)]; }
+  int32_t picture_height() const { return model_.tensor(model_.inputs()[0]).shape[1]; }
+
+  // When all is there.
+  int32_t end() const {
+    int32_t end = 0;
+    for (int32_t i = 0; i < segment_.count; ++i) {
+      const NodeView node = view(i);
+      const RowWalk walk = walk_of(segment_, i);
+      const int32_t due = walk.stride * counted_rows(node, row_access(node)) - walk.lead;
+      end = due > end ? due : end;
+    }
+    return end + segment_.band - 1;
+  }
+
+  // What the clock shows at most before row `row` of the fed picture is needed.
+  int32_t shown_before(int32_t row) const {
+    const RowWalk walk = walk_of(segment_, kPictureWalk);
+    return ((row + 1) * walk.stride - walk.lead - 1) / segment_.band * segment_.band;
+  }
+
+  // The clock's steps behind `shown`, to `limit` at most.
+  void run_until(int32_t shown, int32_t limit) {
+    for (int32_t clock = shown + segment_.band; clock <= limit; clock += segment_.band)
+      for (int32_t i = 0; i < segment_.count; ++i) advance(i, clock);
+  }
 
   void advance(int32_t i, int32_t clock) {
     const int32_t before = clock - segment_.band;
-    if (rows_at(segment_, i, before, INT32_MAX) == rows_at(segment_, i, clock, INT32_MAX)) return;
-    const NodeView node = view(i);
+    const RowWalk walk = walk_of(segment_, i);
+    if (walk.rows_at(before, INT32_MAX) == walk.rows_at(clock, INT32_MAX)) return;
+    BandView band(view(i));
+    const NodeView& node = band.node();
     const RowAccess access = row_access(node);
     const int32_t height = counted_rows(node, access);
-    const int32_t first = rows_at(segment_, i, before, height), past = rows_at(segment_, i, clock, height);
+    const int32_t first = walk.rows_at(before, height), past = walk.rows_at(clock, height);
     if (first == past) return;
-    if (access.reduces) return add_rows(node, first, past, row_0(node.input_index(0), clock));
-    make_room(node, i, first, past);
-    BandView band(node, access, first, past);
-    for (int32_t k = 0; k < node.input_count(); ++k)
-      if (reads_rows(node, k)) band.place_input(k, row_0(node.input_index(k), clock));
-    band.place_output(row_0(node.output_index(0), clock));
+    const TensorInfo in = band.whole_input(0);
+    if (access.reduces) return add_rows(node, first, past, row_0(node.input_index(0), in, i, clock));
+    const TensorInfo& out = band.whole_output();
+    const int32_t output = node.output_index(0);
+    make_room(output, row_bytes_of(out), walk.rows, first, past);
+    band.take(access, first, past);
+    for (int32_t k = 0; k < node.input_count(); ++k) {
+      if (!band.reads_band(k)) continue;
+      const TensorInfo input = band.whole_input(k);
+      band.place_input(k, row_0(node.input_index(k), input, i, clock), row_bytes_of(input));
+    }
+    const auto offset = static_cast<int64_t>(model_.activation_offset(output));
+    band.place_output(offset - gone_bytes(walk, out, clock), row_bytes_of(out));
     NodeRun run = run_;
     const OpRun* const op = session_.set_node(node.index, &run);
-    if (band.is_empty()) return fill(band.node(), run);
-    op->run(band.node(), run);
+    if (band.is_empty()) return fill(node, run);
+    op->run(node, run);
   }
 
-  // Where the first row of a tensor would stand if all of its rows did, from the start of the activations.
-  int64_t row_0(int32_t tensor, int32_t clock) const {
+  // Bytes of the rows that have left the line buffer.
+  static int64_t gone_bytes(const RowWalk& walk, const TensorInfo& info, int32_t clock) {
+    if (walk.rows <= 0) return 0;
+    const int32_t made = walk.rows_at(clock, info.shape[1]);
+    return made <= walk.rows ? 0 : int64_t{row_bytes_of(info)} * (made - walk.rows);
+  }
+
+  // Where the first row of a tensor that node `reader` reads would stand if all of its rows did, from the start of the
+  // activations.
+  int64_t row_0(int32_t tensor, const TensorInfo& info, int32_t reader, int32_t clock) const {
     const auto offset = static_cast<int64_t>(model_.activation_offset(tensor));
-    const int32_t i = writer(tensor);
-    if (i < 0 || rows(i) <= 0) return offset;
-    const int32_t made = rows_at(segment_, i, clock, model_.tensor(tensor).shape[1]);
-    return made <= rows(i) ? offset : offset - row_bytes(tensor) * (made - rows(i));
+    const bool fed = segment_.picture_rows != 0 && tensor == model_.inputs()[0];
+    const int32_t i = fed ? kPictureWalk : writer(tensor, reader);
+    return i < 0 && !fed ? offset : offset - gone_bytes(walk_of(segment_, i), info, clock);
   }
 
-  int64_t row_bytes(int32_t tensor) const {
-    const TensorInfo info = model_.tensor(tensor);
-    return static_cast<int64_t>(info.bytes()) / info.shape[1];
-  }
+  int32_t written(int32_t i) const { return StreamedModel::outputs(model_, segment_.first + i)[0]; }
 
-  // The node of this segment that writes it, counted here; below 0 where it was there before.
-  int32_t writer(int32_t tensor) const {
-    int32_t first = 0, end = segment_.count;
+  // The node of this segment that writes it for node `reader`, counted here; below 0 where it was there before.
+  int32_t writer(int32_t tensor, int32_t reader) const {
+    if (reader > 0 && written(reader - 1) == tensor) return reader - 1;
+    int32_t first = 0, end = reader;
     while (first < end) {
       const int32_t middle = first + (end - first) / 2;
-      const int32_t output = StreamedModel::outputs(model_, segment_.first + middle)[0];
+      const int32_t output = written(middle);
       if (output == tensor) return middle;
       (output < tensor ? first : end) = output < tensor ? middle + 1 : middle;
     }
     return -1;
   }
 
-  // The last rows of a line buffer are moved to its start, as many as stay beside rows [first, past).
-  void make_room(const NodeView& node, int32_t i, int32_t first, int32_t past) const {
-    const int32_t kept_from = past - rows(i);  // the first row that stays
-    if (rows(i) <= 0 || kept_from <= 0 || kept_from >= first) return;
-    const int32_t tensor = node.output_index(0);
-    const int32_t start = first - rows(i) > 0 ? first - rows(i) : 0;  // the row that is at its start
+  // The last rows of a line buffer of `rows` are moved to its start, as many as stay beside rows [first, past).
+  void make_room(int32_t tensor, int32_t row_bytes, int32_t rows, int32_t first, int32_t past) const {
+    const int32_t kept_from = past - rows;  // the first row that stays
+    if (rows <= 0 || kept_from <= 0 || kept_from >= first) return;
+    const int32_t start = first - rows > 0 ? first - rows : 0;  // the row that is at its start
     uint8_t* const buffer = run_.activations + model_.activation_offset(tensor);
-    const auto bytes = static_cast<size_t>(row_bytes(tensor));
+    const auto bytes = static_cast<size_t>(row_bytes);
     memmove(buffer, buffer + static_cast<size_t>(kept_from - start) * bytes,
             static_cast<size_t>(first - kept_from) * bytes);
   }
@@ -145,7 +192,7 @@ class SegmentRun {
   // An observer sees what is there as a whole.
   void report() const {
     for (int32_t i = 0; i < segment_.count; ++i)
-      if (rows(i) <= 0) report(segment_.first + i, StreamedModel::outputs(model_, segment_.first + i)[0]);
+      if (walk_of(segment_, i).rows <= 0) report(segment_.first + i, written(i));
   }
   void report(int32_t n, int32_t output) const {
     const Observer& observer = session_.options_.observer;
@@ -159,7 +206,9 @@ class SegmentRun {
   const SegmentInfo& segment_;
 };
 
-void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t first, int32_t last) {
+namespace {
+
+void run_between(const Session& session, const NodeRun& run, int32_t first, int32_t last) {
   for (int32_t i = first; i < last;) {
     const SegmentInfo segment = StreamedModel::segment_of(*run.model, i);
     SegmentRun nodes(session, run, segment);
@@ -170,6 +219,23 @@ void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t firs
       i = segment.first + segment.count;
     }
   }
+}
+
+}  // namespace
+
+void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t first, int32_t last) {
+  if (first >= 0) return run_between(session, run, first, last);
+  const SegmentInfo segment = StreamedModel::feeding_segment(*run.model);
+  const int32_t row = -1 - first;
+  if (row == 0) run_between(session, run, 0, segment.first);
+  SegmentRun(session, run, segment).go_on(row);
+  if (row == run.model->tensor(run.model->inputs()[0]).shape[1] - 1)
+    run_between(session, run, segment.first + segment.count, run.model->node_count());
+}
+
+uint8_t* place_of_fed_row(const Session& session, const NodeRun& run, int32_t row) {
+  const SegmentInfo segment = StreamedModel::feeding_segment(*run.model);
+  return segment.count == 0 ? nullptr : SegmentRun(session, run, segment).place_of_row(row);
 }
 
 }  // namespace intaglio

@@ -6,7 +6,8 @@
 
 namespace intaglio {
 
-// As Streaming::run_nodes.
+// As Streaming says.
 void run_streamed_nodes(const Session& session, const NodeRun& run, int32_t first, int32_t last);
+uint8_t* place_of_fed_row(const Session& session, const NodeRun& run, int32_t row);
 
 }  // namespace intaglio

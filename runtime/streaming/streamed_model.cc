@@ -33,6 +33,7 @@ class SegmentCheck {
   SegmentCheck(const Model& model, const SegmentInfo& segment) : model_(model), segment_(segment) {}
 
   Error check() const {
+    if (segment_.picture_rows != 0) ITG_TRY(check_picture());
     for (int32_t i = 0; i < segment_.count; ++i) {
       const NodeView node = view(i);
       const RowAccess access = row_access(node);
@@ -46,46 +47,84 @@ class SegmentCheck {
 
  private:
   NodeView view(int32_t i) const { return {segment_.first + i, model_.node(segment_.first + i), &model_}; }
-  int32_t stride(int32_t i) const { return segment_.strides[static_cast<size_t>(i)]; }
-  int32_t lead(int32_t i) const { return segment_.leads[static_cast<size_t>(i)]; }
-  int32_t rows(int32_t i) const { return segment_.rows[static_cast<size_t>(i)]; }
+
+  // `error` says whose rows they are; there are `height` of them.
+  static Error check_steps(Error error, const RowWalk& walk, int32_t height) {
+    const auto bad = [&error](int64_t value, int64_t limit) {
+      error.status = Status::kBadRowStep;
+      error.value = value;
+      error.limit = limit;
+      return error;
+    };
+    if (walk.stride < 1 || walk.stride > kMaxRows) return bad(walk.stride, kMaxRows);
+    // Nothing is there when the clock shows 0, and all is there soon enough.
+    if (walk.lead >= walk.stride || walk.lead < -kMaxRows) return bad(walk.lead, walk.stride - 1);
+    if (int64_t{walk.stride} * height > kMaxRows) return bad(int64_t{walk.stride} * height, kMaxRows);
+    return kNoError;
+  }
+
+  int32_t least_rows(const RowWalk& walk, int32_t height) const {
+    const int32_t at_once = (segment_.band - 1) / walk.stride + 1;
+    return at_once < height ? at_once : height;
+  }
+
+  Error check_picture() const {
+    Error error{Status::kBadRowStep, -1, -1, 0, 0};
+    if (model_.inputs().empty()) return error;
+    error.tensor = model_.inputs()[0];
+    const TensorInfo picture = model_.tensor(error.tensor);
+    if (!is_picture(picture) || picture.dtype != DType::kS8) {
+      error.status = Status::kNotByRows;
+      return error;
+    }
+    const int32_t height = picture.shape[1];
+    if (height > kMaxFedRows) {
+      error.value = height;
+      error.limit = kMaxFedRows;
+      return error;
+    }
+    const RowWalk walk = walk_of(segment_, kPictureWalk);
+    ITG_TRY(check_steps(error, walk, height));
+    if (walk.rows >= least_rows(walk, height) && walk.rows <= height) return kNoError;
+    error.status = Status::kBadLineBuffer;
+    error.value = walk.rows;
+    error.limit = least_rows(walk, height);
+    return error;
+  }
 
   Error check_walk(const NodeView& node, const RowAccess& access, int32_t i) const {
     const int32_t height = counted_rows(node, access);
-    if (stride(i) < 1 || stride(i) > kMaxRows)
-      return node.output_error(Status::kBadRowStep, 0, stride(i), kMaxRows);
-    // Nothing is there when the clock shows 0, and all is there soon enough.
-    if (lead(i) >= stride(i) || lead(i) < -kMaxRows)
-      return node.output_error(Status::kBadRowStep, 0, lead(i), stride(i) - 1);
-    if (int64_t{stride(i)} * height > kMaxRows)
-      return node.output_error(Status::kBadRowStep, 0, int64_t{stride(i)} * height, kMaxRows);
+    const RowWalk walk = walk_of(segment_, i);
+    ITG_TRY(check_steps(node.output_error(Status::kBadRowStep, 0), walk, height));
     if (access.reduces) {
-      if (rows(i) != kSumsOnly) return node.output_error(Status::kBadLineBuffer, 0, rows(i), kSumsOnly);
+      if (walk.rows != kSumsOnly) return node.output_error(Status::kBadLineBuffer, 0, walk.rows, kSumsOnly);
       return kNoError;
     }
-    const int32_t at_once = (segment_.band - 1) / stride(i) + 1, least = at_once < height ? at_once : height;
-    if (rows(i) < 0 || rows(i) > height || (rows(i) > 0 && rows(i) < least))
-      return node.output_error(Status::kBadLineBuffer, 0, rows(i), least);
+    const int32_t least = least_rows(walk, height);
+    if (walk.rows < 0 || walk.rows > height || (walk.rows > 0 && walk.rows < least))
+      return node.output_error(Status::kBadLineBuffer, 0, walk.rows, least);
     return kNoError;
   }
 
   Error check_input(const NodeView& node, const RowAccess& access, int32_t i, int32_t k) const {
     const int32_t tensor = node.input_index(k);
-    const int32_t writer = writer_of(model_, tensor) - segment_.first;
-    if (writer < 0 || writer >= i) return kNoError;  // it was there before
-    if (!reads_rows(node, k) || rows(writer) == kSumsOnly) return node.input_error(Status::kRowsGone, k);
+    const bool fed = segment_.picture_rows != 0 && tensor == model_.inputs()[0];
+    const int32_t writer = fed ? kPictureWalk : writer_of(model_, tensor) - segment_.first;
+    if (!fed && (writer < 0 || writer >= i)) return kNoError;  // it was there before
+    const RowWalk from = walk_of(segment_, writer), to = walk_of(segment_, i);
+    if (!reads_rows(node, k) || from.rows == kSumsOnly) return node.input_error(Status::kRowsGone, k);
     const RowAccess window = access_of_input(access, k);
-    const int64_t step = int64_t{window.stride} * stride(writer);
-    if (stride(i) != step) return node.input_error(Status::kBadRowStep, k, stride(i), step);
-    const int64_t ahead = int64_t{lead(writer)} - lead(i);
+    const int64_t step = int64_t{window.stride} * from.stride;
+    if (to.stride != step) return node.input_error(Status::kBadRowStep, k, to.stride, step);
+    const int64_t ahead = int64_t{from.lead} - to.lead;
     const int64_t needed_ahead = int64_t{window.extent} - window.pad - window.stride;
-    if (floor_div(ahead, stride(writer)) < needed_ahead)
-      return node.input_error(Status::kRowsTooLate, k, floor_div(ahead, stride(writer)), needed_ahead);
-    if (rows(writer) == 0) return kNoError;
+    if (floor_div(ahead, from.stride) < needed_ahead)
+      return node.input_error(Status::kRowsTooLate, k, floor_div(ahead, from.stride), needed_ahead);
+    if (from.rows == 0) return kNoError;
     const int64_t height = node.input(k).shape[1];
-    const int64_t kept = window.stride + window.pad + floor_div(ahead + segment_.band - 1, stride(writer));
+    const int64_t kept = window.stride + window.pad + floor_div(ahead + segment_.band - 1, from.stride);
     const int64_t least = kept < height ? kept : height;
-    if (rows(writer) < least) return node.input_error(Status::kBadLineBuffer, k, rows(writer), least);
+    if (from.rows < least) return node.input_error(Status::kBadLineBuffer, k, from.rows, least);
     return kNoError;
   }
 
@@ -93,30 +132,33 @@ class SegmentCheck {
   const SegmentInfo& segment_;
 };
 
-// Of a tensor that node `writer` writes: rows of its line buffer, 0 where it has none.
-int32_t line_buffer_rows(const Model& model, int32_t writer) {
-  if (writer < 0) return 0;
+// Of a tensor that node `writer` writes, -1 where it is the model's: the segment that keeps it by rows; one of no nodes where
+// none does. `rows`: how many it keeps.
+SegmentInfo keeping_segment(const Model& model, int32_t tensor, int32_t writer, int32_t* rows) {
+  *rows = 0;
+  if (writer < 0) {
+    if (!StreamedModel::is_fed(model, tensor)) return {};
+    const SegmentInfo segment = StreamedModel::feeding_segment(model);
+    *rows = segment.picture_rows;
+    return segment;
+  }
   const SegmentInfo segment = StreamedModel::segment_of(model, writer);
-  return segment.count == 0 ? 0 : segment.rows[static_cast<size_t>(writer - segment.first)];
+  if (segment.count != 0) *rows = walk_of(segment, writer - segment.first).rows;
+  return segment;
 }
 
 // What is kept by rows leaves neither its segment nor the model.
 Error check_line_buffers_stay(const Model& model) {
-  const auto leaves = [&model](int32_t tensor) {
-    return line_buffer_rows(model, writer_of(model, tensor)) > 0;
+  const auto error = [&model](int32_t n, int32_t tensor) -> Error {
+    int32_t rows = 0;
+    const SegmentInfo segment = keeping_segment(model, tensor, writer_of(model, tensor), &rows);
+    return rows > 0 && !is_in(segment, n) ? Error{Status::kRowsGone, n, tensor} : kNoError;
   };
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    for (const int32_t input : node.inputs) {
-      const int32_t writer = input < 0 ? -1 : writer_of(model, input);
-      if (line_buffer_rows(model, writer) > 0 && !is_in(StreamedModel::segment_of(model, writer), n))
-        return {Status::kRowsGone, n, input};
-    }
-  }
-  for (const int32_t output : model.outputs())
-    if (leaves(output)) return {Status::kRowsGone, model.node_count(), output};
-  for (int32_t i = 0; i < model.state_count(); ++i)
-    if (leaves(model.state(i).output)) return {Status::kRowsGone, model.node_count(), model.state(i).output};
+  for (int32_t n = 0; n < model.node_count(); ++n)
+    for (const int32_t input : model.node(n).inputs)
+      if (input >= 0) ITG_TRY(error(n, input));
+  for (const int32_t output : model.outputs()) ITG_TRY(error(model.node_count(), output));
+  for (int32_t i = 0; i < model.state_count(); ++i) ITG_TRY(error(model.node_count(), model.state(i).output));
   return kNoError;
 }
 
@@ -152,10 +194,20 @@ SegmentInfo StreamedModel::segment_of(const Model& model, int32_t n) {
   return {};
 }
 
+SegmentInfo StreamedModel::feeding_segment(const Model& model) {
+  const SegmentInfo first = segment_count(model) == 0 ? SegmentInfo() : segment(model, 0);
+  return first.picture_rows == 0 ? SegmentInfo() : first;
+}
+
+bool StreamedModel::is_fed(const Model& model, int32_t tensor) {
+  return !model.inputs().empty() && tensor == model.inputs()[0] && feeding_segment(model).count != 0;
+}
+
 uint32_t StreamedModel::place_bytes(const Model& model, int32_t tensor, int32_t writer) {
   const TensorInfo info = model.tensor(tensor);
   const auto bytes = static_cast<uint32_t>(info.bytes());
-  const int32_t rows = line_buffer_rows(model, writer);
+  int32_t rows = 0;
+  keeping_segment(model, tensor, writer, &rows);
   if (rows == kSumsOnly) return static_cast<uint32_t>(info.shape.elements()) * uint32_t{sizeof(int32_t)};
   return rows == 0 ? bytes : bytes / static_cast<uint32_t>(info.shape[1]) * static_cast<uint32_t>(rows);
 }
@@ -171,7 +223,7 @@ Error StreamedModel::check(const Model& model) {
     const size_t size = segment.strides.size;
     if (segment.first < end || segment.first >= model.node_count() || size == 0 ||
         size > static_cast<size_t>(model.node_count() - segment.first) || segment.leads.size != size ||
-        segment.rows.size != size)
+        segment.rows.size != size || (s > 0 && segment.picture_rows != 0))
       return {Status::kBadSegment, -1, -1, s};
     if (segment.band < 1 || segment.band > kMaxRows)
       return {Status::kBadRowStep, segment.first, -1, segment.band, kMaxRows};

@@ -22,6 +22,10 @@ struct StreamedModel {
   static SegmentInfo segment(const Model& model, int32_t index);
   // The segment that node `n` is of; one of no nodes where it is of none.
   static SegmentInfo segment_of(const Model& model, int32_t n);
+  // The segment that takes the model's first input by rows; one of no nodes where it is there as a whole.
+  static SegmentInfo feeding_segment(const Model& model);
+  // Whether it takes this tensor so.
+  static bool is_fed(const Model& model, int32_t tensor);
   // What stands at a tensor's offset: its line buffer, a mean's sums, or all of it. `writer`: the node that writes it, or -1.
   static uint32_t place_bytes(const Model& model, int32_t tensor, int32_t writer);
   // A node's outputs, without the cost of its options.
@@ -32,11 +36,26 @@ struct StreamedModel {
   static Error check(const Model& model);
 };
 
-// Rows of node `i`, counted in its segment, that are there once the clock shows `clock`; `height`: of them all.
-inline int32_t rows_at(const SegmentInfo& segment, int32_t i, int32_t clock, int32_t height) {
-  const int32_t position = clock + segment.leads[static_cast<size_t>(i)];
-  const int32_t rows = position <= 0 ? 0 : position / segment.strides[static_cast<size_t>(i)];
-  return rows < height ? rows : height;
+inline constexpr int32_t kPictureWalk = -1;    // the place of a fed picture among a segment's nodes
+inline constexpr int32_t kMaxFedRows = 65535;  // of a picture
+
+// How the rows of a node's output come, and how many of them are kept.
+struct RowWalk {
+  int32_t stride, lead, rows;
+
+  // Rows that are there once the clock shows `clock`; `height`: of them all.
+  int32_t rows_at(int32_t clock, int32_t height) const {
+    const int32_t position = clock + lead;
+    const int32_t there = position <= 0 ? 0 : position / stride;
+    return there < height ? there : height;
+  }
+};
+
+// Of node `i`, counted in its segment, or of the picture (kPictureWalk).
+inline RowWalk walk_of(const SegmentInfo& segment, int32_t i) {
+  if (i == kPictureWalk) return {segment.picture_stride, segment.picture_lead, segment.picture_rows};
+  const auto at = static_cast<size_t>(i);
+  return {segment.strides[at], segment.leads[at], segment.rows[at]};
 }
 
 }  // namespace intaglio

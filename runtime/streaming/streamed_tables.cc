@@ -37,6 +37,9 @@ SegmentInfo StreamedModel::segment(const Model& model, int32_t index) {
                    segment.band(),           span_of(segment.strides()),
                    span_of(segment.leads()), span_of(segment.rows())};
   info.count = static_cast<int32_t>(info.strides.size);
+  info.picture_stride = segment.picture_stride();
+  info.picture_lead = segment.picture_lead();
+  info.picture_rows = segment.picture_rows();
   return info;
 }
 

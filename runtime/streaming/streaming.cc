@@ -47,7 +47,7 @@ class BandPlans {
         context_(context),
         segment_(segment),
         access_(row_access(node)),
-        index_(node.index - segment.first),
+        walk_(walk_of(segment, node.index - segment.first)),
         height_(node.output().shape[1]),
         in_height_(node.input(0).shape[1]),
         plan_(plan) {
@@ -57,7 +57,7 @@ class BandPlans {
   Error plan() {
     plan_->scratch_bytes = 0;
     if (access_.reduces) return kNoError;
-    const int32_t stride = segment_.strides[static_cast<size_t>(index_)];
+    const int32_t stride = walk_.stride;
     const int32_t most = (segment_.band - 1) / stride + 1, fewest = segment_.band / stride;
     int32_t first = 0;
     do {
@@ -72,8 +72,8 @@ class BandPlans {
         (in_height_ + access_.pad - access_.extent) / access_.stride;  // of the rows without padding
     int32_t from = (end < height_ ? end : height_) - 2 * most;
     if (from > first) {  // the last step that ended there or before
-      const int32_t clock = (stride * from - lead()) / segment_.band * segment_.band;
-      from = rows_at(segment_, index_, clock, height_);
+      const int32_t clock = (stride * from - walk_.lead) / segment_.band * segment_.band;
+      from = walk_.rows_at(clock, height_);
       first = from > first ? from : first;
     }
     while (first < height_) ITG_TRY(plan_next(&first));
@@ -81,20 +81,19 @@ class BandPlans {
   }
 
  private:
-  int32_t lead() const { return segment_.leads[static_cast<size_t>(index_)]; }
-
   // The band that begins at row *first, which becomes the next one's.
   Error plan_next(int32_t* first) {
-    const int32_t position = segment_.strides[static_cast<size_t>(index_)] * (*first + 1) - lead();
+    const int32_t position = walk_.stride * (*first + 1) - walk_.lead;
     const int32_t clock = (position + segment_.band - 1) / segment_.band * segment_.band;
-    const int32_t past = rows_at(segment_, index_, clock, height_);
+    const int32_t past = walk_.rows_at(clock, height_);
     ITG_TRY(plan_band(*first, past));
     *first = past;
     return kNoError;
   }
 
   Error plan_band(int32_t first, int32_t past) {
-    const BandView view(node_, access_, first, past);
+    BandView view(node_);
+    view.take(access_, first, past);
     if (view.is_empty()) return kNoError;
     NodePlan of_band;
     ITG_TRY(def_.plan(view.node(), context_, &of_band));
@@ -109,7 +108,8 @@ class BandPlans {
   const PlanContext& context_;
   const SegmentInfo& segment_;
   const RowAccess access_;
-  const int32_t index_, height_, in_height_;
+  const RowWalk walk_;
+  const int32_t height_, in_height_;
   NodePlan* plan_;
 };
 
@@ -121,7 +121,8 @@ Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanConte
 
 }  // namespace
 
-const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes};
+const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes,
+                              place_of_fed_row};
 
 }  // namespace intaglio
 

@@ -6,6 +6,7 @@
 
 #include "intaglio/describe.h"
 #include "intaglio/streaming.h"
+#include "runtime/streaming/streamed_model.h"
 #include "tests/fuzz/small_work.h"
 #include "tests/support/fuzz_models.h"
 #include "tests/support/model_fields.h"
@@ -20,8 +21,8 @@ struct Seeds {
   std::vector<AlignedBytes> models = fuzz_models();
 };
 
-// Every output of a run, bytes behind each other; empty where the session is refused.
-std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, Error* error) {
+// Every output of a run, bytes behind each other; empty where the session is refused. `fed`: the first input comes by rows.
+std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, bool fed, Error* error) {
   SessionOptions options;
   options.isa = isa;
   const Result<SessionNeeds> needs = Session::measure(model, all_ops(), options);
@@ -32,15 +33,21 @@ std::vector<uint8_t> outputs_of(const Model& model, IsaMask isa, Error* error) {
   Result<Session> session = Session::create(model, all_ops(), Session::split(memory.span(), *needs), options);
   *error = session.error();
   if (!session) return {};
-  std::vector<uint8_t> outputs;
+  std::vector<uint8_t> outputs, picture;
   for (int32_t run = 0; run < 2; ++run) {
     for (size_t i = 0; i < model.inputs().size; ++i) {
       const TensorView input = session->input(static_cast<int32_t>(i));
-      auto* const bytes = static_cast<uint8_t*>(input.data);
-      for (size_t at = 0; at < input.info.bytes(); ++at)
+      std::vector<uint8_t> bytes(input.info.bytes());
+      for (size_t at = 0; at < bytes.size(); ++at)
         bytes[at] = run == 0 ? static_cast<uint8_t>(0) : static_cast<uint8_t>(at * 37 + 11);
+      if (fed && i == 0)
+        picture = bytes;
+      else
+        memcpy(input.data, bytes.data(), bytes.size());
     }
-    session->run();
+    session->begin_picture();
+    if (!fed) session->run();
+    if (fed && !session->feed_rows(picture.data(), INT32_MAX)) std::abort();
     for (size_t i = 0; i < model.outputs().size; ++i) {
       const TensorView output = session->output(static_cast<int32_t>(i));
       const auto* const bytes = static_cast<const uint8_t*>(output.data);
@@ -74,8 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (!fuzz::is_small(*opened, int64_t{1} << 20)) return 0;
   Error scalar_error, best_error;
-  const std::vector<uint8_t> scalar = outputs_of(*opened, isa::kScalar, &scalar_error);
-  const std::vector<uint8_t> best = outputs_of(*opened, isa::kAll, &best_error);
+  const std::vector<uint8_t> scalar = outputs_of(*opened, isa::kScalar, false, &scalar_error);
+  const std::vector<uint8_t> best = outputs_of(*opened, isa::kAll, false, &best_error);
   if (!scalar_error.ok()) (void)text_of(scalar_error, &*opened);
   // A pack of this machine's kernel may be refused where the scalar kernels pass it over.
   if (best_error.status != Status::kBadPack && (scalar_error.status != best_error.status || scalar != best))
@@ -87,11 +94,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)text_of(by_rows.error(), &*opened);
     return 0;
   }
+  const bool fed = StreamedModel::feeding_segment(*by_rows).count != 0;
+  const std::vector<uint8_t> expected = fed ? outputs_of(*opened, isa::kScalar, true, &scalar_error) : scalar;
   for (const IsaMask isa : {isa::kScalar, isa::kAll}) {
     Error error;
-    const std::vector<uint8_t> streamed = outputs_of(*by_rows, isa, &error);
+    const std::vector<uint8_t> streamed = outputs_of(*by_rows, isa, fed, &error);
     if (!error.ok()) (void)text_of(error, &*opened);
-    if (error.ok() && streamed != scalar) std::abort();
+    if (error.ok() && streamed != expected) std::abort();
   }
   return 0;
 }

@@ -84,7 +84,7 @@ ORDERS = {
                    "calibrator/host/pictures", "calibrator/host/accuracy", "calibrator/host"],
 }
 # Written by another program into the build tree, or by protoc from a package's file.
-GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/tflite/*_generated.h", "*.pb.h"]
+GENERATED = ["schema/*_generated.h", "firmware_model.h", "board_model.h", "camera_network.h", "calibration_data.h", "cnn_model.h", "net_model.h", "object_api/*_generated.h", "reflection/*_generated.h", "importers/tflite/*_generated.h", "*.pb.h"]
 SUFFIXES = {".h", ".cc", ".c", ".inc"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 

@@ -136,12 +136,12 @@ inline std::vector<AlignedBytes> fuzz_models() {
   const Result<Span<const uint8_t>> packed =
       pack_model(*Model::open(models[2].view()), all_ops(), cpu_isa(), arena.arena());
   models.emplace_back(*packed);
-  for (const size_t i : {size_t{2}, size_t{3}})
-    models.emplace_back(*stream_model(*Model::open(models[i].view()), all_ops(), {}, arena.arena()));
-  for (const uint32_t network : {3u, 8u, 21u}) {
-    const AlignedBytes flat = RandomPictureNetwork(network).finish();
-    models.emplace_back(*stream_model(*Model::open(flat.view()), all_ops(), {}, arena.arena()));
-  }
+  const auto add_streamed = [&](Span<const uint8_t> flat) {
+    for (const bool feeds_rows : {false, true})
+      models.emplace_back(*stream_model(*Model::open(flat), all_ops(), {{}, feeds_rows}, arena.arena()));
+  };
+  for (const size_t i : {size_t{2}, size_t{3}}) add_streamed(AlignedBytes(models[i].view()).view());
+  for (const uint32_t network : {3u, 8u, 21u}) add_streamed(RandomPictureNetwork(network).finish().view());
   return models;
 }
 

@@ -315,10 +315,10 @@ class FieldChanges {
   void change_buffer(schema::BufferT& buffer) {
     return d_.below(8) == 0 ? set(buffer.layout) : set(buffer.data);
   }
-  void change_segment(schema::SegmentT& segment) {
-    const size_t which = d_.below(5);
-    if (which < 2) return set(which == 0 ? segment.first : segment.band);
-    set(which == 2 ? segment.strides : which == 3 ? segment.leads : segment.rows);
+  void change_segment(schema::SegmentT& s) {
+    int32_t* const numbers[] = {&s.first, &s.band, &s.picture_stride, &s.picture_lead, &s.picture_rows};
+    const size_t which = d_.below(8);
+    return which < 5 ? set(*numbers[which]) : set(which == 5 ? s.strides : which == 6 ? s.leads : s.rows);
   }
   void change_plan() {
     if (m_.streamed != nullptr && d_.below(2) == 0) return change_segments();
@@ -336,9 +336,11 @@ class FieldChanges {
     if (m_.streamed->segments.empty() || d_.below(4) == 0)
       return on(m_.streamed->segments, &FieldChanges::change_segment);
     schema::SegmentT& segment = *m_.streamed->segments[d_.below(m_.streamed->segments.size())];
-    std::vector<int32_t>* const lists[] = {&segment.strides, &segment.leads, &segment.rows};
-    std::vector<int32_t>& list = *lists[d_.below(3)];
-    if (!list.empty()) list[d_.below(list.size())] += static_cast<int32_t>(d_.below(5)) - 2;
+    const size_t which = d_.below(4);
+    std::vector<int32_t>& list = which == 0 ? segment.strides : which == 1 ? segment.leads : segment.rows;
+    if (which < 3 && list.empty()) return;
+    int32_t& number = which < 3 ? list[d_.below(list.size())] : segment.picture_rows;
+    number += static_cast<int32_t>(d_.below(5)) - 2;
   }
   void change_state(schema::StateT& state) {
     const size_t which = d_.below(3);

@@ -355,11 +355,12 @@ const void* itg_session_output_data(const itg_session* session, int32_t i);
 
 void itg_session_run(itg_session* session); /* runs every node; cannot fail */
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
-itg_error itg_session_prepare_node(itg_session* session,
-                                   int32_t i); /* call it after its constants were changed in place */
-void itg_session_reset(itg_session* session);  /* sets states to their initial values */
-const char* itg_session_kernel_name(const itg_session* session,
-                                    int32_t node); /* "gemm_s8_avx2"; "" for none */
+/* Takes the next rows of a picture; true: the outputs are there. A new picture begins with begin_picture(). */
+bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count);
+void itg_session_begin_picture(itg_session* session);
+itg_error itg_session_prepare_node(itg_session* session, int32_t i); /* after its constants changed */
+void itg_session_reset(itg_session* session);                        /* sets states to their initial values */
+const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "gemm_s8_avx2" or "" */
 
 /* Writes a picture into a session's input. Its rows start `row_bytes` apart. `scratch` starts at a multiple of 4 and has
  * itg_image_measure() bytes. */
@@ -372,7 +373,6 @@ itg_error itg_image_writer_push_row(itg_image_writer* writer, const uint8_t* row
 bool itg_image_writer_done(const itg_image_writer* writer);
 
 /* ---- A model store ---- */
-
 /* Two slots of flash for a model, as in intaglio/model_store.h. Erased bytes are 0xff. */
 typedef struct itg_flash {
   size_t struct_size;

@@ -63,6 +63,8 @@ struct SegmentInfo {
   Span<const int32_t> strides;   // [count]
   Span<const int32_t> leads;     // [count]
   Span<const int32_t> rows;  // [count] of the output's line buffer; 0: all of it is kept; -1: a mean's sums
+  // The same of the model's first input, where it comes by rows (Session::feed_rows); else 0.
+  int32_t picture_stride = 0, picture_lead = 0, picture_rows = 0;
 };
 
 struct Streaming;  // intaglio/streaming.h

@@ -96,6 +96,20 @@ class Session {
   // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() runs all of them, and also
   // copies the states. With a streamed plan a segment runs as a whole where its first node is among them.
   void run_nodes(int32_t first, int32_t last);
+  // Takes the next `count` rows of a picture, each w * c bytes, as a camera gives them: the first input of the model, [1, h, w, c],
+  // row by row. Where the model has a recipe for this input (Model::image) a byte is a pixel in the model's order of colours, and
+  // becomes a value by the recipe; there is no resizing. Else the bytes are the input's own. An input of other rank, of several
+  // pictures or of more than 65535 rows is one row.
+  //
+  // Runs the model as far as the rows allow. True once the last row was taken: then the outputs are there, as after run().
+  // Cannot fail; rows behind the last one are ignored. Write other inputs before the first row. With a streamed plan that
+  // feeds the picture (`intaglio plan --feed-rows`) there is no memory for all of it: input() is without data, and run() is of
+  // no use. With any other plan the rows are written to input(), and the last one calls run().
+  //
+  // The rows that were taken are counted by this handle, not by its copies.
+  bool feed_rows(const uint8_t* rows, int32_t count);
+  // The next row is the first of a new picture. A new session begins with one.
+  void begin_picture() { fed_rows_ = 0; }
   // Checks node `i` and packs its weights anew. Call it after the node's constants were changed in place.
   //
   // Errors: the node needs another kernel or more memory than before, or its packed weights stand in the model
@@ -132,6 +146,7 @@ class Session {
   const PlannedNode* nodes() const;
   uint64_t kept_end(int32_t i, uint64_t all) const;
   void move_states(StateMove move);
+  void report_inputs() const;
   const OpRun* node_run(int32_t i, NodeRun* run) const;
   const OpRun* set_node(int32_t i, NodeRun* run) const;  // the same, for the streaming object
   void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
@@ -141,7 +156,8 @@ class Session {
     const OpDef* const* ops_ = nullptr;
     const PlannedModel* planned_;  // where there are no operators
   };
-  size_t op_count_ = 0;
+  uint16_t op_count_ = 0;  // a PlannedNode's numbers are no larger
+  uint16_t fed_rows_ = 0;  // of the picture
   SessionMemory memory_;
   SessionOptions options_;
 };
