@@ -56,7 +56,10 @@ bool Session::feed_rows(const uint8_t* rows, int32_t count) {
     const int32_t row = fed_rows_++;
     if (streams && row == 0) {
       move_states(StateMove::kLoad);
-      report_inputs();
+      const Observer& observer = options_.observer;
+      for (int32_t i = 1; observer.on_tensor != nullptr && i < static_cast<int32_t>(model_.inputs().size);
+           ++i)
+        observer.on_tensor(observer.context, -1, model_.inputs()[static_cast<size_t>(i)], input(i));
     }
     put_row(recipe, info.dtype, rows, row_bytes, elements,
             streams ? StreamedModel::streaming(model_)->place_of_fed_row(*this, run, row)

@@ -306,16 +306,12 @@ const char* Session::kernel_name(int32_t node) const {
 
 void Session::reset() { move_states(StateMove::kReset); }
 
-void Session::report_inputs() const {
-  if (options_.observer.on_tensor == nullptr) return;
-  for (const int32_t input : model_.inputs())
-    if (!kStreams || tensor(input).data != nullptr)
-      options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
-}
-
 void Session::run() {
   move_states(StateMove::kLoad);
-  report_inputs();
+  if (options_.observer.on_tensor != nullptr)
+    for (const int32_t input : model_.inputs())
+      if (!kStreams || tensor(input).data != nullptr)
+        options_.observer.on_tensor(options_.observer.context, -1, input, tensor(input));
   run_nodes(0, model_.node_count());
   move_states(StateMove::kStore);
 }

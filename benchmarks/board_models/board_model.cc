@@ -42,11 +42,9 @@ __attribute__((noinline)) uint32_t stack_bytes() {
 }  // namespace
 #endif
 
-namespace {
-
-// One run on zeros, or on the input that the build machine gave. With a streamed plan the picture comes row by row.
-void run_once(intaglio::Session& session, bool zeros) {
 #if defined(NET_ROWS)
+// The picture comes row by row: zeros, or the input that the build machine gave.
+static void feed_picture(intaglio::Session& session, bool zeros) {
   static uint8_t row[NET_ROW_BYTES];
   BoardInput input;
   session.begin_picture();
@@ -55,13 +53,8 @@ void run_once(intaglio::Session& session, bool zeros) {
       for (uint8_t& byte : row) byte = input.next();
     session.feed_rows(row, 1);
   }
-#else
-  if (!zeros) fill_board_input(session.input());
-  session.run();
-#endif
 }
-
-}  // namespace
+#endif
 
 extern "C" int main() {
   using namespace intaglio;
@@ -80,8 +73,14 @@ extern "C" int main() {
   Result<Session> session = Session::create(*model, ops, Session::split({memory, sizeof memory}, *needs));
 #endif
   if (!session) return 3;
-  for (int32_t run = 1; run < ITG_RUNS; ++run) run_once(*session, true);
-  run_once(*session, false);
+#if defined(NET_ROWS)
+  for (int32_t run = 1; run < ITG_RUNS; ++run) feed_picture(*session, true);
+  feed_picture(*session, false);
+#else
+  for (int32_t run = 1; run < ITG_RUNS; ++run) session->run();
+  fill_board_input(session->input());
+  session->run();
+#endif
 #if defined(ITG_STACK)
   print_number("stack ", stack_bytes());
 #endif

@@ -51,9 +51,9 @@ class StreamPlanner {
     return best.back();
   }
 
-  // The cut within `bytes` that costs the fewest calls for bands, each segment in the highest bands that fit; of one segment
-  // at least. Nothing: there is none.
-  std::optional<Cut> cut_within(uint64_t bytes) {
+  // The cut within `bytes` that costs the fewest calls for bands; of one segment at least. `wide`: each in the highest bands
+  // that fit, else in bands of one row. Nothing: there is none.
+  std::optional<Cut> cut_within(uint64_t bytes, bool wide) {
     const size_t nodes = around_.size();
     std::vector<uint64_t> best(nodes + 1, UINT64_MAX);
     std::vector<size_t> from(nodes + 1, 0);
@@ -63,7 +63,7 @@ class StreamPlanner {
         if (best[first] == UINT64_MAX || cost(first, past) > bytes) continue;
         const uint64_t calls =
             best[first] + (past - first == 1 ? network_.node(static_cast<int32_t>(first)).call_cost
-                                             : widened(segment(first, past), bytes).calls);
+                                             : chosen(segment(first, past), bytes, wide).calls);
         if (calls >= best[past]) continue;
         best[past] = calls;
         from[past] = first;
@@ -71,7 +71,7 @@ class StreamPlanner {
     if (best[nodes] == UINT64_MAX) return {};
     Cut cut;
     for (size_t past = nodes; past > 0; past = from[past])
-      if (past - from[past] > 1) cut.push_back(widened(segment(from[past], past), bytes));
+      if (past - from[past] > 1) cut.push_back(chosen(segment(from[past], past), bytes, wide));
     std::reverse(cut.begin(), cut.end());
     return cut;
   }
@@ -163,14 +163,15 @@ class StreamPlanner {
     return feeds ? fed : whole;
   }
 
-  // The same nodes in the highest bands that fit.
-  const PlannedSegment& widened(const PlannedSegment& narrow, uint64_t bytes) {
+  // The same nodes, with `wide` in the highest bands that fit.
+  const PlannedSegment& chosen(const PlannedSegment& narrow, uint64_t bytes, bool wide) {
+    if (!wide) return narrow;
     const auto past = narrow.first + static_cast<int32_t>(narrow.rows.size());
     for (const int32_t band : kBands) {
       const auto [found, is_new] = wide_.try_emplace({narrow.first, past, band});
       if (is_new) found->second = plan_segment(network_, narrow.first, past, band, narrow.picture_rows > 0);
-      const std::optional<PlannedSegment>& wide = found->second;
-      if (wide && around_[static_cast<size_t>(narrow.first)] + wide->bytes <= bytes) return *wide;
+      const std::optional<PlannedSegment>& other = found->second;
+      if (other && around_[static_cast<size_t>(narrow.first)] + other->bytes <= bytes) return *other;
     }
     return narrow;
   }
@@ -223,9 +224,12 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
   const uint64_t least = planner.least_bytes(), wanted = most_bytes.value_or(least);
   FoundPlan best;
   const auto look = [&](uint64_t within) {
-    const auto cut = planner.cut_within(within);
-    Placed placed = planner.place(*cut, ops);
-    if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
+    for (const bool wide : {true, false}) {
+      const auto cut = planner.cut_within(within, wide);
+      Placed placed = planner.place(*cut, ops);
+      if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
+      if (best.placed.bytes <= wanted) return;
+    }
   };
   // What is needed at once may not be placed without gaps: then a cut that needs less may, or another one.
   const auto step = [](uint64_t bytes) { return std::max<uint64_t>(bytes / 64, kTensorAlignment); };

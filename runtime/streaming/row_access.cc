@@ -15,11 +15,13 @@ bool is_plain_int8(const NodeView& node) {
          is_picture(node.output()) && node.output().dtype == DType::kS8;
 }
 
+int64_t extent_of(const Window2d& w) { return int64_t{w.kernel_h - 1} * w.dilation_h + 1; }
+
 RowAccess window_access(const NodeView& node, const Window2d& w) {
-  const int64_t extent = int64_t{w.kernel_h - 1} * w.dilation_h + 1;
+  const int64_t extent = extent_of(w);
   const bool good = is_plain_int8(node) && is_picture(node.input(0)) && extent >= 1 &&
                     extent <= kMaxRowExtent && w.stride_h >= 1 && w.pad_top >= 0 && w.pad_top < extent;
-  return {good, false, w.stride_h, static_cast<int32_t>(extent), w.pad_top};
+  return good ? known_row_access(node, false) : RowAccess();
 }
 
 RowAccess reduce_access(const NodeView& node) {
@@ -27,7 +29,7 @@ RowAccess reduce_access(const NodeView& node) {
   const TensorInfo in = node.input(0), out = node.output();
   const bool good = is_picture(in) && in.dtype == DType::kS8 && out.shape.elements() == in.shape[3] &&
                     (out.dtype == DType::kS8 || out.dtype == DType::kF32);
-  return {good, good, 1, 1, 0};
+  return good ? known_row_access(node, true) : RowAccess();
 }
 
 RowAccess average_access(const NodeView& node) {
@@ -83,7 +85,7 @@ RowAccess pad_access(const NodeView& node) {
   if (!is_plain_int8(node) || !is_picture(node.input(0)) || before.size != 4 || before[1] < 0 ||
       before[1] > kMaxRowExtent)
     return {};
-  return {true, false, 1, 1, before[1]};
+  return known_row_access(node, false);
 }
 
 }  // namespace
@@ -110,12 +112,23 @@ RowAccess row_access(const NodeView& node) {
   }
 }
 
-bool reads_rows(const NodeView& node, int32_t i) {
-  if (!node.has_input(i)) return false;
-  const TensorInfo info = node.input(i);
+RowAccess known_row_access(const NodeView& node, bool reduces) {
+  RowAccess access{true, reduces, 1, 1, 0};
+  if (reduces) return access;
+  if (const auto* const window = node.info.options.get<Window2d>()) {
+    access.stride = window->stride_h;
+    access.extent = static_cast<int32_t>(extent_of(*window));
+    access.pad = window->pad_top;
+  } else if (const auto* const pad = node.info.options.get<PadOptions>()) {
+    access.pad = pad->before[1];
+  }
+  return access;
+}
+
+bool reads_rows(Op op, int32_t i, const TensorInfo& info, const TensorInfo& output) {
   if (info.is_constant() || !is_picture(info)) return false;
-  if (is_elementwise(node.info.op)) return info.shape[1] == node.output().shape[1];
-  return i == 0 || node.info.op == Op::kConv2d || node.info.op == Op::kConcat;
+  if (is_elementwise(op)) return info.shape[1] == output.shape[1];
+  return i == 0 || op == Op::kConv2d || op == Op::kConcat;
 }
 
 }  // namespace intaglio

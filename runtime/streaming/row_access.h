@@ -22,9 +22,14 @@ inline constexpr int32_t kMaxRows = 1 << 20;   // of a tensor, and of a segment'
 bool is_picture(const TensorInfo& tensor);
 
 RowAccess row_access(const NodeView& node);
+// The same of a node that is known to run by rows; `reduces`: it is a mean.
+RowAccess known_row_access(const NodeView& node, bool reduces);
 
-// Whether input `i` of a node that runs by rows is read by rows; else it is read whole.
-bool reads_rows(const NodeView& node, int32_t i);
+// Whether input `i`, which is `info`, of a node that runs by rows is read by rows; else it is read whole.
+bool reads_rows(Op op, int32_t i, const TensorInfo& info, const TensorInfo& output);
+inline bool reads_rows(const NodeView& node, int32_t i) {
+  return node.has_input(i) && reads_rows(node.info.op, i, node.input(i), node.output());
+}
 
 // Window of input `i`, which is read by rows.
 inline RowAccess access_of_input(const RowAccess& access, int32_t i) {

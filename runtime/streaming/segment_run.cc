@@ -82,25 +82,21 @@ class SegmentRun {
     const int32_t before = clock - segment_.band;
     const RowWalk walk = walk_of(segment_, i);
     if (walk.rows_at(before, INT32_MAX) == walk.rows_at(clock, INT32_MAX)) return;
-    BandView band(view(i));
+    BandView band(model_, segment_.first + i);
     const NodeView& node = band.node();
-    const RowAccess access = row_access(node);
-    const int32_t height = counted_rows(node, access);
+    const RowAccess access = known_row_access(node, walk.rows < 0);
+    const TensorInfo out = band.output();
+    const int32_t height = access.reduces ? band.input(0).shape[1] : out.shape[1];
     const int32_t first = walk.rows_at(before, height), past = walk.rows_at(clock, height);
     if (first == past) return;
-    const TensorInfo in = band.whole_input(0);
-    if (access.reduces) return add_rows(node, first, past, row_0(node.input_index(0), in, i, clock));
-    const TensorInfo& out = band.whole_output();
+    const auto input_row_0 = [&](int32_t k, const TensorInfo& info) {
+      return row_0(node.input_index(k), info, i, clock);
+    };
+    if (access.reduces) return add_rows(node, first, past, input_row_0(0, band.input(0)));
     const int32_t output = node.output_index(0);
     make_room(output, row_bytes_of(out), walk.rows, first, past);
-    band.take(access, first, past);
-    for (int32_t k = 0; k < node.input_count(); ++k) {
-      if (!band.reads_band(k)) continue;
-      const TensorInfo input = band.whole_input(k);
-      band.place_input(k, row_0(node.input_index(k), input, i, clock), row_bytes_of(input));
-    }
-    const auto offset = static_cast<int64_t>(model_.activation_offset(output));
-    band.place_output(offset - gone_bytes(walk, out, clock), row_bytes_of(out));
+    band.take(access, first, past, input_row_0,
+              static_cast<int64_t>(model_.activation_offset(output)) - gone_bytes(walk, out, clock));
     NodeRun run = run_;
     const OpRun* const op = session_.set_node(node.index, &run);
     if (band.is_empty()) return fill(node, run);

@@ -50,9 +50,7 @@ class BandPlans {
         walk_(walk_of(segment, node.index - segment.first)),
         height_(node.output().shape[1]),
         in_height_(node.input(0).shape[1]),
-        plan_(plan) {
-    node_.weights_checked = true;
-  }
+        plan_(plan) {}
 
   Error plan() {
     plan_->scratch_bytes = 0;
@@ -92,8 +90,10 @@ class BandPlans {
   }
 
   Error plan_band(int32_t first, int32_t past) {
-    BandView view(node_);
-    view.take(access_, first, past);
+    BandView view(*node_.model, node_.index);
+    view.node().weights_checked = true;
+    view.take(
+        access_, first, past, [](int32_t, const TensorInfo&) { return int64_t{0}; }, 0);
     if (view.is_empty()) return kNoError;
     NodePlan of_band;
     ITG_TRY(def_.plan(view.node(), context_, &of_band));
@@ -104,7 +104,7 @@ class BandPlans {
   }
 
   const OpDef& def_;
-  NodeView node_;
+  const NodeView& node_;
   const PlanContext& context_;
   const SegmentInfo& segment_;
   const RowAccess access_;

@@ -146,7 +146,6 @@ class Session {
   const PlannedNode* nodes() const;
   uint64_t kept_end(int32_t i, uint64_t all) const;
   void move_states(StateMove move);
-  void report_inputs() const;
   const OpRun* node_run(int32_t i, NodeRun* run) const;
   const OpRun* set_node(int32_t i, NodeRun* run) const;  // the same, for the streaming object
   void run_nodes_with(const Executor& executor, int32_t first, int32_t last);
