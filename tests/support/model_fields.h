@@ -324,8 +324,7 @@ class FieldChanges {
     if (m_.streamed != nullptr && d_.below(2) == 0) return change_segments();
     schema::PlanT& plan = made(d_.below(8) == 0 ? m_.streamed : m_.plan);
     const size_t which = d_.below(8);
-    if (which == 0) return set(plan.activation_bytes);
-    if (which == 1) return set(plan.lower_bound);
+    if (which < 2) return set(which == 0 ? plan.activation_bytes : plan.lower_bound);
     if (which > 4 || plan.offsets.empty()) return set(plan.offsets);
     // Over, or beside, another tensor.
     uint32_t& offset = plan.offsets[d_.below(plan.offsets.size())];
@@ -339,8 +338,7 @@ class FieldChanges {
     const size_t which = d_.below(4);
     std::vector<int32_t>& list = which == 0 ? segment.strides : which == 1 ? segment.leads : segment.rows;
     if (which < 3 && list.empty()) return;
-    int32_t& number = which < 3 ? list[d_.below(list.size())] : segment.picture_rows;
-    number += static_cast<int32_t>(d_.below(5)) - 2;
+    (which < 3 ? list[d_.below(list.size())] : segment.picture_rows) += static_cast<int32_t>(d_.below(5)) - 2;
   }
   void change_state(schema::StateT& state) {
     const size_t which = d_.below(3);
