@@ -26,6 +26,7 @@ struct Calibrator::Parts {
   CalibrationReport report;
   Span<TensorObserver> reported;  // seen's, or those of the rewritten model that finish() handed over
   Error fault;                    // of a sample that cannot be taken back
+  bool by_samples = true;         // of the last finish(): RecoveryContext::by_samples
   int32_t steps_done = 0;         // of steps_of()
   bool graph_is_named = false;    // whether seen.graph is known yet
 
@@ -51,7 +52,8 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
 
 // How finish_calibration() differs from Calibrator::finish().
 struct FinishAs {
-  RangeMethod method;  // that chooses the ranges; options.method is the one that was asked for
+  RangeMethod method;      // that chooses the ranges; options.method is the one that was asked for
+  bool by_samples = true;  // RecoveryContext::by_samples, where no search decides it
   // The model is judged, and never handed over: its bytes are not written anew, reopened and replayed, and their
   // checksum is that of the model as it was baked.
   bool dry_run = false;

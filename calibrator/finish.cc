@@ -41,6 +41,7 @@ class Finish {
                  calibration.records,
                  calibration.report,
                  as.method,
+                 as.by_samples,
                  calibration.steps_done} {}
 
   Error run(const ModelSink& sink) {
@@ -146,6 +147,7 @@ class Finish {
         baked_.signal == whole.signal ? baked_.noise : baked_.ratio() * whole.signal;
     report.samples = static_cast<int32_t>(calibration_.seen.sample_count);
     report.method = context_.method;
+    calibration_.by_samples = context_.by_samples;
     report.bytes = int8_.bytes();
     calibration_.reported = calibration_.seen.observers;
     return kNoError;

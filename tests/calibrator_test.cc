@@ -161,12 +161,12 @@ TEST_CASE("recoveries are recorded, and only those asked for run") {
   bench.add(samples);
   bench.finish(&samples);
   const CalibrationReport& report = bench.calibrator.report();
-  REQUIRE(report.recoveries.size == 3);
+  REQUIRE(report.recoveries.size >= 2);
   CHECK(report.recoveries[0].recovery == recovery::kRangeMethod);
   CHECK(report.recoveries[0].verdict == RecoveryVerdict::kNetworkWorse);
-  // Biases for the weights' rounding, and then by layers in order where that is better still.
+  // Biases for the weights' rounding, and then by samples, where the halves of the samples have not said against it.
   double error = report.noise_without_recovery / report.signal;
-  for (const size_t i : {1, 2}) {
+  for (size_t i = 1; i < report.recoveries.size; ++i) {
     const RecoveryRecord& record = report.recoveries[i];
     CHECK(record.recovery == recovery::kBiasCorrection);
     CHECK(record.before == error);

@@ -275,6 +275,15 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   return context.int8.update_layer(n);
 }
 
+Error correct_layers(RecoveryContext& context, Part part) {
+  ITG_TRY(correct_layers_alone(context));
+  const Graph& graph = context.int8.graph();
+  context.walk.start();
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
+    if (weight_rule(graph, n) != nullptr) ITG_TRY(correct_layer(context, n, n, part));
+  return kNoError;
+}
+
 namespace {
 
 enum class Means : uint8_t { kAlone, kOfJudges, kOfAll };
@@ -346,7 +355,7 @@ Error attempt(RecoveryContext& context, bool by_samples) {
 
 Error correct_biases(RecoveryContext& context) {
   ITG_TRY(attempt(context, false));
-  return context.samples.has_source() ? attempt(context, true) : kNoError;
+  return context.samples.has_source() && context.by_samples ? attempt(context, true) : kNoError;
 }
 
 }  // namespace intaglio

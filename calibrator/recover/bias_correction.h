@@ -19,8 +19,11 @@ Error correct_layers_alone(RecoveryContext& context);
 // anything of a vector.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part = Part::kAll);
 
+// Both of every layer, in their order, from samples of `part`.
+Error correct_layers(RecoveryContext& context, Part part);
+
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
-// had again then all layers in order, each with its predecessors quantized and corrected: that fits these
+// had again, and context.by_samples says so, then all layers in order, each with its predecessors quantized and corrected: that fits these
 // samples (inputs that are clipped in a few of them move means that no bias can mend), and stays where it is
 // better than the first attempt. Where not all samples judge those that do show first whether it is.
 Error correct_biases(RecoveryContext& context);

@@ -23,16 +23,28 @@ constexpr Search kSearch = [] {
   return search;
 }();
 
-// Adds what the ranges of one half make of the samples of the other. What the rounding of weights adds to
-// every mean would drown the rest in some networks.
-Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, NetworkError& error,
+// How ranges are chosen and biases are corrected.
+struct Way {
+  RangeMethod method;
+  bool by_samples;  // see RecoveryContext
+};
+
+Error correct_half(RecoveryContext& context, int32_t half) {
+  if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
+  if (!context.by_samples) return correct_layers_alone(context);
+  return correct_layers(context, half == 0 ? Part::kEvenHalf : Part::kOddHalf);
+}
+
+// Adds what the ranges of one half, with biases that the same half has corrected, make of the samples of the other: what
+// a method clips counts for what the correction leaves of it.
+Error judge_half(RecoveryContext& context, const Way& way, int32_t half, NetworkError& error,
                  double most = kNoLimit) {
   NetworkError part;
-  context.method = method;
+  context.method = way.method;
+  context.by_samples = way.by_samples;
   ITG_TRY(context.build(half));
   Error corrected;
-  if ((context.options.recover & recovery::kBiasCorrection) != 0)
-    context.fp32.threads.hold([&] { corrected = correct_layers_alone(context); });
+  context.fp32.threads.hold([&] { corrected = correct_half(context, half); });
   ITG_TRY(corrected);
   ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
                           most - error.noise));
@@ -42,12 +54,26 @@ Error judge_half(RecoveryContext& context, RangeMethod method, int32_t half, Net
 }
 
 // Stops where the noise is past `most`, which is then infinite or at least more.
-Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError& error) {
+Error judge_way(RecoveryContext& context, const Way& way, double most, NetworkError& error) {
   error = {};
   for (const int32_t half : {0, 1}) {
-    ITG_TRY(judge_half(context, method, half, error, most));
+    ITG_TRY(judge_half(context, way, half, error, most));
     if (error.noise > most) return kNoError;
   }
+  return kNoError;
+}
+
+// The better of both ways to correct biases, where the samples can be had again.
+Error judge_method(RecoveryContext& context, RangeMethod method, double most, Way& way, NetworkError& error) {
+  way = {method, false};
+  ITG_TRY(judge_way(context, way, most, error));
+  if ((context.options.recover & recovery::kBiasCorrection) == 0 || !context.samples.has_source())
+    return kNoError;
+  NetworkError by_samples;
+  ITG_TRY(judge_way(context, {method, true}, error.noise < most ? error.noise : most, by_samples));
+  if (by_samples.noise >= error.noise) return kNoError;
+  way.by_samples = true;
+  error = by_samples;
   return kNoError;
 }
 
@@ -60,21 +86,23 @@ bool can_judge(const CalibrationState& seen) {
 }
 
 Error judge_ranges(RecoveryContext& context, NetworkError& error) {
-  return judge_method(context, context.method, kNoLimit, error);
+  return judge_way(context, {context.method, false}, kNoLimit, error);
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
-  ITG_TRY(judge_method(context, RangeMethod::kAuto, kNoLimit, found.of_auto));
+  Way best, tried;
+  ITG_TRY(judge_method(context, RangeMethod::kAuto, kNoLimit, best, found.of_auto));
   found.of_best = found.of_auto;
   for (const RangeMethod method : kSearch.methods) {
     NetworkError error;
-    ITG_TRY(judge_method(context, method, found.of_best.noise, error));
+    ITG_TRY(judge_method(context, method, found.of_best.noise, tried, error));
     if (error.noise >= found.of_best.noise) continue;
     found.of_best = {found.of_auto.signal, error.noise};
-    if (error.noise < worthwhile(context.seen) * found.of_auto.noise) found.best = method;
+    if (error.noise < worthwhile(context.seen) * found.of_auto.noise) best = tried;
   }
-  context.method = found.best;
+  found.best = context.method = best.method;
+  context.by_samples = best.by_samples;
   return kNoError;
 }
 
@@ -84,7 +112,7 @@ Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
       context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
   for (int32_t i = 0; i < kRangeMethodCount; ++i)
     if (every || static_cast<RangeMethod>(i) == method)
-      ITG_TRY(judge_half(context, static_cast<RangeMethod>(i), half, errors_[i]));
+      ITG_TRY(judge_half(context, {static_cast<RangeMethod>(i), false}, half, errors_[i]));
   context.method = method;
   return kNoError;
 }

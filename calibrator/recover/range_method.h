@@ -8,19 +8,20 @@
 namespace intaglio {
 
 // Ranges are judged by the outputs for samples that they do not come from: those of one half of the samples
-// with the ranges of the other half, both ways, biases corrected for the rounding of weights where the
-// options ask for bias correction. On the samples that gave the ranges the narrowest one looks best, and
+// with the ranges of the other half, both ways, biases corrected by that other half where the options ask for
+// bias correction. On the samples that gave the ranges the narrowest one looks best, and
 // loses up to 10 dB on others.
 bool can_judge(const CalibrationState& seen);  // both halves have samples
 
-// Of context.method. What stands in context.int8 afterwards is of no use: context.build() mends it.
+// Of context.method, biases corrected for the rounding of weights alone. What stands in context.int8 afterwards is of no use: context.build() mends it.
 Error judge_ranges(RecoveryContext& context, NetworkError& error);
 
 struct FoundMethod {
   RangeMethod best = RangeMethod::kAuto;  // another only where it gains enough (AutoRules::OtherMethod)
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
-// The best method of all; it is context.method from then on. context.int8 as above.
+// The best method of all, with the better way to correct biases: they are context.method and context.by_samples from then
+// on. context.int8 as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);
 
 // The same for a model that is another one for each half. Every method where the caller leaves it to the

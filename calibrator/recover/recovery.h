@@ -31,7 +31,9 @@ struct RecoveryContext {
   const Arena& persistent;       // copies of it are scratch that outlives a rebuild of the int8 model
   Span<RecoveryRecord> records;  // room for them
   CalibrationReport& report;
-  RangeMethod method;             // that chooses the ranges; options.method is the one that was asked for
+  RangeMethod method;  // that chooses the ranges; options.method is the one that was asked for
+  bool
+      by_samples;  // whether biases are corrected by samples layer by layer, and not for the rounding of weights alone
   int32_t& steps_done;            // of steps_of()
   bool channels_scaled = false;   // whether fp32 and seen are those of an equalized model
   bool channels_shifted = false;  // whether they are those of one with biases absorbed

@@ -228,7 +228,7 @@ Error HeldOut::judge(const SampleSource& source, bool repeats, const Ran& ran, S
   if (!made) return made.error();
   Calibration& other = Calibration::of(*made);
   other.references = calibration.references;
-  const FinishAs dry_run{calibrator_.report().method, true};
+  const FinishAs dry_run{calibrator_.report().method, calibration.by_samples, true};
   for (; stage.part < stage.parts; ++stage.part) {
     reset_state(other.seen);
     if (parts_ == 0) add_state(other.seen, calibration.seen);
