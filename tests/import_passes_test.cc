@@ -177,6 +177,40 @@ TEST_CASE("a depthwise convolution of one channel is an ordinary one") {
         std::vector<float>{5.5f, 6, 6, 0, 0, 0});
 }
 
+TEST_CASE("PRelu made of small operators is one node") {
+  const std::vector<float> x{-2, 3, -4, 5};
+  const auto run = [&](bool keras, const std::vector<float>& slopes, const std::vector<int64_t>& dims) {
+    OnnxBuilder file(13);
+    file.input("x", {2, 2});
+    file.floats("slopes", dims, slopes);
+    file.floats("half", {}, {0.5f});
+    file.node("Relu", {"x"}, "above");
+    if (keras) {
+      file.node("Neg", {"x"}, "turned");
+      file.node("Relu", {"turned"}, "below");
+    } else {
+      file.node("Abs", {"x"}, "size");
+      file.node("Sub", {"x", "size"}, "twice");
+      file.node("Mul", {"twice", "half"}, "below");
+    }
+    file.node("Mul", {"slopes", "below"}, "sloped");
+    file.node(keras ? "Sub" : "Add", {"above", "sloped"}, "y");
+    file.output("y");
+    return file.bytes();
+  };
+  for (const bool keras : {true, false}) {
+    Import channels(run(keras, {0.25f, -0.5f}, {2})), one(run(keras, {0.25f}, {1}));
+    CHECK(channels.ops() == std::vector<Op>{Op::kPRelu});
+    CHECK(run_import<float>(channels, x) == std::vector<float>{-0.5f, 3, -1, 5});
+    CHECK(run_import<float>(channels, std::vector<float>{2, -3, 4, -5}) ==
+          std::vector<float>{2, 1.5f, 4, 2.5f});
+    CHECK(one.ops() == std::vector<Op>{Op::kLeakyRelu});
+    CHECK(run_import<float>(one, x) == std::vector<float>{-0.5f, 3, -1, 5});
+  }
+  Import rows(run(true, {0.25f, -0.5f}, {2, 1}));  // a slope for each row is none for each channel
+  CHECK(rows.count(Op::kPRelu) == 0);
+}
+
 TEST_CASE("a draft of codes as text") {
   Draft draft;
   const int32_t x = add_activation(draft, "in put\n", DType::kS8, {1, 4});

@@ -31,6 +31,7 @@ constexpr Pass kPasses[] = {
      fold_channel_scales},
     {"fuse_swish", "Swish, HardSigmoid, HardSwish and Mish that are made of small operators become one node.",
      fuse_swish},
+    {"fuse_prelu", "PRelu and LeakyRelu that are made of small operators become one node.", fuse_prelu},
     {"fuse_gelu", "GELU that is made of small operators, by Erf or by Tanh, becomes one node.", fuse_gelu},
     {"fuse_l2_normalize", "A tensor divided by its norm becomes one node.", fuse_l2_normalize},
     {"fold_product_scale", "A factor of a product of two activations, or of its operands, goes into it.",

@@ -42,6 +42,7 @@ bool fuse_clamp(Draft& draft);
 bool fuse_gelu(Draft& draft);
 bool fuse_l2_normalize(Draft& draft);
 bool fuse_normalize(Draft& draft);
+bool fuse_prelu(Draft& draft);
 bool fuse_swish(Draft& draft);
 bool join_lookups(Draft& draft);
 bool lower_to_lookup(Draft& draft);
