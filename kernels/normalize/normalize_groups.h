@@ -33,19 +33,15 @@ struct NormalizeGroups {
   bool keeps_mean;  // its mean is not taken off: the root mean square alone
 };
 
-// Of a channel, where there are several places.
-struct NormalizeSums {
-  int64_t sum, squares;
-  int32_t centre;
-  float inverse;
-};
+// Scratch of a channel where there are several places: what its loops keep, an array each.
+inline constexpr int32_t kNormalizeBytesS8 = 2 * 8 + 4 * 4, kNormalizeBytesF32 = 3 * 4;
 
 struct NormalizeS8Args {
   NormalizeGroups groups;
   const int8_t* x;
   int8_t* y;
   const float *scale, *shift;
-  NormalizeSums* sums;     // [groups * depth]; nullptr where there is one place
+  void* sums;              // kNormalizeBytesS8 a channel, 8-aligned; nullptr where there is one place
   float epsilon;           // in units of Q
   float reciprocal_scale;  // 1 / s_out
   int32_t zero_point;      // of x
@@ -57,7 +53,7 @@ struct NormalizeF32Args {
   const float* x;
   float* y;
   const float *scale, *shift;
-  float* sums;  // [groups * depth]; nullptr where there is one place
+  void* sums;  // kNormalizeBytesF32 a channel, 4-aligned; nullptr where there is one place
   float epsilon;
 };
 

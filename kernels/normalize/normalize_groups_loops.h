@@ -8,6 +8,7 @@
 namespace intaglio {
 
 inline constexpr int32_t kNormalizeBlock = 64;
+inline constexpr int32_t kMaxRun = 1 << 16;  // codes whose squares sum to 32 bits
 
 // To the nearest float, halves to even, for v below 2^63.
 static inline float nearest_f32(uint64_t v) {
@@ -22,20 +23,27 @@ static inline float nearest_f32(uint64_t v) {
   return static_cast<float>(static_cast<int32_t>(v | lost)) * power;
 }
 
+// What is taken off, and what is multiplied by.
+struct CentreS8 {
+  int32_t centre;
+  float inverse;
+};
+
 // From the sums of a group of n elements and of their squares.
-static inline void set_centre_s8(const NormalizeS8Args& args, int64_t n, int64_t sum, int64_t squares,
-                                 NormalizeSums* result) {
+static inline CentreS8 centre_s8(const NormalizeS8Args& args, int64_t n, int64_t sum, int64_t squares) {
+  CentreS8 result;
   int64_t q;
   if (args.groups.keeps_mean) {
     const int64_t z = args.zero_point;
-    result->centre = static_cast<int32_t>(n * z);
+    result.centre = static_cast<int32_t>(n * z);
     q = n * (squares - 2 * z * sum + n * z * z);
   } else {
-    result->centre = static_cast<int32_t>(sum);
+    result.centre = static_cast<int32_t>(sum);
     q = n * squares - sum * sum;
   }
   const float root = sqrt_f32(nearest_f32(static_cast<uint64_t>(q)) + args.epsilon);
-  result->inverse = root == 0.0f ? 0.0f : 1.0f / root;
+  result.inverse = root == 0.0f ? 0.0f : 1.0f / root;
+  return result;
 }
 
 static inline int8_t normalized_s8(int32_t difference, float inverse, float scale, float shift,
@@ -46,7 +54,6 @@ static inline int8_t normalized_s8(int32_t difference, float inverse, float scal
 
 static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x, int8_t* y,
                                     const float* scale, const float* shift) {
-  constexpr int32_t kMaxRun = 1 << 16;  // whose squares fit 32 bits
   const int32_t n = args.groups.depth;
   int64_t sum = 0, squares = 0;
   for (int32_t first = 0; first < n; first += kMaxRun) {
@@ -59,8 +66,7 @@ static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x
     sum += s;
     squares += q;
   }
-  NormalizeSums of_row;
-  set_centre_s8(args, n, sum, squares, &of_row);
+  const CentreS8 of_row = centre_s8(args, n, sum, squares);
   const int32_t centre = of_row.centre;
   const float inverse = of_row.inverse, reciprocal_scale = args.reciprocal_scale;
   const OutputS8 output = args.output;
@@ -79,35 +85,55 @@ static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x
 static inline void normalize_places_s8(const NormalizeS8Args& args) {
   const NormalizeGroups g = args.groups;
   const int32_t channels = g.groups * g.depth, n = g.places * g.depth;
-  NormalizeSums* const sums = args.sums;
-  for (int32_t c = 0; c < channels; ++c) sums[c].sum = sums[c].squares = 0;
-  for (int32_t p = 0; p < g.places; ++p) {
-    const int8_t* const x = args.x + p * g.stride;
+  auto *const sums = static_cast<int64_t*>(args.sums), *const squares = sums + channels;
+  auto *const part_sums = reinterpret_cast<int32_t*>(squares + channels), *const part_squares =
+                                                                              part_sums + channels;
+  int32_t* const centres = part_squares + channels;
+  auto* const inverses = reinterpret_cast<float*>(centres + channels);
+  for (int32_t c = 0; c < channels; ++c) sums[c] = squares[c] = 0;
+  for (int32_t first = 0; first < g.places; first += kMaxRun) {
+    const int32_t end = g.places - first < kMaxRun ? g.places : first + kMaxRun;
+    for (int32_t c = 0; c < channels; ++c) part_sums[c] = part_squares[c] = 0;
+    for (int32_t p = first; p < end; ++p) {
+      const int8_t* const x = args.x + p * g.stride;
+      for (int32_t c = 0; c < channels; ++c) {
+        part_sums[c] += x[c];
+        part_squares[c] += x[c] * x[c];
+      }
+    }
     for (int32_t c = 0; c < channels; ++c) {
-      sums[c].sum += x[c];
-      sums[c].squares += x[c] * x[c];
+      sums[c] += part_sums[c];
+      squares[c] += part_squares[c];
     }
   }
   for (int32_t first = 0; first < channels; first += g.depth) {
-    int64_t sum = 0, squares = 0;
+    int64_t sum = 0, square = 0;
     for (int32_t c = first; c < first + g.depth; ++c) {
-      sum += sums[c].sum;
-      squares += sums[c].squares;
+      sum += sums[c];
+      square += squares[c];
     }
-    NormalizeSums of_group;
-    set_centre_s8(args, n, sum, squares, &of_group);
+    const CentreS8 of_group = centre_s8(args, n, sum, square);
     for (int32_t c = first; c < first + g.depth; ++c) {
-      sums[c].centre = of_group.centre;
-      sums[c].inverse = of_group.inverse;
+      centres[c] = of_group.centre;
+      inverses[c] = of_group.inverse;
     }
   }
   const OutputS8 output = args.output;
+  const float reciprocal_scale = args.reciprocal_scale;
+  const float *const scale = args.scale, *const shift = args.shift;
   for (int32_t p = 0; p < g.places; ++p) {
     const int8_t* const x = args.x + p * g.stride;
     int8_t* const y = args.y + p * g.stride;
-    for (int32_t c = 0; c < channels; ++c)
-      y[c] = normalized_s8(n * x[c] - sums[c].centre, sums[c].inverse, args.scale[c], args.shift[c],
-                           args.reciprocal_scale, output);
+    int32_t c = 0;
+    for (; c + kNormalizeBlock <= channels; c += kNormalizeBlock) {
+      int8_t block[kNormalizeBlock];
+      for (int32_t j = 0; j < kNormalizeBlock; ++j)
+        block[j] = normalized_s8(n * x[c + j] - centres[c + j], inverses[c + j], scale[c + j], shift[c + j],
+                                 reciprocal_scale, output);
+      memcpy(y + c, block, sizeof block);
+    }
+    for (; c < channels; ++c)
+      y[c] = normalized_s8(n * x[c] - centres[c], inverses[c], scale[c], shift[c], reciprocal_scale, output);
   }
 }
 
@@ -161,25 +187,32 @@ static inline void normalize_row_f32(const NormalizeF32Args& args, const float* 
 
 static inline void normalize_places_f32(const NormalizeF32Args& args) {
   const NormalizeGroups g = args.groups;
+  const int32_t channels = g.groups * g.depth;
   const auto n = static_cast<float>(g.places * g.depth);
-  // A block of channels at a time would be nearer to the cache; groups are few channels or few places.
-  for (int32_t group = 0; group < g.groups; ++group) {
-    const ptrdiff_t first = static_cast<ptrdiff_t>(group) * g.depth;
-    const float *const x = args.x + first, *const scale = args.scale + first,
-                       *const shift = args.shift + first;
-    float *const y = args.y + first, *const sums = args.sums + first;
-    const auto sum_of = [&](auto value) {
-      for (int32_t c = 0; c < g.depth; ++c) sums[c] = 0.0f;
-      for (int32_t p = 0; p < g.places; ++p)
-        for (int32_t c = 0; c < g.depth; ++c) sums[c] += value(x[p * g.stride + c]);
-      return sum_in_lanes(g.depth, [=](int32_t c) { return sums[c]; });
-    };
-    const float mean = g.keeps_mean ? 0.0f : sum_of([](float v) { return v; }) / n;
-    const float power = sum_of([=](float v) { return square_f32(v - mean); });
-    const float inverse = 1.0f / sqrt_f32(power / n + args.epsilon);
+  auto *const sums = static_cast<float*>(args.sums), *const means = sums + channels,
+              *const inverses = means + channels;
+  const float *const scale = args.scale, *const shift = args.shift;
+  // Calls give(c, sum of the group / n) for each channel.
+  const auto average = [&](auto value, auto give) {
+    for (int32_t c = 0; c < channels; ++c) sums[c] = 0.0f;
     for (int32_t p = 0; p < g.places; ++p)
-      for (int32_t c = 0; c < g.depth; ++c)
-        y[p * g.stride + c] = normalized_f32(x[p * g.stride + c] - mean, inverse, scale[c], shift[c]);
+      for (int32_t c = 0; c < channels; ++c) sums[c] += value(args.x[p * g.stride + c], c);
+    for (int32_t first = 0; first < channels; first += g.depth) {
+      const float mean = sum_in_lanes(g.depth, [=](int32_t c) { return sums[first + c]; }) / n;
+      for (int32_t c = first; c < first + g.depth; ++c) give(c, mean);
+    }
+  };
+  for (int32_t c = 0; c < channels; ++c) means[c] = 0.0f;
+  if (!g.keeps_mean)
+    average([](float v, int32_t) { return v; }, [=](int32_t c, float mean) { means[c] = mean; });
+  const float epsilon = args.epsilon;
+  average([=](float v, int32_t c) { return square_f32(v - means[c]); },
+          [=](int32_t c, float power) { inverses[c] = 1.0f / sqrt_f32(power + epsilon); });
+  for (int32_t p = 0; p < g.places; ++p) {
+    const float* const x = args.x + p * g.stride;
+    float* const y = args.y + p * g.stride;
+    for (int32_t c = 0; c < channels; ++c)
+      y[c] = normalized_f32(x[c] - means[c], inverses[c], scale[c], shift[c]);
   }
 }
 

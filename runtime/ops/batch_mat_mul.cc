@@ -11,6 +11,7 @@
 #include "kernels/arithmetic/canonical_f32.h"
 #include "kernels/arithmetic/weight_sums.h"
 #include "kernels/copy/permute.h"
+#include "kernels/gemm/centred_codes.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "runtime/ops/broadcast.h"
@@ -187,15 +188,9 @@ class ColumnsS8 {
   // Taps that `columns` of them take.
   int32_t taps(const int8_t* b, int32_t columns) const {
     if (parts_.taps == 1) return 1;
-    const int32_t lines = p_.transposed ? columns : p_.k, length = p_.transposed ? p_.k : columns;
-    const ptrdiff_t step = p_.transposed ? p_.k : p_.n;
-    int8_t least = 127, most = -128;
-    for (int32_t l = 0; l < lines; ++l, b += step)
-      for (int32_t i = 0; i < length; ++i) {
-        least = b[i] < least ? b[i] : least;
-        most = b[i] > most ? b[i] : most;
-      }
-    return taps_for(least - zero_point_, most - zero_point_);
+    const CodeRange range =
+        p_.transposed ? range_of_codes(b, columns, p_.k, p_.k) : range_of_codes(b, p_.k, columns, p_.n);
+    return taps_for(range.least - zero_point_, range.most - zero_point_);
   }
 
   // [columns][taps][k], in `memory` or in place.
@@ -211,17 +206,8 @@ class ColumnsS8 {
       permute_8(swap, reinterpret_cast<const uint8_t*>(b), reinterpret_cast<uint8_t*>(codes), 0, columns);
     }
     if (zero_point_ == 0) return memory;
-    for (int32_t c = 0; c < columns; ++c) {
-      int8_t* const column = memory + c * taps * k;
-      for (ptrdiff_t i = 0; i < k; ++i) {
-        int32_t left = codes[c * k + i] - zero_point_;
-        for (int32_t t = 0; t < taps; ++t) {
-          const int32_t part = left < -128 ? -128 : left > 127 ? 127 : left;
-          column[t * k + i] = static_cast<int8_t>(part);
-          left -= part;
-        }
-      }
-    }
+    for (int32_t c = 0; c < columns; ++c)
+      take_codes_apart(codes + c * k, p_.k, zero_point_, taps, memory + c * taps * k);
     return memory;
   }
 

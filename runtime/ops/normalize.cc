@@ -57,7 +57,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_counts(node, 3, 3));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check(node, context, sizeof(NormalizeSums), plan));
+  ITG_TRY(check(node, context, kNormalizeBytesS8, plan));
   const NormalizeGroups g = geometry(node).groups;
   const int64_t n = int64_t{g.places} * g.depth;
   return n > kMaxNormalized ? node.error(Status::kAccumulatorOverflow, 0, kMaxNormalized) : kNoError;
@@ -67,12 +67,12 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_counts(node, 3, 3));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
   ITG_TRY(check_output_dtype(node, DType::kF32));
-  return check(node, context, sizeof(float), plan);
+  return check(node, context, kNormalizeBytesF32, plan);
 }
 
 // Calls normalize(args) for parts of the work: rows, or groups of each map.
-template <typename T, typename Args, typename Sums, typename Normalize>
-void for_parts(const NodeView& node, const NodeRun& run, const Args& common, Sums* sums,
+template <typename T, typename Args, typename Normalize>
+void for_parts(const NodeView& node, const NodeRun& run, const Args& common, int32_t channel_bytes,
                Normalize normalize) {
   const Geometry geo = geometry(node);
   const auto* const x = run.input<T>(node, 0);
@@ -96,7 +96,7 @@ void for_parts(const NodeView& node, const NodeRun& run, const Args& common, Sum
     }
     args.scale = scale + channel;
     args.shift = shift + channel;
-    args.sums = in_rows ? nullptr : sums + channel;
+    args.sums = in_rows ? nullptr : run.scratch + channel * channel_bytes;
     for (; batch < last; ++batch) {
       args.x = x + batch * batch_elements + channel;
       args.y = y + batch * batch_elements + channel;
@@ -116,14 +116,13 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   args.reciprocal_scale = 1.0f / out.scales[0];
   args.zero_point = in.zero_point;
   args.output = make_output_s8(out.zero_point, -128, 127);
-  for_parts<int8_t>(node, run, args, reinterpret_cast<NormalizeSums*>(run.scratch),
-                    normalize_kernel(run.kernel).s8);
+  for_parts<int8_t>(node, run, args, kNormalizeBytesS8, normalize_kernel(run.kernel).s8);
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   NormalizeF32Args args = {};
   args.epsilon = node.options<NormalizeOptions>().epsilon;
-  for_parts<float>(node, run, args, reinterpret_cast<float*>(run.scratch), normalize_kernel(run.kernel).f32);
+  for_parts<float>(node, run, args, kNormalizeBytesF32, normalize_kernel(run.kernel).f32);
 }
 
 const char* kernel_name(uint16_t kernel) { return normalize_kernel(kernel).name; }
