@@ -303,6 +303,31 @@ TEST_CASE("what does not fit is refused") {
   refused({1, 2, 3}, {1, 3, 5}, {2, 5}, false, Status::kBadRank, 2, 3);
 }
 
+TEST_CASE("a factor: of reals behind the chain, of codes in the multiplier; what is no factor is refused") {
+  const auto made = [](bool codes, float scale, float s_a, OneNode& net) {
+    const int32_t a = codes ? net.s8({1, 2}, s_a) : net.f32({1, 2}),
+                  b = codes ? net.s8({2, 1}) : net.f32({2, 1}), y = codes ? net.s8({1, 1}) : net.f32({1, 1});
+    net.node(Op::kBatchMatMul, {a, b}, y).as<BatchMatMulOptions>().scale = scale;
+  };
+  OneNode reals, whole;
+  made(false, 0.5f, 0.0f, reals);
+  CHECK(run_widths<float>(reals.b, std::vector<std::vector<float>>{{1, 2}, {3, 5}}) ==
+        std::vector<float>{6.5f});
+  made(true, 4.0f, 0.5f, whole);  // (1 + 6) / 4 * 4 / 0.5
+  CHECK(run_widths<int8_t>(whole.b, std::vector<std::vector<int8_t>>{{1, 2}, {1, 3}}) ==
+        std::vector<int8_t>{14});
+  const float inf = __builtin_inff();
+  for (const bool codes : {false, true})
+    for (const float bad : {0.0f, -1.0f, inf, __builtin_nanf("")}) {
+      OneNode net;
+      made(codes, bad, 0.5f, net);
+      net.check(Status::kBadAttribute);
+    }
+  OneNode large;
+  made(true, 3e38f, 8.0f, large);
+  large.check(Status::kBadAttribute, 1);
+}
+
 TEST_CASE("its cost is a multiply-add for each element of the result and of the common axis") {
   ModelBuilder b;
   const int32_t x = b.tensor("x", DType::kF32, {2, 3, 4}), w = b.tensor("w", DType::kF32, {4, 5}),

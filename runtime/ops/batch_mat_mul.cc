@@ -138,6 +138,11 @@ Error check_matrices(const NodeView& node) {
   return scale > 0.0f && scale <= FLT_MAX ? kNoError : node.error(Status::kBadAttribute, 0);
 }
 
+float multiplier_of(const NodeView& node) {
+  const float product_scale = node.input(0).quantization.scales[0] * node.input(1).quantization.scales[0];
+  return product_scale * node.options<BatchMatMulOptions>().scale / node.output().quantization.scales[0];
+}
+
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_s8(node, 0));
@@ -147,6 +152,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   constexpr int32_t kMaxTerms = INT32_MAX / (255 * 255);
   const Product p = product_of(node);
   if (p.k > kMaxTerms) return node.error(Status::kAccumulatorOverflow, 0, kMaxTerms);
+  if (!(multiplier_of(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
   const int32_t index = gemm_s8_select(context.isa);
   plan->kernel = static_cast<uint16_t>(index);
   const PartsS8 parts =
@@ -224,8 +230,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const Product p = product_of(node);
   const PartsS8 parts = parts_s8(p, kernel, of_b.zero_point, executor_width(*run.executor));
   const ColumnsS8 right(p, parts, of_b.zero_point);
-  const float product_scale = of_a.scales[0] * of_b.scales[0];
-  const float multiplier = product_scale * node.options<BatchMatMulOptions>().scale / of_y.scales[0];
+  const float multiplier = multiplier_of(node);
   const auto* const a = run.input<int8_t>(node, 0);
   const auto* const b = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);
