@@ -13,11 +13,12 @@ struct ExportTfliteArguments {
 };
 
 constexpr const char* kFooter =
-    "For LiteRT, TFLite Micro and the compilers of accelerators that read TFLite. The file has the model's int8 weights with\n"
-    "a scale a channel, int32 biases, scales and zero points, as they were baked. It is read back before it is written, and\n"
-    "each layer compared. Other runtimes round sums in their own way: codes may differ by one a layer.\n\n"
-    "A last layer that reads codes and gives FP32 has FP32 weights in the file. For a file of int8 alone calibrate with\n"
-    "--int8-answers.\n\n"
+    "For LiteRT, TFLite Micro and the compilers of accelerators that read TFLite. The file has the model's int8\n"
+    "weights with a scale a channel, int32 biases, scales and zero points, as they were baked. It is read back\n"
+    "before it is written, and each layer compared. Other runtimes round sums in their own way: codes may differ\n"
+    "by one a layer.\n\n"
+    "A last layer that reads codes and gives FP32 has FP32 weights in the file. For a file of int8 alone calibrate\n"
+    "with --int8-answers.\n\n"
     "Example:\n"
     "  intaglio export-tflite net.int8.itg -o net.int8.tflite";
 
