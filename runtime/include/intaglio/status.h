@@ -67,7 +67,8 @@
   X(kRowBytes, 75, "rows {value} bytes apart overlap: a row of the picture has {limit} bytes")               \
   X(kBadSlice, 72, "a slice reads index {value} of an axis of {limit}")                                      \
   X(kBadIndex, 73, "index {value} is outside an axis of {limit}")                                            \
-  X(kBadAttribute, 74, "the attribute {value} (0 alpha, 1 beta, 2 pad value) is not finite")                 \
+  X(kBadAttribute, 74,                                                                                       \
+    "attribute {value} (0 alpha, epsilon or factor, 1 beta or multiplier, 2 pad value) is out of range")     \
   X(kNoImageInput, 76, "the model has no image preprocessing of that number: fill its input yourself")       \
   X(kWrongOptions, 77, "the options are of table {value}, the operator's of table {limit} (0: none)")        \
   /* quantization */                                                                                         \
