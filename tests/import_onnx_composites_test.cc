@@ -152,6 +152,8 @@ TEST_CASE("transposed convolutions are the sums of their definition") {
                    10);                                                        // whole phases cut off
   check_transposed({{1, 3, 6}, {3, 2, 4}, 1, {2}, {1}, {1, 1}, {0}, {}}, 11);  // one dimension
   check_transposed({{2, 4, 5}, {4, 1, 3}, 4, {3}, {2}, {0, 2}, {1}, {}}, 12);
+  check_transposed({{2, 2, 3, 2, 4}, {2, 3, 2, 2, 2}, 1, {2, 2, 2}, {1, 1, 1}, Ints(6, 0), {0, 0, 0}, {}},
+                   13);
 }
 
 TEST_CASE("transposed convolutions by chance") {
@@ -168,7 +170,7 @@ TEST_CASE("transposed convolutions by chance") {
                  {},
                  {}};
     t.w[0] = t.x[1];
-    const int axes = random.between(1, 2);
+    const int axes = random.between(1, 3);
     t.pads.resize(static_cast<size_t>(2 * axes));
     for (int d = 0; d < axes; ++d) {
       const int64_t stride = random.between(1, 4), dilation = random.between(1, 2),

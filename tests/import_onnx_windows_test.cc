@@ -210,10 +210,7 @@ TEST_CASE("pools: what does not fit") {
     };
     return pool("AveragePool", change, {3, 3});
   };
-  const std::string problem = "ceil_mode with count_include_pad is not supported";
-  check_message(include({4, 5}), "node 'y_node' (AveragePool)", problem);
-  check_message(include({2, 3}), "node 'y_node' (AveragePool)", problem);
-  CHECK(include({2, 5}).good());  // nothing is rounded
+  for (const Ints& strides : {Ints{4, 5}, Ints{2, 3}, Ints{2, 5}}) CHECK(include(strides).good());
 }
 
 TEST_CASE("batch norms") {
@@ -256,7 +253,7 @@ TEST_CASE("batch norms") {
 
   says(norm(with("training_mode", int64_t{1})), "it is in training mode; export the model for inference");
   says(norm(with("spatial", int64_t{0})), "spatial=0 is not supported");
-  says(norm(kNone, {1, 2, 3, 3, 3}), "its input has rank 5; 2 to 4 are supported");
+  says(norm(kNone, {1, 2, 3, 3, 3, 3}), "its input has rank 6; 2 to 5 are supported");
   CHECK(norm(kNone, {1, 2, 3}).good());
   says(norm(kNone, {1, 2, 3, 3}, 3), "constant 'gamma' has 3 values for 2 channels");
   says(norm(with("epsilon", 0.25f), {1, 2}, 2, {1.0f, -0.25f}),

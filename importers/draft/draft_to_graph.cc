@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/masked.h"
 #include "importers/draft/names.h"
 #include "importers/draft/op_traits.h"
 
@@ -34,6 +35,30 @@ int64_t channel_of(const Draft& draft, const DraftNode& node, size_t input, size
 
 // A comparison computes nothing of an infinity.
 bool takes_infinity(Op op) { return op == Op::kEqual || op == Op::kLess || op == Op::kLessOrEqual; }
+
+// Exporters mask with infinities. Operators that add, choose or move give the same of the number that stands for one.
+bool may_mask(Op op) {
+  return op == Op::kAdd || op == Op::kSub || op == Op::kWhere || op == Op::kMaximum || op == Op::kMinimum ||
+         op == Op::kConcat || op == Op::kGather;
+}
+
+void bound_infinities(Draft& draft) {
+  for (const DraftNode& node : draft.nodes) {
+    for (const int32_t input : node.inputs) {
+      if (input < 0 || !may_mask(node.op)) continue;
+      DraftTensor& tensor = draft.tensor(input);
+      if (!tensor.constant || tensor.dtype != DType::kF32) continue;
+      auto values = values_of<float>(tensor);
+      const auto is_infinite = [](float value) { return std::isinf(value); };
+      if (std::none_of(values.begin(), values.end(), is_infinite)) continue;
+      for (float& value : values)
+        if (std::isinf(value)) value = std::copysign(kMasked, value);
+      set_values(tensor, values);
+      draft.notes.push_back(
+          text(label(node), ": infinities of constant ", quoted(tensor.name), " are 1.7e38 here"));
+    }
+  }
+}
 
 void check_constants(const Draft& draft, Problems& problems) {
   std::vector<bool> seen(draft.tensors.size(), false);
@@ -156,6 +181,7 @@ class Builder {
 
 Graph draft_to_graph(Draft& draft, Arena& arena, Problems& problems) {
   check_operators(draft, problems);
+  bound_infinities(draft);
   check_constants(draft, problems);
   put_constants_second(draft);
   if (!problems.empty()) return {};

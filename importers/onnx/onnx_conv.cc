@@ -1,4 +1,6 @@
-// ONNX convolution and batch normalization.
+// ONNX convolution and batch normalization. Of three dimensions the slices that a window covers stand side by side as
+// channels, and what is left is a window over height and width.
+#include <algorithm>
 #include <tuple>
 
 #include "importers/draft/transposed_conv.h"
@@ -23,8 +25,7 @@ void check_kernel_shape(const OnnxOp& op, const Shape& weights) {
 }
 
 // Weights of rank 4; those of one dimension, for an input of rank 3, as of one row.
-OnnxConstant<float> read_weights(OnnxOp& op) {
-  OnnxConstant<float> w = op.floats(1);
+OnnxConstant<float> as_planes(OnnxOp& op, OnnxConstant<float> w) {
   const size_t rank = op.draft().tensor(op.activation(0)).shape.size();
   if (w.shape.size() != rank)
     fail("its weights have the shape ", shape_text(w.shape), "; rank ", rank,
@@ -35,24 +36,23 @@ OnnxConstant<float> read_weights(OnnxOp& op) {
   return w;
 }
 
-int32_t add_bias(OnnxOp& op, int32_t channels) {
-  const std::vector<float> b = op.has_input(2) ? channel_values(op, 2, channels)
-                                               : std::vector<float>(static_cast<size_t>(channels), 0.0f);
-  return add_constant(op.draft(), op.has_input(2) ? op.input_name(2) : op.input_name(1) + "/bias",
-                      DType::kF32, {channels}, b);
+// `has_one`: it may be input 2.
+int32_t add_bias(OnnxOp& op, int32_t channels, bool has_one) {
+  const bool is_given = has_one && op.has_input(2);
+  const std::vector<float> b =
+      is_given ? channel_values(op, 2, channels) : std::vector<float>(static_cast<size_t>(channels), 0.0f);
+  return add_constant(op.draft(), is_given ? op.input_name(2) : op.input_name(1) + "/bias", DType::kF32,
+                      {channels}, b);
 }
 
-void import_conv(OnnxOp& op) {
-  op.check_inputs(2, 3);
-  const int32_t x = op.nhwc_or_line(op.activation(0));
+// Of x [n, h, w, c] by weights [oc, c / groups, kh, kw], to [n, oh, ow, oc].
+int32_t add_convolution(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, int32_t groups,
+                        const OnnxWindow& window, bool has_bias) {
   const Shape shape = op.draft().tensor(x).shape;
-  const OnnxConstant<float> w = read_weights(op);
   const int32_t channels = w.shape[0], kernel_h = w.shape[2], kernel_w = w.shape[3];
-  const int32_t groups = narrow(op.integer("group", 1), "group");
   if (groups < 1 || int64_t{groups} * w.shape[1] != shape[3] || channels % groups != 0)
     fail(groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
          " channels");
-  const OnnxWindow window = read_onnx_window(op, shape, kernel_h, kernel_w);
   const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), channels};
 
   const bool depthwise = groups > 1 && groups == shape[3];
@@ -65,7 +65,7 @@ void import_conv(OnnxOp& op) {
                 : add_constant_bytes(op.draft(), name, DType::kF32, permuted(w.shape, kToNhwc),
                                      permuted_data(source.data, 4, w.shape, kToNhwc));
   op.take_grid(1, 0, weights, depthwise ? 2 : 0);
-  const int32_t bias = add_bias(op, channels);
+  const int32_t bias = add_bias(op, channels, has_bias);
   const int32_t y = op.new_tensor(out);
   DraftNode& node = op.add(depthwise ? Op::kDepthwiseConv2d : Op::kConv2d, {x, weights, bias}, y);
   if (!depthwise) node.options.as<Conv2dOptions>().groups = groups;
@@ -80,39 +80,115 @@ void import_conv(OnnxOp& op) {
                                  window.h.after,
                                  window.w.after,
                                  false};
-  op.set_nhwc_output(y);
+  return y;
 }
 
-void import_conv_transpose(OnnxOp& op) {
-  op.check_inputs(2, 3);
-  const int32_t x = op.nhwc_or_line(op.activation(0));
+int32_t read_groups(OnnxOp& op) { return narrow(op.integer("group", 1), "group"); }
+
+// x [n, d, h, w, c] as [n * out, h, w, c * kernel]: each group's channels of the slices `slice[o * kernel + k]` in turn;
+// -1 is a slice of zeros.
+int32_t stacked(OnnxOp& op, int32_t x, int32_t groups, int32_t kernel, std::vector<int32_t> slices) {
+  Shape shape = op.draft().tensor(x).shape;
+  const int32_t n = shape[0], d = shape[1], h = shape[2], w = shape[3], c = shape[4];
+  const auto count = static_cast<int32_t>(slices.size()), out = count / kernel;
+  if (groups < 1 || c % groups != 0) fail(groups, " groups do not fit ", c, " channels");
+  if (std::find(slices.begin(), slices.end(), -1) != slices.end()) {
+    x = add_zeros_around(op, x, {0, 0, 0, 0, 0}, {0, 1, 0, 0, 0});
+    std::replace(slices.begin(), slices.end(), -1, d);
+  }
+  bool is_whole = count == d;
+  for (int32_t i = 0; i < count && is_whole; ++i) is_whole = slices[static_cast<size_t>(i)] == i;
+  if (!is_whole) x = add_gather(op.draft(), op.name() + "/slices", op.source(), x, 1, slices);
+  const auto reshaped = [&](const Shape& to) {
+    return add_reshape(op.draft(), op.name() + "/slices", op.source(), x, to);
+  };
+  x = reshaped({n * out, kernel, h * w, groups, c / groups});
+  x = add_transpose(op.draft(), op.name() + "/slices", op.source(), x, {0, 2, 3, 1, 4});
+  return reshaped({n * out, h, w, c * kernel});
+}
+
+// [n * depth, h, w, c] as the file's [n, c, depth, h, w].
+void set_volume_output(OnnxOp& op, int32_t y, int32_t n) {
+  const Shape shape = op.draft().tensor(y).shape;
+  y = add_reshape(op.draft(), op.output_name(), op.source(), y,
+                  {n, shape[0] / n, shape[1], shape[2], shape[3]});
+  op.set_output(add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 4, 1, 2, 3}));
+}
+
+// Weights of rank 5, their axes in another order, as of rank 4: two axes become one.
+OnnxConstant<float> joined_weights(const OnnxConstant<float>& w, const Shape& as, const Permutation& order,
+                                   const Shape& to) {
+  DraftTensor source;
+  set_values(source, w.values);
+  source.data = permuted_data(source.data, 4, as, order);
+  return {to, values_of<float>(source)};
+}
+
+OnnxConstant<float> read_volume_weights(OnnxOp& op) {
+  OnnxConstant<float> w = op.floats(1);
+  if (w.shape.size() != 5)
+    fail("its weights have the shape ", shape_text(w.shape), "; rank 5 is expected, as of its input");
+  check_shape(w.shape, DType::kF32);
+  const auto kernel = op.spatial("kernel_shape", 1, 1);
+  for (size_t i = 0; i < kernel.size(); ++i)
+    if (kernel[i] != w.shape[i + 2])
+      fail("its kernel_shape is not that of its weights ", shape_text(w.shape));
+  return w;
+}
+
+void import_volume_conv(OnnxOp& op) {
+  const int32_t x = op.ndhwc(op.activation(0));
   const Shape shape = op.draft().tensor(x).shape;
-  const OnnxConstant<float> w = read_weights(op);  // [c, oc / groups, kh, kw]
-  TransposedConv conv;
-  conv.groups = narrow(op.integer("group", 1), "group");
+  const OnnxConstant<float> w = read_volume_weights(op);  // [oc, c / groups, kd, kh, kw]
+  const int32_t groups = read_groups(op), oc = w.shape[0], each = w.shape[1], kd = w.shape[2];
+  const auto axes = read_onnx_windows(op, {shape[1], shape[2], shape[3]}, {kd, w.shape[3], w.shape[4]});
+  const WindowAxis& depth = axes[0];
+  const int32_t out = window_output(depth, shape[1]);
+  std::vector<int32_t> slices;
+  check_shape({out, kd}, DType::kS32);
+  for (int32_t o = 0; o < out; ++o) {
+    for (int32_t k = 0; k < kd; ++k) {
+      const int32_t slice = o * depth.stride + k * depth.dilation - depth.before;
+      slices.push_back(slice >= 0 && slice < shape[1] ? slice : -1);
+    }
+  }
+  const OnnxConstant<float> planes =
+      joined_weights(w, {oc, each, kd, w.shape[3] * w.shape[4]}, {0, 2, 1, 3},
+                     {oc, narrow(int64_t{kd} * each, "channels"), w.shape[3], w.shape[4]});
+  const int32_t pictures = stacked(op, x, groups, kd, std::move(slices));
+  set_volume_output(op, add_convolution(op, pictures, planes, groups, {axes[1], axes[2]}, true), shape[0]);
+}
+
+void import_conv(OnnxOp& op) {
+  op.check_inputs(2, 3);
+  if (op.is_volume(0)) return import_volume_conv(op);
+  import_onnx_convolution(op, op.activation(0), op.floats(1), true);
+}
+
+// What is cut off an axis in front, and how long its result is.
+std::pair<WindowAxis, int32_t> transposed_axis(OnnxOp& op, WindowAxis read, int32_t in, size_t i) {
+  const auto extra = op.spatial("output_padding", 1, 0), wanted = op.spatial("output_shape", 1, 1);
+  const std::string mode = op.string("auto_pad", "NOTSET");
+  const int32_t more = extra.empty() ? 0 : narrow(extra[i], "output padding");
+  const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  if (same || !wanted.empty()) {  // the size is given, and padding follows from it
+    read.before = read.after = 0;
+    const int64_t out = wanted.empty() ? int64_t{in} * read.stride : wanted[i];
+    const int64_t cut = transposed_output(read, in, more) - out;
+    if (out < 1 || cut < 0) fail("its output cannot have ", out, " elements along an axis");
+    read.before = narrow(mode == "SAME_UPPER" ? cut / 2 : cut - cut / 2, "padding");
+    read.after = narrow(cut - read.before, "padding");
+  }
+  return {read, transposed_output(read, in, more)};
+}
+
+// Of x [n, h, w, c] by weights [c, oc / groups, kh, kw]; the windows' sizes are in `conv`.
+int32_t add_transposed(OnnxOp& op, int32_t x, const OnnxConstant<float>& w, const TransposedConv& conv) {
+  const Shape shape = op.draft().tensor(x).shape;
   if (conv.groups < 1 || w.shape[0] != shape[3] || shape[3] % conv.groups != 0)
     fail(conv.groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", shape[3],
          " channels");
   const int32_t each = w.shape[1], depth = shape[3] / conv.groups, channels = each * conv.groups;
-
-  const OnnxWindow window = read_onnx_window(op, shape, w.shape[2], w.shape[3]);
-  const auto extra = op.spatial("output_padding", 1, 0), wanted = op.spatial("output_shape", 1, 1);
-  const std::string mode = op.string("auto_pad", "NOTSET");
-  const auto axis = [&](WindowAxis read, int32_t in, size_t i) {
-    const int32_t more = extra.empty() ? 0 : narrow(extra[i], "output padding");
-    const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-    if (same || !wanted.empty()) {  // the size is given, and padding follows from it
-      read.before = read.after = 0;
-      const int64_t out = wanted.empty() ? int64_t{in} * read.stride : wanted[i];
-      const int64_t cut = transposed_output(read, in, more) - out;
-      if (out < 1 || cut < 0) fail("its output cannot have ", out, " elements along an axis");
-      read.before = narrow(mode == "SAME_UPPER" ? cut / 2 : cut - cut / 2, "padding");
-      read.after = narrow(cut - read.before, "padding");
-    }
-    return std::make_pair(read, transposed_output(read, in, more));
-  };
-  std::tie(conv.h, conv.out_h) = axis(window.h, shape[1], 0);
-  std::tie(conv.w, conv.out_w) = axis(window.w, shape[2], 1);
 
   DraftTensor weights, source;
   set_values(source, w.values);
@@ -121,12 +197,56 @@ void import_conv_transpose(OnnxOp& op) {
   weights.shape = {channels, w.shape[2], w.shape[3], depth};
   weights.data =
       permuted_data(source.data, 4, {conv.groups, depth, each, w.shape[2] * w.shape[3]}, {0, 2, 3, 1});
-  const DraftTensor bias = op.draft().tensor(add_bias(op, channels));
+  const DraftTensor bias = op.draft().tensor(add_bias(op, channels, true));
   const Shape out{shape[0], conv.out_h, conv.out_w, channels};
   check_shape(out, DType::kF32);
   const int32_t y = op.new_tensor(out);
   add_transposed_conv(op.draft(), op.name(), op.source(), x, weights, bias, y, conv);
-  op.set_nhwc_output(y);
+  return y;
+}
+
+void import_volume_conv_transpose(OnnxOp& op) {
+  const int32_t x = op.ndhwc(op.activation(0));
+  const Shape shape = op.draft().tensor(x).shape;
+  const OnnxConstant<float> w = read_volume_weights(op);  // [c, oc / groups, kd, kh, kw]
+  const int32_t c = shape[4], each = w.shape[1], kd = w.shape[2];
+  TransposedConv conv;
+  conv.groups = read_groups(op);
+  if (conv.groups < 1 || w.shape[0] != c || c % conv.groups != 0)
+    fail(conv.groups, " groups and weights ", shape_text(w.shape), " do not fit an input of ", c,
+         " channels");
+  const auto axes = read_onnx_windows(op, {shape[1], shape[2], shape[3]}, {kd, w.shape[3], w.shape[4]});
+  const auto [depth, out] = transposed_axis(op, axes[0], shape[1], 0);
+  std::tie(conv.h, conv.out_h) = transposed_axis(op, axes[1], shape[2], 1);
+  std::tie(conv.w, conv.out_w) = transposed_axis(op, axes[2], shape[3], 2);
+  check_shape({out, kd}, DType::kS32);
+  std::vector<int32_t> slices;
+  for (int32_t o = 0; o < out; ++o) {
+    for (int32_t k = 0; k < kd; ++k) {
+      const int32_t place = o + depth.before - k * depth.dilation;
+      const bool is_there = place >= 0 && place % depth.stride == 0 && place / depth.stride < shape[1];
+      slices.push_back(is_there ? place / depth.stride : -1);
+    }
+  }
+  const OnnxConstant<float> planes =
+      joined_weights(w, {conv.groups, c / conv.groups, each, kd, w.shape[3] * w.shape[4]}, {0, 3, 1, 2, 4},
+                     {narrow(int64_t{c} * kd, "channels"), each, w.shape[3], w.shape[4]});
+  const int32_t pictures = stacked(op, x, conv.groups, kd, std::move(slices));
+  set_volume_output(op, add_transposed(op, pictures, planes, conv), shape[0]);
+}
+
+void import_conv_transpose(OnnxOp& op) {
+  op.check_inputs(2, 3);
+  if (op.is_volume(0)) return import_volume_conv_transpose(op);
+  const int32_t x = op.nhwc_or_line(op.activation(0));
+  const Shape shape = op.draft().tensor(x).shape;
+  const OnnxConstant<float> w = as_planes(op, op.floats(1));
+  const OnnxWindow window = read_onnx_window(op, shape, w.shape[2], w.shape[3]);
+  TransposedConv conv;
+  conv.groups = read_groups(op);
+  std::tie(conv.h, conv.out_h) = transposed_axis(op, window.h, shape[1], 0);
+  std::tie(conv.w, conv.out_w) = transposed_axis(op, window.w, shape[2], 1);
+  op.set_nhwc_output(add_transposed(op, x, w, conv));
 }
 
 void import_batch_normalization(OnnxOp& op) {
@@ -138,8 +258,12 @@ void import_batch_normalization(OnnxOp& op) {
   const float epsilon = op.real("epsilon", 1e-5f);
   const int32_t input = op.activation(0);
   const size_t rank = op.draft().tensor(input).shape.size();
-  if (rank < 2 || rank > 4) fail("its input has rank ", rank, "; 2 to 4 are supported");
-  const int32_t x = rank == 2 ? input : op.nhwc_or_line(input);
+  if (rank < 2 || rank > 5) fail("its input has rank ", rank, "; 2 to 5 are supported");
+  const Shape whole = op.draft().tensor(input).shape;
+  const int32_t x = rank == 2   ? input
+                    : rank == 5 ? op.nhwc(add_reshape(op.draft(), op.name() + "/slices", op.source(), input,
+                                                      {whole[0], whole[1], whole[2] * whole[3], whole[4]}))
+                                : op.nhwc_or_line(input);
   const Shape shape = op.draft().tensor(x).shape;
   const int32_t channels = shape.back();
   std::vector<int32_t> inputs{x};
@@ -153,25 +277,35 @@ void import_batch_normalization(OnnxOp& op) {
   }
   const int32_t y = op.new_tensor(shape);
   op.add(kBatchNorm, inputs, y).epsilon = epsilon;
-  rank == 2 ? op.set_output(y) : op.set_nhwc_output(y);
+  if (rank == 2) return op.set_output(y);
+  if (rank < 5) return op.set_nhwc_output(y);
+  const int32_t planes = add_transpose(op.draft(), op.output_name(), op.source(), y, kToNchw);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), planes, whole));
 }
 
 constexpr OnnxOperator kOperators[] = {
     {"BatchNormalization",
      import_batch_normalization,
      {Op::kDepthwiseConv2d},
-     "Rank 2 to 4, inference only. It goes into the weights before it where it can; of rank 2 it must."},
+     "Rank 2 to 5, inference only. It goes into the weights before it where it can."},
     {"Conv",
      import_conv,
-     {Op::kConv2d, Op::kDepthwiseConv2d},
-     "One or two dimensions. Weights and bias are constants."},
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kGather, Op::kPad},
+     "One to three dimensions. Weights and bias are constants."},
     {"ConvTranspose",
      import_conv_transpose,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kTranspose, Op::kStridedSlice},
-     "One or two dimensions. Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
+     "One to three dimensions. Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
 };
 
 }  // namespace
+
+void import_onnx_convolution(OnnxOp& op, int32_t input, OnnxConstant<float> weights, bool has_bias) {
+  const int32_t x = op.nhwc_or_line(input);
+  const OnnxConstant<float> w = as_planes(op, std::move(weights));
+  const OnnxWindow window = read_onnx_window(op, op.draft().tensor(x).shape, w.shape[2], w.shape[3]);
+  op.set_nhwc_output(add_convolution(op, x, w, read_groups(op), window, has_bias));
+}
 
 Span<const OnnxOperator> onnx_conv_operators() { return kOperators; }
 

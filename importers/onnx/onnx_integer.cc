@@ -73,7 +73,7 @@ void import_top_k(OnnxOp& op) {
 
 void import_gather_elements(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const int32_t x = op.activation_or_codes(0);
+  const int32_t x = op.is_constant(0) ? op.activation_or_numbers(0) : op.activation_or_codes(0);
   const Shape from = op.draft().tensor(x).shape;
   const int32_t axis = normal_axis(op.integer("axis", 0), from.size());
   int32_t indices = -1;

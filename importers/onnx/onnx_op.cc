@@ -290,36 +290,15 @@ const TensorProto* OnnxOp::tensor(const char* name) const {
   return attribute == nullptr ? nullptr : &attribute->t();
 }
 
+const onnx_file::GraphProto& OnnxOp::graph(const char* name) const {
+  const AttributeProto* attribute = find(name, AttributeProto::GRAPH);
+  if (attribute == nullptr) fail("attribute ", quoted(name), " is missing");
+  return attribute->g();
+}
+
 void OnnxOp::check_all_read() const {
   for (const AttributeProto& attribute : node_.attribute())
     if (read_.count(attribute.name()) == 0) fail("attribute ", quoted(attribute.name()), " is not supported");
-}
-
-int32_t OnnxOp::nhwc(int32_t tensor) {
-  const Shape& shape = draft().tensor(tensor).shape;
-  if (shape.size() != 4)
-    fail("its input has the shape ", shape_text(shape), "; [batch, channels, height, width] is expected");
-  return add_transpose(draft(), draft().tensor(tensor).name, source(), tensor, kToNhwc);
-}
-
-int32_t OnnxOp::nhwc_or_line(int32_t tensor) {
-  const Shape shape = draft().tensor(tensor).shape;
-  if (shape.size() != 3) return nhwc(tensor);
-  is_line_ = true;
-  return nhwc(add_reshape(draft(), draft().tensor(tensor).name + "/row", source(), tensor,
-                          {shape[0], shape[1], 1, shape[2]}));
-}
-
-std::vector<int64_t> OnnxOp::spatial(const char* name, size_t count, int64_t of_line) const {
-  std::vector<int64_t> values = integers(name);
-  if (values.empty()) return values;
-  const size_t axes = is_line_ ? 1 : 2;
-  if (values.size() != axes * count)
-    fail("attribute ", name, " has ", values.size(), " values; ", axes * count, " are expected");
-  if (is_line_)  // in front of each, the height's
-    for (size_t i = 0; i < count; ++i)
-      values.insert(values.begin() + static_cast<std::ptrdiff_t>(2 * i), of_line);
-  return values;
 }
 
 void OnnxOp::set_value(OnnxValue value, int i) {
@@ -334,14 +313,17 @@ void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
   set_value({tensor, nullptr, false, is_integer}, i);
 }
 
-void OnnxOp::set_nhwc_output(int32_t tensor) {
-  const int32_t nchw = add_transpose(draft(), output_name(), source(), tensor, kToNchw);
-  const Shape shape = draft().tensor(nchw).shape;
-  set_output(is_line_ ? add_reshape(draft(), output_name(), source(), nchw, {shape[0], shape[1], shape[3]})
-                      : nchw);
-}
-
 void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false, false}, i); }
+
+void OnnxOp::set_alias(const std::string& name, int i) {
+  const auto found = file_.values.find(name);
+  if (found == file_.values.end()) fail("its branch does not write ", quoted(name));
+  if (found->second.failed) throw ReadsFailed{};
+  const OnnxValue value = found->second;
+  const auto grid = file_.grids.find(name);
+  if (grid != file_.grids.end()) file_.grids.emplace(output_name(i), OnnxGrid(grid->second));
+  set_value(value, i);
+}
 
 void OnnxOp::set_own_constant(std::unique_ptr<TensorProto> constant, int i) {
   set_constant(constant.get(), i);

@@ -105,6 +105,7 @@ class OnnxOp {
   std::vector<float> reals(const char* name) const;
   std::vector<std::string> strings(const char* name) const;
   const onnx_file::TensorProto* tensor(const char* name) const;
+  const onnx_file::GraphProto& graph(const char* name) const;  // throws where it is absent
   void ignore(const char* name) const { find(name); }
   void check_all_read() const;
 
@@ -113,12 +114,18 @@ class OnnxOp {
   // of one row; its window attributes then have one value an axis (spatial()).
   int32_t nhwc(int32_t tensor);
   int32_t nhwc_or_line(int32_t tensor);
-  // The values of a window's attribute for height and width: `count` for each (pads have two); empty where it is absent.
+  // Of three dimensions: [n, c, d, h, w] as [n, d, h, w, c]. Window attributes then have three values.
+  int32_t ndhwc(int32_t tensor);
+  bool is_volume(int i) { return draft().tensor(activation_or_codes(i)).shape.size() == 5; }
+  // The values of a window's attribute for height and width, or for all three axes: `count` for each (pads have two);
+  // empty where it is absent.
   std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
   void set_output(int32_t tensor, int i, bool is_integer);
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
+  // The output is what `name` stands for, which an If's branch has written.
+  void set_alias(const std::string& name, int i);
   void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant, int i = 0);
   void set_floats(const OnnxConstant<float>& constant, int i = 0);
   void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
@@ -160,7 +167,7 @@ class OnnxOp {
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;
   std::string name_;
-  bool is_line_ = false;  // the input of nhwc_or_line() has one dimension
+  size_t axes_ = 2;  // of its windows: 1 where the input of nhwc_or_line() is a line, 3 behind ndhwc()
   mutable std::unordered_set<std::string> read_;
 };
 

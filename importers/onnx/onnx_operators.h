@@ -24,6 +24,7 @@ std::vector<ImportedOperator> onnx_operators();
 // The families, a file each.
 Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_conv_operators();
+Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fold_operators();
 Span<const OnnxOperator> onnx_integer_operators();
@@ -73,6 +74,11 @@ struct OnnxPair {
   int32_t first, second;
 };
 OnnxPair read_pair(OnnxOp& op);
+// The result of a Conv of one or two dimensions; `has_bias`: input 2 is its bias, where it is there.
+void import_onnx_convolution(OnnxOp& op, int32_t input, OnnxConstant<float> weights, bool has_bias);
+// x with so many zeros around it, along each axis.
+int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
+                         const std::vector<int32_t>& after);
 // 1 where x is not 0, else 0.
 int32_t add_truth(OnnxOp& op, int32_t x);
 // x times one number; x times x.
@@ -87,6 +93,8 @@ int32_t add_root(OnnxOp& op, int32_t x, float p);
 struct OnnxWindow {
   WindowAxis h, w;
 };
+// The same of all axes that x has between batch and channels.
+std::vector<WindowAxis> read_onnx_windows(OnnxOp& op, const Shape& sides, const Shape& kernel);
 OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w);
 
 }  // namespace intaglio::importers

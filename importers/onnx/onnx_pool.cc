@@ -4,49 +4,90 @@
 namespace intaglio::importers {
 namespace {
 
-// An attribute with one value an axis, or 1 for both.
-void read_pair(const OnnxOp& op, const char* name, int32_t* h, int32_t* w) {
-  const auto values = op.spatial(name, 1, 1);
-  *h = values.empty() ? 1 : narrow(values[0], name);
-  *w = values.empty() ? 1 : narrow(values[1], name);
+// Windows over the sides of a picture or a volume. Padding that counts as zeros becomes elements of x [n, sides..., c]
+// where ceil_mode adds more, which does not count.
+std::vector<WindowAxis> pool_windows(OnnxOp& op, Op kind, int32_t* x, bool* include) {
+  Shape sides = op.draft().tensor(*x).shape;
+  sides.erase(sides.begin());
+  sides.pop_back();
+  const auto given = op.spatial("kernel_shape", 1, 1);
+  if (given.empty()) fail("its kernel_shape is missing");
+  Shape kernel;
+  for (const int64_t side : given) kernel.push_back(narrow(side, "window size"));
+  std::vector<WindowAxis> axes = read_onnx_windows(op, sides, kernel);
+  for (const WindowAxis& axis : axes)
+    if (kind == Op::kAvgPool2d && axis.dilation != 1) fail("dilation is not supported");
+  if (kind == Op::kMaxPool2d) op.ignore("storage_order");  // of indices, which are not made
+  if (op.integer("ceil_mode", 0) == 0) return axes;
+  const std::vector<WindowAxis> exact = axes;
+  bool more = false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    pad_ceil(axes[i], sides[i]);
+    more |= axes[i].after != exact[i].after;
+  }
+  if (!*include || !more) return axes;
+  std::vector<int32_t> before(sides.size() + 2, 0), after = before;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    before[i + 1] = exact[i].before;
+    after[i + 1] = exact[i].after;
+    axes[i].before = 0;
+    axes[i].after -= exact[i].after;
+  }
+  *x = add_zeros_around(op, *x, before, after);
+  *include = false;
+  return axes;
+}
+
+// A pool over height and width of x [n, h, w, c].
+int32_t add_pool_2d(OnnxOp& op, Op kind, int32_t x, const WindowAxis& h, const WindowAxis& w, bool include) {
+  const Shape shape = op.draft().tensor(x).shape;
+  const int32_t y =
+      op.new_tensor_like(x, {shape[0], window_output(h, shape[1]), window_output(w, shape[2]), shape[3]});
+  op.add(kind, {x}, y).options.as<Window2d>() = {h.kernel,   w.kernel,   h.stride, w.stride,
+                                                 h.dilation, w.dilation, h.before, w.before,
+                                                 h.after,    w.after,    include};
+  return y;
 }
 
 // The pool of an input of the file's layout, in NHWC; `include`: padding counts as zeros.
 int32_t add_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
-  const bool average = kind == Op::kAvgPool2d;
-  const int32_t x = op.nhwc_or_line(input);
-  const Shape shape = op.draft().tensor(x).shape;
-  const auto kernel = op.spatial("kernel_shape", 1, 1);
-  if (kernel.empty()) fail("its kernel_shape is missing");
-  OnnxWindow window =
-      read_onnx_window(op, shape, narrow(kernel[0], "window size"), narrow(kernel[1], "window size"));
-  if (average && (window.h.dilation != 1 || window.w.dilation != 1)) fail("dilation is not supported");
-  if (!average) op.ignore("storage_order");  // of indices, which are not made
-  if (op.integer("ceil_mode", 0) != 0) {
-    const OnnxWindow exact = window;
-    pad_ceil(window.h, shape[1]);
-    pad_ceil(window.w, shape[2]);
-    const bool more = window.h.after != exact.h.after || window.w.after != exact.w.after;
-    if (include && more) fail("ceil_mode with count_include_pad is not supported");
-  }
-  const Shape out{shape[0], window_output(window.h, shape[1]), window_output(window.w, shape[2]), shape[3]};
-  const int32_t y = op.new_tensor_like(x, out);
-  op.add(kind, {x}, y).options.as<Window2d>() = {
-      window.h.kernel,   window.w.kernel,   window.h.stride, window.w.stride,
-      window.h.dilation, window.w.dilation, window.h.before, window.w.before,
-      window.h.after,    window.w.after,    include};
-  return y;
+  int32_t x = op.nhwc_or_line(input);
+  const auto axes = pool_windows(op, kind, &x, &include);
+  return add_pool_2d(op, kind, x, axes[0], axes[1], include);
+}
+
+// Of three dimensions first each slice, then along the depth: the greatest of greatest ones, and the mean of means, whose
+// counts are products.
+int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
+  int32_t x = op.ndhwc(input);
+  const auto axes = pool_windows(op, kind, &x, &include);
+  const Shape from = op.draft().tensor(x).shape;
+  const auto reshaped = [&](int32_t tensor, const Shape& shape) {
+    return add_reshape(op.draft(), op.output_name(), op.source(), tensor, shape);
+  };
+  const int32_t slices = reshaped(x, {from[0] * from[1], from[2], from[3], from[4]});
+  int32_t y = add_pool_2d(op, kind, slices, axes[1], axes[2], include);
+  const Shape of_slice = op.draft().tensor(y).shape;
+  const int32_t area = of_slice[1] * of_slice[2];
+  y = add_pool_2d(op, kind, reshaped(y, {from[0], from[1], area, from[4]}), axes[0], {}, include);
+  const int32_t depth = op.draft().tensor(y).shape[1];
+  y = reshaped(y, {from[0], depth, of_slice[1], of_slice[2], from[4]});
+  return add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 4, 1, 2, 3});
+}
+
+void import_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
+  if (op.is_volume(0)) return op.set_output(add_volume_pool(op, kind, input, include));
+  op.set_nhwc_output(add_pool(op, kind, input, include));
 }
 
 void import_average_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const bool include = op.integer("count_include_pad", 0) != 0;
-  op.set_nhwc_output(add_pool(op, Op::kAvgPool2d, op.activation(0), include));
+  import_pool(op, Op::kAvgPool2d, op.activation(0), op.integer("count_include_pad", 0) != 0);
 }
 
 void import_max_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
-  op.set_nhwc_output(add_pool(op, Op::kMaxPool2d, op.activation_or_codes(0), false));
+  import_pool(op, Op::kMaxPool2d, op.activation_or_codes(0), false);
 }
 
 // (sum of |x|^p)^(1/p) of each window: padding counts as zeros, and the mean times the window's size is the sum.
@@ -91,38 +132,43 @@ void import_lrn(OnnxOp& op) {
 constexpr OnnxOperator kOperators[] = {
     {"AveragePool",
      import_average_pool,
-     {Op::kAvgPool2d},
-     "Two dimensions, without dilation; ceil_mode not together with count_include_pad where it adds padding."},
+     {Op::kAvgPool2d, Op::kPad},
+     "One to three dimensions, without dilation."},
     {"LRN", import_lrn, {Op::kMul, Op::kAvgPool2d, Op::kAdd, Op::kPow}, "Rank 4."},
     {"LpPool",
      import_lp_pool,
      {Op::kPow, Op::kAvgPool2d, Op::kMul},
      "One or two dimensions, without dilation."},
-    {"MaxPool", import_max_pool, {Op::kMaxPool2d}, "Two dimensions, without the output of indices."},
+    {"MaxPool", import_max_pool, {Op::kMaxPool2d}, "One to three dimensions, without the output of indices."},
 };
 
 }  // namespace
 
-OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w) {
-  OnnxWindow window;
-  window.h.kernel = kernel_h;
-  window.w.kernel = kernel_w;
-  read_pair(op, "strides", &window.h.stride, &window.w.stride);
-  read_pair(op, "dilations", &window.h.dilation, &window.w.dilation);
-  const auto pads = op.spatial("pads", 2, 0);  // top, left, bottom, right
+std::vector<WindowAxis> read_onnx_windows(OnnxOp& op, const Shape& sides, const Shape& kernel) {
+  const size_t count = sides.size();
+  std::vector<WindowAxis> axes(count);
+  const auto strides = op.spatial("strides", 1, 1), dilations = op.spatial("dilations", 1, 1);
+  const auto pads = op.spatial("pads", 2, 0);  // all in front, then all behind
   const std::string mode = op.string("auto_pad", "NOTSET");
-  if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
-    pad_same(window.h, nhwc[1], mode == "SAME_LOWER");
-    pad_same(window.w, nhwc[2], mode == "SAME_LOWER");
-  } else if (mode == "NOTSET" && !pads.empty()) {
-    window.h.before = narrow(pads[0], "padding");
-    window.w.before = narrow(pads[1], "padding");
-    window.h.after = narrow(pads[2], "padding");
-    window.w.after = narrow(pads[3], "padding");
-  } else if (mode != "NOTSET" && mode != "VALID") {
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
     fail("auto_pad ", quoted(mode), " is not known");
+  for (size_t i = 0; i < count; ++i) {
+    axes[i].kernel = kernel[i];
+    if (!strides.empty()) axes[i].stride = narrow(strides[i], "strides");
+    if (!dilations.empty()) axes[i].dilation = narrow(dilations[i], "dilations");
+    if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      pad_same(axes[i], sides[i], mode == "SAME_LOWER");
+    } else if (mode == "NOTSET" && !pads.empty()) {
+      axes[i].before = narrow(pads[i], "padding");
+      axes[i].after = narrow(pads[count + i], "padding");
+    }
   }
-  return window;
+  return axes;
+}
+
+OnnxWindow read_onnx_window(OnnxOp& op, const Shape& nhwc, int32_t kernel_h, int32_t kernel_w) {
+  const auto axes = read_onnx_windows(op, {nhwc[1], nhwc[2]}, {kernel_h, kernel_w});
+  return {axes[0], axes[1]};
 }
 
 Span<const OnnxOperator> onnx_pool_operators() { return kOperators; }

@@ -34,21 +34,15 @@ class Reader {
     const onnx_file::GraphProto& graph = model_.graph();
     if (!options_.external_data_folder.empty())
       load_external_data(*model_.mutable_graph(), options_.external_data_folder);
-    if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     for (const auto& entry : model_.metadata_props())
       if (entry.key() == kAddBitsKey && entry.value() == text(int32_t{AddOptions().add_bits}))
         draft_.add_bits = AddOptions().add_bits;
-    check_count(static_cast<size_t>(graph.node_size()), "nodes", kMaxFileNodes);
     check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
-    for (const auto& tensor : graph.initializer())
-      if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false}).second)
-        fail("initializer ", quoted(tensor.name()), " stands twice in the file");
+    read_initializers(graph);
     has_codes_ = quantizes(graph);
     read_inputs(graph);
     const std::vector<std::string> outputs = output_names(graph);
-    const std::vector<bool> needed = needed_nodes(graph, outputs);
-    for (int i = 0; i < graph.node_size(); ++i)
-      if (needed[static_cast<size_t>(i)]) read_node(graph.node(i), i);
+    read_nodes(graph, outputs);
     if (problems_.empty()) read_outputs(outputs);
     note_ranges(file_.ranges);
     return std::move(draft_);
@@ -78,6 +72,38 @@ class Reader {
       return entry.version();
     }
     fail("the ONNX file does not say which opset it uses");
+  }
+
+  void read_initializers(const onnx_file::GraphProto& graph) {
+    if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
+    for (const auto& tensor : graph.initializer())
+      if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false}).second)
+        fail("initializer ", quoted(tensor.name()), " stands twice in the file");
+  }
+
+  void read_nodes(const onnx_file::GraphProto& graph, const std::vector<std::string>& outputs) {
+    node_count_ += static_cast<size_t>(graph.node_size());
+    check_count(node_count_, "nodes", kMaxFileNodes);
+    const std::vector<bool> needed = needed_nodes(graph, outputs);
+    for (int i = 0; i < graph.node_size(); ++i)
+      if (needed[static_cast<size_t>(i)]) read_node(graph.node(i), i);
+  }
+
+  // The branch that the condition takes stands in place of the node.
+  void read_if(OnnxOp& op) {
+    op.check_inputs(1, 1);
+    if (!op.is_constant(0))
+      fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
+    const std::vector<int64_t> condition = op.integers(0).values;
+    if (condition.size() != 1) fail("its condition must be one value, it has ", condition.size());
+    const onnx_file::GraphProto& branch = op.graph(condition[0] != 0 ? "then_branch" : "else_branch");
+    if (branch.output_size() != op.output_count())
+      fail("its branch has ", branch.output_size(), " outputs where ", op.output_count(), " are expected");
+    read_initializers(branch);
+    std::vector<std::string> outputs;
+    for (const auto& output : branch.output()) outputs.push_back(output.name());
+    read_nodes(branch, outputs);
+    for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output(i).name(), i);
   }
 
   void read_inputs(const onnx_file::GraphProto& graph) {
@@ -166,6 +192,7 @@ class Reader {
   void read_operator(const onnx_file::NodeProto& node) {
     const bool standard = is_standard_onnx(node.domain());
     OnnxOp op(file_, node);
+    if (standard && node.op_type() == "If") return read_if(op);
     if (standard && fold_onnx_constants(op)) return;
     const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
     if (known == nullptr)
@@ -289,6 +316,7 @@ class Reader {
   Problems& problems_;
   onnx_file::ModelProto model_;
   bool has_codes_ = false;  // of 8 bits, between its nodes
+  size_t node_count_ = 0;   // with those of branches
   OnnxFile file_;
   Draft draft_;
 };

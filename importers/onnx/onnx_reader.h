@@ -5,7 +5,7 @@
 
 namespace intaglio::importers {
 
-inline constexpr int64_t kFirstOpset = 7, kLastOpset = 25;  // that are read
+inline constexpr int64_t kFirstOpset = 7, kLastOpset = 28;  // that are read
 
 // In a file that `intaglio export-onnx` wrote, metadata of this name say how many bits the multipliers of its int8 sums
 // have: the calibrator's, so that the same model comes back.

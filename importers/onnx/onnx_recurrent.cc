@@ -1,4 +1,4 @@
-// ONNX LSTM and GRU, spelled out step by step. The products of all inputs are one product; each step adds its own of the
+// ONNX LSTM, GRU and RNN, spelled out step by step. The products of all inputs are one product; each step adds its own of the
 // last state. Weights stand once in the file, however many steps read them.
 #include <algorithm>
 #include <cmath>
@@ -334,6 +334,34 @@ void import_gru(OnnxOp& op) {
   });
 }
 
+// One gate: the state itself.
+struct RnnStep {
+  OnnxOp& op;
+  const Recurrent& cell;
+  size_t direction;
+  int32_t r, zero;
+  std::vector<float> input_bias;
+
+  State run(int32_t gates, State state) {
+    if (state.h >= 0) gates = add_binary(op, Op::kAdd, gates, add_product(op, state.h, r, zero));
+    return {activate(op, cell, direction, 0, gates), -1};
+  }
+};
+
+void import_rnn(OnnxOp& op) {
+  op.check_inputs(3, 6);
+  const Recurrent cell = read_recurrent(op, 1, {Op::kTanh});
+  unroll(op, cell, false, [&](size_t d) {
+    return RnnStep{op,
+                   cell,
+                   d,
+                   add_rows(op, op.input_name(2), cell.r, d, 0, cell.size),
+                   add_constant(op.draft(), op.name() + "/zero", DType::kF32, {cell.size},
+                                std::vector<float>(static_cast<size_t>(cell.size), 0.0f)),
+                   sum_of_biases(cell, d, 1)};
+  });
+}
+
 constexpr OnnxOperator kOperators[] = {
     {"GRU",
      import_gru,
@@ -343,6 +371,10 @@ constexpr OnnxOperator kOperators[] = {
      import_lstm,
      {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
      "Step by step, at most 1024. Weights and peepholes are constants; Sigmoid, Tanh and Relu inside; layout 0."},
+    {"RNN",
+     import_rnn,
+     {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kAdd},
+     "Step by step, at most 1024. Weights are constants; Sigmoid, Tanh or Relu inside; layout 0."},
 };
 
 }  // namespace

@@ -2,14 +2,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/masked.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
 namespace {
 
+// A single number without axes is [1] here.
 void reshape_to(OnnxOp& op, int32_t x, const Shape& shape) {
-  check_shape(shape, DType::kF32);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, shape));
+  const Shape wanted = shape.empty() ? Shape{1} : shape;
+  check_shape(wanted, DType::kF32);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), x, wanted));
 }
 
 // Axes from the attribute, or from input 1 since opset 13.
@@ -34,7 +37,8 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
       value = constant.values[0];
     }
   }
-  if (!std::isfinite(value)) fail("it pads with ", value, ", which is not a number");
+  if (std::isnan(value)) fail("it pads with ", value, ", which is not a number");
+  if (std::isinf(value)) value = std::copysign(kMasked, value);
   if (!op.has_input(3)) {
     if (pads.size() != 2 * rank) fail("it has ", pads.size(), " pads for rank ", rank);
     return pads;
@@ -229,6 +233,18 @@ constexpr OnnxOperator kOperators[] = {
 };
 
 }  // namespace
+
+int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
+                         const std::vector<int32_t>& after) {
+  Shape shape = op.draft().tensor(x).shape;
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] = narrow(int64_t{shape[i]} + before[i] + after[i], "dimension");
+  const int32_t y = op.new_tensor_like(x, shape);
+  DraftNode& node = op.add(Op::kPad, {x}, y);
+  node.options.as<PadOptions>().before = op.draft().list(before);
+  node.pads_after = after;
+  return y;
+}
 
 Span<const OnnxOperator> onnx_shape_operators() { return kOperators; }
 

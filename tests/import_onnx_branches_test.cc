@@ -1,0 +1,206 @@
+// What exporters leave around a network: branches that shapes decide, masks of infinities, single numbers, plain RNNs.
+#include <cmath>
+
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Reals = std::vector<float>;
+
+Reals run_file(const OnnxBuilder& file, const Reals& x) {
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<float>(import, x);
+}
+
+// A branch that gives `op` of x.
+onnx_file::GraphProto branch(const std::string& op, const std::string& output) {
+  onnx_file::GraphProto graph;
+  auto& node = *graph.add_node();
+  node.set_op_type(op);
+  node.set_name(output + "_node");
+  node.add_input("x");
+  node.add_output(output);
+  graph.add_output()->set_name(output);
+  return graph;
+}
+
+OnnxBuilder::Node& add_if(OnnxBuilder& file, const std::string& condition, const std::string& then_op) {
+  auto& node = file.node("If", {condition}, "y");
+  const std::pair<const char*, const char*> sides[] = {{"then_branch", "yes"}, {"else_branch", "no"}};
+  for (const auto& [name, output] : sides) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx_file::AttributeProto::GRAPH);
+    *attribute.mutable_g() = branch(output == std::string("yes") ? then_op : "Neg", output);
+  }
+  file.output("y");
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("an If whose condition the shapes decide becomes its branch") {
+  for (const int64_t rows : {1, 2}) {
+    OnnxBuilder file;
+    file.input("x", {rows, 2});
+    file.integers("zero", {0});
+    file.integers("one", {1});
+    file.node("Shape", {"x"}, "shape");
+    file.node("Gather", {"shape", "zero"}, "rows");
+    file.node("Equal", {"rows", "one"}, "is_one");
+    add_if(file, "is_one", "Abs");
+    const Reals x{-1, 2, 3, -4}, used(x.begin(), x.begin() + 2 * rows);
+    CHECK(run_file(file, used) == (rows == 1 ? Reals{1, 2} : Reals{1, -2, -3, 4}));
+  }
+}
+
+TEST_CASE("a branch that is not taken may hold anything, one that is taken not") {
+  for (const int64_t taken : {0, 1}) {
+    OnnxBuilder file;
+    file.input("x", {1, 2});
+    file.integers("condition", {taken});
+    add_if(file, "condition", "NonZero");
+    Import import(file.bytes());
+    CHECK(import.good() == (taken == 0));
+    if (taken != 0) CHECK(import.says("node 'yes_node' (NonZero): this operator is not supported"));
+  }
+}
+
+TEST_CASE("an If that a run decides, or that is wrong, is refused") {
+  const auto message = [](const std::string& condition,
+                          const std::function<void(OnnxBuilder::Node&)>& spoil) {
+    OnnxBuilder file;
+    file.input("x", {1, 2});
+    file.integers("condition", {1});
+    file.integers("two", {1, 1});
+    spoil(add_if(file, condition, "Abs"));
+    return Import(file.bytes()).message();
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const auto nothing = [](OnnxBuilder::Node&) {};
+  CHECK(message("condition", nothing).empty());
+  CHECK(says(message("x", nothing), "its condition is computed by a run"));
+  CHECK(says(message("two", nothing), "its condition must be one value, it has 2"));
+  CHECK(says(message("condition", [](OnnxBuilder::Node& node) { node.clear_attribute(); }),
+             "attribute 'then_branch' is missing"));
+  CHECK(says(message("condition",
+                     [](OnnxBuilder::Node& node) { node.mutable_attribute(0)->mutable_g()->clear_output(); }),
+             "its branch has 0 outputs where 1 are expected"));
+  CHECK(says(message("condition",
+                     [](OnnxBuilder::Node& node) {
+                       node.mutable_attribute(0)->mutable_g()->mutable_output(0)->set_name("lost");
+                     }),
+             "its branch does not write 'lost'"));
+}
+
+TEST_CASE("a mask of infinities leaves probabilities of 0") {
+  OnnxBuilder file;
+  file.input("x", {2, 3});
+  file.floats("mask", {2, 3}, {0, -INFINITY, -INFINITY, 0, 0, -INFINITY});
+  file.node("Add", {"x", "mask"}, "masked");
+  set(file.node("Softmax", {"masked"}, "y"), "axis", int64_t{-1});
+  file.output("y");
+  const Reals y = run_file(file, {1, 2, 3, 4, 4, 5});
+  CHECK(y == Reals{1, 0, 0, 0.5f, 0.5f, 0});
+  Import import(file.bytes());
+  REQUIRE(import.outcome->report.notes.size() == 1);
+  CHECK(import.outcome->report.notes[0].find("infinities of constant 'mask' are 1.7e38 here") !=
+        std::string::npos);
+  OnnxBuilder weights;  // but none may stand in weights
+  weights.input("x", {2, 3});
+  weights.floats("w", {3, 1}, {0, -INFINITY, 0});
+  weights.node("MatMul", {"x", "w"}, "y");
+  weights.output("y");
+  CHECK(Import(weights.bytes()).says("every value must be finite"));
+}
+
+TEST_CASE("a border of infinities loses to every number") {
+  OnnxBuilder file;
+  file.input("x", {1, 1, 1, 2});
+  file.integers("pads", {0, 0, 0, 1, 0, 0, 0, 1});
+  file.floats("border", {}, {-INFINITY});
+  file.node("Pad", {"x", "pads", "border"}, "padded");
+  set(file.node("MaxPool", {"padded"}, "y"), "kernel_shape", std::vector<int64_t>{1, 2});
+  file.output("y");
+  CHECK(run_file(file, {-5, -7}) == Reals{-5, -5, -7});
+}
+
+TEST_CASE("a batch normalization of a vector that stands alone") {
+  OnnxBuilder file;
+  file.input("x", {2, 2});
+  file.floats("scale", {2}, {2, -1});
+  file.floats("bias", {2}, {0.5f, 1});
+  file.floats("mean", {2}, {1, 2});
+  file.floats("variance", {2}, {3, 15});
+  set(file.node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, "y"), "epsilon", 1.0f);
+  file.output("y");
+  CHECK(run_file(file, {1, 2, 3, 6}) == Reals{0.5f, 1, 2.5f, 0});
+}
+
+TEST_CASE("a tensor without axes is one number") {
+  OnnxBuilder file;
+  file.input("x", {1, 1, 1});
+  file.node("Squeeze", {"x"}, "y");
+  file.output("y");
+  CHECK(run_file(file, {3}) == Reals{3});
+}
+
+TEST_CASE("elements of a constant by indices that a run computes") {
+  OnnxBuilder file;
+  file.input("x", {1, 2});
+  file.floats("table", {1, 3}, {5, 6, 7});
+  set(file.node("Cast", {"x"}, "indices"), "to", int64_t{onnx_file::TensorProto::INT64});
+  set(file.node("GatherElements", {"table", "indices"}, "y"), "axis", int64_t{1});
+  file.output("y");
+  CHECK(run_file(file, {2, 0}) == Reals{7, 5});
+}
+
+TEST_CASE("a plain RNN is the recurrence of its definition") {
+  constexpr size_t kSteps = 4, kInputs = 3, kSize = 2;
+  Random random(3);
+  for (const char* const direction : {"forward", "reverse", "bidirectional"}) {
+    const size_t directions = std::string(direction) == "bidirectional" ? 2 : 1;
+    const Reals x = random.reals(kSteps * kInputs, -1.0f, 1.0f),
+                w = random.reals(directions * kSize * kInputs, -1.0f, 1.0f),
+                r = random.reals(directions * kSize * kSize, -1.0f, 1.0f),
+                b = random.reals(directions * 2 * kSize, -1.0f, 1.0f);
+    OnnxBuilder file;
+    const auto n = static_cast<int64_t>(directions);
+    file.input("x", {kSteps, 1, kInputs});
+    file.floats("w", {n, kSize, kInputs}, w);
+    file.floats("r", {n, kSize, kSize}, r);
+    file.floats("b", {n, 2 * kSize}, b);
+    auto& node = file.node("RNN", {"x", "w", "r", "b"}, "y");
+    set(node, "hidden_size", int64_t{kSize});
+    set(node, "direction", direction);
+    file.output("y");
+    const Reals y = run_file(file, x);
+    REQUIRE(y.size() == kSteps * directions * kSize);
+    for (size_t d = 0; d < directions; ++d) {
+      double h[kSize] = {};
+      for (size_t i = 0; i < kSteps; ++i) {
+        const bool backwards = d == 1 || std::string(direction) == "reverse";
+        const size_t t = backwards ? kSteps - 1 - i : i;
+        double next[kSize] = {};
+        for (size_t o = 0; o < kSize; ++o) {
+          double sum = double{b[d * 2 * kSize + o]} + b[(d * 2 + 1) * kSize + o];
+          for (size_t k = 0; k < kInputs; ++k)
+            sum += double{x[t * kInputs + k]} * w[(d * kSize + o) * kInputs + k];
+          for (size_t k = 0; k < kSize; ++k) sum += h[k] * r[(d * kSize + o) * kSize + k];
+          next[o] = std::tanh(sum);
+        }
+        for (size_t o = 0; o < kSize; ++o) {
+          h[o] = next[o];
+          CHECK(std::fabs(double{y[(t * directions + d) * kSize + o]} - h[o]) < 1e-6);
+        }
+      }
+    }
+  }
+}
