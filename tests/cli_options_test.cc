@@ -25,7 +25,8 @@ const std::map<std::string, std::string> kBare = {{"import", "import %/net.onnx 
                                                   {"eval", "eval %/net.itg --labels %/labels.txt"},
                                                   {"compare", "compare %/net.itg %/int8.itg"},
                                                   {"bench", "bench %/net.itg"},
-                                                  {"inspect", "inspect %/net.itg"}};
+                                                  {"inspect", "inspect %/net.itg"},
+                                                  {"plan", "plan %/net.itg -o %/planned.itg"}};
 
 // One value that each option takes; flags have none.
 const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},

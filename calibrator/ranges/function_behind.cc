@@ -2,13 +2,17 @@
 
 namespace intaglio {
 
-void look_behind(const TensorObserver& o, FunctionBehind& behind) {
+bool look_behind(const TensorObserver& o, FunctionBehind& behind) {
+  constexpr double kMostSlope = 2.0;
+  bool stretches = false;
   const double width = o.bin_width();
   for (int32_t bin = 0; bin < kBins; ++bin) {
     const double start = o.bin_start(bin), slope = (behind.at(start + width) - behind.at(start)) / width;
     behind.value[bin] = static_cast<float>(behind.at(start + width / 2));
     behind.weight[bin] = static_cast<float>(slope * slope);
+    stretches = stretches || !(slope <= kMostSlope && slope >= -kMostSlope);
   }
+  return !stretches;
 }
 
 Range told_apart(const TensorObserver& o, const FunctionBehind& behind) {

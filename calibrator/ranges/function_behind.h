@@ -18,8 +18,9 @@ struct FunctionBehind {
   double at(double x) const { return function(options, x); }
 };
 
-// Fills value and weight for the bins of `observer`.
-void look_behind(const TensorObserver& observer, FunctionBehind& behind);
+// Fills value and weight for the bins of `observer`. False where the function stretches what it is given to more than twice
+// (1 / x, exp of large numbers): its few largest values would then decide alone, and the tensor is looked at by itself.
+bool look_behind(const TensorObserver& observer, FunctionBehind& behind);
 
 // The least range, with zero, beyond whose ends the function stays as it is at the outermost values seen, up to 2^-10 of
 // what it ranges over: a quarter of a step of its own codes.

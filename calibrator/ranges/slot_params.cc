@@ -232,18 +232,26 @@ class SlotParams {
     const FunctionBehind* behind = nullptr;
   };
 
+  int32_t reader_of(int32_t tensor) const { return readers_[static_cast<size_t>(map_.slots.root(tensor))]; }
+  bool is_function(int32_t node) const {
+    const QuantRule* const rule = rule_of(node);
+    return rule != nullptr && rule->unary != nullptr;
+  }
+
   // A method that the caller asks for by name looks at the tensor alone. With a function behind a tensor the observer is
   // the lane's spare one.
   Seen seen_of(int32_t tensor) const {
     const TensorObserver& all = observer_of(tensor);
     const Bounds bounds = bounds_of(tensor);
-    const QuantRule* const rule = rule_of(readers_[static_cast<size_t>(map_.slots.root(tensor))]);
-    if (source_.options.method != RangeMethod::kAuto || rule == nullptr || rule->unary == nullptr)
-      return {all, bounds};
+    const int32_t reader = reader_of(tensor);
+    if (source_.options.method != RangeMethod::kAuto || !is_function(reader)) return {all, bounds};
+    const NodeInfo node = model_.node(reader);
+    // Of a function of a function, 1 / sigmoid(x), the first one's slope says little.
+    if (is_function(reader_of(node.outputs[0]))) return {all, bounds};
     FunctionBehind& behind = behind_[static_cast<size_t>(lane_)];
-    behind.function = rule->unary;
-    behind.options = model_.node(readers_[static_cast<size_t>(map_.slots.root(tensor))]).options;
-    look_behind(all, behind);
+    behind.function = rule_of(reader)->unary;
+    behind.options = node.options;
+    if (!look_behind(all, behind)) return {all, bounds};
     const Bounds told = told_apart_within(bounds, told_apart(all, behind));
     TensorObserver& spare = source_.observing.spare[static_cast<size_t>(lane_)];
     spare = all;

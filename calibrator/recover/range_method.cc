@@ -63,14 +63,14 @@ Error judge_way(RecoveryContext& context, const Way& way, double most, NetworkEr
   return kNoError;
 }
 
-// The better of both ways to correct biases, where the samples can be had again.
-Error judge_method(RecoveryContext& context, RangeMethod method, double most, Way& way, NetworkError& error) {
-  way = {method, false};
-  ITG_TRY(judge_way(context, way, most, error));
+// Judges kAuto with the better of both ways to correct biases, where the samples can be had again.
+Error judge_auto(RecoveryContext& context, Way& way, NetworkError& error) {
+  way = {RangeMethod::kAuto, false};
+  ITG_TRY(judge_way(context, way, kNoLimit, error));
   if ((context.options.recover & recovery::kBiasCorrection) == 0 || !context.samples.has_source())
     return kNoError;
   NetworkError by_samples;
-  ITG_TRY(judge_way(context, {method, true}, error.noise < most ? error.noise : most, by_samples));
+  ITG_TRY(judge_way(context, {way.method, true}, error.noise, by_samples));
   if (by_samples.noise >= error.noise) return kNoError;
   way.by_samples = true;
   error = by_samples;
@@ -91,12 +91,13 @@ Error judge_ranges(RecoveryContext& context, NetworkError& error) {
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
-  Way best, tried;
-  ITG_TRY(judge_method(context, RangeMethod::kAuto, kNoLimit, best, found.of_auto));
+  Way best;
+  ITG_TRY(judge_auto(context, best, found.of_auto));
   found.of_best = found.of_auto;
   for (const RangeMethod method : kSearch.methods) {
+    const Way tried{method, best.by_samples};
     NetworkError error;
-    ITG_TRY(judge_method(context, method, found.of_best.noise, tried, error));
+    ITG_TRY(judge_way(context, tried, found.of_best.noise, error));
     if (error.noise >= found.of_best.noise) continue;
     found.of_best = {found.of_auto.signal, error.noise};
     if (error.noise < worthwhile(context.seen) * found.of_auto.noise) best = tried;

@@ -139,8 +139,8 @@ std::vector<T> values_of(const DraftTensor& tensor) {
 }
 template <typename T>
 void set_values(DraftTensor& tensor, const std::vector<T>& values) {
-  tensor.data.resize(values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(values.data());
+  tensor.data.assign(bytes, bytes + values.size() * sizeof(T));
 }
 // The elements of a constant in the order of the permuted shape.
 std::vector<uint8_t> permuted_data(const std::vector<uint8_t>& data, size_t element_bytes, const Shape& shape,

@@ -181,6 +181,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   for (int32_t changes = random.between(1, 3); changes > 0; --changes) {
     std::vector<Place> places;
     list_places(*model, random, places);
+    if (places.empty()) break;
     change(places[random.bits() % places.size()], file.graph(), random);
   }
   const std::string bytes = model->SerializePartialAsString();
