@@ -367,6 +367,11 @@ TEST_CASE("what cannot be written is refused, with its name") {
       tensor.mutable_raw_data()->resize(3 * sizeof(float));
     }
   says(from(narrow.bytes()), "node 'g_node' (Gemm): its weights have another size");
+  // A second writer of 'r2' makes a ring of what is read.
+  OnnxBuilder ring = small_network();
+  for (auto& node : *ring.graph().mutable_node())
+    if (node.name() == "g_node") node.add_output("r2");
+  says(from(ring.bytes()), "reads what follows from it");
   Import fp32(net.network);
   const AlignedBytes plain = fp32.write();
   const Result<Model> float_model = Model::open(plain.view());

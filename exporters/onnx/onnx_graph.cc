@@ -2,7 +2,12 @@
 
 #include <algorithm>
 
+#include "importers/draft/import_error.h"
+
 namespace intaglio::exporters {
+
+using importers::fail;
+using importers::quoted;
 
 using onnx_file::AttributeProto;
 
@@ -152,7 +157,7 @@ void OnnxGraph::remove_dead() {
 
 std::vector<OnnxNode*> OnnxGraph::sorted() {
   std::vector<OnnxNode*> list, waiting;
-  std::unordered_set<const OnnxNode*> placed;
+  std::unordered_set<const OnnxNode*> placed, open;  // open: what they read is being placed
   // Depth first, so that what was written in order stays so; without recursion, since graphs are deep.
   for (OnnxNode* const root : nodes()) {
     waiting.push_back(root);
@@ -166,10 +171,14 @@ std::vector<OnnxNode*> OnnxGraph::sorted() {
       for (const std::string& input : node->input()) {
         OnnxNode* const before = writer(input);
         if (before == nullptr || placed.count(before) != 0) continue;
+        if (before == node || open.count(before) != 0)
+          fail("node ", quoted(before->name()), " (", before->op_type(), ") reads what follows from it");
         waiting.push_back(before);
         ready = false;
       }
+      open.insert(node);
       if (!ready) continue;
+      open.erase(node);
       waiting.pop_back();
       placed.insert(node);
       list.push_back(node);
