@@ -357,14 +357,9 @@ TEST_CASE("what cannot be written is refused, with its name") {
   // Other weights of the same shapes are replaced; weights of other shapes are not.
   OnnxBuilder narrow = small_network();
   for (auto& tensor : *narrow.graph().mutable_initializer())
-    if (tensor.name() == "w3") {
+    if (tensor.name() == "w3" || tensor.name() == "b3") {
       tensor.set_dims(0, 3);
-      tensor.mutable_raw_data()->resize(3 * 64 * sizeof(float));
-    }
-  for (auto& tensor : *narrow.graph().mutable_initializer())
-    if (tensor.name() == "b3") {
-      tensor.set_dims(0, 3);
-      tensor.mutable_raw_data()->resize(3 * sizeof(float));
+      tensor.mutable_raw_data()->resize((tensor.name() == "w3" ? 3 * 64 : 3) * sizeof(float));
     }
   says(from(narrow.bytes()), "node 'g_node' (Gemm): its weights have another size");
   // A second writer of 'r2' makes a ring of what is read.
