@@ -75,6 +75,7 @@ void check_coordinates(const Resampling& how) {
 std::vector<int32_t> nearest_indices(const Draft& draft, const ResampledAxis& axis, const Resampling& how) {
   check_constant_room(draft, axis.to);
   std::vector<int32_t> indices;
+  indices.reserve(static_cast<size_t>(axis.to));
   for (int32_t i = 0; i < axis.to; ++i)
     indices.push_back(std::clamp(rounded(place_of(i, axis, how.coordinates), how.nearest), 0, axis.from - 1));
   return indices;
