@@ -4,7 +4,8 @@
   prose_law.py ROOT         every *.md of the tree
   prose_law.py --self-test
 
-Sentences have at most MAX_WORDS words, outside tables, headings and code. Pages have at most MAX_LINES lines. Relative
+Sentences have at most MAX_WORDS words, outside tables, headings and blocks of code; words in backquotes
+count. Pages have at most MAX_LINES lines. Relative
 links lead to a file or folder of the tree, and to a heading where they name one. Paths in backquotes that begin with a
 folder of the root exist: `tests/law/prose_law.py`, `tests/law` and `tests/law/prose_law` stand for files,
 `tests/<unit>_test.cc` and `tests/*_test.cc` for at least one.
@@ -23,7 +24,7 @@ FENCE = re.compile(r"^ *```.*?^ *```[^\n]*$", re.DOTALL | re.MULTILINE)
 ITEM = re.compile(r"([-*]|\d+\.) +")
 SPAN = re.compile(r"`([^`]*)`")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
-SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z\"`*(0-9])")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"`*(0-9])")
 
 
 def without_fences(text):
@@ -52,7 +53,7 @@ def paragraphs(text):
 
 def long_sentences(text):
     for first, paragraph in paragraphs(text):
-        for sentence in SENTENCE_END.split(LINK.sub(r"\1", SPAN.sub("X", paragraph))):
+        for sentence in SENTENCE_END.split(LINK.sub(r"\1", paragraph)):
             count = sum(1 for word in sentence.split() if re.search(r"\w", word))
             if count > MAX_WORDS:
                 yield first, f"a sentence of {count} words, at most {MAX_WORDS}: {sentence}"
@@ -123,11 +124,13 @@ def self_test():
                         f"[a](gone.md)\n{fence}\n- [a](good.md#one-name-twice), [b](#two), [c](../src), [d](https://example.org/x)\n"
                         "- `[e](gone.md)` `src/gemm_avx2.cc` `src/gemm_<isa>.cc` `src/gemm_avx2` `src/` `other/x.h` `src/a b`\n\n## Two\n",
         "docs/words.md": f"Short.\n\nOne\n{longest}\n",
+        "docs/colons.md": "One: 2 `three; four + five` " + "word " * (MAX_WORDS - 5) + "word.\n",
         "docs/items.md": f"- Short.\n- One\n    {longest}\n",
         "docs/links.md": "[a](good.md) [b\nc](gone.md)\n\n[d](good.md#three)\n[e](../build/made.txt)\n[f](../../outside.md)\n",
         "docs/paths.md": "`src/gemm_avx2.cc`\n`src/gemm_neon.cc`\n`src/<family>_neon.cc`\n",
     }
-    expected = ["README.md: 131 lines", "docs/items.md:2: a sentence of 36", "docs/links.md:1: no such file", "docs/links.md:4: no such heading",
+    expected = ["README.md: 131 lines", "docs/colons.md:1: a sentence of 36", "docs/items.md:2: a sentence of 36",
+                "docs/links.md:1: no such file", "docs/links.md:4: no such heading",
                 "docs/links.md:5: no such file", "docs/links.md:6: no such file", "docs/paths.md:2: no such path",
                 "docs/paths.md:3: no such path", "docs/words.md:3: a sentence of 36"]
     return judge_planted(violations, planted, expected)
