@@ -76,4 +76,12 @@ inline constexpr IsaMask kListedIsa = kCompiledIsa;
 inline constexpr IsaMask kListedIsa = isa::kAll;
 #endif
 
+// Of a list of kernels, best first and the scalar one last: the place of the first that `isa` allows, compiled or not.
+template <typename Kernel, uint32_t kCount>
+static constexpr int32_t first_allowed(const Kernel (&kernels)[kCount], IsaMask isa) {
+  int32_t i = 0;
+  while (i < static_cast<int32_t>(kCount) - 1 && (kernels[i].isa & ~isa) != 0) ++i;
+  return i;
+}
+
 }  // namespace intaglio

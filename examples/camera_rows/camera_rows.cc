@@ -43,9 +43,7 @@ __attribute__((noinline)) uint32_t untouched_bytes() {
 }
 
 int fail(const char* what) {
-  board_print("FAILED: ");
-  board_print(what);
-  board_print("\n");
+  print_line("FAILED: ", what);
   return 1;
 }
 

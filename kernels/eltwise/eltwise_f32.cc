@@ -59,11 +59,7 @@ inline void for_rare_rows(const float* a, const float* b, float* y, int32_t rows
 int32_t eltwise_f32_count() { return kCount; }
 const EltwiseF32Kernel& eltwise_f32_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t eltwise_f32_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+int32_t eltwise_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
 void add_rows_f32_scalar(const float* a, const float* b, float* y, int32_t rows, int32_t n,
                          const ClampF32& clamp) {

@@ -39,11 +39,7 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 int32_t eltwise_s8_count() { return kCount; }
 const EltwiseS8Kernel& eltwise_s8_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t eltwise_s8_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+int32_t eltwise_s8_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
 void div_rows_s8(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n, const DivS8& params) {
   const DivS8 p = params;

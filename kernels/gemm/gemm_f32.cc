@@ -26,11 +26,7 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 int32_t gemm_f32_count() { return kCount; }
 const GemmF32Kernel& gemm_f32_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t gemm_f32_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+int32_t gemm_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
 int64_t gemm_f32_packed_bytes(const GemmF32Kernel& kernel, int32_t n, int32_t taps, int32_t k) {
   if (!kernel.packs) return 0;

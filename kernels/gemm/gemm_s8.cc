@@ -60,11 +60,7 @@ void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_
 int32_t gemm_s8_count() { return kCount; }
 const GemmS8Kernel& gemm_s8_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t gemm_s8_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+int32_t gemm_s8_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
 int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
   if (kernel.lanes == 0 || width < kernel.nr) return p;

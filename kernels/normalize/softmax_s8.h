@@ -42,10 +42,6 @@ static inline const SoftmaxS8Kernel& softmax_s8_kernel(int32_t index) {
   return kSoftmaxS8Kernels[softmax_s8_count() == 1 ? 0 : index];
 }
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
-static inline int32_t softmax_s8_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < softmax_s8_count() - 1 && (kSoftmaxS8Kernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+static inline int32_t softmax_s8_select(IsaMask isa) { return first_allowed(kSoftmaxS8Kernels, isa); }
 
 }  // namespace intaglio

@@ -27,10 +27,6 @@ constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
 int32_t pool_f32_count() { return kCount; }
 const PoolF32Kernel& pool_f32_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t pool_f32_select(IsaMask isa) {
-  int32_t i = 0;
-  while (i < kCount - 1 && (kKernels[i].isa & ~isa) != 0) ++i;
-  return i;
-}
+int32_t pool_f32_select(IsaMask isa) { return first_allowed(kKernels, isa); }
 
 }  // namespace intaglio
