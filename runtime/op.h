@@ -17,6 +17,8 @@ struct NodeBand {
   TensorInfo (*input)(const NodeView& node, int32_t i);
   TensorInfo (*output)(const NodeView& node);
   const void* (*address)(const NodeView& node, const NodeRun& run, int32_t input);  // -1: of the output
+  // Where the part's first rows stand in the whole output and the whole input 0, and how high those are.
+  int32_t output_row, input_row, output_height, input_height;
 };
 
 // A node as its operator sees it. Decoded from the model's bytes: cheap to make, valid as long as they are.

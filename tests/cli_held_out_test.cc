@@ -83,17 +83,20 @@ TEST_CASE(
 
 TEST_CASE("methods are ranked as other pictures rank them") {
   const Demo demo;
-  std::vector<std::pair<double, double>> found;  // said and true
+  struct Figures {
+    double said, exact;
+  };
+  std::vector<Figures> found;
   for (const char* const method : {"auto", "minmax", "mse", "percentile"}) {
     const double said = demo.figures(pictures(), std::string(" --method ") + method)["sqnr_db"];
-    found.emplace_back(said, demo.true_sqnr());
+    found.push_back({said, demo.true_sqnr()});
   }
-  for (const auto& [said, exact] : found) {
-    CAPTURE(said);
-    CAPTURE(exact);
-    CHECK(std::abs(said - exact) < 4);
-    for (const auto& [other_said, other_exact] : found)
-      if (exact > other_exact + 1.5) CHECK(said > other_said);
+  for (const Figures& one : found) {
+    CAPTURE(one.said);
+    CAPTURE(one.exact);
+    CHECK(std::abs(one.said - one.exact) < 4);
+    for (const Figures& other : found)
+      if (one.exact > other.exact + 1.5) CHECK(one.said > other.said);
   }
 }
 

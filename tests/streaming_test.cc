@@ -7,6 +7,7 @@
 #include "kernels/compiled_isa.h"
 #include "runtime/op.h"
 #include "runtime/streaming/streamed_model.h"
+#include "tests/support/model_object.h"
 #include "tests/support/planned_session.h"
 #include "tests/support/random_picture_network.h"
 #include "tests/support/run_widths.h"
@@ -172,6 +173,78 @@ TEST_CASE(
   }
   CHECK(streamed > 100);
   CHECK(fed > 40);
+}
+
+// x [1, 6, 5, 3], 1 x 1 -> a, resized -> b [1, height, 10, 3], 3 x 3 -> c.
+AlignedBytes resized_network(int32_t height, ResizeOptions how) {
+  ModelBuilder b;
+  Random random(11);
+  const auto map = [&](const char* name, int32_t h, int32_t w) {
+    return b.tensor(name, DType::kS8, {1, h, w, 3}, 0.05f, -7);
+  };
+  const auto weights = [&](const char* name, int32_t side) {
+    return b.constant(name, DType::kS8, {3, side, side, 3},
+                      random.codes(static_cast<size_t>(9 * side * side)), std::vector<float>(3, 0.01f), 0);
+  };
+  const int32_t x = map("x", 6, 5), a = map("a", 6, 5), resized = map("b", height, 10),
+                c = map("c", height, 10);
+  b.input(x);
+  b.output(c);
+  b.node(Op::kConv2d, {x, weights("wa", 1)}, {a});
+  b.node(Op::kResize, {a}, {resized}).options.as<ResizeOptions>() = how;
+  Window2d window;
+  window.kernel_h = window.kernel_w = 3;
+  window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+  b.node(Op::kConv2d, {resized, weights("wb", 3)}, {c}).options.as<Window2d>() = window;
+  return b.finish();
+}
+
+TEST_CASE("a segment goes on through a Resize, whose rows keep step with its input's") {
+  struct Case {
+    int32_t height;
+    ResizeOptions how;
+    std::vector<int32_t> strides,
+        rows;  // of the convolution, the Resize and the last convolution, which leaves
+  };
+  const auto nearest = Interpolation::kNearest, bilinear = Interpolation::kBilinear;
+  const auto half = Coordinates::kHalfPixel, asymmetric = Coordinates::kAsymmetric;
+  const Case cases[] = {
+      {12, {nearest, asymmetric}, {2, 1, 1}, {1, 3, 0}},
+      {12, {bilinear, half}, {2, 1, 1}, {3, 3, 0}},
+      {18, {nearest, half, NearestRounding::kHalfDown}, {3, 1, 1}, {1, 3, 0}},
+      {9, {bilinear, half}, {3, 2, 2}, {3, 3, 0}},
+      {2, {nearest, asymmetric}, {1, 3, 3}, {1, 2, 0}},
+      {3, {bilinear, asymmetric}, {1, 2, 2}, {2, 3, 0}},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.height);
+    const AlignedBytes file = resized_network(one.height, one.how);
+    HostArena arena;
+    const StreamedNodes nodes{0, 3, 1};
+    const auto cut = stream_segments(*Model::open(file.view()), all_ops(), {&nodes, 1}, false, arena.arena());
+    REQUIRE(cut.error().ok());
+    const Model model = open_streamed(*cut);
+    const SegmentInfo s = StreamedModel::segment(model, 0);
+    CHECK(std::vector<int32_t>(s.strides.begin(), s.strides.end()) == one.strides);
+    CHECK(std::vector<int32_t>(s.rows.begin(), s.rows.end()) == one.rows);
+    check_streamed(*cut, run_flat(file.view(), 4), 4);
+    // A step later, or a row fewer, is refused.
+    const auto status_of = [&](const auto& change) {
+      const auto made = test::unpack(AlignedBytes(*cut));
+      change(*made->streamed->segments[0]);
+      const AlignedBytes bytes = test::pack(*made);
+      return stream_rows(*Model::open(bytes.view())).error().status;
+    };
+    CHECK(status_of([](schema::SegmentT& segment) { --segment.leads[0]; }) == Status::kRowsTooLate);
+    CHECK(status_of([](schema::SegmentT& segment) { --segment.rows[1]; }) == Status::kBadLineBuffer);
+    CHECK(status_of([](schema::SegmentT& segment) { ++segment.strides[1]; }) == Status::kBadRowStep);
+    if (one.rows[0] == 1) continue;
+    CHECK(status_of([](schema::SegmentT& segment) { --segment.rows[0]; }) == Status::kBadLineBuffer);
+  }
+  const AlignedBytes corners = resized_network(12, {bilinear, Coordinates::kAlignCorners});
+  HostArena arena;
+  const StreamedNodes nodes{0, 3, 1};
+  CHECK(!stream_segments(*Model::open(corners.view()), all_ops(), {&nodes, 1}, false, arena.arena()));
 }
 
 TEST_CASE("a session layer by layer takes rows, too") {

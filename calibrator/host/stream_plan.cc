@@ -51,8 +51,8 @@ class StreamPlanner {
     return best.back();
   }
 
-  // The cut within `bytes` that costs the fewest calls for bands; of one segment at least. `wide`: each in the highest bands
-  // that fit, else in bands of one row. Nothing: there is none.
+  // The cut within `bytes` that costs the fewest calls for bands. `wide`: each in the highest bands that fit, else in bands
+  // of one row. Nothing: there is none.
   std::optional<Cut> cut_within(uint64_t bytes, bool wide) {
     const size_t nodes = around_.size();
     std::vector<uint64_t> best(nodes + 1, UINT64_MAX);
@@ -248,12 +248,17 @@ Result<Span<const uint8_t>> stream_model(const Model& model, OpList ops, const S
                                          Arena& arena) {
   Graph graph;
   ITG_TRY(open_graph(model, graph, arena));
-  FoundPlan best = find_plan(model, ops, goal.most_bytes, goal.feeds_rows, arena);
+  FoundPlan best;
+  const auto look = [&](std::optional<uint64_t> within, bool feeds_rows) {
+    FoundPlan found = find_plan(model, ops, within, feeds_rows, arena);
+    if (found.placed.bytes < best.placed.bytes) best = std::move(found);
+  };
   const std::optional<uint64_t> most_bytes = goal.most_bytes;
-  if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) {
-    FoundPlan whole = find_plan(model, ops, most_bytes, false, arena);
-    if (whole.placed.bytes < best.placed.bytes) best = std::move(whole);
-  }
+  look(most_bytes, goal.feeds_rows);
+  if (goal.feeds_rows && best.placed.bytes > most_bytes.value_or(0)) look(most_bytes, false);
+  // What was sought for a number may have been placed with gaps: the least plan may keep to it all the same.
+  if (most_bytes && best.placed.bytes > *most_bytes) look({}, goal.feeds_rows);
+  if (most_bytes && goal.feeds_rows && best.placed.bytes > *most_bytes) look({}, false);
   if (most_bytes && best.placed.bytes > *most_bytes)
     return Error{Status::kActivationsTooSmall, -1, -1, static_cast<int64_t>(*most_bytes),
                  static_cast<int64_t>(best.placed.bytes)};

@@ -17,8 +17,6 @@ constexpr int64_t kUnknown = INT64_MIN;
 struct Edge {
   int32_t writer, reader;  // counted in the segment, a fed picture first
   RowAccess window;
-  // How many rows the writer is ahead, in rows of its own.
-  int64_t needed_ahead() const { return int64_t{window.extent} - window.pad - window.stride; }
 };
 
 class SegmentPlanner {
@@ -44,6 +42,10 @@ class SegmentPlanner {
   bool is_picture(int32_t i) const { return picture_ != nullptr && i == 0; }
   int64_t& lead(int32_t i) { return leads_[static_cast<size_t>(i)]; }
   int64_t stride(int32_t i) const { return strides_[static_cast<size_t>(i)]; }
+  // How much further the writer's lead must be.
+  int64_t least_ahead(const Edge& edge) const {
+    return edge.window.least_ahead(stride(edge.writer), stride(edge.reader));
+  }
   bool leaves(int32_t i) const {
     return !is_picture(i) &&
            network_.tensors()[static_cast<size_t>(node(i).output)].last_use >= first_ + count_;
@@ -76,8 +78,8 @@ class SegmentPlanner {
           const bool forward = edge.writer == group[g];
           const auto from = static_cast<size_t>(group[g]);
           const auto to = static_cast<size_t>(forward ? edge.reader : edge.writer);
-          int64_t a = over[from] * (forward ? edge.window.stride : 1);
-          int64_t b = under[from] * (forward ? 1 : edge.window.stride);
+          int64_t a = over[from] * (forward ? edge.window.stride : edge.window.per);
+          int64_t b = under[from] * (forward ? edge.window.per : edge.window.stride);
           const int64_t common = std::gcd(a, b);
           a /= common;
           b /= common;
@@ -111,7 +113,7 @@ class SegmentPlanner {
     for (int32_t i = count_ - 1; i >= 0; --i)
       for (const Edge& edge : edges_)
         if (edge.writer == i && lead(edge.reader) != kUnknown)
-          lead(i) = std::max(lead(i), lead(edge.reader) + stride(i) * edge.needed_ahead());
+          lead(i) = std::max(lead(i), lead(edge.reader) + least_ahead(edge));
     for (int32_t i = 0; i < count_; ++i) {
       if (lead(i) != kUnknown) continue;
       const int64_t latest = most_lead(i);
@@ -123,14 +125,13 @@ class SegmentPlanner {
   int64_t most_lead(int32_t i) {
     int64_t most = INT64_MAX;
     for (const Edge& edge : edges_)
-      if (edge.reader == i)
-        most = std::min(most, lead(edge.writer) - stride(edge.writer) * edge.needed_ahead());
+      if (edge.reader == i) most = std::min(most, lead(edge.writer) - least_ahead(edge));
     return most;
   }
   int64_t least_lead(int32_t i) {
     int64_t least = kUnknown;
     for (const Edge& edge : edges_)
-      if (edge.writer == i) least = std::max(least, lead(edge.reader) + stride(i) * edge.needed_ahead());
+      if (edge.writer == i) least = std::max(least, lead(edge.reader) + least_ahead(edge));
     return least;
   }
 
@@ -140,8 +141,8 @@ class SegmentPlanner {
     int64_t rows = (band_ - 1) / stride(i) + 1;
     for (const Edge& edge : edges_)
       if (edge.writer == i)
-        rows = std::max(rows, edge.window.stride + edge.window.pad +
-                                  floor_div(lead(i) - lead(edge.reader) + band_ - 1, stride(i)));
+        rows = std::max(
+            rows, edge.window.kept_rows(stride(i), stride(edge.reader), lead(i) - lead(edge.reader), band_));
     return std::min(rows, int64_t{node(i).height});
   }
 

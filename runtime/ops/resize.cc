@@ -3,6 +3,7 @@
 
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
+#include "runtime/resize_coordinates.h"
 
 namespace intaglio {
 namespace {
@@ -25,8 +26,7 @@ Error check_geometry(const NodeView& node) {
 
 template <typename Weight>
 uint32_t tap_bytes(const NodeView& node) {
-  const Shape out = node.output().shape;
-  return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(out[1] + out[2]);
+  return static_cast<uint32_t>(sizeof(ResizeTap<Weight>)) * static_cast<uint32_t>(node.output().shape[2]);
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -67,22 +67,6 @@ Coordinate coordinate(Coordinates kind, int64_t o, int64_t in, int64_t out) {
   return {o * in, out};
 }
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-
-int64_t round_quotient(NearestRounding rounding, int64_t a, int64_t b) {
-  switch (rounding) {
-    case NearestRounding::kFloor:
-      break;
-    case NearestRounding::kCeil:
-      return -floor_quotient(-a, b);
-    case NearestRounding::kHalfDown:
-      return -floor_quotient(b - 2 * a, 2 * b);
-    case NearestRounding::kHalfUp:
-      return floor_quotient(2 * a + b, 2 * b);
-  }
-  return floor_quotient(a, b);
-}
-
 void set_weight(int64_t rest, int64_t divisor, int32_t* weight) {
   *weight = static_cast<int32_t>((2 * kResizeOne * rest + divisor) / (2 * divisor));
 }
@@ -91,41 +75,44 @@ void set_weight(int64_t rest, int64_t divisor, float* weight) {
 }
 
 template <typename Weight>
-void make_taps(const ResizeOptions& options, int32_t in, int32_t out, ResizeTap<Weight>* taps) {
+ResizeTap<Weight> make_tap(const ResizeOptions& options, int32_t o, int32_t in, int32_t out) {
   const int64_t end = in - 1;
-  for (int32_t o = 0; o < out; ++o) {
-    Coordinate x = coordinate(options.coordinates, o, in, out);
-    if (options.interpolation == Interpolation::kNearest) {
-      int64_t nearest = round_quotient(options.rounding, x.numerator, x.divisor);
-      nearest = nearest > 0 ? nearest : 0;
-      taps[o].first = taps[o].second = static_cast<int32_t>(nearest < end ? nearest : end);
-      taps[o].weight = 0;
-      continue;
-    }
-    if (x.numerator < 0) x.numerator = 0;
-    if (x.numerator > end * x.divisor) x.numerator = end * x.divisor;
-    const int64_t first = x.numerator / x.divisor;
-    taps[o].first = static_cast<int32_t>(first);
-    taps[o].second = static_cast<int32_t>(first < end ? first + 1 : end);
-    set_weight(x.numerator - first * x.divisor, x.divisor, &taps[o].weight);
+  Coordinate x = coordinate(options.coordinates, o, in, out);
+  if (options.interpolation == Interpolation::kNearest) {
+    int64_t nearest = round_quotient(options.rounding, x.numerator, x.divisor);
+    nearest = nearest > 0 ? nearest : 0;
+    const auto only = static_cast<int32_t>(nearest < end ? nearest : end);
+    return {only, only, 0};
   }
+  if (x.numerator < 0) x.numerator = 0;
+  if (x.numerator > end * x.divisor) x.numerator = end * x.divisor;
+  const int64_t first = x.numerator / x.divisor;
+  ResizeTap<Weight> tap;
+  tap.first = static_cast<int32_t>(first);
+  tap.second = static_cast<int32_t>(first < end ? first + 1 : end);
+  set_weight(x.numerator - first * x.divisor, x.divisor, &tap.weight);
+  return tap;
 }
 
+// Of the columns. A row's tap is made when the row is, since it depends on where a band of rows stands.
 template <typename Weight>
 void prepare(const NodeView& node, uint16_t, uint8_t* persistent) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
+  const int32_t in = node.input(0).shape[2], out = node.output().shape[2];
   auto* const taps = reinterpret_cast<ResizeTap<Weight>*>(persistent);
-  const ResizeOptions& options = node.options<ResizeOptions>();
-  make_taps(options, in[1], out[1], taps);
-  make_taps(options, in[2], out[2], taps + out[1]);
+  for (int32_t o = 0; o < out; ++o) taps[o] = make_tap<Weight>(node.options<ResizeOptions>(), o, in, out);
 }
 
 // Calls row(top, bottom, its weight, column taps, y) for each output row.
 template <typename T, typename Weight, typename Row>
 void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
   const Shape in = node.input(0).shape, out = node.output().shape;
-  const auto* const rows = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
-  const int32_t oh = out[1];
+  const auto* const columns = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
+  const ResizeOptions& options = node.options<ResizeOptions>();
+  const NodeBand* const band = node.band;
+  const int32_t oh = out[1], whole_in = band == nullptr ? in[1] : band->input_height,
+                whole_out = band == nullptr ? oh : band->output_height,
+                first_in = band == nullptr ? 0 : band->input_row,
+                first_out = band == nullptr ? 0 : band->output_row;
   const ptrdiff_t in_line = static_cast<ptrdiff_t>(in[2]) * in[3],
                   out_line = static_cast<ptrdiff_t>(out[2]) * out[3];
   const auto* const x = run.input<T>(node, 0);
@@ -133,10 +120,10 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
   for_pieces(*run.executor, int64_t{out[0]} * oh, 4 * static_cast<int64_t>(out_line),
              [&](int32_t first, int32_t count) {
                for (int32_t i = first; i < first + count; ++i) {
-                 const ResizeTap<Weight>& tap = rows[i % oh];
+                 const auto tap = make_tap<Weight>(options, first_out + i % oh, whole_in, whole_out);
                  const T* const image = x + static_cast<ptrdiff_t>(i / oh) * in[1] * in_line;
-                 row(image + tap.first * in_line, image + tap.second * in_line, tap.weight, rows + oh,
-                     y + i * out_line);
+                 row(image + (tap.first - first_in) * in_line, image + (tap.second - first_in) * in_line,
+                     tap.weight, columns, y + i * out_line);
                }
              });
 }

@@ -7,7 +7,11 @@ namespace intaglio {
 BandView::BandView(const Model& model, int32_t index)
     : NodeBand{[](const NodeView& node, int32_t i) { return of(node).input(i); },
                [](const NodeView& node) { return of(node).output(); },
-               [](const NodeView& node, const NodeRun& run, int32_t i) { return of(node).address(run, i); }},
+               [](const NodeView& node, const NodeRun& run, int32_t i) { return of(node).address(run, i); },
+               0,
+               0,
+               0,
+               0},
       node_{index, model.node(index), &model} {
   for (int32_t i = 0; i < kKeptInputs && i < node_.input_count(); ++i)
     if (node_.has_input(i)) kept_[i] = model.tensor(node_.input_index(i));
@@ -31,8 +35,7 @@ const void* BandView::address(const NodeRun& run, int32_t i) const {
 
 void BandView::set_input_rows(int32_t i, const TensorInfo& info, const RowAccess& window, int32_t first,
                               int32_t past, int64_t row_0) {
-  const int32_t height = info.shape[1], begin = first * window.stride - window.pad;
-  const int32_t end = (past - 1) * window.stride - window.pad + window.extent;
+  const int32_t height = info.shape[1], begin = window.first_input(first), end = window.past_input(past);
   set_rows(i, info, begin > 0 ? begin : 0, end < height ? end : height, row_0);
   empty_ = empty_ || rows_[i].dims[1] <= 0;
 }
@@ -49,10 +52,10 @@ void BandView::set_rows(int32_t slot, const TensorInfo& info, int32_t first, int
 }
 
 // That the band touches.
-void BandView::set_padding(const RowAccess& access, int32_t first, int32_t past, int32_t in_height) {
-  const int32_t above = access.pad - first * access.stride;  // rows of padding in front of the band's window
+void BandView::set_padding(const RowAccess& access, int32_t first, int32_t past) {
+  const int32_t above = -access.first_input(first);  // rows of padding in front of the band's window
   if (auto* const window = node_.info.options.get<Window2d>()) {
-    const int32_t below = (past - 1) * access.stride - access.pad + access.extent - in_height;
+    const int32_t below = access.past_input(past) - input_height;
     window->pad_top = above > 0 ? above : 0;
     window->pad_bottom = below > 0 ? below : 0;
   } else if (auto* const pad = node_.info.options.get<PadOptions>()) {

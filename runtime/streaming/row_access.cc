@@ -1,5 +1,7 @@
 #include "runtime/streaming/row_access.h"
 
+#include "runtime/resize_coordinates.h"
+
 #if ITG_STREAMING
 
 namespace intaglio {
@@ -70,14 +72,14 @@ RowAccess elementwise_access(const NodeView& node) {
     const bool has_rows = info.shape.rank >= 3 && info.shape.back(2) != 1;
     if (has_rows && (info.is_constant() || !is_picture(info))) return {};
   }
-  return {true, false, 1, 1, 0};
+  return kRowByRow;
 }
 
 RowAccess concat_access(const NodeView& node) {
   if (!is_plain_int8(node) || node.options<ConcatOptions>().axis < 2) return {};
   for (int32_t i = 0; i < node.input_count(); ++i)
     if (!node.has_input(i) || !is_picture(node.input(i)) || node.input(i).is_constant()) return {};
-  return {true, false, 1, 1, 0};
+  return kRowByRow;
 }
 
 RowAccess pad_access(const NodeView& node) {
@@ -86,6 +88,35 @@ RowAccess pad_access(const NodeView& node) {
       before[1] > kMaxRowExtent)
     return {};
   return known_row_access(node, false);
+}
+
+// Corners that fall together have another step than the heights' quotient.
+RowAccess resize_access(const NodeView& node) {
+  const bool good = is_plain_int8(node) && is_picture(node.input(0)) &&
+                    node.options<ResizeOptions>().coordinates != Coordinates::kAlignCorners;
+  if (!good) return {};
+  return known_row_access(node, false);
+}
+
+int32_t greatest_divisor(int32_t a, int32_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+// Row y lies at y * stride / per + shift in the input, so the remainders of the quotient reach from the first row to the
+// last one.
+void set_resize_rows(const NodeView& node, RowAccess* access) {
+  const ResizeOptions& options = node.options<ResizeOptions>();
+  const int32_t from = node.input(0).shape[1], to = node.output().shape[1],
+                common = greatest_divisor(from, to);
+  access->stride = from / common;
+  access->per = to / common;
+  const int64_t divisor = int64_t{2} * access->per;
+  const int64_t shift = options.coordinates == Coordinates::kHalfPixel ? access->stride - access->per : 0;
+  const int64_t last = shift + 2 * (access->per - 1);
+  const bool nearest = options.interpolation == Interpolation::kNearest;
+  const int64_t low = nearest ? round_quotient(options.rounding, shift, divisor) : floor_div(shift, divisor);
+  const int64_t high =
+      nearest ? round_quotient(options.rounding, last, divisor) : floor_div(last, divisor) + 1;
+  access->pad = static_cast<int32_t>(-low);
+  access->extent = static_cast<int32_t>(high - low + 1);
 }
 
 }  // namespace
@@ -102,18 +133,20 @@ RowAccess row_access(const NodeView& node) {
     case Op::kMean:
       return mean_access(node);
     case Op::kLookup:
-      return is_plain_int8(node) && is_picture(node.input(0)) ? RowAccess{true, false, 1, 1, 0} : RowAccess();
+      return is_plain_int8(node) && is_picture(node.input(0)) ? kRowByRow : RowAccess();
     case Op::kConcat:
       return concat_access(node);
     case Op::kPad:
       return pad_access(node);
+    case Op::kResize:
+      return resize_access(node);
     default:
       return {};
   }
 }
 
 RowAccess known_row_access(const NodeView& node, bool reduces) {
-  RowAccess access{true, reduces, 1, 1, 0};
+  RowAccess access{true, reduces, 1, 1, 0, 1};
   if (reduces) return access;
   if (const auto* const window = node.info.options.get<Window2d>()) {
     access.stride = window->stride_h;
@@ -121,6 +154,8 @@ RowAccess known_row_access(const NodeView& node, bool reduces) {
     access.pad = window->pad_top;
   } else if (const auto* const pad = node.info.options.get<PadOptions>()) {
     access.pad = pad->before[1];
+  } else if (node.info.op == Op::kResize) {
+    set_resize_rows(node, &access);
   }
   return access;
 }

@@ -1,18 +1,41 @@
 // Which operators run by rows, and which rows of their inputs a row of their output takes.
 #pragma once
 
+#include "runtime/floor_div.h"
 #include "runtime/op.h"
 
 namespace intaglio {
 
-// Row y of the output takes rows [y * stride - pad, y * stride - pad + extent) of input 0, those outside it being padding.
-// Other inputs that are read by rows give row y.
+// Row y of the output takes rows [floor(y * stride / per) - pad, floor(y * stride / per) - pad + extent) of input 0, those
+// outside it being padding. Stride and `per` have no common factor; only Resize has a `per` above 1. Other inputs that are
+// read by rows give row y.
 struct RowAccess {
   bool by_rows = false;  // the operator can compute rows [a, b) of its output, batch 1, alone
   bool reduces =
       false;  // a mean over all rows and columns: it takes rows one by one, its output is there at the end
-  int32_t stride = 1, extent = 1, pad = 0;
+  int32_t stride = 1, extent = 1, pad = 0, per = 1;
+
+  // The rows of input 0 that rows [first, past) of the output take: [first_input(first), past_input(past)).
+  int32_t first_input(int32_t first) const {
+    return static_cast<int32_t>(int64_t{first} * stride / per) - pad;
+  }
+  int32_t past_input(int32_t past) const { return first_input(past - 1) + extent; }
+  // The last row that takes none below an input of `height` rows.
+  int32_t last_without_padding(int32_t height) const {
+    const int64_t rows = int64_t{height} + pad - extent;  // in front of its window, the pad among them
+    return static_cast<int32_t>(((rows + 1) * per - 1) / stride);
+  }
+
+  // For readers and writers of rows by a clock (streamed_model.cc): `from` and `to` are the strides of the input and of the
+  // output, from * stride = to * per. What the input's lead must be above the output's at least, in steps of the clock.
+  int64_t least_ahead(int64_t from, int64_t to) const { return from * (int64_t{extent} - pad) - to; }
+  // The rows of the input that a line buffer must hold where its lead is `ahead` above the output's.
+  int64_t kept_rows(int64_t from, int64_t to, int64_t ahead, int32_t band) const {
+    return pad + floor_div(ahead + band - 1 + to + from - from / per, from);
+  }
 };
+
+inline constexpr RowAccess kRowByRow = {true, false, 1, 1, 0, 1};
 
 inline constexpr int32_t kMaxBandInputs = 8;   // of a node that runs by rows
 inline constexpr int32_t kMaxRowExtent = 256;  // rows of a window
@@ -32,9 +55,7 @@ inline bool reads_rows(const NodeView& node, int32_t i) {
 }
 
 // Window of input `i`, which is read by rows.
-inline RowAccess access_of_input(const RowAccess& access, int32_t i) {
-  return i == 0 ? access : RowAccess{true, false, 1, 1, 0};
-}
+inline RowAccess access_of_input(const RowAccess& access, int32_t i) { return i == 0 ? access : kRowByRow; }
 
 // Rows that a node's walk counts: of its output, or of the input that it reduces.
 inline int32_t counted_rows(const NodeView& node, const RowAccess& access) {

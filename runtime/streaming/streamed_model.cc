@@ -20,13 +20,14 @@ bool is_in(const SegmentInfo& segment, int32_t n) {
 }
 
 // The proof that a segment's rows are written before they are read and stay until they are read. With the clock c, a
-// tensor t has floor((c + lead_t) / stride_t) rows. A node m that reads it with the window (stride, extent, pad) has made
-//   u = floor((c + lead_m) / stride_m) rows, stride_m = stride * stride_t.
-// For its last row it needs t's rows before (u - 1) * stride - pad + extent, at most
-//   floor((c + lead_m) / stride_t) - stride - pad + extent.
-// They are there if floor((lead_t - lead_m) / stride_t) >= extent - pad - stride. One step of `band` earlier m still needed
-// the rows from u * stride - pad on; since then t has gone on to at most
-//   stride + pad + floor((lead_t - lead_m + band - 1) / stride_t)
+// tensor t has floor((c + lead_t) / stride_t) rows. A node m that reads it with the window (stride / per, extent, pad) has
+// made u = floor((c + lead_m) / stride_m) rows, stride_m * per = stride * stride_t.
+// For its last row it needs t's rows before floor((u - 1) * stride / per) - pad + extent, at most
+//   floor((c + lead_m - stride_m) / stride_t) - pad + extent.
+// They are there if lead_t - lead_m >= stride_t * (extent - pad) - stride_m. One step of `band` earlier m still needed the
+// rows from floor(u * stride / per) - pad on. u * stride_m is at most stride_t - stride_t / per above a multiple of stride_t,
+// so since then t has gone on to at most
+//   pad + floor((lead_t - lead_m + band - 1 + stride_m + stride_t - stride_t / per) / stride_t)
 // rows behind that one, which is what its line buffer must hold. First and last rows only need less.
 class SegmentCheck {
  public:
@@ -114,15 +115,14 @@ class SegmentCheck {
     const RowWalk from = walk_of(segment_, writer), to = walk_of(segment_, i);
     if (!reads_rows(node, k) || from.rows == kSumsOnly) return node.input_error(Status::kRowsGone, k);
     const RowAccess window = access_of_input(access, k);
-    const int64_t step = int64_t{window.stride} * from.stride;
-    if (to.stride != step) return node.input_error(Status::kBadRowStep, k, to.stride, step);
-    const int64_t ahead = int64_t{from.lead} - to.lead;
-    const int64_t needed_ahead = int64_t{window.extent} - window.pad - window.stride;
-    if (floor_div(ahead, from.stride) < needed_ahead)
-      return node.input_error(Status::kRowsTooLate, k, floor_div(ahead, from.stride), needed_ahead);
+    const int64_t step = int64_t{window.stride} * from.stride, made = int64_t{to.stride} * window.per;
+    if (made != step) return node.input_error(Status::kBadRowStep, k, made, step);
+    const int64_t ahead = int64_t{from.lead} - to.lead,
+                  least_ahead = window.least_ahead(from.stride, to.stride);
+    if (ahead < least_ahead) return node.input_error(Status::kRowsTooLate, k, ahead, least_ahead);
     if (from.rows == 0) return kNoError;
     const int64_t height = node.input(k).shape[1];
-    const int64_t kept = window.stride + window.pad + floor_div(ahead + segment_.band - 1, from.stride);
+    const int64_t kept = window.kept_rows(from.stride, to.stride, ahead, segment_.band);
     const int64_t least = kept < height ? kept : height;
     if (from.rows < least) return node.input_error(Status::kBadLineBuffer, k, from.rows, least);
     return kNoError;

@@ -7,7 +7,6 @@
 namespace intaglio {
 
 // Largest integer of which b times is at most a. b > 0.
-constexpr int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 // Reads the streamed plan. Of a model from open_streamed() the numbers are as checked there.
 struct StreamedModel {

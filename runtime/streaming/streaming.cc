@@ -60,14 +60,12 @@ class BandPlans {
     int32_t first = 0;
     do {
       ITG_TRY(plan_next(&first));
-    } while (first < height_ && first * access_.stride < access_.pad);
+    } while (first < height_ && access_.first_input(first) < 0);
     for (const int32_t rows : {fewest, most}) {
-      const int32_t last_input = (first + rows - 1) * access_.stride - access_.pad + access_.extent;
-      if (rows > 0 && first + rows <= height_ && last_input <= in_height_)
+      if (rows > 0 && first + rows <= height_ && access_.past_input(first + rows) <= in_height_)
         ITG_TRY(plan_band(first, first + rows));
     }
-    const int32_t end =
-        (in_height_ + access_.pad - access_.extent) / access_.stride;  // of the rows without padding
+    const int32_t end = access_.last_without_padding(in_height_);
     int32_t from = (end < height_ ? end : height_) - 2 * most;
     if (from > first) {  // the last step that ended there or before
       const int32_t clock = (stride * from - walk_.lead) / segment_.band * segment_.band;

@@ -133,6 +133,23 @@ class RandomPictureNetwork {
     options->as<PadOptions>().value = 0.5f;
   }
 
+  // To any height, and mostly by a whole factor.
+  void add_resize() {
+    const int32_t x = any();
+    Dims out = dims_of(x);
+    const int32_t factor = random_.between(1, 3);
+    out[1] = random_.one_in(3) ? random_.between(1, 40) : out[1] * factor;
+    out[2] = random_.one_in(3) ? random_.between(1, 12) : out[2] * factor;
+    if (out[1] > 64 || out[2] > 24) return;
+    NodeOptions* options = nullptr;
+    finish_node(Op::kResize, {x}, out, &options);
+    auto& resize = options->as<ResizeOptions>();
+    resize.interpolation = random_.one_in(2) ? Interpolation::kNearest : Interpolation::kBilinear;
+    resize.coordinates = random_.one_in(2) ? Coordinates::kHalfPixel : Coordinates::kAsymmetric;
+    if (random_.one_in(8)) resize.coordinates = Coordinates::kAlignCorners;
+    resize.rounding = static_cast<NearestRounding>(random_.between(0, 3));
+  }
+
   void add_lookup() {
     const int32_t x = any();
     const int32_t table = b_.constant(name(), DType::kS8, {256}, random_.codes(256));
@@ -162,13 +179,15 @@ class RandomPictureNetwork {
     constexpr Op kOps[] = {Op::kConv2d,          Op::kConv2d,    Op::kConv2d, Op::kDepthwiseConv2d,
                            Op::kDepthwiseConv2d, Op::kAvgPool2d, Op::kAdd,    Op::kMul,
                            Op::kMaxPool2d,       Op::kConcat,    Op::kPad,    Op::kLookup,
-                           Op::kMaximum,         Op::kSub};
+                           Op::kMaximum,         Op::kSub,       Op::kResize, Op::kResize};
     const Op op = kOps[random_.between(0, static_cast<int32_t>(sizeof kOps / sizeof kOps[0]) - 1)];
     switch (op) {
       case Op::kPad:
         return add_pad();
       case Op::kLookup:
         return add_lookup();
+      case Op::kResize:
+        return add_resize();
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:

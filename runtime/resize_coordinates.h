@@ -1,0 +1,24 @@
+// Where Resize finds an output's coordinate in its input: the quotients of kernels/resize/resize_rows.h.
+#pragma once
+
+#include "intaglio/node_options.h"
+#include "runtime/floor_div.h"
+
+namespace intaglio {
+
+// The nearest whole number to a / b; b > 0.
+inline int64_t round_quotient(NearestRounding rounding, int64_t a, int64_t b) {
+  switch (rounding) {
+    case NearestRounding::kFloor:
+      break;
+    case NearestRounding::kCeil:
+      return -floor_div(-a, b);
+    case NearestRounding::kHalfDown:
+      return -floor_div(b - 2 * a, 2 * b);
+    case NearestRounding::kHalfUp:
+      return floor_div(2 * a + b, 2 * b);
+  }
+  return floor_div(a, b);
+}
+
+}  // namespace intaglio
