@@ -87,27 +87,33 @@ void add_params_map_option(CLI::App& app, const std::string& name, std::string& 
       .type_name("FILE");
 }
 
+Outcome<ParamsTable> read_named_params(const ParamsArguments& arguments, ParamsNameMap* names) {
+  const auto format = params_format_of_file(arguments);
+  if (!format) return format.failure();
+  auto table = read_params(arguments.file, *format);
+  if (!table || arguments.map.empty()) return table;
+  const auto text = read_file(arguments.map, kMaxMapBytes);
+  if (!text) return text.failure();
+  auto map = read_name_map(arguments.map, {reinterpret_cast<const char*>(text->data()), text->size()});
+  if (!map) return map.failure();
+  rename_entries(*table, *map, arguments.map);
+  if (names != nullptr) *names = std::move(*map);
+  return table;
+}
+
 Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const LoadedModel& file) {
   if (arguments.file.empty()) return Done{};
   path_ = arguments.file;
-  const auto format = params_format_of_file(arguments);
-  if (!format) return format.failure();
-  auto table = read_params(path_, *format);
+  ParamsNameMap names;
+  auto table = read_named_params(arguments, &names);
   if (!table) return table.failure();
   table_ = std::move(*table);
-  ParamsNameMap names;
-  if (!arguments.map.empty()) {
-    const auto text = read_file(arguments.map, kMaxMapBytes);
-    if (!text) return text.failure();
-    auto map = read_name_map(arguments.map, {reinterpret_cast<const char*>(text->data()), text->size()});
-    if (!map) return map.failure();
-    names = std::move(*map);
-    rename_entries(table_, names, arguments.map);
-  }
   auto resolved = resolve_params(table_, file.model(), path_);
   if (!resolved) return resolved.failure();
   resolved_ = std::move(*resolved);
   for (const std::string& note : table_.notes) print_note(note);
+  if (!table_.pruned.empty())
+    print_note(path_ + ": its prune_record is not applied here; 'intaglio params prune' does that first");
   std::vector<std::string> unknown;
   for (size_t i = 0; i < resolved_.unknown.size(); ++i) {
     const std::string& name = resolved_.unknown[i];

@@ -24,6 +24,9 @@ void add_params_format_option(CLI::App& app, const std::string& name, const std:
 
 void add_params_map_option(CLI::App& app, const std::string& name, std::string& map);
 
+// The file, with the names that the map gives; `names`: where the map goes, for messages.
+Outcome<ParamsTable> read_named_params(const ParamsArguments& arguments, ParamsNameMap* names = nullptr);
+
 // What a file says of a model; owns what CalibratorOptions::known points to.
 class KnownParamsFile {
  public:

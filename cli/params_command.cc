@@ -2,11 +2,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/files.h"
+#include "calibrator/host/system/host_arena.h"
+#include "cli/calibration_figures.h"
 #include "cli/changed_codes.h"
 #include "cli/command.h"
 #include "cli/known_params.h"
 #include "cli/output.h"
+#include "importers/params/params_prune.h"
+#include "intaglio/describe.h"
 
 namespace intaglio::cli {
 namespace {
@@ -25,6 +30,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  intaglio params export net.int8.itg -o net.json\n"
     "  intaglio params import net.itg net.json -o net.int8.itg\n"
+    "  intaglio params prune  net.itg record.txt --format amct -o small.itg\n"
     "  intaglio params diff   net.int8.itg table_minmax.scale";
 
 struct ParamsCommandArguments {
@@ -80,6 +86,42 @@ Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
   if (auto step = read_quantization(arguments.quantization, *file, lists, options); !step)
     return step.failure();
   return known.bake(*file, options, arguments.output, arguments.json);
+}
+
+// ---- prune
+
+Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
+  const auto file = LoadedModel::open(arguments.model);
+  if (!file) return file.failure();
+  for (const std::string& input : {arguments.model, arguments.params.file})
+    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
+  if (auto step = check_float(*file); !step) return step.failure();
+  if (auto step = check_no_states(*file); !step) return step.failure();
+  const auto table = read_named_params(arguments.params);
+  if (!table) return table.failure();
+  HostArena memory;
+  Graph graph;
+  const auto summary = prune_model(file->model(), *table, arguments.params.file, graph, memory.arena());
+  if (!summary) return summary.failure();
+  const auto bytes = finish_model(graph, all_ops(), memory.arena());
+  if (!bytes) return Failure{arguments.model + ": " + error_text(bytes.error())};
+  const auto model = Model::open(*bytes);
+  if (!model) return Failure{arguments.model + ": " + error_text(model.error())};
+  if (const auto needs = Session::measure(*model, all_ops()); !needs)
+    return Failure{arguments.model + ": " + error_text(needs.error(), &*model)};
+  if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
+  for (const std::string& note : table->notes) print_note(note);
+  if (arguments.json) {
+    print_json({{"layers", summary->layers},
+                {"channels", summary->channels},
+                {"bytes", bytes->size},
+                {"sha256", sha256_text(*bytes)}});
+    return Done{};
+  }
+  print("%s: %s bytes of %s; %lld channels of %d layers are gone\n", safe(arguments.output).c_str(),
+        grouped(bytes->size).c_str(), grouped(file->file_bytes()).c_str(),
+        static_cast<long long>(summary->channels), summary->layers);
+  return Done{};
 }
 
 // ---- diff
@@ -262,6 +304,17 @@ Command add_params_command(CLI::App& parent) {
   add_flag(*imports, "--json", arguments->json,
            "print one JSON object: {activations, weight_layers, unknown, sha256}");
 
+  CLI::App* const prune = add_subcommand(
+      *app, "prune", "take the channels out of an FP32 model that AMCT's prune_record names", kFooter);
+  add_option(*prune, "model", arguments->model, "the FP32 model file").required().type_name("NET.itg");
+  add_option(*prune, "params", arguments->params.file, "the record").required().type_name("FILE");
+  add_option(*prune, "-o,--output", arguments->output, "the smaller FP32 model file to write")
+      .required()
+      .type_name("SMALL.itg");
+  add_params_format_option(*prune, "--format", "FILE", arguments->params.format);
+  add_params_map_option(*prune, "--map", arguments->params.map);
+  add_flag(*prune, "--json", arguments->json, "print one JSON object: {layers, channels, bytes, sha256}");
+
   CLI::App* const diff = add_subcommand(
       *app, "diff", "show what differs between two files or models. Exit code 1 if anything does", kFooter);
   add_option(*diff, "a", arguments->params.file, "a file of parameters, or an int8 model")
@@ -276,8 +329,9 @@ Command add_params_command(CLI::App& parent) {
   add_flag(*diff, "--json", arguments->json,
            "print one JSON object: {differences:[{name, of, a, b, codes: {changed, of}}]}");
 
-  return {app, [arguments, exports, imports] {
+  return {app, [arguments, exports, imports, prune] {
             if (was_given(*exports)) return run_export(*arguments);
+            if (was_given(*prune)) return run_prune(*arguments);
             return was_given(*imports) ? run_import(*arguments) : run_diff(*arguments);
           }};
 }

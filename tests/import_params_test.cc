@@ -125,7 +125,7 @@ TEST_CASE("each format says what its tool means") {
         std::vector<float>{0.00392156886f});  // the last one
   CHECK(amct->find(ParamsOf::kLayerInput, "layer1.0")->zero_point == -128);
   CHECK(amct->find(ParamsOf::kLayerWeights, "layer1.0")->scales == std::vector<float>{1e-3f, 2e-3f});
-  CHECK(amct->notes.size() == 3);  // shift_bit, pruning, scale_d twice
+  CHECK(amct->notes.size() == 2);  // shift_bit, scale_d twice
 
   const auto json = read_ppq("f", R"({"configs": {
       "conv": {"x": {"bit_width": 8, "state": "OVERLAPPED", "quant_min": 0, "quant_max": 255, "hash": 1, "dominator": 2},

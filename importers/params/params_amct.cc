@@ -5,7 +5,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <map>
+#include <set>
 
 #include "importers/params/amct_record.pb.h"
 #include "importers/params/params_table.h"
@@ -74,6 +75,76 @@ Outcome<Done> add_layer(ParamsTable& table, const amct_file::Entry& record, cons
   return add_entry(table, std::move(entry), path);
 }
 
+// ---- channels that go
+
+const amct_file::Attribute* attribute_of(const amct_file::PrunedNode& node, const char* name) {
+  const auto found =
+      std::find_if(node.attr().begin(), node.attr().end(),
+                   [name](const amct_file::Attribute& attribute) { return attribute.name() == name; });
+  return found == node.attr().end() ? nullptr : &*found;
+}
+
+// `ends`: of each producer, behind its last channel as the record knows it.
+Outcome<Done> add_pruned(ParamsTable& table, const amct_file::PrunedNode& node, bool is_producer,
+                         const std::string& path, std::map<std::string, int64_t>& ends) {
+  constexpr int64_t kMostChannels = INT32_MAX;
+  const std::string where = path + ", prune_record of " + node.name();
+  const amct_file::Attribute* const index = attribute_of(node, "prune_index");
+  const amct_file::Attribute *const begin = attribute_of(node, "begin"), *const end =
+                                                                             attribute_of(node, "end");
+  if (index == nullptr || index->ints_size() == 0) return Done{};
+  if (node.name().empty()) return Failure{path + ": a prune_record has a node without a name"};
+  const int64_t first = begin == nullptr ? 0 : begin->i(), last = end == nullptr ? kMostChannels : end->i();
+  PrunedLayer layer{node.name(), is_producer, {}};
+  for (const int64_t channel : index->ints()) {
+    if (channel < 0 || channel < first || channel >= last || channel >= kMostChannels)
+      return Failure{where + ": prune_index " + std::to_string(channel) + " is outside its channels, " +
+                     std::to_string(first) + " to " + std::to_string(last - 1)};
+    layer.channels.push_back(static_cast<int32_t>(channel));
+  }
+  std::sort(layer.channels.begin(), layer.channels.end());
+  layer.channels.erase(std::unique(layer.channels.begin(), layer.channels.end()), layer.channels.end());
+  if (is_producer && end != nullptr) ends[node.name()] = std::max(ends[node.name()], last);
+  table.pruned.push_back(std::move(layer));
+  return Done{};
+}
+
+// A layer's scales of all channels that it had lose those of the channels that go.
+void drop_pruned_scales(ParamsTable& table, const std::map<std::string, int64_t>& ends,
+                        const std::string& path) {
+  for (ParamsEntry& entry : table.entries) {
+    const auto end = ends.find(entry.name);
+    if (entry.of != ParamsOf::kLayerWeights || end == ends.end() || entry.scales.size() < 2 ||
+        entry.scales.size() != static_cast<uint64_t>(end->second))
+      continue;
+    std::set<int32_t> gone;
+    for (const PrunedLayer& layer : table.pruned)
+      if (layer.is_producer && layer.name == entry.name)
+        gone.insert(layer.channels.begin(), layer.channels.end());
+    std::vector<float> kept;
+    for (size_t c = 0; c < entry.scales.size(); ++c)
+      if (gone.count(static_cast<int32_t>(c)) == 0) kept.push_back(entry.scales[c]);
+    entry.scales = std::move(kept);
+    table.notes.push_back(path + ", " + entry.name + ": scale_w of the " + std::to_string(gone.size()) +
+                          " channels that prune_record takes out are left out");
+  }
+}
+
+Outcome<Done> add_prune_records(ParamsTable& table, const amct_file::File& file, const std::string& path) {
+  std::map<std::string, int64_t> ends;
+  for (const amct_file::Prune& record : file.prune_record()) {
+    if (record.has_selective_prune())
+      table.notes.push_back(path + ": selective_prune of " + record.selective_prune().name() +
+                            " is left out, since zeros among weights save nothing here");
+    for (const auto& producer : record.producer())
+      if (auto step = add_pruned(table, producer, true, path, ends); !step) return step;
+    for (const auto& consumer : record.consumer())
+      if (auto step = add_pruned(table, consumer, false, path, ends); !step) return step;
+  }
+  drop_pruned_scales(table, ends, path);
+  return Done{};
+}
+
 }  // namespace
 
 Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text) {
@@ -95,9 +166,15 @@ Outcome<ParamsTable> read_amct(const std::string& path, std::string_view text) {
     table.notes.push_back(path + " " + twice.text + " The last one counts.");
   for (const amct_file::Entry& record : file.record())
     if (auto step = add_layer(table, record, path); !step) return step.failure();
-  if (file.prune_record_size() > 0)
-    table.notes.push_back(path + ": what it says of pruning is left out; prune before the model is imported");
-  if (table.entries.empty()) return Failure{path + ": holds no scales; is it a record of AMCT's?"};
+  if (auto step = add_prune_records(table, file, path); !step) return step.failure();
+  const bool prunes = std::any_of(table.pruned.begin(), table.pruned.end(),
+                                  [](const PrunedLayer& layer) { return layer.is_producer; });
+  if (table.entries.empty() && !prunes)
+    return Failure{
+        path + (file.prune_record_size() > 0
+                    ? ": its prune_record says which layers belong together, and no prune_index says which "
+                      "channels go; there are no scales either"
+                    : ": holds no scales; is it a record of AMCT's?")};
   return table;
 }
 

@@ -7,28 +7,11 @@
 
 #include "calibrator/calibration.h"
 #include "calibrator/host/system/files.h"
-#include "importers/params/params_names.h"
+#include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
-#include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-const QuantRule* layer_rule(const Model& model, OpList ops, const NodeInfo& node) {
-  const int32_t index =
-      find_op_index(ops, {node.op, model.tensor(node.inputs[0]).dtype, model.tensor(node.outputs[0]).dtype});
-  if (index == kNoOp) return nullptr;
-  const QuantRule& rule = ops[static_cast<size_t>(index)]->quant;
-  return rule.weight_input < 0 ? nullptr : &rule;
-}
-
-const char* weights_of(const Model& model, const NodeInfo& node, const QuantRule& rule) {
-  return model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).name;
-}
 
 // ---- out of an int8 model
 
@@ -124,23 +107,7 @@ constexpr size_t kMostSuggested = 20;  // unknown names that get the nearest one
 class Resolver {
  public:
   Resolver(const ParamsTable& table, const Model& model, const std::string& path)
-      : table_(table), model_(model), path_(path) {
-    for (int32_t n = model.node_count() - 1; n >= 0; --n) {
-      const NodeInfo node = model.node(n);
-      nodes_[model.tensor(node.outputs[0]).name] = n;
-    }
-    for (int32_t n = model.node_count() - 1; n >= 0; --n)
-      if (model.node(n).name[0] != '\0') nodes_[model.node(n).name] = n;
-    for (int32_t n = 0; n < model.node_count(); ++n)
-      if (const QuantRule* const rule = layer_rule(model, float_ops(), model.node(n))) {
-        const std::string weights = weights_of(model, model.node(n), *rule), node = model.node(n).name;
-        layers_[weights] = n;
-        for (const std::string& module : {module_of_node(node), module_of_weights(weights)}) {
-          modules_.add(module, n);
-          if (!module.empty()) names_.push_back(module);
-        }
-        names_.push_back(node.empty() ? weights : node);
-      }
+      : table_(table), model_(model), path_(path), layers_(model) {
     for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
   }
 
@@ -151,28 +118,19 @@ class Resolver {
   }
 
  private:
-  int32_t layer_of(const std::string& name) const {
-    for (const auto* const list : {&layers_, &nodes_}) {
-      const auto found = list->find(name);
-      if (found != list->end() && layer_rule(model_, float_ops(), model_.node(found->second)) != nullptr)
-        return found->second;
-    }
-    return modules_.find(name);
-  }
-
   // The tensor that an entry is about; -1: none of this model.
   int32_t tensor_of(const ParamsEntry& entry) const {
     if (entry.of == ParamsOf::kTensor) {
       const auto tensor = tensors_.find(entry.name);
       if (tensor != tensors_.end()) return tensor->second;
       if (!ends_with(entry.name, kSumSuffix)) return -1;
-      const int32_t layer = layer_of(entry.name.substr(0, entry.name.size() - std::strlen(kSumSuffix)));
+      const int32_t layer = layers_.find(entry.name.substr(0, entry.name.size() - std::strlen(kSumSuffix)));
       return layer < 0 ? -1 : model_.node(layer).outputs[0];
     }
-    const int32_t layer = layer_of(entry.name);
+    const int32_t layer = layers_.find(entry.name);
     if (layer < 0) return -1;
     const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = *layer_rule(model_, float_ops(), node);
+    const QuantRule& rule = layers_.rule(layer);
     return node.inputs[entry.of == ParamsOf::kLayerInput ? 0 : static_cast<size_t>(rule.weight_input)];
   }
 
@@ -185,17 +143,14 @@ class Resolver {
     if (tensor < 0) {
       if (!unknown_.insert(entry.name).second) return Done{};
       resolved_.unknown.push_back(entry.name);
-      std::string nearest;
-      if (unknown_.size() <= kMostSuggested)
-        for (const std::string& name : nearest_names(entry.name, names_, 2))
-          nearest += (nearest.empty() ? "" : ", ") + name;
-      resolved_.nearest.push_back(nearest);
+      resolved_.nearest.push_back(unknown_.size() <= kMostSuggested ? layers_.nearest(entry.name)
+                                                                    : std::string());
       return Done{};
     }
     const TensorInfo info = model_.tensor(tensor);
-    const auto layer = layers_.find(info.name);
-    if (info.is_constant() && layer == layers_.end()) return Done{};  // its values say its range
-    const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer->second)) : 1;
+    const int32_t layer = layers_.find_by_weights(info.name);
+    if (info.is_constant() && layer < 0) return Done{};  // its values say its range
+    const auto count = info.is_constant() ? static_cast<size_t>(channels_of(layer)) : 1;
     if (entry.scales.size() != 1 && entry.scales.size() != count)
       return Failure{where(entry) + ": " + std::to_string(entry.scales.size()) + " scales, and " + info.name +
                      " takes " + (count == 1 ? "one" : "one or " + std::to_string(count)) +
@@ -204,7 +159,7 @@ class Resolver {
       return Failure{where(entry) + ": weights with the zero point " + std::to_string(entry.zero_point) +
                      ", and kernels take symmetric ones"};
     if (entry.is_unfused)
-      if (auto step = check_unfused(entry, layer->second); !step) return step;
+      if (auto step = check_unfused(entry, layer); !step) return step;
     const auto [before, is_new] = from_.emplace(tensor, &entry);
     if (!is_new) {
       if (before->second->scales == entry.scales && before->second->zero_point == entry.zero_point)
@@ -223,7 +178,7 @@ class Resolver {
   Outcome<Done> check_unfused(const ParamsEntry& entry, int32_t layer) const {
     constexpr float kLeast = 0.8f, kMost = 1.25f;
     const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = *layer_rule(model_, float_ops(), node);
+    const QuantRule& rule = layers_.rule(layer);
     const TensorInfo weights = model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     const auto* const values = reinterpret_cast<const float*>(weights.constant.data);
     const auto channels = static_cast<size_t>(weights.shape[rule.weight_axis]);
@@ -250,16 +205,15 @@ class Resolver {
 
   int32_t channels_of(int32_t layer) const {
     const NodeInfo node = model_.node(layer);
-    const QuantRule& rule = *layer_rule(model_, float_ops(), node);
+    const QuantRule& rule = layers_.rule(layer);
     return model_.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]).shape[rule.weight_axis];
   }
 
   const ParamsTable& table_;
   const Model& model_;
   const std::string& path_;
-  std::map<std::string, int32_t> nodes_, layers_, tensors_;
-  NameIndex modules_;               // of layers
-  std::vector<std::string> names_;  // of layers, to suggest
+  LayerNames layers_;
+  std::map<std::string, int32_t> tensors_;
   std::set<std::string> unknown_;
   std::map<int32_t, const ParamsEntry*> from_;
   ResolvedParams resolved_;
@@ -277,6 +231,9 @@ Outcome<ParamsTable> params_of_model(const Model& model, const std::string& path
 
 Outcome<ResolvedParams> resolve_params(const ParamsTable& table, const Model& model,
                                        const std::string& path) {
+  if (table.entries.empty())
+    return Failure{path +
+                   ": holds no scales; channels that a prune_record takes out go by 'intaglio params prune'"};
   auto resolved = Resolver(table, model, path).resolve();
   if (resolved && resolved->known.empty())
     return Failure{path + ": names no tensor and no layer of the model (first of " +

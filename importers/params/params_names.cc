@@ -118,6 +118,12 @@ void rename_entries(ParamsTable& table, const ParamsNameMap& names, const std::s
     }
     renamed.entries.push_back(std::move(entry));
   }
+  for (PrunedLayer& layer : table.pruned)
+    if (const auto found = names.find(layer.name); found != names.end()) {
+      used[layer.name] = true;
+      layer.name = found->second;
+    }
+  renamed.pruned = std::move(table.pruned);
   renamed.provenance = std::move(table.provenance);
   renamed.notes = std::move(table.notes);
   for (const auto& [from, to] : names)

@@ -54,8 +54,16 @@ struct ParamsProvenance {
   }
 };
 
+// What a record takes out of a layer: output channels of a producer, input channels of a consumer.
+struct PrunedLayer {
+  std::string name;
+  bool is_producer = false;
+  std::vector<int32_t> channels;  // ascending, each once; at least one
+};
+
 struct ParamsTable {
   std::vector<ParamsEntry> entries;
+  std::vector<PrunedLayer> pruned;             // AMCT's prune_record
   std::optional<ParamsProvenance> provenance;  // where the file has it and has not been changed since
   std::vector<std::string> notes;              // what was passed over, a sentence each
 
