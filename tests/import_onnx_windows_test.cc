@@ -251,7 +251,14 @@ TEST_CASE("batch norms") {
   CHECK(static_cast<double>(z[0]) == doctest::Approx(expected(1e-4f, 1e-5f)).epsilon(1e-6));
   CHECK(static_cast<double>(z[1]) == doctest::Approx(expected(3e-5f, 1e-5f)).epsilon(1e-6));
 
-  says(norm(with("training_mode", int64_t{1})), "it is in training mode; export the model for inference");
+  // By its own mean and variance where the batch is 1: each channel holds 1 to 4.
+  Import own = norm(with("training_mode", int64_t{1}), {1, 2, 2, 2});
+  REQUIRE_MESSAGE(own.good(), own.message());
+  const auto normalized = run_import<float>(own, std::vector<float>{1, 1, 2, 2, 3, 3, 4, 4});
+  CHECK(static_cast<double>(normalized[0]) ==
+        doctest::Approx(2 * -1.5 / std::sqrt(1.25 + 1e-5) + 1).epsilon(1e-6));
+  says(norm(with("training_mode", int64_t{1}), {2, 2, 3, 3}),
+       "it is in training mode over a batch; export the model for inference");
   says(norm(with("spatial", int64_t{0})), "spatial=0 is not supported");
   says(norm(kNone, {1, 2, 3, 3, 3, 3}), "its input has rank 6; 2 to 5 are supported");
   CHECK(norm(kNone, {1, 2, 3}).good());

@@ -73,6 +73,8 @@ int32_t add_swapped(Draft& draft, const std::string& name, const std::string& so
 int32_t add_matrix_product(Draft& draft, const std::string& name, const std::string& source, int32_t a,
                            int32_t b, bool transpose_b) {
   const Shape a_shape = draft.tensor(a).shape, b_shape = draft.tensor(b).shape;
+  for (const Shape& shape : {a_shape, b_shape})
+    if (shape.size() < 2) fail("its input has the shape ", shape_text(shape), "; rank 2 or more is expected");
   const Shape y_shape = product_shape(a_shape, b_shape, transpose_b);
   check_shape(y_shape, DType::kF32);
   const bool a_constant = draft.tensor(a).constant, b_constant = draft.tensor(b).constant;

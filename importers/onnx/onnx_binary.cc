@@ -178,6 +178,11 @@ int32_t add_scaled(OnnxOp& op, int32_t x, float factor) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), {{{}, {factor}}, -1, {}, op.name() + "/factor", -1});
 }
 
+int32_t add_moved(OnnxOp& op, int32_t x, float summand) {
+  return add_binary(op, Op::kAdd, tensor_operand(op, x),
+                    {{{}, {summand}}, -1, {}, op.name() + "/summand", -1});
+}
+
 int32_t add_square(OnnxOp& op, int32_t x) {
   return add_binary(op, Op::kMul, tensor_operand(op, x), tensor_operand(op, x));
 }

@@ -251,10 +251,14 @@ void import_conv_transpose(OnnxOp& op) {
 
 void import_batch_normalization(OnnxOp& op) {
   op.check_inputs(5, 5);
-  if (op.integer("training_mode", 0) != 0) fail("it is in training mode; export the model for inference");
   if (op.integer("spatial", 1) != 1) fail("spatial=0 is not supported");
   op.ignore("momentum");
   op.ignore("is_test");
+  if (op.integer("training_mode", 0) != 0) {  // as exporters write the standardization of weights
+    if (op.draft().tensor(op.activation(0)).shape[0] != 1)
+      fail("it is in training mode over a batch; export the model for inference");
+    return import_channel_normalization(op);
+  }
   const float epsilon = op.real("epsilon", 1e-5f);
   const int32_t input = op.activation(0);
   const size_t rank = op.draft().tensor(input).shape.size();
@@ -286,8 +290,8 @@ void import_batch_normalization(OnnxOp& op) {
 constexpr OnnxOperator kOperators[] = {
     {"BatchNormalization",
      import_batch_normalization,
-     {Op::kDepthwiseConv2d},
-     "Rank 2 to 5, inference only. It goes into the weights before it where it can."},
+     {Op::kDepthwiseConv2d, Op::kNormalize},
+     "Rank 2 to 5; by its own statistics only where the batch is 1. It goes into the weights before it where it can."},
     {"Conv",
      import_conv,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kGather, Op::kPad},

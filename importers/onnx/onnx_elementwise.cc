@@ -156,6 +156,16 @@ void import_identity(OnnxOp& op) {
   op.set_output(op.any_activation(0));
 }
 
+// x * sigmoid(alpha * x): of opset 24, and onnxruntime's own.
+void import_swish(OnnxOp& op) {
+  op.check_inputs(1, 1);
+  const float alpha = op.real("alpha", op.source() == "QuickGelu" ? 1.702f : 1.0f);
+  if (!std::isfinite(alpha)) fail("its alpha is ", alpha);
+  const int32_t x = op.activation(0);
+  const int32_t gate = add_unary(op, Op::kSigmoid, alpha == 1.0f ? x : add_scaled(op, x, alpha));
+  op.set_output(add_binary(op, Op::kMul, x, gate));
+}
+
 void import_softmax(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
@@ -202,6 +212,7 @@ constexpr OnnxOperator kOperators[] = {
      import_prelu,
      {Op::kPRelu, Op::kLeakyRelu},
      "Slopes are constants: one, or one a channel of rank 2 or 4."},
+    {"QuickGelu", import_swish, {Op::kSigmoid, Op::kMul}, "", "com.microsoft"},
     {"Reciprocal", import_unary<Op::kReciprocal>, {Op::kReciprocal}, ""},
     {"Relu", import_relu, {Op::kClamp}, ""},
     {"Round", import_unary<Op::kRound>, {Op::kRound}, ""},
@@ -214,6 +225,7 @@ constexpr OnnxOperator kOperators[] = {
     {"Softplus", import_unary<Op::kSoftplus>, {Op::kSoftplus}, ""},
     {"Softsign", import_unary<Op::kSoftsign>, {Op::kSoftsign}, ""},
     {"Sqrt", import_unary<Op::kSqrt>, {Op::kSqrt}, ""},
+    {"Swish", import_swish, {Op::kSigmoid, Op::kMul}, ""},
     {"Tanh", import_unary<Op::kTanh>, {Op::kTanh}, ""},
     {"ThresholdedRelu", import_thresholded_relu, {Op::kThresholdedRelu}, ""},
 };

@@ -97,7 +97,7 @@ void fold_reduction(OnnxOp& op, Reduction reduction) {
   op.check_inputs(1, 2);
   const Values x = read(op, 0);
   const auto given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
-  const bool nothing = given.empty() && op.integer("noop_with_empty_axes", 0) != 0;
+  const bool is_noop = op.integer("noop_with_empty_axes", 0) != 0, nothing = given.empty() && is_noop;
   const bool keep = op.integer("keepdims", 1) != 0;
   set(op, nothing ? x : reduced(reduction, x, normal_axes(given, x.shape.size()), keep));
 }
@@ -316,7 +316,25 @@ void import_shape(OnnxOp& op) {
 
 void import_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); }
 
+void import_eye_like(OnnxOp& op) {
+  const Shape shape = shape_of(op);
+  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
+  check_folded_size(shape);
+  const int64_t k = op.integer("k", 0);
+  const bool takes_reals = op.is_constant(0) ? op.is_constant_of_reals(0) : !op.is_integer(0);
+  const int64_t type = op.integer("dtype", 0);
+  Values y{shape, type == 0 ? takes_reals : is_onnx_real(type), {}, {}};
+  for (int64_t i = 0; i < shape[0]; ++i)
+    for (int64_t j = 0; j < shape[1]; ++j) y.integers.push_back(j - i == k ? 1 : 0);
+  if (y.is_real) {
+    y.reals.assign(y.integers.begin(), y.integers.end());
+    y.integers.clear();
+  }
+  set(op, y);
+}
+
 constexpr OnnxOperator kOperators[] = {
+    {"EyeLike", import_eye_like, {}, "It becomes a constant."},
     {"Shape", import_shape, {}, "It becomes a constant."},
     {"Size", import_size, {}, "It becomes a constant."},
 };

@@ -1,7 +1,7 @@
 // ONNX operators that give or take integers: indices, positions, one-hot rows, and casts. Integers that a run computes
 // with are FP32 here, which is exact up to 2^24; indices are s32.
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "importers/onnx/onnx_operators.h"
 
@@ -21,11 +21,31 @@ int32_t plain_numbers(OnnxOp& op, int32_t x) {
   return y;
 }
 
+// The element type of CastLike's second input.
+int64_t type_like(OnnxOp& op) {
+  if (op.is_constant(1)) return op.type_of_constant(1);
+  op.any_activation(1);
+  return op.is_integer(1) ? Type::INT64 : Type::FLOAT;
+}
+
+// CastLike of a constant, by the type of an activation.
+void cast_constant(OnnxOp& op, int64_t to) {
+  const OnnxConstant<float> numbers = op.numbers(0);
+  if (is_onnx_real(to)) return op.set_floats(numbers);
+  OnnxConstant<int64_t> integers{numbers.shape, {}};
+  for (const float number : numbers.values) {
+    if (!(std::fabs(number) <= 16777216.0f)) fail("it casts ", number, " to an integer");
+    integers.values.push_back(static_cast<int64_t>(number));
+  }
+  op.set_integers(integers);
+}
+
 void import_cast(OnnxOp& op) {
-  op.check_inputs(1, 1);
-  const int64_t to = op.integer("to", 0);
+  op.check_inputs(1, op.source() == "CastLike" ? 2 : 1);
+  const int64_t to = op.source() == "CastLike" ? type_like(op) : op.integer("to", 0);
   op.ignore("saturate");
   op.ignore("round_mode");
+  if (op.is_constant(0) && !op.all_constant()) return cast_constant(op, to);
   const int32_t x = plain_numbers(op, op.any_activation(0));
   const bool from_integer = op.is_integer(0);
   if (is_onnx_real(to)) return op.set_output(op.as_real(x), 0, false);
@@ -118,97 +138,6 @@ void import_one_hot(OnnxOp& op) {
   op.set_output(y, 0, !gives_reals);
 }
 
-// Rows of `tuple` leading axes, by constant tuples of indices: the number of each row in a list of all rows.
-struct Rows {
-  std::vector<int32_t> numbers;
-  int32_t count = 1;  // of the list
-  Shape of_indices;   // without the tuples
-  Shape rest;         // of a row
-};
-
-Rows read_rows(OnnxOp& op, int input, const Shape& from, size_t batch) {
-  const OnnxConstant<int64_t> given = op.integers(input);
-  if (given.shape.empty()) fail("its indices are one number; tuples of numbers are expected");
-  const auto tuple = static_cast<size_t>(given.shape.back());
-  if (batch != 0) fail("batch_dims ", batch, " is not supported; 0 is");
-  if (tuple < 1 || tuple > from.size())
-    fail("its tuples of ", tuple, " indices do not fit ", shape_text(from));
-  Rows rows;
-  rows.of_indices.assign(given.shape.begin(), given.shape.end() - 1);
-  rows.rest.assign(from.begin() + static_cast<std::ptrdiff_t>(tuple), from.end());
-  for (size_t d = 0; d < tuple; ++d) rows.count *= from[d];
-  for (size_t i = 0; i + tuple <= given.values.size(); i += tuple) {
-    int32_t number = 0;
-    for (size_t d = 0; d < tuple; ++d) {
-      const int64_t index = given.values[i + d];
-      if (index < -from[d] || index >= from[d])
-        fail("its index ", index, " does not exist in axis ", d, " of ", shape_text(from));
-      number = number * from[d] + static_cast<int32_t>(index < 0 ? index + from[d] : index);
-    }
-    rows.numbers.push_back(number);
-  }
-  if (rows.numbers.empty()) fail("it takes nothing of its input");
-  return rows;
-}
-
-Shape list_of_rows(int32_t count, const Rows& rows) {
-  return {count, static_cast<int32_t>(std::max<int64_t>(elements(rows.rest), 1))};
-}
-
-void import_gather_nd(OnnxOp& op) {
-  op.check_inputs(2, 2);
-  const int32_t x = op.activation_or_codes(0);
-  const Rows rows =
-      read_rows(op, 1, op.draft().tensor(x).shape, static_cast<size_t>(op.integer("batch_dims", 0)));
-  const int32_t list =
-      add_reshape(op.draft(), op.name() + "/rows", op.source(), x, list_of_rows(rows.count, rows));
-  const int32_t taken = add_gather(op.draft(), op.output_name(), op.source(), list, 0, rows.numbers);
-  Shape out = rows.of_indices;
-  out.insert(out.end(), rows.rest.begin(), rows.rest.end());
-  if (out.empty()) out.push_back(1);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), taken, out));
-}
-
-// The rows of both, one behind the other, of which each place takes its last.
-void import_scatter_nd(OnnxOp& op) {
-  op.check_inputs(3, 3);
-  if (const std::string reduction = op.string("reduction", "none"); reduction != "none")
-    fail("reduction ", quoted(reduction), " is not supported; none is");
-  const auto read = [&](int input) {
-    if (!op.is_constant(input)) return op.activation_or_codes(input);
-    const OnnxConstant<float> constant = op.floats(input);
-    return add_constant(op.draft(), op.input_name(input), DType::kF32, constant.shape, constant.values);
-  };
-  const int32_t x = read(0), updates = read(2);
-  const Shape shape = op.draft().tensor(x).shape;
-  const Rows rows = read_rows(op, 1, shape, 0);
-  Shape expected = rows.of_indices;
-  expected.insert(expected.end(), rows.rest.begin(), rows.rest.end());
-  if (expected.empty()) expected.push_back(1);
-  if (op.draft().tensor(updates).shape != expected)
-    fail("its updates are ", shape_text(op.draft().tensor(updates).shape), " where ", shape_text(expected),
-         " is expected");
-  if (op.draft().tensor(x).dtype != op.draft().tensor(updates).dtype ||
-      !op.draft().tensor(x).same_quantization(op.draft().tensor(updates)))
-    fail("its input and its updates have other types or scales");
-  const auto count = static_cast<int32_t>(rows.numbers.size());
-  std::vector<int32_t> from(static_cast<size_t>(rows.count));
-  std::iota(from.begin(), from.end(), 0);
-  for (int32_t i = 0; i < count; ++i)
-    from[static_cast<size_t>(rows.numbers[static_cast<size_t>(i)])] = rows.count + i;
-  const auto as_list = [&](int32_t tensor, const char* word, int32_t length) {
-    return add_reshape(op.draft(), op.name() + word, op.source(), tensor, list_of_rows(length, rows));
-  };
-  const int32_t both =
-      add_activation_like(op.draft(), op.name() + "/both", x,
-                          list_of_rows(narrow(int64_t{rows.count} + count, "number of rows"), rows));
-  op.add(Op::kConcat, {as_list(x, "/rows", rows.count), as_list(updates, "/updates", count)}, both)
-      .options.as<ConcatOptions>()
-      .axis = 0;
-  const int32_t taken = add_gather(op.draft(), op.output_name(), op.source(), both, 0, from);
-  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), taken, shape));
-}
-
 constexpr OnnxOperator kOperators[] = {
     {"ArgMax", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
     {"ArgMin", import_arg_max, {Op::kTopK, Op::kReshape}, "Gives int32."},
@@ -216,19 +145,15 @@ constexpr OnnxOperator kOperators[] = {
      import_cast,
      {Op::kCast, Op::kDequantize, Op::kEqual, Op::kSub},
      "To float, bool, int32 and int64, which is int32 here."},
+    {"CastLike",
+     import_cast,
+     {Op::kCast, Op::kDequantize, Op::kEqual, Op::kSub},
+     "As Cast; an activation's integers are int64."},
     {"GatherElements",
      import_gather_elements,
      {Op::kGatherElements},
      "Indices have the input's shape but for the axis; one beyond the axis is the nearest."},
-    {"GatherND",
-     import_gather_nd,
-     {Op::kReshape, Op::kGather},
-     "Indices are constants, without batch dimensions."},
     {"OneHot", import_one_hot, {Op::kOneHot}, "Depth and values are constants."},
-    {"ScatterND",
-     import_scatter_nd,
-     {Op::kConcat, Op::kGather},
-     "Indices are constants; without a reduction."},
     {"TopK", import_top_k, {Op::kTopK, Op::kGatherElements}, "k is a constant. Indices are int32."},
 };
 

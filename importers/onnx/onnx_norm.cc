@@ -81,9 +81,7 @@ void import_layer_normalization(OnnxOp& op) {
 
 void import_instance_normalization(OnnxOp& op) {
   op.check_inputs(3, 3);
-  const int32_t x = op.activation(0);
-  const Shape& shape = op.draft().tensor(x).shape;
-  import_groups(op, x, shape.size() > 1 ? shape[1] : 0, false);
+  import_channel_normalization(op);
 }
 
 void import_group_normalization(OnnxOp& op) {
@@ -122,6 +120,12 @@ constexpr OnnxOperator kOperators[] = {
 };
 
 }  // namespace
+
+void import_channel_normalization(OnnxOp& op) {
+  const int32_t x = op.activation(0);
+  const Shape& shape = op.draft().tensor(x).shape;
+  import_groups(op, x, shape.size() > 1 ? shape[1] : 0, false);
+}
 
 Span<const OnnxOperator> onnx_norm_operators() { return kOperators; }
 

@@ -176,6 +176,15 @@ static OnnxConstant<int64_t> read_integers(const TensorProto& tensor, const Shap
     case TensorProto::UINT8:
       widen(stored_values<uint8_t>(tensor, tensor.int32_data(), count));
       break;
+    case TensorProto::INT16:
+      widen(stored_values<int16_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::UINT16:
+      widen(stored_values<uint16_t>(tensor, tensor.int32_data(), count));
+      break;
+    case TensorProto::UINT32:
+      widen(stored_values<uint32_t>(tensor, tensor.uint64_data(), count));
+      break;
     default:
       fail("it holds ", onnx_type_name(tensor.data_type()), "; int64 is expected");
   }

@@ -75,6 +75,7 @@ class OnnxOp {
   bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
   bool is_constant(int i) const;
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
+  int64_t type_of_constant(int i) const { return value(i).constant->data_type(); }
   bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
   int input_count() const { return node_.input_size(); }

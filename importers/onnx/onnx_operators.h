@@ -22,6 +22,7 @@ const OnnxOperator* find_onnx_operator(const std::string& domain,
 std::vector<ImportedOperator> onnx_operators();
 
 // The families, a file each.
+Span<const OnnxOperator> onnx_attention_operators();
 Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_dynamic_operators();
@@ -38,6 +39,8 @@ Span<const OnnxOperator> onnx_recurrent_operators();
 Span<const OnnxOperator> onnx_reduce_operators();
 Span<const OnnxOperator> onnx_repeat_operators();
 Span<const OnnxOperator> onnx_resize_operators();
+Span<const OnnxOperator> onnx_sample_operators();
+Span<const OnnxOperator> onnx_scatter_operators();
 Span<const OnnxOperator> onnx_shape_operators();
 std::vector<ImportedOperator> onnx_qlinear_operators();
 
@@ -63,6 +66,14 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 // Reads what the tensors of a graph keep in files of this folder into them.
 void load_external_data(onnx_file::GraphProto& graph, const std::string& folder);
 
+// The function of the file that the node calls; nullptr: none. Its nodes with the call's names and attributes, and with
+// names of their own that begin with `prefix`.
+const onnx_file::FunctionProto* find_onnx_function(const onnx_file::ModelProto& model,
+                                                   const onnx_file::NodeProto& node);
+std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::FunctionProto& function,
+                                                            const onnx_file::NodeProto& node,
+                                                            const std::string& prefix);
+
 // The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
 std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node);
 
@@ -79,10 +90,13 @@ void import_onnx_convolution(OnnxOp& op, int32_t input, OnnxConstant<float> weig
 // x with so many zeros around it, along each axis.
 int32_t add_zeros_around(OnnxOp& op, int32_t x, const std::vector<int32_t>& before,
                          const std::vector<int32_t>& after);
+// Each channel of [n, channels, ...] by its own mean and deviation, with scales and shifts in inputs 1 and 2.
+void import_channel_normalization(OnnxOp& op);
 // 1 where x is not 0, else 0.
 int32_t add_truth(OnnxOp& op, int32_t x);
-// x times one number; x times x.
+// x times one number, plus one; x times x.
 int32_t add_scaled(OnnxOp& op, int32_t x, float factor);
+int32_t add_moved(OnnxOp& op, int32_t x, float summand);
 int32_t add_square(OnnxOp& op, int32_t x);
 int32_t add_power(OnnxOp& op, int32_t x, float exponent);
 // |x|^p, and its inverse of numbers that are not below 0.

@@ -24,7 +24,11 @@ struct Parameters {
   std::vector<float> scales;
   std::vector<int64_t> zero_points;  // as many
   bool is_unsigned = false;
+  bool has_16_bits = false;
   int32_t axis = -1;  // -1: one for all
+
+  int64_t least() const { return is_unsigned ? 0 : has_16_bits ? -32768 : -128; }
+  int64_t most() const { return least() + (has_16_bits ? 65535 : 255); }
 };
 
 Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLeastScale) {
@@ -41,14 +45,24 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLe
     if (shape[static_cast<size_t>(p.axis)] != static_cast<int32_t>(p.scales.size()))
       fail(p.scales.size(), " scales do not fit axis ", p.axis, " of ", shape_text(shape));
   }
-  p.is_unsigned = !op.has_input(2) || op.is_constant_of(2, Type::UINT8);
+  const int64_t type = !op.has_input(2)    ? op.integer("output_dtype", Type::UINT8)
+                       : op.is_constant(2) ? op.type_of_constant(2)
+                                           : int64_t{Type::INT8};
+  p.is_unsigned = type == Type::UINT8 || type == Type::UINT16 || type == 0;
+  p.has_16_bits = type == Type::UINT16 || type == Type::INT16;
   p.zero_points.assign(p.scales.size(), 0);
-  if (!op.has_input(2)) return p;
+  op.ignore("output_dtype");
+  if (!op.has_input(2)) {
+    if (type != 0 && type != Type::INT8 && !p.is_unsigned && !p.has_16_bits)
+      fail("output type ", onnx_type_name(type), " is not supported; 8 and 16 bits are");
+    return p;
+  }
   const auto zero_points = op.integers(2).values;
   if (zero_points.size() != p.scales.size())
     fail("it has ", zero_points.size(), " zero points for ", p.scales.size(), " scales");
   for (const int64_t zero_point : zero_points)
-    if (zero_point < -128 || zero_point > 255) fail("the zero point ", zero_point, " is not allowed");
+    if (zero_point < (p.has_16_bits ? p.least() : -128) || zero_point > (p.has_16_bits ? p.most() : 255))
+      fail("the zero point ", zero_point, " is not allowed");
   p.zero_points = zero_points;
   return p;
 }
@@ -189,6 +203,16 @@ void fake_quantize_constant(OnnxOp& op, int64_t levels) {
   if (on_grid) op.set_grid(grid);
 }
 
+// What stands for codes of 16 bits: FP32, which ends where they do.
+int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
+  if (p.axis >= 0) fail("a scale for each channel of 16-bit codes is not supported");
+  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
+  auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
+  bounds.min = static_cast<float>(p.least() - p.zero_points[0]) * p.scales[0];
+  bounds.max = static_cast<float>(p.most() - p.zero_points[0]) * p.scales[0];
+  return y;
+}
+
 void import_quantize_linear(OnnxOp& op) {
   if (op.is_constant(0)) {
     const OnnxConstant<float> x = op.floats(0);
@@ -200,20 +224,17 @@ void import_quantize_linear(OnnxOp& op) {
       const double code =
           std::nearbyint(double{x.values[i]} / p.scales[c]) + static_cast<double>(p.zero_points[c]);
       codes.values.push_back(static_cast<int64_t>(
-          std::clamp(code, p.is_unsigned ? 0.0 : -128.0, p.is_unsigned ? 255.0 : 127.0)));
+          std::clamp(code, static_cast<double>(p.least()), static_cast<double>(p.most()))));
     }
-    op.integer("output_dtype", 0);
     return op.set_integers(codes);
   }
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const Parameters p = read_parameters(op, shape);
-  const int64_t type = op.integer("output_dtype", 0);
-  if (type != 0 && type != Type::UINT8 && type != Type::INT8) fail("output type ", type, " is not supported");
-  const bool is_unsigned = type == 0 || op.has_input(2) ? p.is_unsigned : type == Type::UINT8;
+  if (p.has_16_bits) return op.set_output(within_codes(op, x, p));
   const ChannelGrids grids(p.scales, p.zero_points, p.axis);
   const int32_t y =
-      quantized(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (is_unsigned ? 128 : 0));
+      quantized(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (p.is_unsigned ? 128 : 0));
   op.add(Op::kQuantize, {grids.is_per_channel() ? grids.to_common(op, x) : x}, y);
   op.set_output(y);
 }
@@ -224,6 +245,7 @@ void import_dequantize_linear(OnnxOp& op) {
     const Shape shape = op.draft().tensor(x).shape;
     const Parameters p = read_parameters(op, shape);
     const DraftTensor info = op.draft().tensor(x);
+    if (p.has_16_bits && info.dtype == DType::kF32) return op.set_output(x);
     if (info.dtype != DType::kS8) fail("it must take what a QuantizeLinear gives");
     const ChannelGrids grids(p.scales, p.zero_points, p.axis);
     const int64_t zero_point = grids.zero_point() - (p.is_unsigned ? 128 : 0);
@@ -251,7 +273,7 @@ void import_dequantize_linear(OnnxOp& op) {
                        p.scales[c]);
   }
   op.set_floats(y);
-  op.set_grid({p.scales, p.axis});
+  if (!p.has_16_bits) op.set_grid({p.scales, p.axis});
 }
 
 // `distance` of 0 from the range's values, in steps.
@@ -325,14 +347,20 @@ void import_fake_quantize(OnnxOp& op) {
 }
 
 constexpr OnnxOperator kOperators[] = {
-    {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "8 bits. One scale, or one a channel."},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize},
+     "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
     {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "As ONNX has it.", "com.microsoft"},
     {"FakeQuantize",
      import_fake_quantize,
      {Op::kClamp, Op::kQuantize, Op::kDequantize},
      "2 to 256 levels in one range, or one a channel, which hold 0.",
      "org.openvinotoolkit"},
-    {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "8 bits. One scale, or one a channel."},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize},
+     "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
     {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "As ONNX has it.", "com.microsoft"},
 };
 

@@ -13,6 +13,7 @@ namespace intaglio::importers {
 namespace {
 
 constexpr int kMaxMessageDepth = 32;
+constexpr size_t kMaxCalls = 4096, kMaxDepth = 32;  // of functions
 
 class Reader {
  public:
@@ -106,6 +107,23 @@ class Reader {
     for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output(i).name(), i);
   }
 
+  // The function's nodes stand in place of the node that calls it.
+  void read_function(const onnx_file::FunctionProto& function, const onnx_file::NodeProto& node) {
+    if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
+      fail("the file calls its functions more than ", kMaxCalls, " times, or more than ", kMaxDepth,
+           " in one another");
+    call_bytes_ += function.ByteSizeLong();
+    if (call_bytes_ > kMaxModelBytes)
+      fail("the functions that nodes call are larger than the limit of ", kMaxModelBytes, " bytes together");
+    const std::string prefix =
+        text(node.name().empty() ? node.op_type() : node.name(), "/", calls_.size(), "/");
+    calls_.push_back(called_onnx_function(function, node, prefix));
+    const onnx_file::GraphProto& body = *calls_.back();
+    ++depth_;
+    read_nodes(body, {node.output().begin(), node.output().end()});
+    --depth_;
+  }
+
   void read_inputs(const onnx_file::GraphProto& graph) {
     std::vector<const onnx_file::ValueInfoProto*> inputs;
     std::vector<std::string> names;
@@ -195,6 +213,8 @@ class Reader {
     if (standard && node.op_type() == "If") return read_if(op);
     if (standard && fold_onnx_constants(op)) return;
     const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
+    const auto* const function = known == nullptr ? find_onnx_function(model_, node) : nullptr;
+    if (function != nullptr) return read_function(*function, node);
     if (known == nullptr)
       fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")",
            node.op_type() == "NonMaxSuppression" ? cut_before(activations_of(node)) : "");
@@ -315,8 +335,10 @@ class Reader {
   const ReadOptions& options_;
   Problems& problems_;
   onnx_file::ModelProto model_;
-  bool has_codes_ = false;  // of 8 bits, between its nodes
-  size_t node_count_ = 0;   // with those of branches
+  bool has_codes_ = false;                                     // of 8 bits, between its nodes
+  size_t node_count_ = 0;                                      // with those of branches and functions
+  std::vector<std::unique_ptr<onnx_file::GraphProto>> calls_;  // the bodies of the functions that nodes call
+  size_t call_bytes_ = 0, depth_ = 0;
   OnnxFile file_;
   Draft draft_;
 };

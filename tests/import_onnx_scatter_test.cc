@@ -1,0 +1,96 @@
+// ONNX operators that take or replace elements at places that indices name.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Reals = std::vector<float>;
+
+struct Scattered {
+  const char* op;
+  std::vector<int64_t> dims, of_indices, indices, of_updates;
+  Reals updates;
+  const char* reduction;
+};
+
+OnnxBuilder file_of(const Scattered& s) {
+  OnnxBuilder file(18);
+  file.input("x", s.dims);
+  auto& indices = file.integers("indices", s.indices);
+  indices.clear_dims();
+  for (const int64_t dim : s.of_indices) indices.add_dims(dim);
+  file.floats("updates", s.of_updates, s.updates);
+  set(file.node(s.op, {"x", "indices", "updates"}, "y"), "reduction", s.reduction);
+  file.output("y");
+  return file;
+}
+
+Reals result(const Scattered& s, const Reals& x) {
+  Import import(file_of(s).bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<float>(import, x);
+}
+std::string message(const Scattered& s) { return Import(file_of(s).bytes()).message(); }
+
+bool says(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("ScatterND and ScatterElements replace, the last one where a place is named twice") {
+  CHECK(result({"ScatterND", {3, 2}, {2, 1}, {2, -3}, {2, 2}, {7, 8, 9, 10}, "none"}, {1, 2, 3, 4, 5, 6}) ==
+        Reals{9, 10, 3, 4, 7, 8});
+  CHECK(result({"ScatterND", {3, 2}, {2, 2}, {1, 1, 1, 1}, {2}, {7, 8}, "none"}, {1, 2, 3, 4, 5, 6}) ==
+        Reals{1, 2, 3, 8, 5, 6});
+  CHECK(result({"ScatterElements", {3, 2}, {2, 2}, {2, 0, 1, -1}, {2, 2}, {7, 8, 9, 10}, "none"},
+               {1, 2, 3, 4, 5, 6}) == Reals{1, 8, 9, 4, 7, 10});
+}
+
+TEST_CASE("reductions join all updates of a place") {
+  const Reals x{1, 2, 3, 4};
+  const auto joined = [&](const char* reduction) {
+    return result({"ScatterElements", {4}, {4}, {1, 3, 1, 1}, {4}, {5, -6, 7, 0.5f}, reduction}, x);
+  };
+  CHECK(joined("add") == Reals{1, 14.5f, 3, -2});
+  CHECK(joined("mul") == Reals{1, 35, 3, -24});
+  CHECK(joined("max") == Reals{1, 7, 3, 4});
+  CHECK(joined("min") == Reals{1, 0.5f, 3, -6});
+  CHECK(result({"ScatterND", {2, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2, 3, 4}, "add"}, x) == Reals{1, 2, 7, 10});
+}
+
+TEST_CASE("GatherND by indices that a run computes") {
+  OnnxBuilder file(13);
+  file.input("x", {2, 3});
+  file.input("indices", {4, 2});
+  auto& type = *file.graph().mutable_input(1)->mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx_file::TensorProto::INT64);
+  file.node("GatherND", {"x", "indices"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
+  const Reals x{1, 2, 3, 4, 5, 6};
+  const std::vector<int32_t> indices{1, 2, 0, 0, 1, 0, 0, 2};
+  std::copy(x.begin(), x.end(), model.session().input(0).as<float>().data);
+  std::copy(indices.begin(), indices.end(), model.session().input(1).as<int32_t>().data);
+  model.session().run();
+  const auto y = model.session().output().as<float>();
+  CHECK(Reals(y.begin(), y.end()) == Reals{6, 1, 4, 3});
+}
+
+TEST_CASE("what does not fit is refused") {
+  CHECK(says(message({"ScatterElements", {3, 2}, {2, 3}, {0, 0, 0, 0, 0, 0}, {2, 3}, Reals(6), "none"}),
+             "which do not fit [3, 2]"));
+  CHECK(says(message({"ScatterElements", {3, 2}, {1, 1}, {3}, {1, 1}, {1}, "none"}),
+             "index 3 does not exist in axis 0"));
+  CHECK(says(message({"ScatterND", {3, 2}, {1, 1}, {0}, {2}, {1, 2}, "none"}),
+             "its updates are [2] where [1, 2]"));
+  CHECK(says(message({"ScatterND", {3, 2}, {1, 3}, {0, 0, 0}, {1}, {1}, "none"}), "its tuples of 3 indices"));
+  CHECK(says(message({"ScatterND", {3, 2}, {1, 1}, {0}, {1, 2}, {1, 2}, "mean"}),
+             "reduction 'mean' is not known"));
+  CHECK(says(message({"ScatterElements", {1}, {65}, std::vector<int64_t>(65, 0), {65}, Reals(65), "add"}),
+             "name a place more than 64 times"));
+}
