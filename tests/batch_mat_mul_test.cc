@@ -316,6 +316,10 @@ TEST_CASE("a factor: of reals behind the chain, of codes in the multiplier; what
   made(true, 4.0f, 0.5f, whole);  // (1 + 6) / 4 * 4 / 0.5
   CHECK(run_widths<int8_t>(whole.b, std::vector<std::vector<int8_t>>{{1, 2}, {1, 3}}) ==
         std::vector<int8_t>{14});
+  OneNode third;
+  made(false, 0.17f, 0.0f, third);
+  CHECK(run_widths<float>(third.b, std::vector<std::vector<float>>{{1, 2}, {3, 5}}) ==
+        std::vector<float>{13.0f * 0.17f});
   const float inf = __builtin_inff();
   for (const bool codes : {false, true})
     for (const float bad : {0.0f, -1.0f, inf, __builtin_nanf("")}) {

@@ -2,11 +2,10 @@
 // indices are chosen from codes.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/calibrate.h"
+#include "tests/support/decibels.h"
 #include "tests/support/random.h"
+#include "tests/support/real_values.h"
 #include "tests/support/run_widths.h"
 
 namespace intaglio {
@@ -85,8 +84,6 @@ std::vector<Op> ops_of(const Model& model) {
   return ops;
 }
 
-double decibels(double signal, double noise) { return 10.0 * std::log10(signal / noise); }
-
 TEST_CASE("token numbers stay int32, and the embedding becomes int8") {
   const AlignedBytes file = text_network();
   const Samples samples = token_samples(24), taken(samples.begin(), samples.begin() + 16);
@@ -102,17 +99,10 @@ TEST_CASE("token numbers stay int32, and the embedding becomes int8") {
   CHECK(int8.model().tensor(gather.inputs[0]).dtype == DType::kS8);
   CHECK(int8.model().tensor(gather.inputs[0]).quantization.scales[0] ==
         int8.model().tensor(gather.outputs[0]).quantization.scales[0]);
-  double signal = 0.0, noise = 0.0;
-  for (size_t s = 16; s < samples.size(); ++s) {
-    const std::vector<float> exact = fp32.run<float>(samples[s]), found = int8.run<float>(samples[s]);
-    REQUIRE(found.size() == exact.size());
-    for (size_t i = 0; i < exact.size(); ++i) {
-      const double d = static_cast<double>(exact[i]) - static_cast<double>(found[i]);
-      signal += static_cast<double>(exact[i]) * static_cast<double>(exact[i]);
-      noise += d * d;
-    }
-  }
-  CHECK(decibels(signal, noise) > 30.0);
+  test::SignalAndNoise compared;
+  for (size_t s = 16; s < samples.size(); ++s)
+    compared.add(fp32.run<float>(samples[s]), int8.run<float>(samples[s]));
+  CHECK(compared.sqnr_db() > 30.0);
 }
 
 TEST_CASE("indices are chosen from codes: no Dequantize stands before them") {
@@ -128,15 +118,12 @@ TEST_CASE("indices are chosen from codes: no Dequantize stands before them") {
         std::vector<Op>{Op::kConv2d, Op::kTopK, Op::kReshape, Op::kTopK, Op::kGatherElements});
   CHECK(int8.session().output(0).info.dtype == DType::kS32);
   CHECK(int8.session().output(1).info.dtype == DType::kS8);
-  const Quantization in = int8.session().input().info.quantization;
   size_t same = 0, all = 0;
   for (size_t s = 16; s < samples.size(); ++s) {
     fp32.run<int32_t>(samples[s]);
-    std::vector<int8_t> codes;
-    for (const float v : samples[s])
-      codes.push_back(static_cast<int8_t>(
-          std::clamp(std::nearbyint(v / in.scales[0]) + static_cast<float>(in.zero_point), -128.0f, 127.0f)));
-    const std::vector<int32_t> found = int8.run<int32_t>(codes), exact = fp32.output<int32_t>();
+    test::set_real_input(int8, samples[s]);
+    int8.session().run();
+    const std::vector<int32_t> found = int8.output<int32_t>(), exact = fp32.output<int32_t>();
     for (size_t i = 0; i < exact.size(); ++i) same += found[i] == exact[i] ? 1 : 0;
     all += exact.size();
   }

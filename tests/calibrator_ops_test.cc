@@ -2,12 +2,12 @@
 // results.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "intaglio/calibrator.h"
+#include "tests/support/decibels.h"
 #include "tests/support/random.h"
+#include "tests/support/real_values.h"
 #include "tests/support/run_widths.h"
 
 namespace intaglio {
@@ -92,25 +92,11 @@ Outcome round_trip(const Dims& dims, const Middle& middle, OpList ops = int8_ops
   RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())), ops);
   REQUIRE_MESSAGE(fp32.error().ok(), test::text_of(fp32.error()));
   REQUIRE_MESSAGE(int8.error().ok(), test::text_of(int8.error()));
-  const Quantization in = int8.session().input().info.quantization,
-                     out = int8.session().output().info.quantization;
-  double signal = 0.0, noise = 0.0;
-  for (size_t s = 16; s < all.size(); ++s) {
-    const std::vector<float> exact = fp32.run<float>(all[s]);
-    std::vector<int8_t> codes;
-    for (const float v : all[s])
-      codes.push_back(static_cast<int8_t>(
-          std::clamp(std::nearbyint(v / in.scales[0]) + static_cast<float>(in.zero_point), -128.0f, 127.0f)));
-    const std::vector<int8_t> found = int8.run<int8_t>(codes);
-    for (size_t i = 0; i < exact.size(); ++i) {
-      const double d =
-          static_cast<double>(exact[i] - out.scales[0] * static_cast<float>(found[i] - out.zero_point));
-      signal += static_cast<double>(exact[i]) * static_cast<double>(exact[i]);
-      noise += d * d;
-    }
-  }
+  test::SignalAndNoise compared;
+  for (size_t s = 16; s < all.size(); ++s)
+    compared.add(fp32.run<float>(all[s]), test::run_reals(int8, all[s]));
   Outcome outcome;
-  outcome.decibels = 10.0 * std::log10(signal / noise);
+  outcome.decibels = compared.sqnr_db();
   for (int32_t n = 0; n < int8.model().node_count(); ++n) outcome.ops.push_back(int8.model().node(n).op);
   return outcome;
 }

@@ -1,12 +1,13 @@
 // Degenerate weights and activations: what the calibrator makes of them is bounded, or the tensor is named.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
-#include "tests/support/model_builder.h"
+#include "tests/support/real_values.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -85,19 +86,7 @@ std::vector<float> int8_output(const AlignedBytes& file, const std::vector<float
       CHECK(scale <= 0x1p40f);
     }
   }
-  const TensorInfo in = running.session().input().info;
-  std::vector<int8_t> codes;
-  for (const float value : sample) {
-    const float code =
-        std::nearbyint(value / in.quantization.scales[0]) + static_cast<float>(in.quantization.zero_point);
-    codes.push_back(static_cast<int8_t>(std::min(127.0f, std::max(-128.0f, code))));
-  }
-  const auto result = running.run<int8_t>(codes);
-  const TensorInfo out = running.session().output().info;
-  std::vector<float> values;
-  for (const int8_t code : result)
-    values.push_back(out.quantization.scales[0] * static_cast<float>(code - out.quantization.zero_point));
-  return values;
+  return run_reals(running, sample);
 }
 
 std::vector<float> exact(const Layer& layer, const std::vector<float>& sample) {

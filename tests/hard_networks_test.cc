@@ -6,6 +6,7 @@
 
 #include "calibrator/judge/evaluate.h"
 #include "intaglio/calibrator.h"
+#include "tests/support/decibels.h"
 #include "tests/support/float_samples.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
@@ -181,8 +182,6 @@ Calibrated calibrate(const Model& model, const Samples& samples) {
   REQUIRE_MESSAGE(error.ok(), text_of(error, &model));
   return made;
 }
-
-double decibels(double signal, double noise) { return 10.0 * std::log10(signal / noise); }
 
 // Of each output of the FP32 model, over samples: noise over signal, by running both models here.
 std::vector<double> output_errors(const AlignedBytes& fp32, Span<const uint8_t> int8,

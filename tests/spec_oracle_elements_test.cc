@@ -54,7 +54,9 @@ TEST_CASE("products of two activations") {
     const int32_t ta = b.tensor("a", DType::kS8, a_shape, s[0], z_a);
     const int32_t tb = b.tensor("b", DType::kS8, b_shape, s[1], z_b);
     const int32_t ty = b.tensor("y", DType::kS8, y_shape, s[2], z_out);
-    b.node(Op::kBatchMatMul, {ta, tb}, {ty}).options.as<BatchMatMulOptions>().transpose_b = transpose_b;
+    auto& options = b.node(Op::kBatchMatMul, {ta, tb}, {ty}).options.as<BatchMatMulOptions>();
+    options.transpose_b = transpose_b;
+    options.scale = s[3];
     b.input(ta);
     b.input(tb);
     b.output(ty);

@@ -1,5 +1,5 @@
 // Results in FP32 against the arithmetic's own program (tests/spec/arithmetic.py), bit for bit: convolutions as chains of
-// fused multiply-adds, and products and means that leave an int8 model. INTAGLIO_VECTORS names the folder of
+// fused multiply-adds, products, and what leaves an int8 model. INTAGLIO_VECTORS names the folder of
 // make_vectors.py's cases.
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemv_s8_f32.h"
@@ -15,7 +15,7 @@ using namespace test;
 // Runs the builder's model on each of these instruction sets; each gives the expected bits.
 template <typename In>
 void check_on_each(ModelBuilder& b, const std::vector<IsaMask>& masks, const std::vector<In>& x,
-                   const std::vector<float>& expected) {
+                   const std::vector<float>& expected, const std::vector<In>& second = {}) {
   const AlignedBytes bytes = b.finish();
   for (const IsaMask isa : masks) {
     CAPTURE(isa);
@@ -23,6 +23,7 @@ void check_on_each(ModelBuilder& b, const std::vector<IsaMask>& masks, const std
     options.isa = isa;
     RunningModel model(AlignedBytes(bytes.view()), all_ops(), options);
     REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+    if (!second.empty()) model.set_input(second, 1);
     REQUIRE(bits_of(model.run<float>(x)) == bits_of(expected));
   }
 }
@@ -43,6 +44,25 @@ TEST_CASE("convolution in FP32") {
     b.input(tx);
     b.output(ty);
     check_on_each(b, runnable(gemm_f32_count(), gemm_f32_kernel), x, expected);
+  });
+}
+
+TEST_CASE("products of two activations in FP32") {
+  for_each_case("batch_mat_mul_f32", 8, [](VectorFile& file) {
+    const bool transpose_b = file.s32()[0] != 0;
+    const std::vector<int32_t> a_shape = file.s32(), b_shape = file.s32(), y_shape = file.s32();
+    const float scale = file.f32()[0];
+    const std::vector<float> x = file.f32(), second = file.f32(), expected = file.f32();
+    ModelBuilder b;
+    const int32_t ta = b.tensor("a", DType::kF32, a_shape), tb = b.tensor("b", DType::kF32, b_shape),
+                  ty = b.tensor("y", DType::kF32, y_shape);
+    auto& options = b.node(Op::kBatchMatMul, {ta, tb}, {ty}).options.as<BatchMatMulOptions>();
+    options.transpose_b = transpose_b;
+    options.scale = scale;
+    b.input(ta);
+    b.input(tb);
+    b.output(ty);
+    check_on_each(b, runnable(gemm_f32_count(), gemm_f32_kernel), x, expected, second);
   });
 }
 

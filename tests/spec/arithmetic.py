@@ -110,11 +110,11 @@ def mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo=-128, hi=127):
     return requantize(product, f32(s_a) * f32(s_b) / f32(s_out), z_out, lo, hi)
 
 
-def batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transpose_b=False):
-    """Of two activations: a [..., m, k], b [..., k, n], or transposed [..., n, k]."""
+def batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transpose_b=False, scale=1):
+    """Of two activations, times a factor: a [..., m, k], b [..., k, n], or transposed [..., n, k]."""
     left, right = (np.asarray(a, np.int64) - z_a).astype(np.float64), (np.asarray(b, np.int64) - z_b).astype(np.float64)
     acc = (left @ (np.swapaxes(right, -1, -2) if transpose_b else right)).astype(np.int64)
-    return requantize(acc, f32(s_a) * f32(s_b) / f32(s_out), z_out)
+    return requantize(acc, f32(s_a) * f32(s_b) * f32(scale) / f32(s_out), z_out)
 
 
 def div(a, s_a, z_a, b, s_b, z_b, s_out, z_out, lo=-128, hi=127):
@@ -264,3 +264,14 @@ def conv_f32(x, w, bias, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0)):
         for depth in range(w.shape[3]):
             acc = fma(rows[..., depth, None], w[:, i, j, depth], acc)
     return acc + f32(0)
+
+
+def batch_mat_mul_f32(a, b, transpose_b=False, scale=1):
+    """The same in FP32: a chain over k from 0, then + 0; a factor other than 1 multiplies its end, then + 0. Finite values."""
+    a, b = np.asarray(a, f32), np.asarray(b, f32)
+    right = np.swapaxes(b, -1, -2) if transpose_b else b
+    acc = f32(0)
+    for k in range(a.shape[-1]):
+        acc = fma(a[..., :, k, None], right[..., None, k, :], acc)
+    acc = acc + f32(0)
+    return acc if scale == 1 else acc * f32(scale) + f32(0)

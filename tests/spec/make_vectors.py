@@ -250,20 +250,41 @@ class Maker:
         x = self.codes(self.integer(1, 300))
         return [s32(z_in, z_out, function), reals(s_in, s_out, parameter), s8(table), s8(x), s8(table[x + 128])]
 
-    # batch_mat_mul: s32 [z_a, z_b, z_out, transpose_b], s32 shapes of a, b and y, f32 [s_a, s_b, s_out], s8 a, b, y
-    def batch_mat_mul(self):
+    def matrices(self, values):
+        """Two operands of a product of activations: (a, b, whether b is transposed)."""
         m, k, n = self.integer(1, 20), self.integer(1, 90), self.integer(1, 70)
         batch = [self.integer(1, 3) for _ in range(self.integer(0, 2))]
         one = lambda: [1 if self.rng.random() < 0.3 else size for size in batch]
         transposed = self.rng.random() < 0.5
-        a = self.codes(*one(), m, k)
-        b = self.codes(*one(), *([n, k] if transposed else [k, n]))
+        return values(*one(), m, k), values(*one(), *([n, k] if transposed else [k, n])), transposed
+
+    def factor(self):
+        return f32(1) if self.rng.random() < 0.3 else f32(self.rng.uniform(0.05, 3))
+
+    # batch_mat_mul: s32 [z_a, z_b, z_out, transpose_b], s32 shapes of a, b and y, f32 [s_a, s_b, s_out, scale], s8 a, b, y
+    def batch_mat_mul(self):
+        a, b, transposed = self.matrices(self.codes)
         z_a, z_b, z_out = self.zero_point(), self.zero_point(), self.zero_point()
-        s_a, s_b = self.scale(), self.scale()
-        s_out = f32(s_a * s_b * f32(k) * self.scale(0, 6))
-        y = spec.batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transposed)
-        return [s32(z_a, z_b, z_out, transposed), s32(*a.shape), s32(*b.shape), s32(*y.shape), reals(s_a, s_b, s_out),
+        s_a, s_b, scale = self.scale(), self.scale(), self.factor()
+        if self.rng.random() < 0.5:
+            s_out = f32(s_a * s_b * scale * f32(a.shape[-1]) * self.scale(0, 6))
+        else:  # a multiplier of 2^-n, which another order of its roundings misses: sums halfway between codes show it
+            steps = f32(2.0 ** self.integer(6, 9))
+            for _ in range(20):
+                s_out = s_a * s_b * scale * steps
+                if f32(s_a * s_b) * (scale / s_out) != f32(1) / steps:
+                    break
+                s_a, s_b, scale = self.scale(), self.scale(), self.factor()
+        y = spec.batch_mat_mul(a, s_a, z_a, b, s_b, z_b, s_out, z_out, transposed, scale)
+        return [s32(z_a, z_b, z_out, transposed), s32(*a.shape), s32(*b.shape), s32(*y.shape), reals(s_a, s_b, s_out, scale),
                 s8(a), s8(b), s8(y)]
+
+    # batch_mat_mul_f32: s32 [transpose_b], s32 shapes of a, b and y, f32 [scale], f32 a, b, y
+    def batch_mat_mul_f32(self):
+        a, b, transposed = self.matrices(lambda *shape: self.rng.standard_normal(shape).astype(f32))
+        scale = self.factor()
+        y = spec.batch_mat_mul_f32(a, b, transposed, scale)
+        return [s32([transposed]), s32(*a.shape), s32(*b.shape), s32(*y.shape), reals([scale]), reals(a), reals(b), reals(y)]
 
     # softmax: s32 [z_in, z_out, rows, n], f32 [s_in, s_out], s32 table, s8 x, s8 output
     def softmax(self):
@@ -362,7 +383,7 @@ class Maker:
 
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
-         "conv_f32": 100, "product_f32": 100, "mean_f32": 100,
+         "conv_f32": 100, "product_f32": 100, "mean_f32": 100, "batch_mat_mul_f32": 100,
          "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200}
 
 
