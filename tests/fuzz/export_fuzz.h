@@ -61,7 +61,7 @@ inline void export_and_check(Span<const uint8_t> network, const test::AlignedByt
     const auto made = export_onnx(network, "fuzzed", "", *model, "model", form.form);
     if (!made)
       check_message(made.message());
-    else if (made->bytes.empty() || made->layers < 1)
+    else if (made->bytes.empty())
       found("an export of nothing", form.name);
   }
 }
