@@ -130,6 +130,10 @@ TEST_CASE("a border of infinities loses to every number") {
   set(file.node("MaxPool", {"padded"}, "y"), "kernel_shape", std::vector<int64_t>{1, 2});
   file.output("y");
   CHECK(run_file(file, {-5, -7}) == Reals{-5, -5, -7});
+  Import import(file.bytes());
+  REQUIRE(import.outcome->report.notes.size() == 2);
+  CHECK(import.outcome->report.notes[0] ==
+        "node 'padded_node' (Pad): its padding value -inf is -1.7e38 here");
 }
 
 TEST_CASE("a batch normalization of a vector that stands alone") {

@@ -119,4 +119,47 @@ TEST_CASE("dynamic quantization that does not fit is refused") {
   CHECK(message({2, 3}, {2}).find("it has 2 zero points for 3 channels") != std::string::npos);
   CHECK(message({2}, {}).find("its weights have rank 1; 2 or more is expected") != std::string::npos);
   CHECK(message({3, 2}, {}).find("MatMulInteger") != std::string::npos);
+  CHECK(message({2, 3}, {0}).find("it has 0 zero points for 3 channels") != std::string::npos);
+}
+
+TEST_CASE("a convolution of integers that does not fit is refused") {
+  const auto message = [](const std::vector<int64_t>& w, const std::vector<int64_t>& zero) {
+    OnnxBuilder file;
+    file.input("x", {1, 1, 1, 3});
+    codes(file, "w", w, "\1", Type::INT8);
+    codes(file, "w_zero", zero, std::string(zero.empty() ? 1 : 0, '\1'), Type::INT8);
+    file.node("ConvInteger", {"x", "w", "", "w_zero"}, "y");
+    file.output("y");
+    return Import(file.bytes()).message();
+  };
+  CHECK(message({1, 1, 1, 1}, {}).empty());
+  CHECK(message({}, {0}).find("'y_node' (ConvInteger): its weights have no axis 0: their shape is []") !=
+        std::string::npos);
+  CHECK(message({1, 1, 1, 1}, {0}).find("it has 0 zero points for 1 channels") != std::string::npos);
+}
+
+TEST_CASE("codes and zero points of a product have 8 bits") {
+  const auto message = [](int64_t code, int64_t zero, int64_t x_zero) {
+    OnnxBuilder file;
+    file.input("x", {1, 1});
+    const auto one = [&](const std::string& name, const std::vector<int64_t>& dims, int64_t value) {
+      codes(file, name, dims, std::string(reinterpret_cast<const char*>(&value), sizeof value), Type::INT64);
+    };
+    one("w", {1, 1}, code);
+    one("w_zero", {}, zero);
+    one("x_zero", {}, x_zero);
+    file.node("MatMulInteger", {"x", "w", "x_zero", "w_zero"}, "y");
+    file.output("y");
+    return Import(file.bytes()).message();
+  };
+  CHECK(message(255, -128, 255).empty());
+  const auto says = [](const std::string& found, const char* input, int64_t value) {
+    return found == "model cannot be imported: node 'y_node' (MatMulInteger): input '" + std::string(input) +
+                        "' holds " + std::to_string(value) + "; codes of 8 bits are -128 to 255";
+  };
+  CHECK(says(message(INT64_MIN, 1, 0), "w", INT64_MIN));
+  CHECK(says(message(256, 0, 0), "w", 256));
+  CHECK(says(message(0, INT64_MIN, 0), "w_zero", INT64_MIN));
+  CHECK(says(message(0, -129, 0), "w_zero", -129));
+  CHECK(says(message(0, 0, 256), "x_zero", 256));
 }

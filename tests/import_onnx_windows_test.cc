@@ -210,7 +210,40 @@ TEST_CASE("pools: what does not fit") {
     };
     return pool("AveragePool", change, {3, 3});
   };
-  for (const Ints& strides : {Ints{4, 5}, Ints{2, 3}, Ints{2, 5}}) CHECK(include(strides).good());
+  for (const Ints& strides : {Ints{4, 5}, Ints{2, 3}, Ints{2, 5}}) {
+    Import import = include(strides);
+    CHECK(import.count(Op::kPad) == 0);  // what ceil_mode adds does not count
+  }
+}
+
+TEST_CASE("LpPool rounds its size up: what ceil_mode adds is zeros, as all padding") {
+  const auto sums = [](int64_t p, int64_t width, const Ints& pads) {
+    OnnxBuilder file(18);
+    file.input("x", {1, 1, 1, 3});
+    auto& node = file.node("LpPool", {"x"}, "y");
+    set(node, "kernel_shape", Ints{1, width});
+    set(node, "strides", Ints{1, width});
+    set(node, "pads", pads);
+    set(node, "p", p);
+    set(node, "ceil_mode", int64_t{1});
+    file.output("y");
+    Import import(file.bytes());
+    CHECK(import.count(Op::kPad) == 0);
+    std::vector<double> y;
+    for (const float value : run_import<float>(import, std::vector<float>{3, 4, 5})) y.push_back(value);
+    return y;
+  };
+  const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-6); };
+  const auto plain = sums(1, 2, {0, 0, 0, 0}), squares = sums(2, 2, {0, 0, 0, 0}),
+             padded = sums(1, 3, {0, 1, 0, 0});
+  REQUIRE(plain.size() == 2);
+  CHECK(plain[0] == near(7));
+  CHECK(plain[1] == near(5));
+  REQUIRE(squares.size() == 2);
+  CHECK(squares[1] == near(5));
+  REQUIRE(padded.size() == 2);  // [0 3 4] [5 0 0]
+  CHECK(padded[0] == near(7));
+  CHECK(padded[1] == near(5));
 }
 
 TEST_CASE("batch norms") {

@@ -76,6 +76,54 @@ TEST_CASE("what only moves elements has no bounds, what rescales has") {
   }
 }
 
+TEST_CASE("what only moves elements has no bounds, whatever else it reads") {
+  using Numbers = std::vector<int32_t>;
+  constexpr int32_t kPadV2 = 60;
+  struct Case {
+    int32_t code;
+    Numbers shape, second, second_shape;
+  };
+  for (const Case& c :
+       {Case{kTfliteReshape, {3, 2}, {3, 2}, {2}}, Case{kTfliteTranspose, {3, 2}, {1, 0}, {2}},
+        Case{kTflitePad, {3, 3}, {0, 1, 0, 0}, {2, 2}}, Case{kPadV2, {3, 3}, {0, 1, 0, 0}, {2, 2}}}) {
+    CAPTURE(c.code);
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {2, 3}, by(0.5f)),
+                  y = file.tensor("y", kInt16, c.shape, by(0.5f));
+    std::vector<int32_t> inputs{x, file.constant("second", kTfliteInt32, c.second_shape, c.second)};
+    if (c.code == kPadV2)
+      inputs.push_back(file.constant("value", kInt16, {1}, std::vector<int16_t>{3}, by(0.5f)));
+    file.op(c.code, inputs, {y});
+    Import import(file.finish({x}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.ops().size() == 1);
+    CHECK(import.count(Op::kClamp) == 0);
+  }
+}
+
+TEST_CASE("what computes saturates, also where its operands have the result's scale") {
+  enum Code : int32_t { kMul = 18, kSub = 41 };
+  for (const int32_t code : {int32_t{kTfliteAdd}, int32_t{kSub}, int32_t{kMul}}) {
+    CAPTURE(code);
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),
+                  y = file.tensor("y", kInt16, {1, 2}, by(0.5f));
+    const int32_t k = file.constant("k", kInt16, {1, 2}, std::vector<int16_t>{32767, -32768}, by(0.5f));
+    const auto options = code == kMul   ? tflite::CreateMulOptions(file.fbb()).Union()
+                         : code == kSub ? tflite::CreateSubOptions(file.fbb()).Union()
+                                        : tflite::CreateAddOptions(file.fbb()).Union();
+    const Options kind = code == kMul   ? Options::MulOptions
+                         : code == kSub ? Options::SubOptions
+                                        : Options::AddOptions;
+    file.op(code, {x, k}, {y}, kind, options);
+    const Reals x_values = code == kSub   ? Reals{-4.0f, 4.0f}
+                           : code == kMul ? Reals{4.0f, 4.0f}
+                                          : Reals{4.0f, -4.0f};
+    const Reals ends{16383.5f, -16384.0f};
+    CHECK(run_file(file.finish({x}, {y}), x_values) == (code == kSub ? Reals{ends[1], ends[0]} : ends));
+  }
+}
+
 TEST_CASE("a constant of 16 bits, with a scale and without") {
   for (const bool has_scale : {true, false}) {
     TfliteBuilder file;

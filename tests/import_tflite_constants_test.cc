@@ -81,6 +81,23 @@ TEST_CASE("constants: bytes, shapes and types") {
   CHECK(thrown([&] { (void)activation.op().constant(0); }) == "tensor 'k': input 0 must be a constant");
 }
 
+TEST_CASE("integers with a scale are the reals that they stand for, of any size") {
+  OneOp wide = constant_of(kTfliteInt64, {3}, bytes_of<int64_t>({int64_t{1} << 33, -(int64_t{1} << 40), 7}),
+                           {{0.5f}, 0});
+  const DraftTensor reals = wide.op().constant(0);
+  CHECK(reals.dtype == DType::kF32);
+  CHECK(reals.scales.empty());
+  CHECK(values_of<float>(reals) == Reals{0x1p32f, -0x1p39f, 3.5f});
+  OneOp channels =
+      constant_of(kTfliteInt64, {2}, bytes_of<int64_t>({INT64_MIN, INT64_MAX}), {{0.5f, 0.25f}, 0, 0});
+  CHECK(values_of<float>(channels.op().constant(0)) == Reals{-0x1p62f, 0x1p61f});
+  OneOp plain = constant_of(kTfliteInt64, {1}, bytes_of<int64_t>({int64_t{1} << 33}));
+  CHECK(thrown([&] { (void)plain.op().constant(0); }) ==
+        "tensor 'k': number 8589934592 is outside the range of 32 bits");
+  OneOp least = constant_of(kTfliteInt32, {2}, bytes_of<int32_t>({INT32_MIN, INT32_MAX}), {{0.5f}, 1});
+  CHECK(values_of<float>(dequantized(least.op().constant(0))) == Reals{-0x1p30f, 0x1p30f});
+}
+
 TEST_CASE("constants that an operator before has folded") {
   OneOp one = tensor_of([](TfliteBuilder& b) { return b.tensor("k", kTfliteInt32, {2}); });
   DraftTensor folded;

@@ -156,6 +156,25 @@ TEST_CASE("uint8 numbers: float in a float network, codes in a quantized one") {
   CHECK(run_import<int8_t>(import, std::vector<int8_t>{-128, 127}) == std::vector<int8_t>{-128, 0});
 }
 
+TEST_CASE("codes with a scale are cast as the integers that the file has") {
+  for (const bool is_unsigned : {true, false}) {
+    for (const int8_t to : {kTfliteFloat, kTfliteInt32}) {
+      TfliteBuilder file;
+      const int8_t type = is_unsigned ? kTfliteUint8 : kTfliteInt8;
+      const int32_t x = file.tensor("x", type, {1, 3}, {{0.5f}, 10}), y = file.tensor("y", to, {1, 3});
+      file.op(kCast, {x}, {y});
+      const std::string bytes = file.finish({x}, {y});
+      const std::vector<int8_t> codes{-128, 72, 127};
+      const int32_t shift = is_unsigned ? 128 : 0;  // our codes of uint8 are the file's minus 128
+      const Ints numbers{-128 + shift, 72 + shift, 127 + shift};
+      if (to == kTfliteFloat)
+        CHECK(run_file<float>(bytes, codes) == Reals(numbers.begin(), numbers.end()));
+      else
+        CHECK(run_file<int32_t>(bytes, codes) == numbers);
+    }
+  }
+}
+
 TEST_CASE("an output that is a constant") {
   TfliteBuilder file;
   const int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", kTfliteFloat, {2}),

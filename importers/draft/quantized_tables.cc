@@ -71,23 +71,10 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
 DraftTensor dequantized(DraftTensor constant) {
   if (constant.dtype == DType::kF32) return constant;
   if (constant.scales.empty()) fail("constant ", quoted(constant.name), " has no scale");
-  size_t behind = 1;  // elements of one index of the scales' axis
-  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
-    behind *= static_cast<size_t>(constant.shape[d]);
-  std::vector<float> reals;
-  const auto add = [&](int32_t code) {
-    const size_t channel = reals.size() / behind % constant.scales.size();
-    reals.push_back(constant.scales[channel] * static_cast<float>(code - constant.zero_point));
-  };
   if (constant.dtype == DType::kS8)
-    for (const int8_t code : values_of<int8_t>(constant)) add(code);
+    set_reals(constant, values_of<int8_t>(constant));
   else
-    for (const int32_t code : values_of<int32_t>(constant)) add(code);
-  constant.dtype = DType::kF32;
-  constant.scales.clear();
-  constant.axis = -1;
-  constant.zero_point = 0;
-  set_values(constant, reals);
+    set_reals(constant, values_of<int32_t>(constant));
   return constant;
 }
 

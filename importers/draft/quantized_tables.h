@@ -24,5 +24,22 @@ void add_requantize(Draft& draft, const std::string& name, const std::string& so
 
 // A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);
+// The constant becomes the reals that these codes stand for in its scales, one or one for each index of its axis.
+template <typename Code>
+void set_reals(DraftTensor& constant, const std::vector<Code>& codes) {
+  size_t behind = 1;  // elements of one index of the scales' axis
+  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
+    behind *= static_cast<size_t>(constant.shape[d]);
+  std::vector<float> reals;
+  for (const Code code : codes) {
+    const double scale = constant.scales[reals.size() / behind % constant.scales.size()];
+    reals.push_back(static_cast<float>(scale * (static_cast<double>(code) - constant.zero_point)));
+  }
+  constant.dtype = DType::kF32;
+  constant.scales.clear();
+  constant.axis = -1;
+  constant.zero_point = 0;
+  set_values(constant, reals);
+}
 
 }  // namespace intaglio::importers

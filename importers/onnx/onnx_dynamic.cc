@@ -14,14 +14,25 @@ void import_dynamic_quantize_linear(OnnxOp& op) {
   op.set_integers({{}, {0}}, 2);
 }
 
-// Integers of input i without their zero point, which input `zero_point` has: one, or one for each index of `axis`.
-OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
+// Constant codes, or zero points, of 8 bits with a sign or without.
+OnnxConstant<int64_t> read_codes(OnnxOp& op, int i) {
   const OnnxConstant<int64_t> codes = op.integers(i);
+  for (const int64_t code : codes.values)
+    if (code < -128 || code > 255)
+      fail("input ", quoted(op.input_name(i)), " holds ", code, "; codes of 8 bits are -128 to 255");
+  return codes;
+}
+
+// Codes of input i without their zero point, which input `zero_point` has: one, or one for each index of `axis`.
+OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
+  const OnnxConstant<int64_t> codes = read_codes(op, i);
+  if (axis >= codes.shape.size())
+    fail("its weights have no axis ", axis, ": their shape is ", shape_text(codes.shape));
   OnnxConstant<float> reals{codes.shape, {}};
   std::vector<int64_t> zeros{0};
-  if (op.has_input(zero_point)) zeros = op.integers(zero_point).values;
-  const auto of_axis = axis < codes.shape.size() ? static_cast<size_t>(codes.shape[axis]) : 0;
-  if (zeros.size() != 1 && zeros.size() != of_axis)
+  if (op.has_input(zero_point)) zeros = read_codes(op, zero_point).values;
+  const auto of_axis = static_cast<size_t>(codes.shape[axis]);
+  if (zeros.empty() || (zeros.size() != 1 && zeros.size() != of_axis))
     fail("it has ", zeros.size(), " zero points for ", of_axis, " channels");
   size_t behind = 1;  // elements of one index of the axis
   for (size_t d = axis + 1; d < codes.shape.size(); ++d) behind *= static_cast<size_t>(codes.shape[d]);
@@ -34,7 +45,7 @@ OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
 int32_t centred_activation(OnnxOp& op, int zero_point) {
   const int32_t x = op.activation(0);
   if (!op.has_input(zero_point)) return x;
-  const std::vector<int64_t> zeros = op.integers(zero_point).values;
+  const std::vector<int64_t> zeros = read_codes(op, zero_point).values;
   if (zeros.size() != 1) fail("its first input has ", zeros.size(), " zero points; one is supported");
   if (zeros[0] == 0) return x;
   const Shape one(op.draft().tensor(x).shape.size(), 1);

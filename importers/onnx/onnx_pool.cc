@@ -4,9 +4,17 @@
 namespace intaglio::importers {
 namespace {
 
-// Windows over the sides of a picture or a volume. Padding that counts as zeros becomes elements of x [n, sides..., c]
-// where ceil_mode adds more, which does not count.
-std::vector<WindowAxis> pool_windows(OnnxOp& op, Op kind, int32_t* x, bool* include) {
+// What padding counts as in a mean: not at all; as zeros but for what ceil_mode adds; as zeros.
+enum class Padding { kNothing, kOwnZeros, kZeros };
+
+// Windows over the sides of a picture or a volume, and whether their padding counts as zeros.
+struct PoolWindows {
+  std::vector<WindowAxis> axes;
+  bool include;
+};
+
+// Where some padding counts and some does not, what counts becomes elements of x [n, sides..., c].
+PoolWindows pool_windows(OnnxOp& op, Op kind, int32_t* x, Padding padding) {
   Shape sides = op.draft().tensor(*x).shape;
   sides.erase(sides.begin());
   sides.pop_back();
@@ -18,14 +26,17 @@ std::vector<WindowAxis> pool_windows(OnnxOp& op, Op kind, int32_t* x, bool* incl
   for (const WindowAxis& axis : axes)
     if (kind == Op::kAvgPool2d && axis.dilation != 1) fail("dilation is not supported");
   if (kind == Op::kMaxPool2d) op.ignore("storage_order");  // of indices, which are not made
-  if (op.integer("ceil_mode", 0) == 0) return axes;
+  const bool include = padding != Padding::kNothing;
+  if (op.integer("ceil_mode", 0) == 0) return {axes, include};
   const std::vector<WindowAxis> exact = axes;
-  bool more = false;
+  bool more = false, has_own = false;
   for (size_t i = 0; i < axes.size(); ++i) {
     pad_ceil(axes[i], sides[i]);
     more |= axes[i].after != exact[i].after;
+    has_own |= exact[i].before != 0 || exact[i].after != 0;
   }
-  if (!*include || !more) return axes;
+  if (padding != Padding::kOwnZeros || !more) return {axes, include};
+  if (!has_own) return {axes, false};
   std::vector<int32_t> before(sides.size() + 2, 0), after = before;
   for (size_t i = 0; i < axes.size(); ++i) {
     before[i + 1] = exact[i].before;
@@ -34,8 +45,7 @@ std::vector<WindowAxis> pool_windows(OnnxOp& op, Op kind, int32_t* x, bool* incl
     axes[i].after -= exact[i].after;
   }
   *x = add_zeros_around(op, *x, before, after);
-  *include = false;
-  return axes;
+  return {axes, false};
 }
 
 // A pool over height and width of x [n, h, w, c].
@@ -49,18 +59,18 @@ int32_t add_pool_2d(OnnxOp& op, Op kind, int32_t x, const WindowAxis& h, const W
   return y;
 }
 
-// The pool of an input of the file's layout, in NHWC; `include`: padding counts as zeros.
-int32_t add_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
+// The pool of an input of the file's layout, in NHWC.
+int32_t add_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
   int32_t x = op.nhwc_or_line(input);
-  const auto axes = pool_windows(op, kind, &x, &include);
+  const auto [axes, include] = pool_windows(op, kind, &x, padding);
   return add_pool_2d(op, kind, x, axes[0], axes[1], include);
 }
 
 // Of three dimensions first each slice, then along the depth: the greatest of greatest ones, and the mean of means, whose
 // counts are products.
-int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
+int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
   int32_t x = op.ndhwc(input);
-  const auto axes = pool_windows(op, kind, &x, &include);
+  const auto [axes, include] = pool_windows(op, kind, &x, padding);
   const Shape from = op.draft().tensor(x).shape;
   const auto reshaped = [&](int32_t tensor, const Shape& shape) {
     return add_reshape(op.draft(), op.output_name(), op.source(), tensor, shape);
@@ -75,22 +85,23 @@ int32_t add_volume_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
   return add_transpose(op.draft(), op.output_name(), op.source(), y, {0, 4, 1, 2, 3});
 }
 
-void import_pool(OnnxOp& op, Op kind, int32_t input, bool include) {
-  if (op.is_volume(0)) return op.set_output(add_volume_pool(op, kind, input, include));
-  op.set_nhwc_output(add_pool(op, kind, input, include));
+void import_pool(OnnxOp& op, Op kind, int32_t input, Padding padding) {
+  if (op.is_volume(0)) return op.set_output(add_volume_pool(op, kind, input, padding));
+  op.set_nhwc_output(add_pool(op, kind, input, padding));
 }
 
 void import_average_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
-  import_pool(op, Op::kAvgPool2d, op.activation(0), op.integer("count_include_pad", 0) != 0);
+  const bool counts = op.integer("count_include_pad", 0) != 0;
+  import_pool(op, Op::kAvgPool2d, op.activation(0), counts ? Padding::kOwnZeros : Padding::kNothing);
 }
 
 void import_max_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
-  import_pool(op, Op::kMaxPool2d, op.activation_or_codes(0), false);
+  import_pool(op, Op::kMaxPool2d, op.activation_or_codes(0), Padding::kNothing);
 }
 
-// (sum of |x|^p)^(1/p) of each window: padding counts as zeros, and the mean times the window's size is the sum.
+// (sum of |x|^p)^(1/p) of each window: all padding counts as zeros, and the mean times the window's size is the sum.
 void import_lp_pool(OnnxOp& op) {
   op.check_inputs(1, 1);
   const auto p = static_cast<float>(op.integer("p", 2));
@@ -100,7 +111,8 @@ void import_lp_pool(OnnxOp& op) {
     if (side < 1 || side > kMaxTensorBytes / taps) fail("its window has the size ", side);
     taps *= side;
   }
-  const int32_t mean = add_pool(op, Op::kAvgPool2d, add_magnitude_power(op, op.activation(0), p), true);
+  const int32_t powers = add_magnitude_power(op, op.activation(0), p);
+  const int32_t mean = add_pool(op, Op::kAvgPool2d, powers, Padding::kZeros);
   op.set_nhwc_output(add_root(op, add_scaled(op, mean, static_cast<float>(taps)), p));
 }
 

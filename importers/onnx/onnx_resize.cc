@@ -157,7 +157,11 @@ void take_sizes(OnnxOp& op, Request& request, const std::vector<int64_t>& sizes,
     bool named = policy != "stretch" && axes.empty();
     for (const int64_t axis : axes)
       named |= policy != "stretch" && static_cast<size_t>(normal_axis(axis, sizes.size())) == i;
-    if (named) to = static_cast<int32_t>(std::floor(common * static_cast<float>(request.from[i]) + 0.5f));
+    if (named) {
+      const float kept = std::floor(common * static_cast<float>(request.from[i]) + 0.5f);
+      if (!(kept >= 1.0f && kept < 1 << 30)) fail("its size ", kept, " is not allowed");
+      to = static_cast<int32_t>(kept);
+    }
     if (to < 1) fail("its size ", to, " is not allowed");
     const float scale = static_cast<float>(to) / static_cast<float>(request.from[i]);
     request.axes.push_back({request.from[i], to, named ? common : scale, 0, 1});

@@ -38,7 +38,11 @@ std::vector<int64_t> read_pads(OnnxOp& op, size_t rank, float* pad_value) {
     }
   }
   if (std::isnan(value)) fail("it pads with ", value, ", which is not a number");
-  if (std::isinf(value)) value = std::copysign(kMasked, value);
+  if (std::isinf(value)) {
+    op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(), "): its padding value ",
+                                    value, " is ", value < 0.0f ? "-" : "", "1.7e38 here"));
+    value = std::copysign(kMasked, value);
+  }
   if (!op.has_input(3)) {
     if (pads.size() != 2 * rank) fail("it has ", pads.size(), " pads for rank ", rank);
     return pads;

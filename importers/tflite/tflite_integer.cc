@@ -22,11 +22,12 @@ void import_embedding_lookup(TfliteOp& op) {
   look_up(op, op.activation_or_constant(1), 0, indices);
 }
 
-// Codes of a scale, which CAST takes as the integers that they are: in the scale 1.
+// Codes of a scale, which CAST takes as the integers that they are in the file: in the scale 1.
 int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
   const int32_t plain =
       add_activation(op.draft(), op.name() + "/codes", DType::kS8, op.draft().tensor(x).shape);
   op.draft().tensor(plain).scales = {1.0f};
+  op.draft().tensor(plain).zero_point = op.is_unsigned(0) ? -128 : 0;
   std::vector<int8_t> same(256);
   for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
   op.add(Op::kLookup, {x, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, same)}, plain);

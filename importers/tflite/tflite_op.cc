@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/op_traits.h"
 #include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_stored.h"
 
@@ -106,15 +107,8 @@ bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
   return buffer != nullptr && buffer->data() != nullptr && buffer->data()->size() > 0;
 }
 
-}  // namespace
-
-std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
-  const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
-  return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
-}
-
 // With the scales that codes of 16 bits have in the file, where `with_codes`: then its type is s32.
-static DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
+DraftTensor described(const TfliteFile& file, int32_t index, bool with_codes) {
   const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   return with_name(file, index, [&] {
     if (tensor.sparsity() != nullptr)
@@ -129,11 +123,30 @@ static DraftTensor described(const TfliteFile& file, int32_t index, bool with_co
   });
 }
 
+// Each element of its result is one of its inputs', or lies between some: what they are bounded by bounds it.
+bool chooses_elements(const Draft& draft, const DraftNode& node) {
+  const Int8Form form = traits(node.op).int8;
+  return form == Int8Form::kMoves || form == Int8Form::kSelects || form == Int8Form::kJoins ||
+         form == Int8Form::kCompares || form == Int8Form::kInterpolates ||
+         draft.tensor(node.output()).dtype == DType::kS32;  // indices
+}
+
+}  // namespace
+
+std::string tflite_tensor_name(const TfliteFile& file, int32_t tensor) {
+  const auto* name = file.graph->tensors()->Get(static_cast<uint32_t>(tensor))->name();
+  return name != nullptr && name->size() > 0 ? name->str() : text("tensor_", tensor);
+}
+
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index) { return described(file, index, false); }
 
 TfliteOp::TfliteOp(TfliteFile& file, const tflite::Operator& op, std::string source, std::string name,
                    bool has_output)
-    : file_(file), op_(op), source_(std::move(source)), name_(std::move(name)) {
+    : file_(file),
+      op_(op),
+      source_(std::move(source)),
+      name_(std::move(name)),
+      first_node_(static_cast<std::ptrdiff_t>(file.draft->nodes.size())) {
   const auto count = static_cast<int32_t>(file.graph->tensors()->size());
   const auto take = [&](const flatbuffers::Vector<int32_t>* list, int32_t least,
                         std::vector<int32_t>& indices) {
@@ -350,15 +363,18 @@ void TfliteOp::set_constant(DraftTensor constant) {
 }
 
 void TfliteOp::bound_outputs() {
+  const bool chooses = std::all_of(draft().nodes.begin() + first_node_, draft().nodes.end(),
+                                   [&](const DraftNode& node) { return chooses_elements(draft(), node); });
   for (const int32_t output : outputs_) {
     const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(output));
     int32_t& made = file_.made[static_cast<size_t>(output)];
     if (in_file.type() != kTfliteInt16 || made < 0 || draft().tensor(made).constant) continue;
     const DraftTensor codes = described(file_, output, true);
-    const bool moves = std::all_of(inputs_.begin(), inputs_.end(), [&](int32_t input) {
-      return input < 0 || described(file_, input, true).scales == codes.scales;
-    });
-    if (codes.scales.size() != 1 || moves) continue;
+    bool same_scale = true;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      same_scale = same_scale && (!has_input(i) || holds_integers(i) ||  // a shape, axes, indices
+                                  described(file_, inputs_[i], true).scales == codes.scales);
+    if (codes.scales.size() != 1 || (chooses && same_scale)) continue;
     const int32_t y = add_activation(draft(), codes.name, DType::kF32, draft().tensor(made).shape);
     auto& clamp = add(Op::kClamp, {made}, y).options.as<Clamp>();
     clamp.min = codes.scales[0] * static_cast<float>(-32768 - codes.zero_point);

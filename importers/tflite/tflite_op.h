@@ -69,6 +69,7 @@ class TfliteOp {
   void alias_output(int32_t made);                    // the output is this draft tensor
   void set_index_output(int32_t made, size_t i = 0);  // likewise, of s32, of the file's shape
   bool holds_integers(size_t i) const;  // the file's input i: int32, int64, bool, or 8 bits without a scale
+  bool is_unsigned(size_t i) const;     // the file's input i: uint8, whose codes are shifted by -128 here
   bool output_holds_integers(size_t i = 0) const;
   int32_t as_real(int32_t tensor);   // FP32, by a Cast of s32
   int32_t as_index(int32_t tensor);  // s32, by a Cast of FP32
@@ -80,7 +81,7 @@ class TfliteOp {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
-  // What stands for codes of 16 bits ends where they do. What only moves elements of one scale needs no bounds.
+  // What stands for codes of 16 bits ends where they do. What only chooses elements of one scale needs no bounds.
   void bound_outputs();
   void set_constant(DraftTensor constant);  // the output is one
   bool all_constant() const;                // each input that is there, and there is one
@@ -111,6 +112,7 @@ class TfliteOp {
   const tflite::Operator& op_;
   std::string source_, name_;
   std::vector<int32_t> inputs_, outputs_;
+  std::ptrdiff_t first_node_;  // of those that it has added to the draft
   int32_t same_from_ = -1, same_to_ = -1;
   bool many_outputs_ = false;
 };

@@ -1,6 +1,8 @@
 // What an operator's view says and makes of integers.
 #include "importers/tflite/tflite_op.h"
 
+#include "importers/tflite/tflite_stored.h"
+
 namespace intaglio::importers {
 
 // Integers that a run computes with, as FP32.
@@ -53,6 +55,8 @@ bool TfliteOp::holds_integers(size_t i) const {
       quantization != nullptr && quantization->scale() != nullptr && quantization->scale()->size() > 0;
   return tflite_tensor(file_, inputs_[i]).dtype != DType::kF32 && !has_scale;
 }
+
+bool TfliteOp::is_unsigned(size_t i) const { return tensor(i).type() == kTfliteUint8; }
 
 // 8 bits without a scale: numbers, where input 0 holds such. What a quantized operator gives must have a scale.
 void TfliteOp::take_plain_numbers(DraftTensor& output) const {

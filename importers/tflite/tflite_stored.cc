@@ -59,16 +59,14 @@ void convert_stored(int8_t type, DraftTensor& constant) {
     case kTfliteBool:
       return convert_each<float, uint8_t>(constant, [](uint8_t v) { return v != 0 ? 1.0f : 0.0f; });
     case kTfliteInt64:
-      convert_each<int32_t, int64_t>(constant, [](int64_t v) { return narrow(v, "number"); });
-      break;
+      if (!constant.scales.empty()) return set_reals(constant, values_of<int64_t>(constant));
+      return convert_each<int32_t, int64_t>(constant, [](int64_t v) { return narrow(v, "number"); });
     case kTfliteInt16:
-      convert_each<int32_t, int16_t>(constant, [](int16_t code) { return code; });
       if (constant.scales.empty()) constant.scales = {1.0f};
-      break;
+      return set_reals(constant, values_of<int16_t>(constant));
     default:
       return;
   }
-  if (!constant.scales.empty()) constant = dequantized(std::move(constant));
 }
 
 }  // namespace intaglio::importers
