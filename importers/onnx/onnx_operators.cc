@@ -38,6 +38,10 @@ std::vector<ImportedOperator> onnx_operators() {
   for (const Family family : kFamilies)
     for (const OnnxOperator& row : family())
       list.push_back(imported_operator(row.domain, row.op_type, row.becomes, row.limits, has_int8_form(row)));
+  constexpr Op kBranch[] = {Op::kNone};  // the reader itself takes it
+  list.push_back(imported_operator(
+      "", "If", kBranch, "Constants and shapes decide its condition: the branch that it takes stands there.",
+      true));
   for (const std::string& name : folded_onnx_operators()) add_folded(list, name);
   std::sort(list.begin(), list.end(), by_name);
   return list;
