@@ -17,8 +17,8 @@ struct NodeBand {
   TensorInfo (*input)(const NodeView& node, int32_t i);
   TensorInfo (*output)(const NodeView& node);
   const void* (*address)(const NodeView& node, const NodeRun& run, int32_t input);  // -1: of the output
-  // Where the part's first rows stand in the whole output and the whole input 0, and how high those are.
-  int32_t output_row, input_row, output_height, input_height;
+  int32_t output_row,
+      input_row;  // where the part's first rows stand in the whole output and the whole input 0
 };
 
 // A node as its operator sees it. Decoded from the model's bytes: cheap to make, valid as long as they are.
@@ -166,6 +166,12 @@ struct QuantRule {
   // `parameter`: the channel's own of the parameter input.
   double (*unary_per_channel)(const NodeOptions& options, double parameter, double x) = nullptr;
 
+  // Whether an input is an activation to be quantized: no weights, no bias of theirs, no parameter and nothing copied.
+  bool is_operand(size_t input) const {
+    const auto i = static_cast<int8_t>(input);
+    return i != weight_input && (i != bias_input || weight_input < 0) && !copies(input) &&
+           i != parameter_input;
+  }
   // Whether both variants take this input as it is.
   bool copies(size_t input) const {
     const auto i = static_cast<int8_t>(input);

@@ -149,6 +149,18 @@ TEST_CASE("layers without activation shift by either sign, also through addition
   }
 }
 
+TEST_CASE("biases are corrected by samples after an absorption as they are without one") {
+  const auto attempts = [](RecoveryMask recover) {
+    const RecoveryOutcome outcome = calibrate(net(kHigh), {recover});
+    return std::count_if(
+        outcome.recoveries.begin(), outcome.recoveries.end(),
+        [](const RecoveryRecord& record) { return record.recovery == recovery::kBiasCorrection; });
+  };
+  CHECK(attempts(recovery::kBiasCorrection) == 2);
+  CHECK(attempts(recovery::kBiasAbsorption | recovery::kBiasCorrection) == 2);
+  CHECK(attempts(recovery::kEqualization | recovery::kBiasCorrection) == 2);
+}
+
 TEST_CASE("together with equalization, which goes first") {
   RecoveryRun both;
   both.recover = recovery::kEqualization | recovery::kBiasAbsorption | recovery::kBiasCorrection;

@@ -59,7 +59,7 @@ TEST_CASE(
   REQUIRE(all.size() == 16);
   for (const size_t count : {4, 8, 16}) {
     CAPTURE(count);
-    std::vector<double> differences;
+    std::vector<double> differences, flattery;
     // Every so many'th picture: the digits stand in turn, and each draw holds different ones.
     const size_t draws = all.size() / count;
     for (size_t draw = 0; draw < draws; ++draw) {
@@ -74,10 +74,11 @@ TEST_CASE(
       CHECK(found["agreement"].get<double>() >= 0.75);
       CHECK(found["calibration_agreement"] == 1.0);
       CHECK(found["verdict"] != "poor");
-      // What is measured on the samples themselves flatters.
-      if (count == 4) CHECK(found["calibration_sqnr_db"].get<double>() > exact + 1);
+      flattery.push_back(found["calibration_sqnr_db"].get<double>() - exact);
     }
     CHECK(std::abs(median(differences)) <= 2);
+    // What is measured on the samples themselves is above the truth.
+    if (count == 4) CHECK(median(flattery) > 1);
   }
 }
 

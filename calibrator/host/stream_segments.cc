@@ -242,7 +242,7 @@ RowNetwork::RowNetwork(const Model& model, OpList ops, bool feeds_rows) {
                              by_rows ? access_of_input(node.access, k) : RowAccess()});
     }
     if (node.access.by_rows) {
-      node.height = counted_rows(view, node.access);
+      node.height = counted_rows(view, node.access.reduces);
       // On a Cortex-M4 a call takes 5000 instructions, and a depthwise one 190 more a channel: it widens the rows above
       // and below anew, and makes the tables of its weights.
       if (view.info.op == Op::kDepthwiseConv2d)

@@ -94,7 +94,6 @@ Error Replay::check(Arena& arena, bool all_judge) {
   const bool all = all_judge || count() <= 2 * kFewestJudges;
   const int32_t smaller = halves[1] < halves[0] ? 1 : 0;
   judging_half_ = all ? -1 : (halves[smaller] >= kFewestJudges ? smaller : 1 - smaller);
-  judge_count_ = all ? count() : halves[judging_half_];
   for (size_t i = 0; i < digests_.size; ++i)
     for (size_t k = 0; k < digests_.size; ++k) {
       const bool earlier = digests_[k] < digests_[i] || (k < i && digests_[k] == digests_[i]);

@@ -58,13 +58,7 @@ class Replay {
   bool held_out(int32_t i) const { return !rank_.empty() && rank_[static_cast<size_t>(i)] % 4 == 3; }
   // Whether sample `i` is one of these. Halves are known without check()'s list, too; that loads the sample.
   Error belongs(int32_t i, Part part, bool* is_one);
-  // Where all judge, or the digests are known.
-  bool judges(int32_t i) const {
-    return all_judge() || half_of(digests_[static_cast<size_t>(i)]) == judging_half_;
-  }
   bool all_judge() const { return judging_half_ < 0; }
-  int32_t judging_half() const { return judging_half_; }  // -1: both
-  int32_t judge_count() const { return all_judge() ? count() : judge_count_; }
   bool knows_digests() const { return !digests_.empty(); }
   // Of sample `i`, which stands in the first lane's inputs.
   Digest digest(int32_t i) const {
@@ -78,8 +72,8 @@ class Replay {
   const SampleSource* source_;
   Span<Digest> digests_;  // of each sample
   Span<const float*> references_;
-  Span<int32_t> rank_;  // of each sample in the order of the digests
-  int32_t judging_half_ = -1, judge_count_ = 0;
+  Span<int32_t> rank_;         // of each sample in the order of the digests
+  int32_t judging_half_ = -1;  // -1: both
 };
 
 }  // namespace intaglio

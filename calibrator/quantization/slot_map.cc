@@ -65,7 +65,7 @@ class SlotMaker {
         if (node.inputs[i] < 0) continue;
         Use& use = use_of(node.inputs[i]);
         ++use.reads;
-        use.has_codes = use.has_codes || (rule != nullptr && is_operand(*rule, i));
+        use.has_codes = use.has_codes || (rule != nullptr && rule->is_operand(i));
       }
       for (const int32_t output : node.outputs) {
         use_of(output).writer = n;
@@ -85,10 +85,6 @@ class SlotMaker {
   }
   static bool is_bias(const QuantRule& rule, size_t i) {
     return rule.weight_input >= 0 && static_cast<int8_t>(i) == rule.bias_input;
-  }
-  static bool is_operand(const QuantRule& rule, size_t i) {
-    return !is_weight(rule, i) && !is_bias(rule, i) && !rule.copies(i) &&
-           static_cast<int8_t>(i) != rule.parameter_input;
   }
 
   // ---- configs
@@ -160,7 +156,7 @@ class SlotMaker {
         ITG_TRY(set_config(slot, {n, SlotRole::kWeights, static_cast<int32_t>(i)}));
       } else if (!in_float && is_bias(*rule, i) && node.inputs[i] >= 0) {
         ITG_TRY(set_up_bias(slot));
-      } else if (!in_float && is_operand(*rule, i) && node.inputs[i] >= 0) {
+      } else if (!in_float && rule->is_operand(i) && node.inputs[i] >= 0) {
         ITG_TRY(set_config(slot, {n, SlotRole::kInput, static_cast<int32_t>(i)}));
       } else {
         const bool index = rule != nullptr && static_cast<int8_t>(i) == rule->index_input;
@@ -191,7 +187,7 @@ class SlotMaker {
     if (rule == nullptr || !is_int8(n)) return kNoError;
     const NodeInfo node = model_.node(n);
     for (size_t i = 0; i < node.inputs.size; ++i)
-      if (node.inputs[i] >= 0 && is_operand(*rule, i))
+      if (node.inputs[i] >= 0 && rule->is_operand(i))
         ITG_TRY(join_edge(map_.input_slot(n, i), node.inputs[i]));
     const int32_t input = node.inputs[0], output = node.outputs[0];
     const bool inward = options_.compat == Compat::kTengine && is_alone(input);
@@ -203,7 +199,7 @@ class SlotMaker {
     }
     if (rule->inputs_as_output && options_.compat == Compat::kPpq)
       for (size_t i = 0; i < node.inputs.size; ++i)
-        if (is_operand(*rule, i)) ITG_TRY(join(map_.input_slot(n, i), output));
+        if (rule->is_operand(i)) ITG_TRY(join(map_.input_slot(n, i), output));
     return kNoError;
   }
 

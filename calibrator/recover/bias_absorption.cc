@@ -156,9 +156,8 @@ Error BiasAbsorber::run(RecoveryContext& context) {
     context.record(record);
     return kNoError;
   }
-  const RangeMethod method = context.method;
   NetworkError before;
-  ITG_TRY(judge_ranges(context, before));
+  ITG_TRY(judge_ranges(context, false, before));
   rewrite_.start(context);
   MethodErrors errors;
   for (const int32_t half : {0, 1}) {
@@ -170,8 +169,8 @@ Error BiasAbsorber::run(RecoveryContext& context) {
   const bool kept = after.ratio() < kWorthwhile * before.ratio();
   context.record({recovery::kBiasAbsorption, -1, -1, before.ratio(), after.ratio(),
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
-  context.method = kept ? best : method;
   if (kept) {
+    context.method = best;
     ITG_TRY(shift_by(context, kBothHalves));
   } else {
     ITG_TRY(restore(context));

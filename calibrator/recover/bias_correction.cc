@@ -117,10 +117,11 @@ void move_bias(const Graph& graph, int32_t n, size_t c, double error) {
 }
 
 // Of what the rounding of the weights alone adds.
-void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t lane, const Executor& executor) {
+void correct_layer_alone(RecoveryContext& context, int32_t n, int32_t half, int32_t lane,
+                         const Executor& executor) {
   const Graph& graph = context.int8.graph();
   const Span<double> exact = context.observing.means_of(graph.nodes[static_cast<size_t>(n)].source, lane);
-  exact_means(context, n, kBothHalves, exact);
+  exact_means(context, n, half, exact);
   for_each_error(context, n, exact, exact, executor,
                  [&](size_t c, double error) { move_bias(graph, n, c, error); });
 }
@@ -220,19 +221,20 @@ class ShownErrors {
 }  // namespace
 
 // Layers side by side.
-Error correct_layers_alone(RecoveryContext& context) {
+Error correct_layers_alone(RecoveryContext& context, int32_t half) {
   const int32_t nodes = static_cast<int32_t>(context.int8.graph().nodes.size()),
                 lanes = context.fp32.lane_count;
   parallel_for(context.fp32.executor, lanes, [&](int32_t lane) {
     for (int32_t n = lane; n < nodes; n += lanes)
-      if (weight_rule(context.int8.graph(), n) != nullptr) correct_layer_alone(context, n, lane, Executor());
+      if (weight_rule(context.int8.graph(), n) != nullptr)
+        correct_layer_alone(context, n, half, lane, Executor());
   });
   return context.int8.update_layers();
 }
 
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part) {
   if (!context.samples.has_source()) {
-    correct_layer_alone(context, n, 0, context.fp32.executor);
+    correct_layer_alone(context, n, kBothHalves, 0, context.fp32.executor);
     return context.int8.update_layer(n);
   }
   Arena scratch = context.int8.arena();
@@ -275,12 +277,16 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   return context.int8.update_layer(n);
 }
 
-Error correct_layers(RecoveryContext& context, Part part) {
-  ITG_TRY(correct_layers_alone(context));
+Error correct_layers(RecoveryContext& context, int32_t half) {
+  ITG_TRY(correct_layers_alone(context, half));
   const Graph& graph = context.int8.graph();
+  const auto nodes = static_cast<int32_t>(graph.nodes.size());
   context.walk.start();
-  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
-    if (weight_rule(graph, n) != nullptr) ITG_TRY(correct_layer(context, n, n, part));
+  for (int32_t n = 0; n < nodes; ++n) {
+    if (weight_rule(graph, n) == nullptr) continue;
+    ITG_TRY(context.step("range method", n, nodes));
+    ITG_TRY(correct_layer(context, n, n, half == 0 ? Part::kEvenHalf : Part::kOddHalf));
+  }
   return kNoError;
 }
 

@@ -5,8 +5,8 @@
 
 namespace intaglio {
 
-// From the FP32 means alone: what the rounding of the weights adds, of every layer.
-Error correct_layers_alone(RecoveryContext& context);
+// From the FP32 means alone, of all samples or of one half: what the rounding of the weights adds, of every layer.
+Error correct_layers_alone(RecoveryContext& context, int32_t half = kBothHalves);
 
 // The same of all that quantization adds, from samples of `part`, each brought to node `n` from where it stands in the
 // context's walk. A few samples show errors of their own, which others do not have: only a share of the mean error is
@@ -19,8 +19,8 @@ Error correct_layers_alone(RecoveryContext& context);
 // anything of a vector.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part = Part::kAll);
 
-// Both of every layer, in their order, from samples of `part`.
-Error correct_layers(RecoveryContext& context, Part part);
+// Both of every layer, in their order, from one half of the samples.
+Error correct_layers(RecoveryContext& context, int32_t half);
 
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be
 // had again, and context.by_samples says so, then all layers in order, each with its predecessors quantized and corrected: that fits these

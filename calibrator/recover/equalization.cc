@@ -150,10 +150,11 @@ Error Equalizer::run(RecoveryContext& context) {
   rewrite_.start(context);
   ITG_TRY(find_peaks(context));
   find_readers(context.fp32.model);
-  NetworkError least;
-  ITG_TRY(judge(context, least));
-  const NetworkError before = least;
   const RangeMethod method = context.method;
+  const bool by_samples = context.by_samples;
+  const bool finds_method = context.options.method == RangeMethod::kAuto && can_judge(context.seen);
+  NetworkError before;  // biases corrected in the way that is found for the scaled model, too
+  ITG_TRY(judge(context, finds_method && by_samples, before));
   bool kept = false;
   for (const bool with_room : {true, false}) {
     NetworkError error;
@@ -161,18 +162,19 @@ Error Equalizer::run(RecoveryContext& context) {
     scale_weights();
     ITG_TRY(rewrite_.use(context));
     context.channels_scaled = true;
-    if (context.options.method == RangeMethod::kAuto && can_judge(context.seen)) {
+    if (finds_method) {
       FoundMethod found;
       ITG_TRY(find_method(context, found));
       error = found.best == RangeMethod::kAuto ? found.of_auto : found.of_best;
     } else {
-      ITG_TRY(judge(context, error));
+      ITG_TRY(judge(context, false, error));
     }
     kept = error.ratio() < kWorthwhile * before.ratio();
     context.record({recovery::kEqualization, -1, -1, before.ratio(), error.ratio(),
                     kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
     if (kept) break;
     context.method = method;
+    context.by_samples = by_samples;
     ITG_TRY(restore(context));
   }
   ITG_TRY(context.build());
@@ -180,8 +182,8 @@ Error Equalizer::run(RecoveryContext& context) {
 }
 
 // By samples that the ranges do not come from, if there are any.
-Error Equalizer::judge(RecoveryContext& context, NetworkError& error) {
-  if (can_judge(context.seen)) return judge_ranges(context, error);
+Error Equalizer::judge(RecoveryContext& context, bool by_samples, NetworkError& error) {
+  if (can_judge(context.seen)) return judge_ranges(context, by_samples, error);
   ITG_TRY(context.build());
   return context.measure("equalization", error);
 }

@@ -33,7 +33,7 @@ class Equalizer {
   Error find_peaks(RecoveryContext& context);
   void find_readers(const Model& model);
   void choose_exponents(const Model& model, bool with_room);
-  Error judge(RecoveryContext& context, NetworkError& error);
+  Error judge(RecoveryContext& context, bool by_samples, NetworkError& error);
   void scale_weights() const;
 
   ModelRewrite rewrite_;

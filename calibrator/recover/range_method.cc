@@ -29,22 +29,23 @@ struct Way {
   bool by_samples;  // see RecoveryContext
 };
 
-Error correct_half(RecoveryContext& context, int32_t half) {
+Error correct_half(RecoveryContext& context, const Way& way, int32_t half) {
   if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
-  if (!context.by_samples) return correct_layers_alone(context);
-  return correct_layers(context, half == 0 ? Part::kEvenHalf : Part::kOddHalf);
+  return way.by_samples ? correct_layers(context, half) : correct_layers_alone(context, half);
 }
 
 // Adds what the ranges of one half, with biases that the same half has corrected, make of the samples of the other: what
-// a method clips counts for what the correction leaves of it.
+// a method clips counts for what the correction leaves of it. The context's own way stays as it is.
 Error judge_half(RecoveryContext& context, const Way& way, int32_t half, NetworkError& error,
                  double most = kNoLimit) {
   NetworkError part;
+  const RangeMethod method = context.method;
   context.method = way.method;
-  context.by_samples = way.by_samples;
-  ITG_TRY(context.build(half));
+  const Error built = context.build(half);
+  context.method = method;
+  ITG_TRY(built);
   Error corrected;
-  context.fp32.threads.hold([&] { corrected = correct_half(context, half); });
+  context.fp32.threads.hold([&] { corrected = correct_half(context, way, half); });
   ITG_TRY(corrected);
   ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
                           most - error.noise));
@@ -85,8 +86,8 @@ bool can_judge(const CalibrationState& seen) {
   return samples[0] > 0 && samples[1] > 0;
 }
 
-Error judge_ranges(RecoveryContext& context, NetworkError& error) {
-  return judge_way(context, {context.method, false}, kNoLimit, error);
+Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error) {
+  return judge_way(context, {context.method, by_samples}, kNoLimit, error);
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
@@ -108,13 +109,11 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
 }
 
 Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
-  const RangeMethod method = context.method;
   const bool every =
       context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
   for (int32_t i = 0; i < kRangeMethodCount; ++i)
-    if (every || static_cast<RangeMethod>(i) == method)
+    if (every || static_cast<RangeMethod>(i) == context.method)
       ITG_TRY(judge_half(context, {static_cast<RangeMethod>(i), false}, half, errors_[i]));
-  context.method = method;
   return kNoError;
 }
 

@@ -13,15 +13,16 @@ namespace intaglio {
 // loses up to 10 dB on others.
 bool can_judge(const CalibrationState& seen);  // both halves have samples
 
-// Of context.method, biases corrected for the rounding of weights alone. What stands in context.int8 afterwards is of no use: context.build() mends it.
-Error judge_ranges(RecoveryContext& context, NetworkError& error);
+// Of context.method. `by_samples` is as in RecoveryContext. What stands in context.int8 afterwards is of no use:
+// context.build() mends it.
+Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error);
 
 struct FoundMethod {
   RangeMethod best = RangeMethod::kAuto;  // another only where it gains enough (AutoRules::OtherMethod)
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
 // The best method of all, with the better way to correct biases: they are context.method and context.by_samples from then
-// on. context.int8 as above.
+// on. Nothing else here changes these two. context.int8 is as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);
 
 // The same for a model that is another one for each half. Every method where the caller leaves it to the

@@ -28,9 +28,7 @@ std::vector<double> reals_of(const TensorView& view) {
 }
 
 bool is_operand(const QuantRule& rule, const NodeInfo& node, size_t input) {
-  const auto i = static_cast<int8_t>(input);
-  return node.inputs[input] >= 0 && i != rule.weight_input &&
-         (i != rule.bias_input || rule.weight_input < 0) && !rule.copies(input) && i != rule.parameter_input;
+  return node.inputs[input] >= 0 && rule.is_operand(input);
 }
 
 }  // namespace
