@@ -36,6 +36,13 @@ void set_list(Span<const int32_t> list, const int32_t** data, size_t* count) {
   *count = list.size;
 }
 
+int32_t axis_of(const NodeOptions& o) {
+  if (const auto* const gather = o.get<GatherOptions>()) return gather->axis;
+  if (const auto* const top = o.get<TopKOptions>()) return top->axis;
+  if (const auto* const one_hot = o.get<OneHotOptions>()) return one_hot->axis;
+  return o.value<ConcatOptions>().axis;
+}
+
 }  // namespace
 
 }  // namespace intaglio
@@ -101,8 +108,7 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   const auto* const transpose = o.get<TransposeOptions>();
   set_list(transpose != nullptr ? transpose->permutation : o.value<ReduceOptions>().axes, &result.axes,
            &result.axes_count);
-  const auto* const gather = o.get<GatherOptions>();
-  result.axis = gather != nullptr ? gather->axis : o.value<ConcatOptions>().axis;
+  result.axis = axis_of(o);
   const auto pad = o.value<PadOptions>();
   const auto slice = o.value<StridedSliceOptions>();
   set_list(pad.before.empty() ? slice.begin : pad.before, &result.begin, &result.begin_count);
@@ -120,6 +126,13 @@ void itg_model_node(const itg_model* model, int32_t index, itg_node* node) {
   result.epsilon = o.value<NormalizeOptions>().epsilon;
   result.over_map = o.value<NormalizeOptions>().over_map;
   result.keeps_mean = o.value<NormalizeOptions>().keeps_mean;
+  const auto top = o.value<TopKOptions>();
+  result.smallest = top.smallest;
+  result.last_of_equal = top.last_of_equal;
+  const auto one_hot = o.value<OneHotOptions>();
+  result.on = one_hot.on;
+  result.off = one_hot.off;
+  result.from_end = one_hot.from_end;
   give(node, result);
 }
 

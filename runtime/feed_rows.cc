@@ -3,6 +3,7 @@
 
 #include "intaglio/session.h"
 #include "runtime/op.h"
+#include "runtime/put_pixels.h"
 #include "runtime/streaming/streamed_model.h"
 #include "runtime/streaming/streaming_hooks.h"
 
@@ -18,22 +19,24 @@ ImageInput recipe_of(const Model& model) {
   return {};
 }
 
-// One row: `elements` values, the channels of a pixel side by side. As image_input.h defines them.
-void put_row(const ImageInput& recipe, DType dtype, const uint8_t* row, size_t bytes, size_t elements,
-             uint8_t* place) {
-  const auto channels = static_cast<size_t>(recipe.channels);
-  if (channels == 0) {
-    memcpy(place, row, bytes);
-  } else if (dtype == DType::kS8) {
-    for (size_t c = 0; c < channels; ++c) {
-      const int8_t* const table = recipe.table.data + c * 256;
-      for (size_t i = c; i < elements; i += channels) place[i] = static_cast<uint8_t>(table[row[i]]);
-    }
+bool has_rows(const Shape& shape) { return shape.rank == 4 && shape[0] == 1 && shape[1] <= kMaxFedRows; }
+
+// Of a row, which is the whole input where it has no rows.
+int32_t elements_of_row(const Shape& shape) {
+  return has_rows(shape) ? shape[2] * shape[3] : static_cast<int32_t>(shape.elements());
+}
+
+// A function of its own, so that its loops keep all they need in registers.
+__attribute__((noinline)) void put_row(const ImageInput& recipe, const TensorInfo& info, const uint8_t* row,
+                                       uint8_t* place) {
+  const int32_t elements = elements_of_row(info.shape);
+  const auto pixel_at = [row](int32_t i) { return row[i]; };
+  if (recipe.channels == 0) {
+    memcpy(place, row, static_cast<size_t>(elements) * element_bytes(info.dtype));
+  } else if (info.dtype == DType::kS8) {
+    put_pixels(recipe, elements, pixel_at, reinterpret_cast<int8_t*>(place));
   } else {
-    auto* const values = reinterpret_cast<float*>(place);
-    for (size_t c = 0; c < channels; ++c)
-      for (size_t i = c; i < elements; i += channels)
-        values[i] = (static_cast<float>(row[i]) - recipe.mean[c]) * recipe.norm[c];
+    put_pixels(recipe, elements, pixel_at, reinterpret_cast<float*>(place));
   }
 }
 
@@ -44,9 +47,8 @@ bool Session::feed_rows(const uint8_t* rows, int32_t count) {
   const TensorView picture = input(0);
   const TensorInfo& info = picture.info;
   const ImageInput recipe = recipe_of(model_);
-  const bool by_rows = info.shape.rank == 4 && info.shape[0] == 1 && info.shape[1] <= kMaxFedRows;
-  const int32_t height = by_rows ? info.shape[1] : 1;
-  const auto elements = static_cast<size_t>(info.shape.elements() / height);
+  const int32_t height = has_rows(info.shape) ? info.shape[1] : 1;
+  const auto elements = static_cast<size_t>(elements_of_row(info.shape));
   const size_t row_bytes = elements * element_bytes(info.dtype);
   const bool streams = kStreams && picture.data == nullptr;  // there is a line buffer for it
   NodeRun run;
@@ -61,7 +63,7 @@ bool Session::feed_rows(const uint8_t* rows, int32_t count) {
            ++i)
         observer.on_tensor(observer.context, -1, model_.inputs()[static_cast<size_t>(i)], input(i));
     }
-    put_row(recipe, info.dtype, rows, row_bytes, elements,
+    put_row(recipe, info, rows,
             streams ? StreamedModel::streaming(model_)->place_of_fed_row(*this, run, row)
                     : static_cast<uint8_t*>(picture.data) + static_cast<size_t>(row) * row_bytes);
     rows += recipe.channels == 0 ? row_bytes : elements;

@@ -5,7 +5,10 @@
 
 namespace intaglio {
 
-// b > 0.
-constexpr int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+// b > 0. Of 32 bits where they suffice: small CPUs have no instruction for more.
+template <typename Int>
+constexpr Int floor_div(Int a, Int b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
 
 }  // namespace intaglio

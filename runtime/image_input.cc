@@ -1,5 +1,7 @@
 #include "intaglio/image_input.h"
 
+#include "runtime/put_pixels.h"
+
 namespace intaglio {
 namespace {
 
@@ -244,17 +246,9 @@ void ImageWriter::emit_row(Box box, int32_t row, PixelAt pixel_at) {
       static_cast<size_t>(channels);
   const int32_t count = box.w * channels;
   if (dtype_ == DType::kS8) {
-    int8_t* out = static_cast<int8_t*>(target_) + start;
-    for (int32_t c = 0; c < channels; ++c) {
-      const int8_t* table = recipe_.table.data + c * 256;
-      for (int32_t i = c; i < count; i += channels) out[i] = table[pixel_at(i)];
-    }
+    put_pixels(recipe_, count, pixel_at, static_cast<int8_t*>(target_) + start);
   } else {
-    float* out = static_cast<float*>(target_) + start;
-    for (int32_t c = 0; c < channels; ++c) {
-      const float mean = recipe_.mean[c], norm = recipe_.norm[c];
-      for (int32_t i = c; i < count; i += channels) out[i] = (static_cast<float>(pixel_at(i)) - mean) * norm;
-    }
+    put_pixels(recipe_, count, pixel_at, static_cast<float*>(target_) + start);
   }
 }
 

@@ -7,7 +7,8 @@
 namespace intaglio {
 
 // The nearest whole number to a / b; b > 0.
-inline int64_t round_quotient(NearestRounding rounding, int64_t a, int64_t b) {
+template <typename Int>
+Int round_quotient(NearestRounding rounding, Int a, Int b) {
   switch (rounding) {
     case NearestRounding::kFloor:
       break;

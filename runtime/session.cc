@@ -281,6 +281,7 @@ Error Session::move_to(Span<uint8_t> activations, Span<uint8_t> scratch, const E
   options_.executor = executor;
   options_.executor.width = width;
   options_.observer = {};
+  begin_picture();
   return kNoError;
 }
 

@@ -129,18 +129,21 @@ TEST_CASE("whole command lines: what is said, and that what goes together runs")
   const CommandFolder folder;
   folder.good("import @/meter.onnx -o %/net.itg --pixels -1..1");
   const std::string calibrate = "calibrate %/net.itg --images @/calibration -o %/int8.itg";
-  for (const auto& [words, text] : std::vector<std::pair<std::string, std::string>>{
+  struct Line {
+    std::string words, text;
+  };
+  for (const Line& line : std::vector<Line>{
            {" --percentile 0.6", "--percentile has no effect without --method percentile"},
            {" --percentile 0.6 --method minmax", "--percentile has no effect without --method percentile"},
            {" --params-format ppq", "--params-format has no effect without --params"},
            {" --safe-pairs --recover bias,eq", "--recover bias,eq with --safe-pairs would have no effect"},
            {" --method minmax --recover method", "--recover method has no effect without --method auto"},
            {" --params %/p.json --recover search", "--recover search with --params would have no effect"}}) {
-    const Ran ran = folder.run(calibrate + words);
-    INFO(words << "\n" << ran.err);
+    const Ran ran = folder.run(calibrate + line.words);
+    INFO(line.words << "\n" << ran.err);
     CHECK(ran.code == 2);
     CHECK(ran.out.empty());
-    CHECK(holds(ran.err, text));
+    CHECK(holds(ran.err, line.text));
   }
   CHECK(!std::filesystem::exists(folder / "int8.itg"));
   CHECK(folder.run("params import %/net.itg %/p.json -o %/x.itg --method minmax").code == 2);

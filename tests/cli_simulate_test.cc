@@ -18,7 +18,8 @@ TEST_CASE("what int8 holds runs by kernels and costs what calibrate says; more b
   CHECK(eight["count"] == 16);
   CHECK(eight["simulated_nodes"] == 0);
   const auto calibrated = folder.json(kCalibrate + " --recover none");
-  CHECK(eight["sqnr_db"].get<double>() == doctest::Approx(calibrated["calibration_sqnr_db"].get<double>()).epsilon(1e-9));
+  CHECK(eight["sqnr_db"].get<double>() ==
+        doctest::Approx(calibrated["calibration_sqnr_db"].get<double>()).epsilon(1e-9));
   CHECK(eight["agreement"] == calibrated["calibration_agreement"]);
 
   const auto sixteen = folder.json(kSimulate + " --set all:bits=16 --json");

@@ -162,7 +162,7 @@ TEST_CASE("PPQ's files: what is written, and where it comes from") {
     other.replace(at, what.size(), to);
     return read_ppq("F", other);
   };
-  for (const auto& [what, to] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& change : std::vector<std::pair<std::string, std::string>>{
            {"\"scale\": 0.5", "\"scale\": 0.25"},
            {"\"samples\": 4294967295", "\"samples\": 4294967296"},
            {"\"samples\": 4294967295", "\"samples\": -1"},
@@ -171,8 +171,8 @@ TEST_CASE("PPQ's files: what is written, and where it comes from") {
            {"\"digest\": \"", "\"digest\": \"0"},
            {"\"digest\": \"", "\"dig\": \""},
            {"\"quant_max\": 127", "\"quant_max\": 126"}}) {
-    CAPTURE(to);
-    const auto read = changed(what, to);
+    CAPTURE(change.second);
+    const auto read = changed(change.first, change.second);
     REQUIRE_MESSAGE(read, read.message());
     CHECK(!read->provenance);
     REQUIRE(read->notes.size() == 1);

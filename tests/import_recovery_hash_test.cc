@@ -44,12 +44,16 @@ void check_everywhere(const Network& network, RecoveryMask recover) {
   CalibratorOptions plain = options;
   plain.recover = recovery::kNone;
   CHECK(calibrate(*model, samples, plain) != first);
-  for (const auto& [width, mask] : {std::pair{8, IsaMask{isa::kAvx2}}, {2, IsaMask{isa::kScalar}}}) {
-    CAPTURE(width);
+  struct Machine {
+    int32_t width;
+    IsaMask isa;
+  };
+  for (const Machine& machine : {Machine{8, isa::kAvx2}, Machine{2, isa::kScalar}}) {
+    CAPTURE(machine.width);
     std::rotate(samples.begin(), samples.begin() + 3, samples.end());
     CalibratorOptions other = options;
-    other.isa = mask;
-    other.executor = thread_executor(width);
+    other.isa = machine.isa;
+    other.executor = thread_executor(machine.width);
     CHECK(calibrate(*model, samples, other, Feed::kAllAtOnce) == first);
   }
 }

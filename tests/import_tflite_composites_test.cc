@@ -124,8 +124,8 @@ TEST_CASE("a bias of another scale than input times weights is converted, and th
   TfliteBuilder file;
   const int32_t x = file.tensor("x", kTfliteInt8, {1, 2}, TfliteScales{{0.5f}});
   const int32_t w = file.constant("w", kTfliteInt8, {1, 2}, std::vector<int8_t>{4, 0}, TfliteScales{{0.25f}});
-  const int32_t b =
-      file.constant("b", kTfliteInt32, {1}, std::vector<int32_t>{30}, TfliteScales{{0.1f}});  // 3.0: 24 * 0.125
+  const int32_t b = file.constant("b", kTfliteInt32, {1}, std::vector<int32_t>{30},
+                                  TfliteScales{{0.1f}});  // 3.0: 24 * 0.125
   const int32_t y = file.tensor("y", kTfliteInt8, {1, 1}, TfliteScales{{1.0f}});
   file.op(kTfliteFullyConnected, {x, w, b}, {y}, Options::FullyConnectedOptions,
           tflite::CreateFullyConnectedOptions(file.fbb()).Union());

@@ -245,7 +245,9 @@ TEST_CASE(
     found.insert(of_mask.begin(), of_mask.end());
   }
   CHECK(kPackLayout == 3);
-  for (const auto& [kernel, crc] : found) {
+  for (const auto& pack : found) {
+    const auto kernel = pack.first;
+    const auto crc = pack.second;
     CAPTURE(kernel);
     CHECK(layouts_3.count(kernel) == 1);
     if (layouts_3.count(kernel) == 1) CHECK(layouts_3.at(kernel) == crc);

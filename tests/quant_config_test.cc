@@ -173,8 +173,9 @@ TEST_CASE("every ordered pair of states: 42 steps are legal, a refusal names bot
       {S::kFp32, {S::kInitial}},
       {S::kSoi, {}}};
   size_t legal = 0;
-  for (const auto& [from, targets] : table) {
-    const std::set<S> allowed(targets.begin(), targets.end());
+  for (const auto& row : table) {
+    const S from = row.first;
+    const std::set<S> allowed(row.second.begin(), row.second.end());
     for (int32_t i = 0; i < kQuantStateCount; ++i) {
       const auto to = static_cast<S>(i);
       CAPTURE(quant_state_name(static_cast<int64_t>(from)));

@@ -25,7 +25,7 @@ struct DwconvS8Args {
   const float* multiplier;
   int8_t* output;
   size_t output_stride;
-  void* scratch;  // dwconv_s8_scratch_bytes(), 32-aligned
+  void* scratch;  // dwconv_s8_scratch_bytes(), 64-aligned
   OutputS8 requant;
   int32_t pixels, taps, channels, depth_multiplier;
 };

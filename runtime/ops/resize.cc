@@ -109,10 +109,10 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
   const auto* const columns = reinterpret_cast<const ResizeTap<Weight>*>(run.persistent);
   const ResizeOptions& options = node.options<ResizeOptions>();
   const NodeBand* const band = node.band;
-  const int32_t oh = out[1], whole_in = band == nullptr ? in[1] : band->input_height,
-                whole_out = band == nullptr ? oh : band->output_height,
+  const int32_t oh = out[1], first_out = band == nullptr ? 0 : band->output_row,
                 first_in = band == nullptr ? 0 : band->input_row,
-                first_out = band == nullptr ? 0 : band->output_row;
+                whole_in = node.model->tensor(node.input_index(0)).shape[1],
+                whole_out = node.model->tensor(node.output_index(0)).shape[1];
   const ptrdiff_t in_line = static_cast<ptrdiff_t>(in[2]) * in[3],
                   out_line = static_cast<ptrdiff_t>(out[2]) * out[3];
   const auto* const x = run.input<T>(node, 0);

@@ -8,10 +8,7 @@ BandView::BandView(const Model& model, int32_t index)
     : NodeBand{[](const NodeView& node, int32_t i) { return of(node).input(i); },
                [](const NodeView& node) { return of(node).output(); },
                [](const NodeView& node, const NodeRun& run, int32_t i) { return of(node).address(run, i); },
-               0,
-               0,
-               0,
-               0},
+               0, 0},
       node_{index, model.node(index), &model} {
   for (int32_t i = 0; i < kKeptInputs && i < node_.input_count(); ++i)
     if (node_.has_input(i)) kept_[i] = model.tensor(node_.input_index(i));
@@ -52,10 +49,10 @@ void BandView::set_rows(int32_t slot, const TensorInfo& info, int32_t first, int
 }
 
 // That the band touches.
-void BandView::set_padding(const RowAccess& access, int32_t first, int32_t past) {
+void BandView::set_padding(const RowAccess& access, int32_t first, int32_t past, int32_t in_height) {
   const int32_t above = -access.first_input(first);  // rows of padding in front of the band's window
   if (auto* const window = node_.info.options.get<Window2d>()) {
-    const int32_t below = access.past_input(past) - input_height;
+    const int32_t below = access.past_input(past) - in_height;
     window->pad_top = above > 0 ? above : 0;
     window->pad_bottom = below > 0 ? below : 0;
   } else if (auto* const pad = node_.info.options.get<PadOptions>()) {

@@ -22,9 +22,8 @@ class BandView : private NodeBand {
     const TensorInfo out = output();
     const int32_t begin = access.first_input(first);
     output_row = first;
-    output_height = out.shape[1];
     input_row = begin > 0 ? begin : 0;
-    input_height = input(0).shape[1];
+    const int32_t in_height = input(0).shape[1];
     for (int32_t i = 0; i < node_.input_count(); ++i) {
       if (!node_.has_input(i)) continue;
       const TensorInfo info = input(i);
@@ -32,7 +31,7 @@ class BandView : private NodeBand {
       set_input_rows(i, info, access_of_input(access, i), first, past, input_row_0(i, info));
     }
     set_rows(kMaxBandInputs, out, first, past, output_row_0);
-    set_padding(access, first, past);
+    set_padding(access, first, past, in_height);
   }
 
   NodeView& node() { return node_; }
@@ -56,7 +55,7 @@ class BandView : private NodeBand {
   void set_input_rows(int32_t i, const TensorInfo& info, const RowAccess& window, int32_t first, int32_t past,
                       int64_t row_0);
   void set_rows(int32_t slot, const TensorInfo& info, int32_t first, int32_t past, int64_t row_0);
-  void set_padding(const RowAccess& access, int32_t first, int32_t past);
+  void set_padding(const RowAccess& access, int32_t first, int32_t past, int32_t in_height);
 
   NodeView node_;
   TensorInfo kept_[kKeptInputs + 1];  // of the first inputs, and of the output behind them

@@ -95,10 +95,18 @@ RowAccess resize_access(const NodeView& node) {
   const bool good = is_plain_int8(node) && is_picture(node.input(0)) &&
                     node.options<ResizeOptions>().coordinates != Coordinates::kAlignCorners;
   if (!good) return {};
-  return known_row_access(node, false);
+  const RowAccess access = known_row_access(node, false);
+  return access.stride <= kMaxRowExtent && access.per <= kMaxRowExtent ? access : RowAccess();
 }
 
-int32_t greatest_divisor(int32_t a, int32_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+int32_t greatest_divisor(int32_t a, int32_t b) {
+  while (b != 0) {
+    const int32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
 
 // Row y lies at y * stride / per + shift in the input, so the remainders of the quotient reach from the first row to the
 // last one.
@@ -108,15 +116,13 @@ void set_resize_rows(const NodeView& node, RowAccess* access) {
                 common = greatest_divisor(from, to);
   access->stride = from / common;
   access->per = to / common;
-  const int64_t divisor = int64_t{2} * access->per;
-  const int64_t shift = options.coordinates == Coordinates::kHalfPixel ? access->stride - access->per : 0;
-  const int64_t last = shift + 2 * (access->per - 1);
+  const int32_t divisor = 2 * access->per;
+  const int32_t shift = options.coordinates == Coordinates::kHalfPixel ? access->stride - access->per : 0;
   const bool nearest = options.interpolation == Interpolation::kNearest;
-  const int64_t low = nearest ? round_quotient(options.rounding, shift, divisor) : floor_div(shift, divisor);
-  const int64_t high =
-      nearest ? round_quotient(options.rounding, last, divisor) : floor_div(last, divisor) + 1;
-  access->pad = static_cast<int32_t>(-low);
-  access->extent = static_cast<int32_t>(high - low + 1);
+  const NearestRounding rounding = nearest ? options.rounding : NearestRounding::kFloor;
+  access->pad = -round_quotient(rounding, shift, divisor);
+  const int32_t last = round_quotient(rounding, shift + divisor - 2, divisor) + (nearest ? 0 : 1);
+  access->extent = last + access->pad + 1;
 }
 
 }  // namespace

@@ -16,14 +16,11 @@ struct RowAccess {
   int32_t stride = 1, extent = 1, pad = 0, per = 1;
 
   // The rows of input 0 that rows [first, past) of the output take: [first_input(first), past_input(past)).
-  int32_t first_input(int32_t first) const {
-    return static_cast<int32_t>(int64_t{first} * stride / per) - pad;
-  }
+  int32_t first_input(int32_t first) const { return first * stride / per - pad; }
   int32_t past_input(int32_t past) const { return first_input(past - 1) + extent; }
   // The last row that takes none below an input of `height` rows.
   int32_t last_without_padding(int32_t height) const {
-    const int64_t rows = int64_t{height} + pad - extent;  // in front of its window, the pad among them
-    return static_cast<int32_t>(((rows + 1) * per - 1) / stride);
+    return ((height + pad - extent + 1) * per - 1) / stride;
   }
 
   // For readers and writers of rows by a clock (streamed_model.cc): `from` and `to` are the strides of the input and of the
@@ -38,7 +35,7 @@ struct RowAccess {
 inline constexpr RowAccess kRowByRow = {true, false, 1, 1, 0, 1};
 
 inline constexpr int32_t kMaxBandInputs = 8;   // of a node that runs by rows
-inline constexpr int32_t kMaxRowExtent = 256;  // rows of a window
+inline constexpr int32_t kMaxRowExtent = 256;  // rows of a window; also of Resize's `stride` and `per`
 inline constexpr int32_t kMaxRows = 1 << 20;   // of a tensor, and of a segment's clock
 
 // NHWC, batch 1, of so many rows that a walk can count them.
@@ -58,8 +55,8 @@ inline bool reads_rows(const NodeView& node, int32_t i) {
 inline RowAccess access_of_input(const RowAccess& access, int32_t i) { return i == 0 ? access : kRowByRow; }
 
 // Rows that a node's walk counts: of its output, or of the input that it reduces.
-inline int32_t counted_rows(const NodeView& node, const RowAccess& access) {
-  return access.reduces ? node.input(0).shape[1] : node.output().shape[1];
+inline int32_t counted_rows(const NodeView& node, bool reduces) {
+  return reduces ? node.input(0).shape[1] : node.output().shape[1];
 }
 
 }  // namespace intaglio

@@ -2,11 +2,13 @@
 
 #include <cstring>
 
+#include "intaglio/streaming.h"
 #include "kernels/arithmetic/requant.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/band_view.h"
 #include "runtime/streaming/streamed_model.h"
+#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 
@@ -60,7 +62,7 @@ class SegmentRun {
     for (int32_t i = 0; i < segment_.count; ++i) {
       const NodeView node = view(i);
       const RowWalk walk = walk_of(segment_, i);
-      const int32_t due = walk.stride * counted_rows(node, row_access(node)) - walk.lead;
+      const int32_t due = walk.stride * counted_rows(node, walk.rows < 0) - walk.lead;
       end = due > end ? due : end;
     }
     return end + segment_.band - 1;
@@ -233,6 +235,8 @@ uint8_t* place_of_fed_row(const Session& session, const NodeRun& run, int32_t ro
   const SegmentInfo segment = StreamedModel::feeding_segment(*run.model);
   return segment.count == 0 ? nullptr : SegmentRun(session, run, segment).place_of_row(row);
 }
+
+const Streaming kStreaming = {nullptr, nullptr, run_streamed_nodes, place_of_fed_row};
 
 }  // namespace intaglio
 

@@ -3,6 +3,7 @@
 #include "intaglio/streaming.h"
 #include "runtime/liveness.h"
 #include "runtime/streaming/row_access.h"
+#include "runtime/streaming/streaming_hooks.h"
 
 #if ITG_STREAMING
 
@@ -94,7 +95,7 @@ class SegmentCheck {
   }
 
   Error check_walk(const NodeView& node, const RowAccess& access, int32_t i) const {
-    const int32_t height = counted_rows(node, access);
+    const int32_t height = counted_rows(node, access.reduces);
     const RowWalk walk = walk_of(segment_, i);
     ITG_TRY(check_steps(node.output_error(Status::kBadRowStep, 0), walk, height));
     if (access.reduces) {
@@ -241,7 +242,7 @@ Result<Model> stream_rows(const Model& model) { return StreamedModel::open(model
 
 Result<Model> StreamedModel::open(const Model& model) {
   if (!model.has_streamed_plan()) return model;
-  const Model streamed = Model::without_checks(model.bytes(), &kStreaming);
+  const Model streamed = Model::without_checks(model.bytes(), &kCheckedStreaming);
   ITG_TRY(check(streamed));
   return streamed;
 }

@@ -119,8 +119,8 @@ Error plan_streamed_node(const OpDef& def, const NodeView& node, const PlanConte
 
 }  // namespace
 
-const Streaming kStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes,
-                              place_of_fed_row};
+const Streaming kCheckedStreaming = {check_streamed_overlaps, plan_streamed_node, run_streamed_nodes,
+                                     place_of_fed_row};
 
 }  // namespace intaglio
 

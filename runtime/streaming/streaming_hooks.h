@@ -8,6 +8,7 @@
 namespace intaglio {
 
 struct Streaming {
+  // These two are nullptr in kStreaming: a planned model was checked before.
   // As in liveness.h: a segment's nodes run at one time, and work in place nowhere.
   Error (*check_overlaps)(const Model& model, OpList ops, uint16_t* memory);
   // The operator's plan for the node, and for every band of rows in which a segment runs it.
@@ -18,5 +19,8 @@ struct Streaming {
   // Where that row is to be written, once those before it have come; nullptr where the picture is there as a whole.
   uint8_t* (*place_of_fed_row)(const Session& session, const NodeRun& run, int32_t row);
 };
+
+// Of the models of stream_rows().
+extern const Streaming kCheckedStreaming;
 
 }  // namespace intaglio

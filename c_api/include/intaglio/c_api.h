@@ -122,8 +122,7 @@ typedef union itg_model {
 /* How itg_model_open() checks a file. */
 typedef struct itg_open_options {
   size_t struct_size;
-  bool
-      skip_checksum; /* for callers that authenticate the bytes themselves; the structure is checked always */
+  bool skip_checksum; /* for callers that authenticate the bytes; the structure is checked always */
 } itg_open_options;
 
 /* One node of a model. */
@@ -149,13 +148,15 @@ typedef struct itg_node {
   const int32_t* folded_bias; /* likewise */
   const int32_t *axes, *begin, *strides;
   size_t axes_count, begin_count, strides_count;
-  int32_t axis;                                 /* Concat, Gather, Softmax */
+  int32_t axis;                                 /* Concat, Gather, TopK, OneHot */
   int32_t interpolation, coordinates, rounding; /* Resize */
   float alpha, beta, pad_value;                 /* of functions; Pad */
   int32_t add_bits;                             /* int8 sums: bits of the larger multiplier, 15 to 20 */
   bool transpose_b;                             /* BatchMatMul */
   float product_scale, epsilon;                 /* BatchMatMul; Normalize */
   bool over_map, keeps_mean;                    /* Normalize */
+  bool smallest, last_of_equal, from_end;       /* TopK, TopK, OneHot */
+  float on, off;                                /* OneHot */
 } itg_node;
 
 /* A state pair of a recurrent network. */
@@ -345,8 +346,7 @@ void itg_session_model(const itg_session* session, itg_model* model); /* the mod
 
 /* Input `i`. Write every input before each run, since a run may reuse its memory. */
 void itg_session_input(const itg_session* session, int32_t i, itg_tensor* tensor);
-/* Output `i`, valid until the next run or the next write to an input. An int8 model's output holds codes or reals: see
- * tensor->dtype. */
+/* Output `i`, valid until the next run or the next write to an input. tensor->dtype says what it holds. */
 void itg_session_output(const itg_session* session, int32_t i, itg_tensor* tensor);
 void itg_session_tensor(const itg_session* session, int32_t index, itg_tensor* tensor);
 /* Their elements alone. */
@@ -355,7 +355,7 @@ const void* itg_session_output_data(const itg_session* session, int32_t i);
 
 void itg_session_run(itg_session* session); /* runs every node; cannot fail */
 void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
-/* Takes the next rows of a picture; true: the outputs are there. A new picture begins with begin_picture(). */
+/* Takes the next rows, each w * c pixels, or elements without a recipe. True: that was the picture, the outputs are there. */
 bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count);
 void itg_session_begin_picture(itg_session* session);
 itg_error itg_session_prepare_node(itg_session* session, int32_t i); /* after its constants changed */

@@ -194,11 +194,11 @@ struct L2NormalizeOptions {
   float min_norm = 0.0f;  // a smaller norm counts as this one
 };
 
-// y [..., m, n] = a [..., m, k] times b [..., k, n]; axes before these repeat where one operand has 1.
+// y [..., m, n] = scale * a [..., m, k] times b [..., k, n]; axes before these repeat where one operand has 1.
 // BatchMatMul.
 struct BatchMatMulOptions {
   bool transpose_b = false;  // b is [..., n, k]
-  float scale = 1.0f;  // a factor of the products
+  float scale = 1.0f;  // finite, above 0
 };
 
 // Indices of the greatest elements of an axis, the greatest first; how many follows from the output's shape.
@@ -218,7 +218,7 @@ struct OneHotOptions {
   bool from_end = false;  // indices below 0 count from the end; else they have no place
 };
 
-// y = (x - mean) / sqrt(variance + epsilon) * factor + summand, the last two of each index of the last axis. A group that has
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, the last two of each index of the last axis. A group that has
 // one mean and one variance is a `groups`-th of the last axis, of one index of the others.
 // Normalize.
 struct NormalizeOptions {

@@ -12,7 +12,8 @@ namespace intaglio {
 
 // Sees every tensor that a run writes. What it points to outlives the session.
 struct Observer {
-  // Called once for each model input when a run starts, with node -1. Then called for each output of a node,
+  // Called once for each model input when a run starts, with node -1, but for a picture that is fed by rows. Then called for each
+  // output of a node,
   // after that node has run. The view's data is valid during the call only: later nodes reuse its memory.
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const TensorView& view) = nullptr;
   void* context = nullptr;  // is given to both functions
@@ -32,7 +33,7 @@ struct SessionOptions {
 struct SessionNeeds {
   size_t persistent_bytes = 0;  // bookkeeping and packed weights; one for each session
   size_t activation_bytes =
-      0;  // inputs, outputs and what lies between; sessions that never run at once may share it
+      0;  // inputs, outputs and what lies between; sessions that never run at once may share it, see feed_rows()
   size_t scratch_bytes = 0;  // working memory of one node; sessions that never run at once may share it
 
   size_t packed_bytes = 0;    // the part of persistent_bytes that holds weights packed by Session::create()
@@ -95,18 +96,20 @@ class Session {
   void run();
   // Runs the nodes `first` to `last` - 1. For tools that look between nodes: run() runs all of them, and also
   // copies the states. With a streamed plan a segment runs as a whole where its first node is among them.
+  // 0 <= first <= last <= Model::node_count(): this is not checked.
   void run_nodes(int32_t first, int32_t last);
-  // Takes the next `count` rows of a picture, each w * c bytes, as a camera gives them: the first input of the model, [1, h, w, c],
-  // row by row. Where the model has a recipe for this input (Model::image) a byte is a pixel in the model's order of colours, and
-  // becomes a value by the recipe; there is no resizing. Else the bytes are the input's own. An input of other rank, of several
-  // pictures or of more than 65535 rows is one row.
+  // Takes the next `count` rows of a picture, as a camera gives them: the first input of the model, [1, h, w, c], row by row.
+  // Where the model has a recipe for this input (Model::image) a row is w * c bytes: pixels in the model's order of colours, which
+  // become values by the recipe. There is no resizing. Else a row is the input's own elements: w * c of them. An input of other
+  // rank, of several pictures or of more than 65535 rows is one row.
   //
   // Runs the model as far as the rows allow. True once the last row was taken: then the outputs are there, as after run().
   // Cannot fail; rows behind the last one are ignored. Write other inputs before the first row. With a streamed plan that
   // feeds the picture (`intaglio plan --feed-rows`) there is no memory for all of it: input() is without data, and run() is of
   // no use. With any other plan the rows are written to input(), and the last one calls run().
   //
-  // The rows that were taken are counted by this handle, not by its copies.
+  // From the first row to the last one the activations hold the picture: no session that shares them may run in between. The
+  // rows that were taken are counted by this handle, not by its copies.
   bool feed_rows(const uint8_t* rows, int32_t count);
   // The next row is the first of a new picture. A new session begins with one.
   void begin_picture() { fed_rows_ = 0; }
