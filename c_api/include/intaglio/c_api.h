@@ -125,8 +125,7 @@ typedef struct itg_open_options {
   bool skip_checksum; /* for callers that authenticate the bytes; the structure is checked always */
 } itg_open_options;
 
-/* One node of a model. From kernel_h on it holds the options of every operator. Those that this one does not have are at their
- * defaults. */
+/* One node of a model. From kernel_h on: the options of every operator. Those that it does not have are at their defaults. */
 typedef struct itg_node {
   size_t struct_size;
   const char* name;
@@ -358,9 +357,8 @@ void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
 /* Takes the next rows, each w * c pixels, or elements without a recipe. True: that was the picture, the outputs are there. */
 bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count);
 void itg_session_begin_picture(itg_session* session);
-itg_error itg_session_prepare_node(itg_session* session,
-                                   int32_t i); /* packs changed weights of node i anew */
-void itg_session_reset(itg_session* session);  /* sets states to their initial values */
+itg_error itg_session_prepare_node(itg_session* session, int32_t i); /* packs changed weights of node i */
+void itg_session_reset(itg_session* session);                        /* sets states to their initial values */
 const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "gemm_s8_avx2" or "" */
 
 /* Writes a picture into a session's input. Its rows start `row_bytes` apart. `scratch` starts at a multiple of 4 and has
