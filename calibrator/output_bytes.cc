@@ -115,10 +115,13 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
            Equalizer::bytes(model, options) + BiasAbsorber::bytes(model, session.persistent_bytes, options);
   // A Cortex-M's kernels take weights as they stand, as the scalar ones do.
   const bool packs = (options.isa & cpu_isa() & ~(isa::kDsp | isa::kHelium)) != isa::kScalar;
-  // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse.
-  const uint64_t activations =
+  // A quarter of the FP32 model's activations, as a rule; a plan for other sizes may be a little worse. A tensor of 16 bits
+  // may stand beside one of 8 and another one of 16 that are made of it.
+  uint64_t activations =
       (options.float_nodes.empty() ? session.activation_bytes / 2 + 4096 : session.activation_bytes) +
       answer_bytes(model, options);
+  for (const SlotSetting& setting : options.slots)
+    if (setting.bits > 8) activations = 2 * session.activation_bytes + answer_bytes(model, options) + 4096;
   const auto width =
       static_cast<uint64_t>(options.executor.parallel_for == nullptr ? 1 : options.executor.width);
   const uint64_t scratch = 4 * session.scratch_bytes + (packs ? width * rows : 0);

@@ -137,8 +137,7 @@ bool check_tensor(Failure& fail, const schema::Model& root, int32_t index, size_
   if (tensor.dtype() > schema::DType::MAX)
     return fail(Status::kBadEnum, -1, index, static_cast<int64_t>(dtype),
                 static_cast<int64_t>(schema::DType::MAX));
-  if (element_bytes(dtype) == 0 || dtype == DType::kS16)
-    return fail(Status::kBadDType, -1, index, static_cast<int64_t>(dtype));
+  if (element_bytes(dtype) == 0) return fail(Status::kBadDType, -1, index, static_cast<int64_t>(dtype));
   const int64_t rank = tensor.shape() == nullptr ? 0 : count(tensor.shape()->size());
   if (rank < 1 || rank > kMaxRank) return fail(Status::kBadRank, -1, index, rank, kMaxRank);
   int64_t bytes = static_cast<int64_t>(element_bytes(dtype));

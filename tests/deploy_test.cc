@@ -22,7 +22,8 @@ std::vector<QuantPolicy> legal_policies() {
 
 // The table itself.
 Status expected(bool weights, int32_t bits, QuantPolicy policy, Rounding rounding) {
-  if (bits > 8) return Status::kBitsNotDeployable;
+  const bool wide = !weights && (policy & policy::kAsymmetric) == 0;
+  if (bits > (wide ? 16 : 8)) return Status::kBitsNotDeployable;
   if ((policy & policy::kExponential) != 0) return Status::kExponentialNotDeployable;
   if (weights) return (policy & policy::kAsymmetric) != 0 ? Status::kOffsetNotDeployable : Status::kOk;
   if ((policy & policy::kPerChannel) != 0) return Status::kChannelsNotDeployable;
@@ -100,8 +101,8 @@ TEST_CASE("the deploy table: 31 bits x 12 policies x 7 roundings, of activations
           if (!error.ok()) CHECK(text_of(error).find("simulate it") != std::string::npos);
         }
   // Bits 2 to 8: per tensor linear, four policies, one rounding; per channel or tensor symmetric linear,
-  // seven.
-  CHECK(deployable == 7 * 4 + 7 * 4 * 7);
+  // seven. Bits 9 to 16: activations per tensor, symmetric and linear, one rounding.
+  CHECK(deployable == 7 * 4 + 7 * 4 * 7 + 8 * 2);
 }
 
 TEST_CASE("each kind of refusal, and each neighbour that is baked, through the whole calibration") {
@@ -115,7 +116,7 @@ TEST_CASE("each kind of refusal, and each neighbour that is baked, through the w
       policy::kPerTensor | policy::kLinear | policy::kSymmetric | policy::kPowerOfTwo,
       policy::kPerChannel | policy::kLinear | policy::kAsymmetric};
   for (const bool weights : {false, true})
-    for (const int32_t bits : {2, 4, 8, 9, 32})
+    for (const int32_t bits : {2, 4, 8, 9, 16, 17, 32})
       for (const QuantPolicy policy : policies)
         for (const Rounding rounding : {Rounding::kHalfEven, Rounding::kHalfFarFromZero}) {
           SlotSetting setting;

@@ -240,7 +240,7 @@ TEST_CASE("tensors: type, rank and size") {
       {"type 7", {Status::kBadEnum, -1, sum, 7, 6}, dtype(7)},
       {"type 0", {Status::kBadDType, -1, sum, 0, 0}, dtype(0)},
       {"s4", {Status::kBadDType, -1, sum, 5, 0}, dtype(5)},
-      {"s16", {Status::kBadDType, -1, sum, 6, 0}, dtype(6)},
+      {"s16 with an offset", {Status::kBadZeroPoint, -1, sum, 1, 0}, dtype(6)},
       {"rank 0", {Status::kBadRank, -1, sum, 0, 6}, shape({})},
       {"rank 7", {Status::kBadRank, -1, sum, 7, 6}, shape({1, 1, 1, 1, 1, 1, 1})},
       {"0 elements", {Status::kBadDimension, -1, sum, 0, INT32_MAX}, shape({1, 4, 0})},

@@ -42,7 +42,7 @@ const std::vector<Mutation>& mutations() {
       {"unknown type", Status::kBadEnum,
        [](ModelT& m) { tensor(m, "sum").dtype = static_cast<schema::DType>(99); }},
       {"type not supported yet", Status::kBadDType,
-       [](ModelT& m) { tensor(m, "sum").dtype = schema::DType::S16; }},
+       [](ModelT& m) { tensor(m, "sum").dtype = schema::DType::S4; }},
       {"no type", Status::kBadDType, [](ModelT& m) { tensor(m, "sum").dtype = schema::DType::None; }},
       {"rank 0", Status::kBadRank, [](ModelT& m) { tensor(m, "sum").shape.clear(); }},
       {"rank 7", Status::kBadRank, [](ModelT& m) { tensor(m, "sum").shape.assign(7, 1); }},

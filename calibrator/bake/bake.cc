@@ -1,11 +1,13 @@
 #include "calibrator/bake/bake.h"
 
+#include "calibrator/bake/baked_tensors.h"
 #include "calibrator/bake/lookup_tables.h"
 #include "calibrator/quantization/answers.h"
 #include "calibrator/quantization/deploy.h"
 #include "calibrator/quantization/int8_nodes.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio {
 namespace {
@@ -13,29 +15,19 @@ namespace {
 constexpr int32_t kMapAxisList[] = {1, 2};
 constexpr Span<const int32_t> kMapAxes = kMapAxisList;
 
-class Baker {
+class Baker : private BakedTensors {
  public:
-  Baker(const BakeInput& input, Arena& arena)
-      : model_(*input.model), slots_(*input.slots), options_(*input.options), arena_(arena) {}
+  Baker(const BakeInput& input, Arena& arena) : BakedTensors(input, arena) {}
 
   Result<Graph> bake() {
     ITG_TRY(check_finished(model_, slots_, false));
     for (int32_t n = 0; n < model_.node_count(); ++n)
       if (becomes_int8(model_, n, options_)) ITG_TRY(check_node_deployable(model_, slots_, n));
-    const auto tensors = static_cast<size_t>(model_.tensor_count());
-    s8_ = arena_.make<int32_t>(tensors);
-    f32_ = arena_.make<int32_t>(tensors);
-    if (arena_.exhausted()) return Error{Status::kOutOfMemory};
-    for (int32_t& t : s8_) t = -1;
-    for (int32_t& t : f32_) t = -1;
-    // Room for every tensor, a table or bias beside it, and both versions at each border.
-    graph_.tensors.reserve(arena_, 3 * tensors + 2 * static_cast<size_t>(model_.node_count()));
-    graph_.nodes.reserve(arena_, static_cast<size_t>(model_.node_count()) + tensors);
-
+    ITG_TRY(make_room());
     for (const int32_t input : model_.inputs()) graph_.inputs.push(arena_, add_source(input));
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       if (becomes_int8(model_, n, options_)) {
-        ITG_TRY(bake_s8(n));
+        ITG_TRY(bake_codes(n));
       } else {
         copy_f32(n);
       }
@@ -48,34 +40,13 @@ class Baker {
   }
 
  private:
-  QuantParams params(int32_t slot) const { return slots_.slots.params(slot); }
-  bool f32_first(size_t t) const { return f32_[t] >= 0 && f32_[t] < s8_[t]; }
-
-  Span<const int32_t> dims(const Shape& shape) const { return {shape.dims, static_cast<size_t>(shape.rank)}; }
-
-  int32_t add_s8(const TensorInfo& info, const char* suffix, const QuantParams& p) {
-    const int32_t index = add_named(info, suffix, DType::kS8);
-    const Span<float> scale = arena_.make<float>(1);
-    if (scale.empty()) return index;
-    scale[0] = p.scale;
-    graph_.tensors[static_cast<size_t>(index)].quantization = {scale, p.zero_point, -1};
-    return index;
-  }
-  int32_t add_named(const TensorInfo& info, const char* suffix, DType dtype) {
-    const size_t length = strlen(info.name), extra = strlen(suffix);
-    const Span<char> name = arena_.make<char>(length + extra + 1);
-    if (!name.empty()) {
-      memcpy(name.data, info.name, length);
-      memcpy(name.data + length, suffix, extra);
-    }
-    return add_tensor(graph_, arena_, name.empty() ? "" : name.data, dtype, dims(info.shape));
-  }
-
   int32_t add_source(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
     const DType dtype = model_.tensor(tensor).dtype;
-    if (dtype == DType::kF32 && is_source_in_codes(tensor))
-      return s8_[t] = add_s8(model_.tensor(tensor), "", params(tensor));
+    // Who calls the model hands over reals where its first node reads codes of 16 bits.
+    const bool is_state = state_of(options_, tensor, false) >= 0;
+    if (dtype == DType::kF32 && is_source_in_codes(tensor) && (is_state || !is_wide(params(tensor))))
+      return codes_[t] = add_codes(model_.tensor(tensor), "", params(tensor));
     return f32_[t] = add_named(model_.tensor(tensor), "", dtype);
   }
   bool is_source_in_codes(int32_t tensor) {
@@ -91,95 +62,17 @@ class Baker {
   int32_t add_sink(int32_t tensor) {
     const auto t = static_cast<size_t>(tensor);
     const int32_t number = state_of(options_, tensor, true);
-    if (number < 0) return s8_[t] >= 0 && !f32_first(t) ? s8_[t] : f32_[t];
+    if (number < 0 && codes_[t] >= 0 && is_wide(params(tensor))) return as_f32(tensor);
+    if (number < 0) return codes_[t] >= 0 && !f32_first(t) ? codes_[t] : f32_[t];
     const StateInfo state = options_.states_of->state(number);
-    return is_in_codes(slots_, state) ? as_s8(tensor, params(state.input)) : as_f32(tensor);
+    return is_in_codes(slots_, state) ? as_codes(tensor, params(state.input)) : as_f32(tensor);
   }
 
-  // The int8 version of a tensor with the parameters that its reader wants.
-  int32_t as_s8(int32_t tensor, const QuantParams& wanted) {
-    const auto t = static_cast<size_t>(tensor);
-    const TensorInfo info = model_.tensor(tensor);
-    const QuantParams own = params(tensor);
-    if (s8_[t] < 0 && info.is_constant()) s8_[t] = constant_s8(info, own);
-    if (s8_[t] >= 0) return requantized(s8_[t], own, wanted);
-    const int32_t made = add_s8(info, "/s8", wanted);
-    GraphNode& border = add_node(graph_, arena_, Op::kQuantize,
-                                 graph_.tensors[static_cast<size_t>(made)].name, {&f32_[t], 1}, {&made, 1});
-    auto& clamp = border.options.as<Clamp>();
-    clamp.lo = wanted.lo;
-    clamp.hi = wanted.hi;
-    if (same(own, wanted)) s8_[t] = made;  // for later readers, too
-    return made;
-  }
-
-  static bool same(const QuantParams& a, const QuantParams& b) {
-    return a.scale == b.scale && a.zero_point == b.zero_point && a.lo == b.lo && a.hi == b.hi;
-  }
-
-  int32_t as_f32(int32_t tensor) {
-    const auto t = static_cast<size_t>(tensor);
-    const TensorInfo info = model_.tensor(tensor);
-    if (f32_[t] < 0 && info.is_constant())
-      f32_[t] = add_constant(graph_, arena_, info.name, info.dtype, dims(info.shape), info.constant);
-    if (f32_[t] < 0) {
-      f32_[t] = add_named(info, "/f32", DType::kF32);
-      add_node(graph_, arena_, Op::kDequantize, graph_.tensors[static_cast<size_t>(f32_[t])].name,
-               {&s8_[t], 1}, {&f32_[t], 1});
-    }
-    return f32_[t];
-  }
-
-  // `tensor` of the graph, whose parameters are `own`, with the parameters `p`: itself, or a Lookup behind
-  // it, as often as it is asked for.
-  int32_t requantized(int32_t tensor, const QuantParams& own, const QuantParams& p) {
-    if (holds(p, own)) return tensor;
-    // No two tensors have one name.
-    char suffix[24] = "/requantized";
-    size_t length = strlen(suffix);
-    for (size_t number = graph_.tensors.size(); number > 0; number /= 10)
-      suffix[length++] = static_cast<char>('0' + number % 10);
-    const int32_t made = add_s8(graph_.tensors[static_cast<size_t>(tensor)], suffix, p);
-    add_requantization(tensor, own, made, p);
-    return made;
-  }
-
-  // Whether every code of `inner` is the code of the same number in `outer`.
-  static bool holds(const QuantParams& outer, const QuantParams& inner) {
-    return inner.scale == outer.scale && inner.zero_point == outer.zero_point && inner.lo >= outer.lo &&
-           inner.hi <= outer.hi;
-  }
-
-  void add_requantization(int32_t from, const QuantParams& own, int32_t to, const QuantParams& p) {
-    const Span<int8_t> codes = arena_.make<int8_t>(256);
-    if (codes.empty()) return;
-    make_unary_table([](const NodeOptions&, double x) { return x; }, NodeOptions(), own, p, codes);
-    const TensorInfo info = graph_.tensors[static_cast<size_t>(to)];
-    const int32_t inputs[] = {from, add_tables(info.name, DType::kS8, 0, codes)};
-    add_node(graph_, arena_, Op::kLookup, info.name, inputs, {&to, 1});
-  }
-
-  // A constant operand that is no weight: quantized like an activation.
-  int32_t constant_s8(const TensorInfo& info, const QuantParams& p) {
-    const auto* values = reinterpret_cast<const float*>(info.constant.data);
-    const auto count = static_cast<size_t>(info.shape.elements());
-    const int32_t index = add_s8(info, "", p);
-    const Span<int8_t> codes = arena_.make<int8_t>(count);
-    for (size_t i = 0; i < codes.size; ++i) codes[i] = static_cast<int8_t>(quantize_value(values[i], p));
-    set_constant(index, codes.data, codes.size);
-    return index;
-  }
-
-  template <typename T>
-  void set_constant(int32_t index, const T* values, size_t count) {
-    graph_.tensors[static_cast<size_t>(index)].constant = {reinterpret_cast<const uint8_t*>(values),
-                                                           count * sizeof(T)};
-  }
-
-  Error bake_s8(int32_t n) {
+  Error bake_codes(int32_t n) {
     const NodeInfo node = model_.node(n);
     const OpDef& def = *find_op(float_ops(), model_, node);
     const QuantRule& rule = def.quant;
+    const bool wide = computes_wide(n, rule);
     const Span<int32_t> inputs = arena_.make<int32_t>(
         node.inputs.size + (rule.table != TableRule::kNone ? 1 : 0) + (adds_bias(node, rule) ? 1 : 0));
     if (arena_.exhausted()) return {Status::kOutOfMemory};
@@ -190,14 +83,15 @@ class Baker {
       } else if (rule.copies(i)) {
         inputs[i] = as_f32(node.inputs[i]);
       } else {
-        const int32_t wanted = rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i);
-        inputs[i] = as_s8(node.inputs[i], params(wanted));
+        const QuantParams wanted = params(rule.inputs_as_output ? node.outputs[0] : slots_.input_slot(n, i));
+        inputs[i] = wide ? as_wide_codes(node.inputs[i], wanted) : as_codes(node.inputs[i], wanted);
       }
     }
     if (rule.parameter_input >= 0) --count;  // the tables stand where it stood
     if (adds_bias(node, rule)) inputs[count++] = -1;
-    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs));
-    if (rule.table != TableRule::kNone) inputs[count++] = add_table(n, rule);
+    if (rule.weight_input >= 0) ITG_TRY(add_weights(n, rule, inputs, wide));
+    if (rule.table != TableRule::kNone && !(wide && rule.clips))
+      inputs[count++] = wide ? add_wide_table(n, rule) : add_table(n, rule);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
 
     const int32_t output = node.outputs[0];
@@ -215,18 +109,71 @@ class Baker {
       return kNoError;
     }
     const QuantParams out = params(output);
+    if (wide) {
+      add_wide(n, rule, {inputs.data, count}, out);
+      return kNoError;
+    }
     // The one operator that computes its codes itself takes no other ends for them; a Lookup narrows them.
     const QuantParams whole{out.scale, out.zero_point};
     const bool narrows = rule.table == TableRule::kSoftmax && !holds(out, whole);
-    const int32_t written = add_s8(model_.tensor(output), narrows ? "/8bit" : "", out);
+    const int32_t written = add_codes(model_.tensor(output), narrows ? "/8bit" : "", out);
     GraphNode& made =
         add_node(graph_, arena_, int8_op(node, rule), node.name, {inputs.data, count}, {&written, 1});
     if (made.op == node.op) made.options = copy_options(node.options, arena_);
     made.source = n;
     set_clamp_codes(made.options, out);
-    s8_[o] = narrows ? add_s8(model_.tensor(output), "", out) : written;
-    if (narrows) add_requantization(written, whole, s8_[o], out);
+    codes_[o] = narrows ? add_codes(model_.tensor(output), "", out) : written;
+    if (narrows) add_requantization(written, whole, codes_[o], out);
     return kNoError;
+  }
+
+  // Whether a node computes in codes of 16 bits: it reads such, or writes them.
+  bool computes_wide(int32_t n, const QuantRule& rule) const {
+    const NodeInfo node = model_.node(n);
+    if (answer_op(model_, n, options_) == Op::kNone && is_wide(params(node.outputs[0]))) return true;
+    for (size_t i = 0; i < node.inputs.size && !rule.inputs_as_output; ++i)
+      if (node.inputs[i] >= 0 && !is_parameter(rule, i) && !rule.copies(i) &&
+          is_wide(params(slots_.input_slot(n, i))))
+        return true;
+    return false;
+  }
+
+  // The parameters of what a node writes that computes in 16 bits: a tensor of int8 is a 128th of them.
+  static QuantParams wide_params(const QuantParams& out) {
+    if (is_wide(out)) return out;
+    constexpr int32_t kFiner = 128;
+    const float finer = out.scale / static_cast<float>(kFiner);
+    const QuantParams wide{finer < kMinScale ? kMinScale : finer, 0, (out.lo - out.zero_point) * kFiner,
+                           (out.hi - out.zero_point) * kFiner};
+    return wide;
+  }
+
+  void add_wide(int32_t n, const QuantRule& rule, Span<const int32_t> inputs, const QuantParams& out) {
+    const NodeInfo node = model_.node(n);
+    const TensorInfo info = model_.tensor(node.outputs[0]);
+    const auto o = static_cast<size_t>(node.outputs[0]);
+    const QuantParams wide = wide_params(out);
+    // What the caller gets are reals, and have the tensor's name.
+    bool is_output = false;
+    for (const int32_t given : model_.outputs())
+      is_output = is_output || (given == node.outputs[0] && state_of(options_, given, true) < 0);
+    const int32_t written = add_wide_codes(info, is_wide(out) && !is_output ? "" : "/s16", wide);
+    GraphNode& made = add_node(graph_, arena_, int16_op(node, rule), node.name, inputs, {&written, 1});
+    if (made.op == node.op) made.options = copy_options(node.options, arena_);
+    if (rule.clips) made.options.as<Clamp>() = node.options.as<Clamp>();
+    made.source = n;
+    set_clamp_codes(made.options, wide);
+    codes_[o] = is_wide(out) ? written : add_codes(info, "", out);
+    if (!is_wide(out)) add_quantize(written, codes_[o], out);
+  }
+
+  int32_t add_wide_table(int32_t n, const QuantRule& rule) {
+    const NodeInfo node = model_.node(n);
+    const Span<int16_t> table = arena_.make<int16_t>(kWideTableEntries);
+    if (!table.empty())
+      make_unary_table_s16(rule.unary, node.options, params(slots_.input_slot(n, 0)).scale,
+                           wide_params(params(node.outputs[0])), table);
+    return add_tables(node.name, DType::kS16, 0, table, kWideTableEntries);
   }
 
   void add_answer(int32_t n, Op op, Span<const int32_t> inputs) {
@@ -248,7 +195,7 @@ class Baker {
     return rule.bias_input >= 0 && node.inputs.size == static_cast<size_t>(rule.bias_input);
   }
 
-  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs) {
+  Error add_weights(int32_t n, const QuantRule& rule, Span<int32_t> inputs, bool wide) {
     const NodeInfo node = model_.node(n);
     const auto weight = static_cast<size_t>(rule.weight_input), bias = static_cast<size_t>(rule.bias_input);
     const TensorInfo w = model_.tensor(node.inputs[weight]);
@@ -263,8 +210,9 @@ class Baker {
                             floats(b),
                             params(slots_.input_slot(n, 0)).scale,
                             slots_.slots.config(slot),
-                            safe_pairs,
-                            known_scales(node.inputs[weight])};
+                            safe_pairs && !wide,
+                            known_scales(node.inputs[weight]),
+                            wide};
     const QuantizedWeights q = quantize_weights(layer, arena_, options_.executor);
     if (arena_.exhausted()) return {Status::kOutOfMemory};
     if (q.refused >= 0) return {Status::kAccumulatorOverflow, n, node.inputs[weight], q.refused};
@@ -337,18 +285,6 @@ class Baker {
     return add_tables(node.name, DType::kS8, 0, table);
   }
 
-  // A constant [256], or [channels, 256].
-  template <typename T>
-  int32_t add_tables(const char* name, DType dtype, int32_t channels, Span<T> values) {
-    const int32_t dims[2] = {channels, 256};
-    TensorInfo info;
-    info.name = name;
-    info.shape = channels == 0 ? Shape{dims + 1, 1} : Shape{dims, 2};
-    const int32_t index = add_named(info, "/table", dtype);
-    set_constant(index, values.data, values.size);
-    return index;
-  }
-
   static void set_clamp_codes(NodeOptions& options, const QuantParams& p) {
     Clamp* const clamp = options.get<Clamp>();
     if (clamp == nullptr) return;
@@ -374,7 +310,8 @@ class Baker {
     for (int32_t i = 0; i < model_.image_count(); ++i) {
       ImageInput image = model_.image(i);
       const int32_t tensor = model_.inputs()[static_cast<size_t>(image.input)];
-      if (s8_[static_cast<size_t>(tensor)] >= 0 && !f32_first(static_cast<size_t>(tensor))) {
+      if (codes_[static_cast<size_t>(tensor)] >= 0 && !f32_first(static_cast<size_t>(tensor)) &&
+          !is_wide(params(tensor))) {
         const Span<int8_t> table = arena_.make<int8_t>(256 * static_cast<size_t>(image.channels));
         if (!table.empty()) make_image_table(image, params(tensor), table);
         image.table = table;
@@ -382,14 +319,6 @@ class Baker {
       graph_.images.push(arena_, image);
     }
   }
-
-  const Model& model_;
-  SlotMap& slots_;
-  const CalibratorOptions& options_;
-  Arena& arena_;
-  Graph graph_;
-  // The int8 version of each tensor of the FP32 model, and the one with its own type; -1: none yet.
-  Span<int32_t> s8_, f32_;
 };
 
 }  // namespace

@@ -22,6 +22,23 @@ void make_unary_table(UnaryFunction function, const NodeOptions& options, const 
   fill_table([&](double x) { return function(options, x); }, in, out, table.data);
 }
 
+void make_unary_table_s16(UnaryFunction function, const NodeOptions& options, float in_scale,
+                          const QuantParams& out, Span<int16_t> table) {
+  constexpr double kStep = 128.0;
+  const auto at = [&](double code) {
+    return function(options, static_cast<double>(in_scale) * code) / static_cast<double>(out.scale);
+  };
+  for (int32_t i = 0; i < kWideTableEntries; ++i) {
+    const double code = kStep * (i - 256), own = at(code);
+    // A line that starts at `own` is off by this in its middle; the last entry starts none.
+    const double off = i + 1 < kWideTableEntries ? (own + at(code + kStep)) / 2 - at(code + kStep / 2) : 0.0;
+    const double moved = own - off / 2;
+    const auto lo = static_cast<double>(out.lo), hi = static_cast<double>(out.hi);
+    const double clamped = moved > lo ? (moved < hi ? moved : hi) : lo;
+    table[static_cast<size_t>(i)] = static_cast<int16_t>(round_even(moved == moved ? clamped : 0.0));
+  }
+}
+
 void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
                          const QuantParams& in, const QuantParams& out, Span<int8_t> tables) {
   for (size_t c = 0; c < parameters.size; ++c)

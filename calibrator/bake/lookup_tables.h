@@ -12,6 +12,12 @@ using UnaryFunction = double (*)(const NodeOptions& options, double x);
 void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
                       const QuantParams& out, Span<int8_t> table);
 
+// The same of int16 codes: entry i is the code of the function at in_scale * 128 * (i - 256), i = 0..512. Straight lines
+// between the entries stand for the function, so each is moved by half of what the middle of its line is off.
+inline constexpr int32_t kWideTableEntries = 513;
+void make_unary_table_s16(UnaryFunction function, const NodeOptions& options, float in_scale,
+                          const QuantParams& out, Span<int16_t> table);
+
 // One table of 256 a parameter, one after another.
 using ChannelFunction = double (*)(const NodeOptions& options, double parameter, double x);
 void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,

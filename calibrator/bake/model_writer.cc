@@ -320,7 +320,7 @@ void fill_node(Graph& graph, GraphNode& node, const QuantRule& rule, Arena& aren
   const TensorInfo& output = graph.tensors[static_cast<size_t>(node.outputs[0])];
   if (weights == nullptr || weights->dtype != DType::kS8 || !weights->is_constant() ||
       input.quantization.scales.empty() ||
-      (output.dtype == DType::kS8 && output.quantization.scales.empty()) ||
+      (output.dtype != DType::kF32 && output.quantization.scales.empty()) ||
       weights->quantization.scales.empty() || rule.weight_axis >= weights->shape.rank)
     return;  // the operator's plan says what is wrong
   const auto channels = static_cast<size_t>(weights->shape[rule.weight_axis]);
@@ -364,7 +364,7 @@ void refill_requantization(const Graph& graph, const GraphNode& node, const Quan
   float out_scale = 1.0f;  // of a sum that leaves in FP32
   if (input_of(graph, node, rule.residual_input) != nullptr)
     out_scale = node.options.as<Intermediate>().scale;
-  else if (output.dtype == DType::kS8)
+  else if (output.dtype != DType::kF32)
     out_scale = output.quantization.scales[0];
   for (int32_t& sum : folded) sum = 0;
   sum_weights(weights, rule.weight_axis, folded);

@@ -19,12 +19,16 @@ class RealValues {
       case DType::kF32:
         return static_cast<double>(static_cast<const float*>(view_.data)[i]);
       case DType::kS8:
+      case DType::kS16:
         return static_cast<double>(scale_ * static_cast<float>(code(i) - zero_point_));
       default:
         return 0.0;
     }
   }
-  int32_t code(int64_t i) const { return static_cast<const int8_t*>(view_.data)[i]; }
+  int32_t code(int64_t i) const {
+    if (view_.info.dtype == DType::kS16) return static_cast<const int16_t*>(view_.data)[i];
+    return static_cast<const int8_t*>(view_.data)[i];
+  }
 
  private:
   TensorView view_;
@@ -73,8 +77,13 @@ DifferenceSums sum_differences(const float* exact, const TensorView& view) {
     const auto* const values = static_cast<const float*>(view.data);
     return sum_differences<kNoiseAlone>(exact, count, [values](int64_t i) { return values[i]; });
   }
-  const auto* const codes = static_cast<const int8_t*>(view.data);
   const float scale = view.info.quantization.scales[0];
+  if (view.info.dtype == DType::kS16) {
+    const auto* const codes = static_cast<const int16_t*>(view.data);
+    return sum_differences<kNoiseAlone>(
+        exact, count, [codes, scale](int64_t i) { return scale * static_cast<float>(codes[i]); });
+  }
+  const auto* const codes = static_cast<const int8_t*>(view.data);
   const int32_t zero_point = view.info.quantization.zero_point;
   return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
     return scale * static_cast<float>(codes[i] - zero_point);
@@ -83,22 +92,25 @@ DifferenceSums sum_differences(const float* exact, const TensorView& view) {
 
 // The share of values that lie beyond an end of the range at which their codes stand.
 double clipped_share(const float* exact, const TensorView& view, const NodeOptions& options) {
-  if (view.info.dtype != DType::kS8) return 0.0;
+  if (view.info.dtype == DType::kF32) return 0.0;
+  const int32_t lowest = view.info.dtype == DType::kS8 ? -128 : -32767,
+                highest = view.info.dtype == DType::kS8 ? 127 : 32767;
   const RealValues values(view);
   const auto clamp = options.value<Clamp>();
   const int64_t count = view.info.shape.elements();
   int64_t clipped = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t code = values.code(i);
-    if (code == 127 && clamp.hi == 127) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
-    if (code == -128 && clamp.lo == -128) clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
+    if (code == highest && clamp.hi == highest) clipped += static_cast<double>(exact[i]) > values[i] ? 1 : 0;
+    if (code == lowest && clamp.lo == lowest) clipped += static_cast<double>(exact[i]) < values[i] ? 1 : 0;
   }
   return static_cast<double>(clipped) / static_cast<double>(count);
 }
 
 bool has_real_values(const TensorView& view) {
   return view.info.dtype == DType::kF32 ||
-         (view.info.dtype == DType::kS8 && !view.info.quantization.scales.empty());
+         ((view.info.dtype == DType::kS8 || view.info.dtype == DType::kS16) &&
+          !view.info.quantization.scales.empty());
 }
 
 void add_difference(const float* exact, const TensorView& view, const NodeOptions& options, bool alone,
@@ -125,6 +137,11 @@ void convert(const TensorView& from, const TensorView& to) {
   const int64_t count = to.info.shape.elements();
   if (to.info.dtype == DType::kF32) {
     for (int64_t i = 0; i < count; ++i) static_cast<float*>(to.data)[i] = static_cast<float>(values[i]);
+  } else if (to.info.dtype == DType::kS16) {
+    const QuantParams params{to.info.quantization.scales[0], 0, -32767, 32767};
+    for (int64_t i = 0; i < count; ++i)
+      static_cast<int16_t*>(to.data)[i] =
+          static_cast<int16_t>(quantize_value(static_cast<float>(values[i]), params));
   } else if (to.info.dtype == DType::kS8) {
     const QuantParams params{to.info.quantization.scales[0], to.info.quantization.zero_point};
     if (from.info.dtype == DType::kF32)

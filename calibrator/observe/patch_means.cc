@@ -28,6 +28,16 @@ bool reads(const Window2d& w, const TensorInfo& out, int32_t y, int32_t ky) {
 
 void sum_row(const PatchSumsKernel& kernel, const PatchRow<float>& row) { kernel.row_f32(row); }
 void sum_row(const PatchSumsKernel& kernel, const PatchRow<int8_t>& row) { kernel.row_s8(row); }
+// Exact, in whatever order: sums of codes are whole numbers far below 2^53.
+void sum_row(const PatchSumsKernel&, const PatchRow<int16_t>& row) {
+  for (int32_t kx = 0; kx < row.column_count; ++kx)
+    for (int32_t x = row.columns[kx].first; x <= row.columns[kx].last; x += row.stride)
+      for (int32_t t = 0; t < row.tap_count; ++t) {
+        const int16_t* const codes = row.x + static_cast<ptrdiff_t>(x) * row.channels;
+        double* const sums = row.sums + row.taps[t] + static_cast<ptrdiff_t>(kx) * row.channels;
+        for (int32_t c = 0; c < row.channels; ++c) sums[c] += codes[c];
+      }
+}
 
 // Rows of the input for columns [first_kx, first_kx + kMostTaps) of the window.
 template <typename T>
@@ -111,8 +121,9 @@ void patch_means(const Session& session, int32_t node_index, const PatchSumsKern
   const auto window = node.options.value<Window2d>();
   for (double& mean : means) mean = 0.0;
   double unit = 1.0 / positions_of(out);
-  if (in.info.dtype == DType::kS8) {
-    sums_of<int8_t>(in.info, out, windowed, window, in.data, kernel, means);
+  if (in.info.dtype != DType::kF32) {
+    const auto sum = in.info.dtype == DType::kS16 ? sums_of<int16_t> : sums_of<int8_t>;
+    sum(in.info, out, windowed, window, in.data, kernel, means);
     unit = static_cast<double>(in.info.quantization.scales[0]) / positions_of(out);
   } else {
     sums_of<float>(in.info, out, windowed, window, in.data, kernel, means);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/quantization/slot_map.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
@@ -70,7 +71,10 @@ int32_t find_writer(const Model& model, int32_t tensor, int32_t before) {
 
 }  // namespace
 
-Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options) {
+namespace {
+
+// As answer_op(), whatever the bits of its codes.
+Op op_of_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
   if (options.int8_answers || options.compat != Compat::kNone) return Op::kNone;
   const NodeInfo info = model.node(node);
   if (info.outputs.size != 1 || info.inputs.empty() || info.inputs[0] < 0 || has_clamp(info.options))
@@ -79,6 +83,16 @@ Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options)
   const Op op = op_of_sums(model, info);
   if (find_op_index(int8_ops(), {op, DType::kS8, DType::kF32}) == kNoOp) return Op::kNone;
   return reaches_output(model, node, options) ? op : Op::kNone;
+}
+
+}  // namespace
+
+Op answer_op(const Model& model, int32_t node, const CalibratorOptions& options) {
+  return is_wide(model, node, options) ? Op::kNone : op_of_answer(model, node, options);
+}
+
+bool gives_wide_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
+  return is_wide(model, node, options) && op_of_answer(model, node, options) != Op::kNone;
 }
 
 bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& options) {

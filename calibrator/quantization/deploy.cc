@@ -3,7 +3,9 @@
 namespace intaglio {
 
 Error check_deployable(const QuantConfig& config) {
-  constexpr int32_t kDeviceBits = 8;
+  constexpr int32_t kInt8Bits = 8;
+  // Activations may stand in int16, if they are symmetric.
+  const bool may_be_wide = !config.parameter && !config.has(policy::kAsymmetric);
   switch (config.state) {
     case QuantState::kFp32:
     case QuantState::kSoi:
@@ -14,7 +16,8 @@ Error check_deployable(const QuantConfig& config) {
     default:
       break;
   }
-  if (config.bits > kDeviceBits) return {Status::kBitsNotDeployable, -1, -1, config.bits, kDeviceBits};
+  if (config.bits > (may_be_wide ? 2 * kInt8Bits : kInt8Bits))
+    return {Status::kBitsNotDeployable, -1, -1, config.bits, kInt8Bits};
   if (config.has(policy::kExponential)) return {Status::kExponentialNotDeployable, -1, -1, config.policy};
   if (config.parameter && config.has(policy::kAsymmetric))
     return {Status::kOffsetNotDeployable, -1, -1, config.policy};

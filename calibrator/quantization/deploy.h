@@ -1,5 +1,5 @@
-// What int8 kernels can compute: 8 bits at most, linear; activations per tensor and rounded half to even;
-// weights symmetric, rounded in any way, since that happens here and not on the device.
+// What kernels of codes can compute: linear; activations of 8 bits at most, or symmetric of 16 at most, per tensor and rounded
+// half to even; weights of 8 bits at most, symmetric, rounded in any way, since that happens here and not on the device.
 #pragma once
 
 #include "calibrator/quantization/slot_map.h"

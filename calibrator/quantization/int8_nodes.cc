@@ -10,7 +10,67 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule) {
   return looks_up ? Op::kLookup : node.op;
 }
 
+Op int16_op(const NodeInfo& node, const QuantRule& rule) {
+  if (rule.clips) return Op::kQuantize;
+  if (rule.table == TableRule::kUnary) return Op::kLookup;
+  return rule.table == TableRule::kNone ? node.op : Op::kNone;
+}
+
+bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t input) {
+  if (setting.node >= 0 && setting.node != node) return false;
+  switch (setting.role) {
+    case SlotRole::kEvery:
+      return true;
+    case SlotRole::kActivations:
+      return role != SlotRole::kWeights;
+    case SlotRole::kInput:
+      return role == SlotRole::kInput && (setting.input < 0 || setting.input == input);
+    default:
+      return setting.role == role;
+  }
+}
+
 namespace {
+
+constexpr int32_t kNarrowBits = 8;
+
+// What has been asked of the bits of a slot; 0: nothing. node: -1 for what no node writes.
+int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role, int32_t input) {
+  int32_t bits = 0;
+  for (const SlotSetting& setting : options.slots)
+    if (applies(setting, node, role, input) && setting.bits > 0) bits = setting.bits;
+  return bits;
+}
+
+int32_t find_writer(const Model& model, int32_t tensor) {
+  for (int32_t n = model.node_count() - 1; n >= 0; --n)
+    for (const int32_t output : model.node(n).outputs)
+      if (output == tensor) return n;
+  return -1;
+}
+
+// Whether an input of a node has codes of 16 bits: it was asked for, or what is written there has them.
+bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
+  while (true) {
+    int32_t bits = bits_asked(options, node, SlotRole::kInput, input);
+    if (bits != 0) return bits > kNarrowBits;
+    const int32_t tensor = model.node(node).inputs[static_cast<size_t>(input)];
+    node = find_writer(model, tensor);
+    bits = bits_asked(options, node, SlotRole::kOutput, -1);
+    if (node < 0) return bits > kNarrowBits;
+    const OpDef* const def = find_op(float_ops(), model, model.node(node));
+    const bool follows = def != nullptr && def->quant.output == OutputRule::kSameAsInput;
+    if (!follows) return bits > kNarrowBits;
+    input = 0;
+  }
+}
+
+bool has_int16_version(const NodeInfo& info, const QuantRule& rule) {
+  const auto residual = static_cast<size_t>(rule.residual_input);
+  if (rule.residual_input >= 0 && residual < info.inputs.size && info.inputs[residual] >= 0) return false;
+  const Op op = int16_op(info, rule);
+  return op != Op::kNone && find_op_index(int8_ops(), {op, DType::kS16, DType::kS16}) != kNoOp;
+}
 
 bool has_int8_version(const Model& model, const NodeInfo& info, const OpDef* def) {
   if (def == nullptr || info.inputs[0] < 0 || info.outputs.size != 1) return false;
@@ -76,9 +136,30 @@ bool continues_float(const Model& model, int32_t node) {
 
 }  // namespace
 
+bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options) {
+  bool asks = false;
+  for (const SlotSetting& setting : options.slots) asks = asks || setting.bits > kNarrowBits;
+  if (!asks) return false;
+  const NodeInfo info = model.node(node);
+  const OpDef* const def = find_op(float_ops(), model, info);
+  if (def == nullptr) return false;
+  const bool follows = def->quant.output == OutputRule::kSameAsInput;
+  if (!follows && bits_asked(options, node, SlotRole::kOutput, -1) > kNarrowBits) return true;
+  for (size_t i = 0; i < info.inputs.size && !def->quant.inputs_as_output; ++i) {
+    if (info.inputs[i] < 0 || !def->quant.is_operand(i) ||
+        model.tensor(info.inputs[i]).dtype != DType::kF32)
+      continue;
+    if (reads_wide(model, options, node, static_cast<int32_t>(i))) return true;
+  }
+  return false;
+}
+
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options) {
   for (const int32_t in_float : options.float_nodes)
     if (in_float == node) return false;
+  if (is_wide(model, node, options) &&
+      !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
+    return false;
   return !continues_float(model, node) && !follows_answer(model, node, options);
 }
 

@@ -9,8 +9,18 @@ namespace intaglio {
 // The operator of a node's int8 version, whose FP32 version has this rule.
 Op int8_op(const NodeInfo& node, const QuantRule& rule);
 
+// The same in codes of 16 bits: Op::kNone where there is no such version.
+Op int16_op(const NodeInfo& node, const QuantRule& rule);
+
+// Whether a setting holds for a slot of a node: its output, an input, or its weights. node: -1 for what no node writes.
+bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t input);
+
+// Whether a node has codes of 16 bits at an operand or its output, as the options ask for.
+bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options);
+
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32, and it
-// does not follow an answer (answers.h). What stands behind an operator that has none stays in FP32, too, as long as it has
+// does not follow an answer (answers.h). One with codes of 16 bits needs a
+// version for these. What stands behind an operator that has none stays in FP32, too, as long as it has
 // one input and no weights. A sum before a Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would
 // leave no codes for the scores.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);

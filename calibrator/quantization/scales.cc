@@ -108,7 +108,7 @@ bool quantize_channel(const RealWeights& layer, const ChannelWalk& walk, size_t 
                                                                         static_cast<double>(scale)));
   if (magnitude(b) > 2147483647.0) return false;
   result.bias[c] = static_cast<int32_t>(b);
-  return static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
+  return layer.wide || static_cast<int64_t>(magnitude(b)) + 255 * sum <= INT32_MAX;
 }
 
 float peak_of(Span<const float> weights, const ChannelWalk& walk) {
@@ -167,7 +167,7 @@ QuantParams params_of(const Range& range, const QuantConfig& config, bool non_ne
     params.scale = scale_of((range.hi - range.lo) / (hi - lo), config);
     const double zero = lo - round_even(range.lo / static_cast<double>(params.scale));
     params.zero_point = static_cast<int32_t>(zero < lo ? lo : (zero > hi ? hi : zero));
-  } else if (non_negative) {
+  } else if (non_negative && config.bits <= 8) {
     params.scale = scale_of(range.hi / (hi - lo), config);
     params.zero_point = config.lo;
   } else {
@@ -233,7 +233,8 @@ QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const 
   return result;
 }
 
-int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel) {
+int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel, bool wide) {
+  if (wide) return INT32_MAX;
   const ChannelWalk all = walk(shape, axis, channel);
   int64_t sum = 0;
   for (int64_t i = 0; i < all.outer; ++i) {

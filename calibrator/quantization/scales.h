@@ -19,8 +19,8 @@ struct QuantParams {
   int32_t lo = -128, hi = 127;  // codes
 };
 
-// The parameters of a config over a range. Symmetric: zero point 0, or the lowest code where the tensor is
-// known to hold nothing negative. Exponential: the scale whose largest power reaches the range's ends.
+// The parameters of a config over a range. Symmetric: zero point 0, or with 8 bits at most the lowest code where the
+// tensor is known to hold nothing negative. Exponential: the scale whose largest power reaches the range's ends.
 QuantParams params_of(const Range& range, const QuantConfig& config, bool non_negative = false);
 
 // clamp(rne(x / s) + z) to [lo, hi], as the Quantize operator computes it (float division).
@@ -38,6 +38,7 @@ struct RealWeights {
   QuantConfig config;  // linear, symmetric, 8 bits at most; its rounding makes the codes of weights and bias
   bool safe_pairs = false;       // with axis 0: codes side by side add up to -128 to 128
   Span<const float> known = {};  // scales, one for all channels or one each; empty: they are chosen here
+  bool wide = false;             // the layer's input has 16 bits: its sums have 64, which nothing overflows
 };
 
 // The same as codes. `channels` along `axis` of the weights' shape.
@@ -55,7 +56,8 @@ struct QuantizedWeights {
 QuantizedWeights quantize_weights(const RealWeights& layer, Arena& arena, const Executor& executor = {});
 
 // Largest |bias| that keeps channel `c` of these codes within int32: 2^31 - 1 - 255 * sum |w|; negative:
-// none.
-int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel);
+// none. wide: the layer's input has 16 bits, and its sums have 64.
+int64_t bias_room(Span<const int8_t> codes, const Shape& shape, int32_t axis, int32_t channel,
+                  bool wide = false);
 
 }  // namespace intaglio

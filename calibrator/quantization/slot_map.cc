@@ -106,30 +106,27 @@ class SlotMaker {
     return config;
   }
 
-  static bool applies(const SlotSetting& setting, const Place& place) {
-    if (setting.node >= 0 && setting.node != place.node) return false;
-    switch (setting.role) {
-      case SlotRole::kEvery:
-        return true;
-      case SlotRole::kActivations:
-        return place.role != SlotRole::kWeights;
-      case SlotRole::kInput:
-        return place.role == SlotRole::kInput && (setting.input < 0 || setting.input == place.input);
-      default:
-        return setting.role == place.role;
-    }
-  }
-
   Error set_config(int32_t slot, const Place& place) {
     QuantConfig config = default_config(place.role);
-    int32_t bits = place.role == SlotRole::kWeights ? options_.weight_bits : 8;
+    const bool answers =
+        place.role == SlotRole::kOutput && place.node >= 0 && gives_wide_answer(model_, place.node, options_);
+    int32_t bits = place.role == SlotRole::kWeights ? options_.weight_bits : answers ? 16 : 8;
+    bool asks_policy = false;
     for (const SlotSetting& setting : options_.slots) {
-      if (!applies(setting, place)) continue;
+      if (!applies(setting, place.node, place.role, place.input)) continue;
       bits = setting.bits > 0 ? setting.bits : bits;
       config.rounding = setting.rounding >= 0 ? static_cast<Rounding>(setting.rounding) : config.rounding;
       config.policy = setting.policy != 0 ? setting.policy : config.policy;
+      asks_policy = asks_policy || setting.policy != 0;
     }
     ITG_TRY(set_bits(config, bits));
+    const bool wide = bits > 8 && place.role != SlotRole::kWeights;
+    // What 16 bits hold, and kernels compute: symmetric codes.
+    if (wide && !asks_policy) {
+      config.policy &= static_cast<QuantPolicy>(~policy::kAsymmetric);
+      config.policy |= policy::kSymmetric;
+      config.lo = -config.hi;
+    }
     // Products of weights are summed in pairs, and Tengine's codes are symmetric throughout: no lowest code.
     const bool even = place.role == SlotRole::kWeights && config.has(policy::kSymmetric);
     if (even || options_.compat == Compat::kTengine) config.lo = -config.hi;
@@ -187,8 +184,7 @@ class SlotMaker {
     if (rule == nullptr || !is_int8(n)) return kNoError;
     const NodeInfo node = model_.node(n);
     for (size_t i = 0; i < node.inputs.size; ++i)
-      if (node.inputs[i] >= 0 && rule->is_operand(i))
-        ITG_TRY(join_edge(map_.input_slot(n, i), node.inputs[i]));
+      if (node.inputs[i] >= 0 && rule->is_operand(i)) ITG_TRY(join_edge(n, i));
     const int32_t input = node.inputs[0], output = node.outputs[0];
     const bool inward = options_.compat == Compat::kTengine && is_alone(input);
     if (rule->output == OutputRule::kSameAsInput) {
@@ -203,12 +199,18 @@ class SlotMaker {
     return kNoError;
   }
 
-  Error join_edge(int32_t reader, int32_t tensor) {
+  Error join_edge(int32_t n, size_t input) {
     JointSlots& slots = map_.slots;
+    const int32_t reader = map_.input_slot(n, input), tensor = model_.node(n).inputs[input];
     // A scale a channel and one for all cannot be one config, whatever becomes of it.
     if (slots.own(reader).has(policy::kPerChannel) != slots.config(tensor).has(policy::kPerChannel))
       return kNoError;
     if (slots.own(reader).bits >= slots.config(tensor).bits) return join(reader, tensor);
+    // Codes of 16 bits were asked for: who reads them takes them, unless fewer were asked for there.
+    bool asks = false;
+    for (const SlotSetting& setting : options_.slots)
+      asks = asks || (setting.bits > 0 && applies(setting, n, SlotRole::kInput, static_cast<int32_t>(input)));
+    if (slots.config(tensor).bits > 8 && !asks) return join(reader, tensor);
     if (use_of(tensor).reads == 1) return join(tensor, reader);
     return kNoError;
   }

@@ -78,6 +78,10 @@ Range roomy_range(const TensorObserver& observer, double room) {
   return scaled(between_halves(observer), room);
 }
 
+Range wide_range(const TensorObserver& observer, const Bounds& bounds) {
+  return within(scaled(seen_range(observer), kAutoRules.wide_room), bounds);
+}
+
 void find_head(const Model& model, Span<bool> in_head) {
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
     const Shape shape = model.tensor(t).shape;

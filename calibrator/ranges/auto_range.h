@@ -19,6 +19,9 @@ double room_of(const TensorObserver& observer, const Bounds& bounds, const Quant
 // The range of what both halves have seen, times `room`.
 Range roomy_range(const TensorObserver& observer, double room);
 
+// The range of codes of 16 bits.
+Range wide_range(const TensorObserver& observer, const Bounds& bounds);
+
 // Tensors of the network's head: vectors behind which there is nothing but vectors. A network of vectors alone has none:
 // its layers are like any others. One flag a tensor.
 void find_head(const Model& model, Span<bool> in_head);

@@ -268,6 +268,8 @@ class SlotParams {
   }
 
   Range range_of_seen(int32_t tensor, const QuantConfig& config) const {
+    if (config.bits > 8 && source_.options.method == RangeMethod::kAuto)
+      return wide_range(observer_of(tensor), bounds_of(tensor));
     const Seen known = seen_of(tensor);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool in_head = in_head_[static_cast<size_t>(tensor)];
@@ -344,6 +346,9 @@ class SlotParams {
       return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, config);
     }
     if (config.bits == 8) return fixed;
+    if (config.bits > 8 && config.has(policy::kSymmetric))
+      return {fixed.scale * static_cast<float>(128 - fixed.zero_point) / static_cast<float>(config.hi + 1), 0,
+              config.lo, config.hi};
     const double step =
         static_cast<double>(fixed.scale) * 256.0 / (static_cast<double>(config.hi) - config.lo + 1.0);
     return {static_cast<float>(step), fixed.zero_point == -128 ? config.lo : 0, config.lo, config.hi};

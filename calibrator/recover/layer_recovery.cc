@@ -99,7 +99,7 @@ class BlockRecovery {
 
   bool has_weights(const Block& block) const {
     for (int32_t n = block.first; n < block.end; ++n)
-      if (weight_rule(int8_.graph(), n) != nullptr) return true;
+      if (is_layer(n)) return true;
     return false;
   }
 
@@ -118,7 +118,7 @@ class BlockRecovery {
     if (arena.exhausted()) return {Status::kOutOfMemory, whole.first};
     ITG_TRY(measure_cuts(before));
     for (int32_t n = 0; n < whole.end; ++n)
-      if (weight_rule(int8_.graph(), n) != nullptr) ITG_TRY(change_layer(whole, n));
+      if (is_layer(n)) ITG_TRY(change_layer(whole, n));
     ITG_TRY(measure_cuts(after));
     NetworkError now;
     ITG_TRY(context_.measure(what_.stage, now));
@@ -172,7 +172,7 @@ class BlockRecovery {
     const Span<LayerWeights> copies = copy_weights(block);
     if (int8_.arena().exhausted()) return {Status::kOutOfMemory, block.first};
     for (int32_t n = block.first; n < block.end; ++n)
-      if (weight_rule(int8_.graph(), n) != nullptr) ITG_TRY(change_layer(block, n));
+      if (is_layer(n)) ITG_TRY(change_layer(block, n));
     ITG_TRY(add_block_error(block, after));
     RecoveryRecord record{what_.recovery,    block.first,       block.end - 1,
                           held_out_.ratio(), held_out_.ratio(), RecoveryVerdict::kBlockWorse};
@@ -208,6 +208,14 @@ class BlockRecovery {
       error.noise.add(sums.noise);
     }
     return kNoError;
+  }
+
+  // Those that read codes of 16 bits keep their weights: their moments are not known.
+  bool is_layer(int32_t n) const {
+    const Graph& graph = int8_.graph();
+    const GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+    return weight_rule(graph, n) != nullptr &&
+           graph.tensors[static_cast<size_t>(node.inputs[0])].dtype != DType::kS16;
   }
 
   const QuantConfig& config_of(int32_t n) const {
@@ -292,7 +300,7 @@ class BlockRecovery {
     const Span<LayerWeights> copies = arena.make<LayerWeights>(static_cast<size_t>(block.end - block.first));
     for (size_t i = 0; i < copies.size; ++i) {
       const int32_t n = block.first + static_cast<int32_t>(i);
-      if (weight_rule(int8_.graph(), n) == nullptr) continue;
+      if (!is_layer(n)) continue;
       copies[i] = weights_of(n);
       copies[i].codes = arena.copy<int8_t>({copies[i].codes.data, copies[i].codes.size});
       copies[i].scales = arena.copy<float>({copies[i].scales.data, copies[i].scales.size});
@@ -304,7 +312,7 @@ class BlockRecovery {
   Error put_back(const Block& block, Span<const LayerWeights> copies) {
     for (size_t i = 0; i < copies.size; ++i) {
       const int32_t n = block.first + static_cast<int32_t>(i);
-      if (weight_rule(int8_.graph(), n) == nullptr) continue;
+      if (!is_layer(n)) continue;
       const LayerWeights now = weights_of(n);
       memcpy(now.codes.data, copies[i].codes.data, now.codes.size);
       memcpy(now.scales.data, copies[i].scales.data, now.scales.size * sizeof(float));

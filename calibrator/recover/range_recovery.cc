@@ -98,7 +98,7 @@ class RangeRecovery {
       if (biases.codes.empty()) continue;
       for (size_t c = 0; c < biases.codes.size; ++c) {
         const auto room = static_cast<double>(
-            bias_room(biases.weights, biases.shape, biases.axis, static_cast<int32_t>(c)));
+            bias_room(biases.weights, biases.shape, biases.axis, static_cast<int32_t>(c), biases.wide));
         const double code = biases_[at++] / biases.step(c);
         biases.codes[c] =
             static_cast<int32_t>(round_even(code > room ? room : (code < -room ? -room : code)));
@@ -115,6 +115,7 @@ class RangeRecovery {
     Shape shape;
     int32_t axis = 0;
     double in_scale = 0.0;
+    bool wide = false;  // the layer reads codes of 16 bits
 
     double step(size_t c) const { return in_scale * static_cast<double>(scales[c]); }
   };
@@ -135,6 +136,7 @@ class RangeRecovery {
     biases.shape = weights.shape;
     biases.axis = rule->weight_axis;
     biases.in_scale = static_cast<double>(tensor(0).quantization.scales[0]);
+    biases.wide = tensor(0).dtype == DType::kS16;
     return biases;
   }
 

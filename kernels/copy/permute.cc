@@ -113,6 +113,10 @@ void permute_8(const Permutation& t, const uint8_t* x, uint8_t* y, int32_t first
   permute(t, x, y, first, last);
 }
 
+void permute_16(const Permutation& t, const uint16_t* x, uint16_t* y, int32_t first, int32_t last) {
+  permute(t, x, y, first, last);
+}
+
 void permute_32(const Permutation& t, const uint32_t* x, uint32_t* y, int32_t first, int32_t last) {
   permute(t, x, y, first, last);
 }

@@ -17,6 +17,7 @@ Permutation make_permutation(const int32_t* input_dims, const int32_t* permutati
 
 // Writes the output's slices [first, last) of its first axis, permutation.dims[0]. y overlaps nothing.
 void permute_8(const Permutation& permutation, const uint8_t* x, uint8_t* y, int32_t first, int32_t last);
+void permute_16(const Permutation& permutation, const uint16_t* x, uint16_t* y, int32_t first, int32_t last);
 void permute_32(const Permutation& permutation, const uint32_t* x, uint32_t* y, int32_t first, int32_t last);
 
 }  // namespace intaglio

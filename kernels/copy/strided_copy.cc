@@ -67,6 +67,10 @@ void strided_copy_8(const StridedCopy& copy, const uint8_t* x, uint8_t* y, int32
   copy_slices(copy, x, y, first, last);
 }
 
+void strided_copy_16(const StridedCopy& copy, const uint16_t* x, uint16_t* y, int32_t first, int32_t last) {
+  copy_slices(copy, x, y, first, last);
+}
+
 void strided_copy_32(const StridedCopy& copy, const uint32_t* x, uint32_t* y, int32_t first, int32_t last) {
   copy_slices(copy, x, y, first, last);
 }

@@ -1,4 +1,4 @@
-// Moves elements of 1 or 4 bytes between two tensors, each with strides of its own, rank 1 to 6:
+// Moves elements of 1, 2 or 4 bytes between two tensors, each with strides of its own, rank 1 to 6:
 // slices, padding, concatenation. A stride may be negative.
 #pragma once
 
@@ -21,6 +21,7 @@ StridedCopy make_strided_copy(const int32_t* dims, const int32_t* x_strides, con
 // Copies the slices [first, last) of the first axis, dims[0]. x and y are the addresses of i = 0 and overlap
 // nowhere.
 void strided_copy_8(const StridedCopy& copy, const uint8_t* x, uint8_t* y, int32_t first, int32_t last);
+void strided_copy_16(const StridedCopy& copy, const uint16_t* x, uint16_t* y, int32_t first, int32_t last);
 void strided_copy_32(const StridedCopy& copy, const uint32_t* x, uint32_t* y, int32_t first, int32_t last);
 
 }  // namespace intaglio

@@ -1,6 +1,7 @@
 #include "kernels/resize/resize_rows.h"
 
 #include "kernels/compiled_isa.h"
+#include "kernels/resize/resize_rows_loops.h"
 
 namespace intaglio {
 
@@ -28,5 +29,7 @@ int32_t resize_rows_count() { return kCount; }
 const ResizeRowsKernel& resize_rows_kernel(int32_t index) { return kKernels[index]; }
 
 int32_t resize_rows_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+
+void resize_row_s16(const ResizeRow<int16_t, int32_t>& row) { resize_row_codes<int16_t, int64_t>(row); }
 
 }  // namespace intaglio

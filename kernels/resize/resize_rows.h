@@ -6,7 +6,7 @@
 //               exact, as a quotient of integers, then held within [0, in - 1]
 //   nearest     the element at floor(x), ceil(x), ceil(x - 1/2) (half down) or floor(x + 1/2) (half up)
 //   bilinear    between first = floor(x) and second = min(first + 1, in - 1), f = x - first:
-//     int8      w = floor(2048 * f + 1/2), 11 bits, of the second; 2048 - w of the first.
+//     codes     w = floor(2048 * f + 1/2), 11 bits, of the second; 2048 - w of the first.
 //               t = x00 * (2048 - wx) + x01 * wx, b the same of the row below;
 //               q = (t * (2048 - wy) + b * wy + 2^21) >> 22      half rounds up; input and output have one
 //               scale
@@ -58,6 +58,9 @@ int32_t resize_rows_count();
 const ResizeRowsKernel& resize_rows_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t resize_rows_select(IsaMask isa);
+
+// The same of int16 codes, which takes 64 bits in between.
+void resize_row_s16(const ResizeRow<int16_t, int32_t>& row);
 
 // Copies pixels of `pixel_bytes` by their taps' first element.
 template <typename Weight>

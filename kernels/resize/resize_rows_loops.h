@@ -7,21 +7,27 @@
 
 namespace intaglio {
 
-static inline void resize_row_s8(const ResizeRow<int8_t, int32_t>& row) {
+// T: int8_t, with sums of int32_t; int16_t, with sums of int64_t.
+template <typename T, typename Sum>
+static inline void resize_row_codes(const ResizeRow<T, int32_t>& row) {
   constexpr int32_t kShift = 22;
-  const int32_t wy = row.row_weight, vy = kResizeOne - wy;
-  int8_t* y = row.y;
+  const Sum wy = row.row_weight, vy = kResizeOne - wy;
+  T* y = row.y;
   for (int32_t o = 0; o < row.ow; ++o, y += row.channels) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(row.taps[o].first) * row.channels;
     const ptrdiff_t second = static_cast<ptrdiff_t>(row.taps[o].second) * row.channels;
-    const int8_t *const x00 = row.top + first, *const x01 = row.top + second;
-    const int8_t *const x10 = row.bottom + first, *const x11 = row.bottom + second;
+    const T *const x00 = row.top + first, *const x01 = row.top + second;
+    const T *const x10 = row.bottom + first, *const x11 = row.bottom + second;
     const int32_t wx = row.taps[o].weight, vx = kResizeOne - wx;
     for (int32_t c = 0; c < row.channels; ++c) {
       const int32_t t = x00[c] * vx + x01[c] * wx, b = x10[c] * vx + x11[c] * wx;
-      y[c] = static_cast<int8_t>((t * vy + b * wy + (1 << (kShift - 1))) >> kShift);
+      y[c] = static_cast<T>((t * vy + b * wy + (1 << (kShift - 1))) >> kShift);
     }
   }
+}
+
+static inline void resize_row_s8(const ResizeRow<int8_t, int32_t>& row) {
+  resize_row_codes<int8_t, int32_t>(row);
 }
 
 static inline void resize_row_f32(const ResizeRow<float, float>& row) {

@@ -14,20 +14,31 @@ int64_t truncated(float v) {
   return static_cast<int64_t>(v < 2147483648.0f ? v : 2147483648.0f);
 }
 
-Error check_s8(const NodeView& node, int32_t tensor) {
+// kS8 or kS16. A template, so that who has no codes of 16 bits pays nothing for them.
+template <DType kCodes>
+Error check_codes(const NodeView& node, int32_t tensor) {
   const TensorInfo info = node.model->tensor(tensor);
   const Quantization& q = info.quantization;
   const auto error = [&](Status status, int64_t value = 0, int64_t limit = 0) {
     return Error{status, node.index, tensor, value, limit};
   };
-  if (info.dtype != DType::kS8)
-    return error(Status::kBadDType, static_cast<int64_t>(info.dtype), static_cast<int64_t>(DType::kS8));
+  if (info.dtype != kCodes)
+    return error(Status::kBadDType, static_cast<int64_t>(info.dtype), static_cast<int64_t>(kCodes));
   if (q.scales.empty()) return error(Status::kQuantizationMissing);
   if (q.axis != -1) return error(Status::kBadQuantizationAxis, q.axis, -1);
   if (q.scales.size != 1) return error(Status::kScaleCount, static_cast<int64_t>(q.scales.size), 1);
   if (!is_scale(q.scales[0])) return error(Status::kBadScale);
-  if (!is_zero_point(q.zero_point))
+  // Model::open has refused another zero point than 0 of 16 bits.
+  if (kCodes == DType::kS8 && !is_zero_point(q.zero_point))
     return error(Status::kBadZeroPoint, q.zero_point, q.zero_point < 0 ? -128 : 127);
+  return kNoError;
+}
+
+template <int32_t kLowest, int32_t kHighest>
+Error check_clamp(const NodeView& node) {
+  const Clamp& clamp = node.options<Clamp>();
+  if (clamp.lo < kLowest || clamp.hi > kHighest || clamp.lo > clamp.hi)
+    return node.error(Status::kBadClamp, clamp.lo, clamp.hi);
   return kNoError;
 }
 
@@ -82,9 +93,19 @@ Error check_constant(const NodeView& node, int32_t i, DType dtype, int64_t eleme
   return kNoError;
 }
 
-Error check_input_s8(const NodeView& node, int32_t i) { return check_s8(node, node.input_index(i)); }
+Error check_input_s8(const NodeView& node, int32_t i) {
+  return check_codes<DType::kS8>(node, node.input_index(i));
+}
+Error check_output_s8(const NodeView& node) { return check_codes<DType::kS8>(node, node.output_index(0)); }
 
-Error check_output_s8(const NodeView& node) { return check_s8(node, node.output_index(0)); }
+Error check_input_s16(const NodeView& node, int32_t i) {
+  return check_codes<DType::kS16>(node, node.input_index(i));
+}
+Error check_output_s16(const NodeView& node) { return check_codes<DType::kS16>(node, node.output_index(0)); }
+Error check_ends_s16(const NodeView& node) {
+  ITG_TRY(check_input_s16(node, 0));
+  return check_output_s16(node);
+}
 
 Error check_same_quantization(const NodeView& node) {
   const Quantization in = node.input(0).quantization;
@@ -94,12 +115,14 @@ Error check_same_quantization(const NodeView& node) {
   return kNoError;
 }
 
-Error check_clamp_codes(const NodeView& node) {
-  const Clamp& clamp = node.options<Clamp>();
-  if (clamp.lo < -128 || clamp.hi > 127 || clamp.lo > clamp.hi)
-    return node.error(Status::kBadClamp, clamp.lo, clamp.hi);
-  return kNoError;
+Error check_move_s16(const NodeView& node) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_ends_s16(node));
+  return check_same_quantization(node);
 }
+
+Error check_clamp_codes(const NodeView& node) { return check_clamp<-128, 127>(node); }
+Error check_clamp_codes_s16(const NodeView& node) { return check_clamp<-32768, 32767>(node); }
 
 Error check_clamp_reals(const NodeView& node) {
   const Clamp& clamp = node.options<Clamp>();
@@ -126,6 +149,10 @@ Error check_unary(const NodeView& node) {
 
 Error check_sum_s8(const NodeView& node, int64_t terms) {
   constexpr int64_t kMaxTerms = INT32_MAX / 255;
+  return terms > kMaxTerms ? node.error(Status::kAccumulatorOverflow, 0, kMaxTerms) : kNoError;
+}
+Error check_sum_s16(const NodeView& node, int64_t terms) {
+  constexpr int64_t kMaxTerms = INT32_MAX / 32768;  // the zero point is 0
   return terms > kMaxTerms ? node.error(Status::kAccumulatorOverflow, 0, kMaxTerms) : kNoError;
 }
 

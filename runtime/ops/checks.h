@@ -19,11 +19,20 @@ Error check_constant(const NodeView& node, int32_t i, DType dtype, int64_t eleme
 // An int8 activation: s8, one scale within its range, a zero point in [-128, 127].
 Error check_input_s8(const NodeView& node, int32_t i);
 Error check_output_s8(const NodeView& node);
-// The output's scale and zero point are the first input's, bit for bit. Both are int8 activations.
+// One of 16 bits: s16, one scale within its range, the zero point 0.
+Error check_input_s16(const NodeView& node, int32_t i);
+Error check_output_s16(const NodeView& node);
+// The first input and the output.
+Error check_ends_s16(const NodeView& node);
+// The output's scale and zero point are the first input's, bit for bit. Both are activations in codes of one type.
 Error check_same_quantization(const NodeView& node);
+
+// One input and an output, in codes of 16 bits of one scale: an operator that moves elements.
+Error check_move_s16(const NodeView& node);
 
 // Fused activation: codes with -128 <= clamp_lo <= clamp_hi <= 127; reals with clamp_min <= clamp_max.
 Error check_clamp_codes(const NodeView& node);
+Error check_clamp_codes_s16(const NodeView& node);  // within [-32768, 32767]
 Error check_clamp_reals(const NodeView& node);
 // A sum of int8 products that leaves in FP32 has no fused activation.
 Error check_no_clamp(const NodeView& node);
@@ -32,7 +41,8 @@ Error check_no_clamp(const NodeView& node);
 Error check_unary(const NodeView& node);
 inline bool is_finite(float v) { return v - v == 0.0f; }
 
-// A sum of `terms` differences of two codes fits int32.
+// A sum of `terms` differences of two codes, of 8 bits or of 16, fits int32.
 Error check_sum_s8(const NodeView& node, int64_t terms);
+Error check_sum_s16(const NodeView& node, int64_t terms);
 
 }  // namespace intaglio

@@ -30,17 +30,29 @@ Error check_inputs(const NodeView& node) {
   return kNoError;
 }
 
-Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
-  ITG_TRY(check_inputs(node));
-  ITG_TRY(check_output_s8(node));
+// In codes of 8 or 16 bits.
+template <Error (*check_input)(const NodeView& node, int32_t i)>
+Error plan_codes(const NodeView& node) {
   const Quantization out = node.output().quantization;
   for (int32_t i = 0; i < node.input_count(); ++i) {
-    ITG_TRY(check_input_s8(node, i));
+    ITG_TRY(check_input(node, i));
     const Quantization in = node.input(i).quantization;
     if (in.scales[0] != out.scales[0] || in.zero_point != out.zero_point)
       return node.input_error(Status::kQuantizationMismatch, i, in.zero_point, out.zero_point);
   }
   return check_shapes(node);
+}
+
+Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_inputs(node));
+  ITG_TRY(check_output_s8(node));
+  return plan_codes<check_input_s8>(node);
+}
+
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_inputs(node));
+  ITG_TRY(check_output_s16(node));
+  return plan_codes<check_input_s16>(node);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
@@ -83,11 +95,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kConcatS8Run, kConcatF32Run;
-const OpRun kConcatS8Run = {run_any}, kConcatF32Run = {run_any};
+extern const OpRun kConcatS8Run, kConcatS16Run, kConcatF32Run;
+const OpRun kConcatS8Run = {run_any}, kConcatS16Run = {run_any}, kConcatF32Run = {run_any};
 
-extern const OpDef kConcatS8, kConcatF32;
+extern const OpDef kConcatS8, kConcatS16, kConcatF32;
 const OpDef kConcatS8 = {Op::kConcat, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kConcatS8Run, nullptr};
+const OpDef kConcatS16 = {Op::kConcat, DType::kS16,    -1,     quant_rule(), plan_s16,
+                          nullptr,     &kConcatS16Run, nullptr};
 const OpDef kConcatF32 = {Op::kConcat, DType::kF32,    -1,     quant_rule(), plan_f32,
                           nullptr,     &kConcatF32Run, nullptr};
 

@@ -52,6 +52,19 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
+ConvGeometry geometry_s16(const NodeView& node) {
+  ConvGeometry g = geometry(node);
+  g.allows_im2col = false;
+  return g;
+}
+
+__attribute__((cold)) Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s16(node, 0));
+  return plan_gemm_s16(node, geometry_s16(node), context, plan);
+}
+
 __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 4));
   ITG_TRY(check_geometry(node));
@@ -61,6 +74,9 @@ __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& co
 
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s8(node, geometry(node), kernel, persistent);
+}
+void prepare_s16(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_s16(node, geometry_s16(node), kernel, persistent);
 }
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
@@ -79,6 +95,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   }
   run_gemm_s8(node, geometry(node), run, variant);
 }
+void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry_s16(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 
 constexpr QuantRule quant_rule() {
@@ -92,13 +109,15 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kConv2dS8Run, kConv2dF32Run;
-const OpRun kConv2dS8Run = {run_s8}, kConv2dF32Run = {run_f32};
+extern const OpRun kConv2dS8Run, kConv2dS16Run, kConv2dF32Run;
+const OpRun kConv2dS8Run = {run_s8}, kConv2dS16Run = {run_s16}, kConv2dF32Run = {run_f32};
 
 // The output may stand where the residual stands: each element is read before it is written.
-extern const OpDef kConv2dS8, kConv2dF32;
+extern const OpDef kConv2dS8, kConv2dS16, kConv2dF32;
 const OpDef kConv2dS8 = {Op::kConv2d, DType::kS8, kResidualInput, quant_rule(),
                          plan_s8,     prepare_s8, &kConv2dS8Run,  gemm_s8_name};
+const OpDef kConv2dS16 = {Op::kConv2d, DType::kS16,    -1,           quant_rule(), plan_s16,
+                          prepare_s16, &kConv2dS16Run, gemm_s16_name};
 const OpDef kConv2dF32 = {Op::kConv2d, DType::kF32, kResidualInput, quant_rule(),
                           plan_f32,    prepare_f32, &kConv2dF32Run, gemm_f32_name};
 

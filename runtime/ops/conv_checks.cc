@@ -27,7 +27,7 @@ ChannelView channel_view(const Shape& shape, int32_t axis) {
   return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank)};
 }
 
-Error check_weight_quantization(const NodeView& node, int32_t axis) {
+__attribute__((always_inline)) inline Error check_weight_quantization(const NodeView& node, int32_t axis) {
   const Quantization q = node.input(kWeightInput).quantization;
   const int32_t channels = node.input(kWeightInput).shape[axis];
   const auto error = [&](Status status, int64_t value, int64_t limit = 0) {
@@ -44,12 +44,15 @@ Error check_weight_quantization(const NodeView& node, int32_t axis) {
   return kNoError;
 }
 
-Error check_length(const NodeView& node, size_t found, int32_t channels) {
+__attribute__((always_inline)) inline Error check_length(const NodeView& node, size_t found,
+                                                         int32_t channels) {
   if (found == static_cast<size_t>(channels)) return kNoError;
   if (found == 0) return node.error(Status::kMissingField);
   return node.error(Status::kShapeMismatch, static_cast<int64_t>(found), channels);
 }
 
+// Sums of codes of 16 bits are added in 64 bits, which every model's fit.
+template <bool kIsWide>
 Error check_sums(const NodeView& node, const ChannelView& view) {
   const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
   const auto* const bias = node.has_input(kBiasInput)
@@ -65,7 +68,7 @@ Error check_sums(const NodeView& node, const ChannelView& view) {
       magnitude += sums.magnitude;
     }
     const int64_t b = bias != nullptr ? bias[c] : 0;
-    if ((b < 0 ? -b : b) + 255 * magnitude > INT32_MAX)
+    if (!kIsWide && (b < 0 ? -b : b) + 255 * magnitude > INT32_MAX)
       return node.input_error(Status::kAccumulatorOverflow, kWeightInput, c);
     if (node.options<Requantization>().folded_bias[static_cast<size_t>(c)] != b - zero_point * sum)
       return node.error(Status::kBadFoldedBias, c);
@@ -93,9 +96,9 @@ Error check_residual_shape(const NodeView& node) {
   return kNoError;
 }
 
-}  // namespace
-
-Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
+template <bool kIsWide>
+__attribute__((always_inline)) inline Error check_weights(const NodeView& node, int32_t axis,
+                                                          float out_scale) {
   const Shape shape = node.input(kWeightInput).shape;
   const int32_t channels = shape[axis];
   ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements()));
@@ -112,7 +115,13 @@ Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
     if (!same_bits(requantization.multiplier[c], product / out_scale))
       return node.error(Status::kBadMultiplier, static_cast<int64_t>(c));
   }
-  return check_sums(node, channel_view(shape, axis));
+  return check_sums<kIsWide>(node, channel_view(shape, axis));
+}
+
+}  // namespace
+
+Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
+  return check_weights<false>(node, axis, out_scale);
 }
 
 Error check_weights_f32(const NodeView& node, int32_t axis) {
@@ -155,6 +164,12 @@ Error check_conv_ends_s8(const NodeView& node) {
 Error check_conv_s8(const NodeView& node, int32_t axis) {
   ITG_TRY(check_conv_ends_s8(node));
   return check_weights_s8(node, axis, node.output().quantization.scales[0]);
+}
+
+Error check_conv_s16(const NodeView& node, int32_t axis) {
+  ITG_TRY(check_ends_s16(node));
+  ITG_TRY(check_clamp_codes_s16(node));
+  return check_weights<true>(node, axis, node.output().quantization.scales[0]);
 }
 
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed) {

@@ -24,6 +24,8 @@ Error check_residual_f32(const NodeView& node);
 // x, output and clamp of an int8 operator; then its weights, too, where it takes no residual.
 Error check_conv_ends_s8(const NodeView& node);
 Error check_conv_s8(const NodeView& node, int32_t axis);
+// The same of int16 activations and int8 weights, without a residual. Their sums have 64 bits: nothing is to be proved.
+Error check_conv_s16(const NodeView& node, int32_t axis);
 // The checks above in their order, with the clamp's. x and output first, then weights.
 Error check_conv_f32(const NodeView& node, int32_t axis, bool residual_allowed);
 

@@ -36,6 +36,12 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
                  const GemmVariantS8& variant);
 const char* gemm_s8_name(uint16_t kernel);
 
+// int16 activations: rows in place or merged lines, no residual. The geometry allows no im2col.
+Error plan_gemm_s16(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
+void prepare_gemm_s16(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
+void run_gemm_s16(const NodeView& node, const ConvGeometry& g, const NodeRun& run);
+const char* gemm_s16_name(uint16_t kernel);
+
 Error plan_gemm_f32(const NodeView& node, const ConvGeometry& g, const PlanContext& context, NodePlan* plan);
 void prepare_gemm_f32(const NodeView& node, const ConvGeometry& g, uint16_t kernel, uint8_t* persistent);
 void run_gemm_f32(const NodeView& node, const ConvGeometry& g, const NodeRun& run);

@@ -5,44 +5,11 @@
 #include "kernels/dwconv/dwconv_map_s8.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "runtime/ops/checks.h"
-#include "runtime/ops/conv_checks.h"
-#include "runtime/ops/conv_geometry.h"
+#include "runtime/ops/depthwise_geometry.h"
 #include "runtime/ops/fused_clamp.h"
 
 namespace intaglio {
 namespace {
-
-constexpr int32_t kChannelAxis = 2;  // of the weights
-
-ConvGeometry geometry(const NodeView& node) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
-  ConvGeometry g;
-  g.images = in[0];
-  g.h = in[1];
-  g.w = in[2];
-  g.ic = in[3];
-  g.oh = out[1];
-  g.ow = out[2];
-  g.oc = out[3];
-  g.window = node.options<Window2d>();
-  return g;
-}
-
-__attribute__((cold)) Error check_geometry(const NodeView& node) {
-  ITG_TRY(check_input_rank(node, 0, 4));
-  ITG_TRY(check_input_rank(node, kWeightInput, 3));
-  ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
-  const Window2d& window = node.options<Window2d>();
-  if (w[0] != window.kernel_h)
-    return node.input_error(Status::kShapeMismatch, kWeightInput, w[0], window.kernel_h);
-  if (w[1] != window.kernel_w)
-    return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], window.kernel_w);
-  if (w[2] % in[3] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[2], in[3]);
-  if (out[0] != in[0]) return node.output_error(Status::kShapeMismatch, 0, out[0], in[0]);
-  if (out[3] != w[2]) return node.output_error(Status::kShapeMismatch, 0, out[3], w[2]);
-  return check_window(node, in[1], in[2], out[1], out[2]);
-}
 
 ConvScratch scratch_of(const ConvGeometry& g, const DwconvS8Kernel& kernel) {
   return conv_scratch(g, g.ic, int64_t{g.taps()} * kernel.pixels, 0,
@@ -109,9 +76,9 @@ int64_t map_scratch_bytes(const ConvGeometry& g) {
 
 __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
-  ITG_TRY(check_geometry(node));
-  ITG_TRY(check_conv_s8(node, kChannelAxis));
-  const ConvGeometry g = geometry(node);
+  ITG_TRY(check_depthwise_geometry(node));
+  ITG_TRY(check_conv_s8(node, kDepthwiseAxis));
+  const ConvGeometry g = depthwise_geometry(node);
   const int32_t of_map = select_map_s8(node, g, context.isa);
   if (of_map >= 0) {
     plan->kernel = static_cast<uint16_t>(kFirstOfMaps + of_map);
@@ -130,9 +97,9 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
 
 __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
-  ITG_TRY(check_geometry(node));
-  ITG_TRY(check_conv_f32(node, kChannelAxis, false));
-  const ConvGeometry g = geometry(node);
+  ITG_TRY(check_depthwise_geometry(node));
+  ITG_TRY(check_conv_f32(node, kDepthwiseAxis, false));
+  const ConvGeometry g = depthwise_geometry(node);
   const int32_t of_lines = select_lines_f32(g, context.isa);
   if (of_lines >= 0) {
     plan->kernel = static_cast<uint16_t>(kFirstOfLines + of_lines);
@@ -143,32 +110,13 @@ __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& co
   return set_sizes(node, 0, scratch_of(g, dwconv_f32_kernel(kernel)).total(context.width), plan);
 }
 
-// Calls body(rows, first, pixels, kernel_scratch) for runs of at most `step` output pixels.
-template <typename T, typename Body>
-void for_each_pixels(const ConvGeometry& g, const NodeRun& run, const ConvScratch& scratch, int32_t step,
-                     const T* x, Body body) {
-  const auto* const padding = reinterpret_cast<const T*>(run.scratch);
-  const int32_t pixels = g.pixels(), taps = g.taps();
-  for_ranges(*run.executor, pixels / step + (pixels % step != 0 ? 1 : 0),
-             [&](int32_t slot, int32_t first, int32_t last) {
-               uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
-               auto** const rows = reinterpret_cast<const T**>(memory);
-               for (int32_t i = first; i < last; ++i) {
-                 const int32_t pixel = i * step;
-                 const int32_t count = pixels - pixel < step ? pixels - pixel : step;
-                 fill_rows<T>(g, x, padding, pixel, count, taps, 1, nullptr, rows);
-                 body(rows, pixel, count, memory + scratch.kernel_offset);
-               }
-             });
-}
-
 __attribute__((cold)) void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   if (!is_3x3_s8(kernel)) return;
   const Requantization& requantization = node.options<Requantization>();
   dwconv_3x3_s8_pack(dwconv_3x3_s8_kernel(kernel - kFirstOfLines),
                      reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data),
-                     requantization.folded_bias.data, requantization.multiplier.data, geometry(node).ic,
-                     persistent);
+                     requantization.folded_bias.data, requantization.multiplier.data,
+                     depthwise_geometry(node).ic, persistent);
 }
 
 // Calls `kernel` for the output lines that it takes at once. `shared` has all that is not geometry.
@@ -209,7 +157,7 @@ void for_each_lines(const ConvGeometry& g, const NodeRun& run, const T* x, T* y,
 }
 
 void run_3x3_s8(const NodeView& node, const NodeRun& run) {
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = depthwise_geometry(node);
   const Dwconv3x3S8Kernel& kernel = dwconv_3x3_s8_kernel(run.kernel - kFirstOfLines);
   const auto& options = node.options<DepthwiseConv2dOptions>();
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
@@ -222,7 +170,7 @@ void run_3x3_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_map_s8(const NodeView& node, const NodeRun& run) {
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = depthwise_geometry(node);
   const DwconvMapS8Kernel& kernel = dwconv_map_s8_kernel(run.kernel - kFirstOfMaps);
   const auto& options = node.options<DepthwiseConv2dOptions>();
   const auto* const x = run.input<int8_t>(node, 0);
@@ -259,7 +207,7 @@ void run_map_s8(const NodeView& node, const NodeRun& run) {
 }
 
 void run_lines_f32(const NodeView& node, const NodeRun& run) {
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = depthwise_geometry(node);
   auto* const padding = reinterpret_cast<float*>(run.scratch);
   if (g.padded()) memset(padding, 0, static_cast<size_t>(g.ic) * sizeof(float));
   DwconvLinesF32Args args{};
@@ -275,7 +223,7 @@ void run_lines_f32(const NodeView& node, const NodeRun& run) {
 void run_s8(const NodeView& node, const NodeRun& run) {
   if (kRunsDwconvMapS8 && is_map_s8(run.kernel)) return run_map_s8(node, run);
   if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = depthwise_geometry(node);
   const DwconvS8Kernel& kernel = dwconv_s8_kernel(run.kernel);
   const auto& options = node.options<DepthwiseConv2dOptions>();
   const int32_t in_zero_point = node.input(0).quantization.zero_point;
@@ -303,7 +251,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
 
 void run_f32(const NodeView& node, const NodeRun& run) {
   if (is_of_lines_f32(run.kernel)) return run_lines_f32(node, run);
-  const ConvGeometry g = geometry(node);
+  const ConvGeometry g = depthwise_geometry(node);
   const DwconvF32Kernel& kernel = dwconv_f32_kernel(run.kernel);
   if (g.padded()) memset(run.scratch, 0, static_cast<size_t>(g.ic) * 4);
   DwconvF32Args shared{};
@@ -335,23 +283,47 @@ const char* name_f32(uint16_t kernel) {
                                  : dwconv_f32_kernel(kernel).name;
 }
 
-constexpr QuantRule quant_rule() {
-  QuantRule rule;
-  rule.weight_input = kWeightInput;
-  rule.weight_axis = kChannelAxis;
-  rule.bias_input = kBiasInput;
-  return rule;
-}
-
 }  // namespace
 
 extern const OpRun kDepthwiseConv2dS8Run, kDepthwiseConv2dF32Run;
 const OpRun kDepthwiseConv2dS8Run = {run_s8}, kDepthwiseConv2dF32Run = {run_f32};
 
 extern const OpDef kDepthwiseConv2dS8, kDepthwiseConv2dF32;
-const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d,   DType::kS8, -1, quant_rule(), plan_s8, prepare_s8,
+const OpDef kDepthwiseConv2dS8 = {Op::kDepthwiseConv2d,   DType::kS8, -1,
+                                  depthwise_rule(),       plan_s8,    prepare_s8,
                                   &kDepthwiseConv2dS8Run, name_s8};
-const OpDef kDepthwiseConv2dF32 = {Op::kDepthwiseConv2d,    DType::kF32, -1, quant_rule(), plan_f32, nullptr,
+const OpDef kDepthwiseConv2dF32 = {Op::kDepthwiseConv2d,    DType::kF32, -1,
+                                   depthwise_rule(),        plan_f32,    nullptr,
                                    &kDepthwiseConv2dF32Run, name_f32};
+
+__attribute__((cold)) Error check_depthwise_geometry(const NodeView& node) {
+  ITG_TRY(check_input_rank(node, 0, 4));
+  ITG_TRY(check_input_rank(node, kWeightInput, 3));
+  ITG_TRY(check_output_rank(node, 4));
+  const Shape in = node.input(0).shape, w = node.input(kWeightInput).shape, out = node.output().shape;
+  const Window2d& window = node.options<Window2d>();
+  if (w[0] != window.kernel_h)
+    return node.input_error(Status::kShapeMismatch, kWeightInput, w[0], window.kernel_h);
+  if (w[1] != window.kernel_w)
+    return node.input_error(Status::kShapeMismatch, kWeightInput, w[1], window.kernel_w);
+  if (w[2] % in[3] != 0) return node.input_error(Status::kShapeMismatch, kWeightInput, w[2], in[3]);
+  if (out[0] != in[0]) return node.output_error(Status::kShapeMismatch, 0, out[0], in[0]);
+  if (out[3] != w[2]) return node.output_error(Status::kShapeMismatch, 0, out[3], w[2]);
+  return check_window(node, in[1], in[2], out[1], out[2]);
+}
+
+ConvGeometry depthwise_geometry(const NodeView& node) {
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  ConvGeometry g;
+  g.images = in[0];
+  g.h = in[1];
+  g.w = in[2];
+  g.ic = in[3];
+  g.oh = out[1];
+  g.ow = out[2];
+  g.oc = out[3];
+  g.window = node.options<Window2d>();
+  return g;
+}
 
 }  // namespace intaglio

@@ -38,6 +38,13 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return plan_gemm_s8(node, geometry(node), context, plan);
 }
 
+Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 3));
+  ITG_TRY(check_geometry(node));
+  ITG_TRY(check_conv_s16(node, 0));
+  return plan_gemm_s16(node, geometry(node), context, plan);
+}
+
 Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 2, 3));
   ITG_TRY(check_geometry(node));
@@ -57,6 +64,9 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 
 void prepare_s8(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_s8(node, geometry(node), kernel, persistent);
+}
+void prepare_s16(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
+  prepare_gemm_s16(node, geometry(node), kernel, persistent);
 }
 void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
@@ -84,6 +94,7 @@ void run_s8_f32(const NodeView& node, const NodeRun& run) {
     }
   });
 }
+void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }
 
 const char* name_s8_f32(uint16_t kernel) { return gemv_s8_f32_kernel(kernel).name; }
@@ -98,13 +109,17 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kFullyConnectedS8Run, kFullyConnectedF32Run, kFullyConnectedS8F32Run;
-const OpRun kFullyConnectedS8Run = {run_s8}, kFullyConnectedF32Run = {run_f32},
-            kFullyConnectedS8F32Run = {run_s8_f32};
+extern const OpRun kFullyConnectedS8Run, kFullyConnectedS16Run, kFullyConnectedF32Run,
+    kFullyConnectedS8F32Run;
+const OpRun kFullyConnectedS8Run = {run_s8}, kFullyConnectedS16Run = {run_s16},
+            kFullyConnectedF32Run = {run_f32}, kFullyConnectedS8F32Run = {run_s8_f32};
 
-extern const OpDef kFullyConnectedS8, kFullyConnectedF32, kFullyConnectedS8F32;
+extern const OpDef kFullyConnectedS8, kFullyConnectedS16, kFullyConnectedF32, kFullyConnectedS8F32;
 const OpDef kFullyConnectedS8 = {Op::kFullyConnected,   DType::kS8,  -1, quant_rule(), plan_s8, prepare_s8,
                                  &kFullyConnectedS8Run, gemm_s8_name};
+const OpDef kFullyConnectedS16 = {Op::kFullyConnected,    DType::kS16,  -1,
+                                  quant_rule(),           plan_s16,     prepare_s16,
+                                  &kFullyConnectedS16Run, gemm_s16_name};
 const OpDef kFullyConnectedF32 = {Op::kFullyConnected,    DType::kF32,  -1,
                                   quant_rule(),           plan_f32,     prepare_f32,
                                   &kFullyConnectedF32Run, gemm_f32_name};

@@ -37,6 +37,13 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_gather(node);
 }
 
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_ends_s16(node));
+  ITG_TRY(check_same_quantization(node));
+  return check_gather(node);
+}
+
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 2, 2));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
@@ -75,11 +82,13 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kGatherS8Run, kGatherF32Run;
-const OpRun kGatherS8Run = {run_any}, kGatherF32Run = {run_any};
+extern const OpRun kGatherS8Run, kGatherS16Run, kGatherF32Run;
+const OpRun kGatherS8Run = {run_any}, kGatherS16Run = {run_any}, kGatherF32Run = {run_any};
 
-extern const OpDef kGatherS8, kGatherF32;
+extern const OpDef kGatherS8, kGatherS16, kGatherF32;
 const OpDef kGatherS8 = {Op::kGather, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kGatherS8Run, nullptr};
+const OpDef kGatherS16 = {Op::kGather, DType::kS16,    -1,     quant_rule(), plan_s16,
+                          nullptr,     &kGatherS16Run, nullptr};
 const OpDef kGatherF32 = {Op::kGather, DType::kF32,    -1,     quant_rule(), plan_f32,
                           nullptr,     &kGatherF32Run, nullptr};
 

@@ -2,6 +2,7 @@
 // reals, or codes to reals.
 #include "kernels/pool/mean_s8_f32.h"
 #include "kernels/pool/pool_f32.h"
+#include "kernels/pool/pool_s16.h"
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/fused_clamp.h"
@@ -70,10 +71,11 @@ Error check_geometry(const NodeView& node) {
   return found == kept ? kNoError : node.output_error(Status::kShapeMismatch, 0, found, kept);
 }
 
+template <Error (*check_sum)(const NodeView& node, int64_t terms)>
 Error check_sums(const NodeView& node) {
   ITG_TRY(check_geometry(node));
   const auto in = static_cast<int32_t>(node.input(0).shape.elements());  // of a tensor: below 2^31
-  return check_sum_s8(node, in / static_cast<int32_t>(node.output().shape.elements()));
+  return check_sum(node, in / static_cast<int32_t>(node.output().shape.elements()));
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -82,7 +84,14 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  return check_sums(node);
+  return check_sums<check_sum_s8>(node);
+}
+
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_counts(node, 1, 1));
+  ITG_TRY(check_ends_s16(node));
+  ITG_TRY(check_clamp_codes_s16(node));
+  return check_sums<check_sum_s16>(node);
 }
 
 Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -91,7 +100,7 @@ Error plan_s8_f32(const NodeView& node, const PlanContext& context, NodePlan* pl
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_no_clamp(node));
-  return check_sums(node);
+  return check_sums<check_sum_s8>(node);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -139,6 +148,16 @@ void run_s8(const NodeView& node, const NodeRun& run) {
       });
 }
 
+void run_s16(const NodeView& node, const NodeRun& run) {
+  const float in = node.input(0).quantization.scales[0], out = node.output().quantization.scales[0];
+  const Clamp& clamp = node.options<Clamp>();
+  const OutputS16 output = make_output_s16(clamp.lo, clamp.hi);
+  for_each_output<int16_t, int16_t>(
+      node, run, [&](const int16_t* x, const Taps& taps, int16_t* y, int32_t channels) {
+        average_s16(x, taps, mean_multiplier(in, out, taps_count(taps)), output, y, channels);
+      });
+}
+
 void run_s8_f32(const NodeView& node, const NodeRun& run) {
   const Quantization in = node.input(0).quantization;
   MeanS8F32* const mean = mean_s8_f32_kernel(run.kernel).function;
@@ -163,11 +182,13 @@ const char* name_f32(uint16_t kernel) { return pool_f32_kernel(kernel).name; }
 
 }  // namespace
 
-extern const OpRun kMeanS8Run, kMeanF32Run, kMeanS8F32Run;
-const OpRun kMeanS8Run = {run_s8}, kMeanF32Run = {run_f32}, kMeanS8F32Run = {run_s8_f32};
+extern const OpRun kMeanS8Run, kMeanS16Run, kMeanF32Run, kMeanS8F32Run;
+const OpRun kMeanS8Run = {run_s8}, kMeanS16Run = {run_s16}, kMeanF32Run = {run_f32},
+            kMeanS8F32Run = {run_s8_f32};
 
-extern const OpDef kMeanS8, kMeanF32, kMeanS8F32;
+extern const OpDef kMeanS8, kMeanS16, kMeanF32, kMeanS8F32;
 const OpDef kMeanS8 = {Op::kMean, DType::kS8, -1, {}, plan_s8, nullptr, &kMeanS8Run, name_s8};
+const OpDef kMeanS16 = {Op::kMean, DType::kS16, -1, {}, plan_s16, nullptr, &kMeanS16Run, nullptr};
 const OpDef kMeanF32 = {Op::kMean, DType::kF32, -1,           averaging_rule(),
                         plan_f32,  nullptr,     &kMeanF32Run, name_f32};
 const OpDef kMeanS8F32 = {Op::kMean, DType::kF32,    -1,          {},        plan_s8_f32,

@@ -2,7 +2,7 @@
 // for.
 #include <cfloat>
 
-#include "kernels/arithmetic/requant.h"
+#include "kernels/arithmetic/requant_s16.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/strided_copy_run.h"
 
@@ -29,6 +29,11 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_same_quantization(node));
+  return check_padding(node);
+}
+
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_move_s16(node));
   return check_padding(node);
 }
 
@@ -63,6 +68,12 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   run_padding<uint8_t>(node, run, static_cast<uint8_t>(code));
 }
 
+void run_s16(const NodeView& node, const NodeRun& run) {
+  const float value = node.options<PadOptions>().value / node.output().quantization.scales[0];
+  const int16_t code = clamp_and_round_s16(value, make_output_s16(-32768, 32767));
+  run_padding<uint16_t>(node, run, static_cast<uint16_t>(code));
+}
+
 void run_f32(const NodeView& node, const NodeRun& run) {
   uint32_t bits;
   memcpy(&bits, &node.options<PadOptions>().value, sizeof bits);
@@ -79,11 +90,12 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kPadS8Run, kPadF32Run;
-const OpRun kPadS8Run = {run_s8}, kPadF32Run = {run_f32};
+extern const OpRun kPadS8Run, kPadS16Run, kPadF32Run;
+const OpRun kPadS8Run = {run_s8}, kPadS16Run = {run_s16}, kPadF32Run = {run_f32};
 
-extern const OpDef kPadS8, kPadF32;
+extern const OpDef kPadS8, kPadS16, kPadF32;
 const OpDef kPadS8 = {Op::kPad, DType::kS8, -1, quant_rule(), plan_s8, nullptr, &kPadS8Run, nullptr};
+const OpDef kPadS16 = {Op::kPad, DType::kS16, -1, quant_rule(), plan_s16, nullptr, &kPadS16Run, nullptr};
 const OpDef kPadF32 = {Op::kPad, DType::kF32, -1, quant_rule(), plan_f32, nullptr, &kPadF32Run, nullptr};
 
 }  // namespace intaglio

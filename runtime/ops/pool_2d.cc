@@ -3,26 +3,17 @@
 #include "kernels/pool/pool_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/fused_clamp.h"
-#include "runtime/window.h"
+#include "runtime/ops/pool_windows.h"
 
 namespace intaglio {
 namespace {
-
-Error check_geometry(const NodeView& node) {
-  ITG_TRY(check_input_rank(node, 0, 4));
-  ITG_TRY(check_output_rank(node, 4));
-  const Shape in = node.input(0).shape, out = node.output().shape;
-  for (const int32_t axis : {0, 3})
-    if (out[axis] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[axis], in[axis]);
-  return check_window(node, in[1], in[2], out[1], out[2]);
-}
 
 Error plan_s8(const NodeView& node) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_clamp_codes(node));
-  return check_geometry(node);
+  return check_pool_geometry(node);
 }
 
 Error plan_average_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -44,52 +35,7 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_output_dtype(node, DType::kF32));
   ITG_TRY(check_clamp_reals(node));
   plan->kernel = static_cast<uint16_t>(pool_f32_select(context.isa));
-  return check_geometry(node);
-}
-
-// Which taps of a window's axis lie inside the input: [first, first + count).
-struct ValidTaps {
-  int32_t first, count;
-};
-
-ValidTaps valid_taps(int32_t start, int32_t kernel, int32_t dilation, int32_t size) {
-  if (start >= 0 && start < size && kernel <= (size - start) / 2 && dilation == 1) return {0, kernel};
-  const int32_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
-  const int32_t inside = start < size ? (size - 1 - start) / dilation + 1 : 0;
-  const int32_t last = inside < kernel ? inside : kernel;
-  return {first, last > first ? last - first : 0};
-}
-
-// Calls pool(x, taps, y) for each output position; one task an output row.
-template <typename T, typename Pool>
-void for_each_window(const NodeView& node, const NodeRun& run, Pool pool) {
-  const Shape in = node.input(0).shape, out = node.output().shape;
-  const Window2d& w = node.options<Window2d>();
-  const int32_t in_h = in[1], in_w = in[2], out_h = out[1], out_w = out[2], channels = in[3];
-  const auto* const x = run.input<T>(node, 0);
-  auto* const y = run.output<T>(node);
-  parallel_for(*run.executor, out[0] * out_h, [&](int32_t row) {
-    const int32_t image = row / out_h, out_y = row % out_h;
-    const ValidTaps rows = valid_taps(input_y(w, out_y, 0), w.kernel_h, w.dilation_h, in_h);
-    T* target = y + static_cast<ptrdiff_t>(row) * out_w * channels;
-    for (int32_t out_x = 0; out_x < out_w; ++out_x, target += channels) {
-      const ValidTaps columns = valid_taps(input_x(w, out_x, 0), w.kernel_w, w.dilation_w, in_w);
-      // A step is used, and then fits 32 bits, where there is more than one tap.
-      const Taps taps = {{1, rows.count, columns.count},
-                         {0, rows.count > 1 ? w.dilation_h * in_w * channels : 0,
-                          columns.count > 1 ? w.dilation_w * channels : 0}};
-      const T* source = x;
-      if (taps_count(taps) > 0) {
-        const ptrdiff_t line = static_cast<ptrdiff_t>(image) * in_h + input_y(w, out_y, rows.first);
-        source += (line * in_w + input_x(w, out_x, columns.first)) * channels;
-      }
-      pool(source, taps, target);
-    }
-  });
-}
-
-int32_t divisor(const Window2d& w, const Taps& taps) {
-  return w.count_include_pad ? w.kernel_h * w.kernel_w : taps_count(taps);
+  return check_pool_geometry(node);
 }
 
 void run_average_s8(const NodeView& node, const NodeRun& run) {
@@ -136,14 +82,6 @@ void run_max_f32(const NodeView& node, const NodeRun& run) {
 const char* name_s8(uint16_t kernel) { return pool_s8_kernel(kernel).name; }
 const char* name_f32(uint16_t kernel) { return pool_f32_kernel(kernel).name; }
 
-constexpr QuantRule same_as_input() {
-  QuantRule rule;
-  rule.output = OutputRule::kSameAsInput;
-  rule.sign = SignRule::kKeeps;
-  rule.channels = ChannelRule::kShifts;
-  return rule;
-}
-
 }  // namespace
 
 extern const OpRun kAvgPool2dS8Run, kAvgPool2dF32Run, kMaxPool2dS8Run, kMaxPool2dF32Run;
@@ -155,9 +93,18 @@ const OpDef kAvgPool2dS8 = {Op::kAvgPool2d, DType::kS8,       -1,     {}, plan_a
                             nullptr,        &kAvgPool2dS8Run, name_s8};
 const OpDef kAvgPool2dF32 = {Op::kAvgPool2d, DType::kF32,       -1,      averaging_rule(), plan_f32,
                              nullptr,        &kAvgPool2dF32Run, name_f32};
-const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8,       -1,     same_as_input(), plan_max_s8,
+const OpDef kMaxPool2dS8 = {Op::kMaxPool2d, DType::kS8,       -1,     max_pool_rule(), plan_max_s8,
                             nullptr,        &kMaxPool2dS8Run, name_s8};
-const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32,       -1,      same_as_input(), plan_f32,
+const OpDef kMaxPool2dF32 = {Op::kMaxPool2d, DType::kF32,       -1,      max_pool_rule(), plan_f32,
                              nullptr,        &kMaxPool2dF32Run, name_f32};
+
+Error check_pool_geometry(const NodeView& node) {
+  ITG_TRY(check_input_rank(node, 0, 4));
+  ITG_TRY(check_output_rank(node, 4));
+  const Shape in = node.input(0).shape, out = node.output().shape;
+  for (const int32_t axis : {0, 3})
+    if (out[axis] != in[axis]) return node.output_error(Status::kShapeMismatch, 0, out[axis], in[axis]);
+  return check_window(node, in[1], in[2], out[1], out[2]);
+}
 
 }  // namespace intaglio

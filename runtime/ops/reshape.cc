@@ -19,6 +19,11 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_elements(node);
 }
 
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_move_s16(node));
+  return check_elements(node);
+}
+
 // FP32 or s32.
 Error plan_plain(const NodeView& node, DType dtype) {
   ITG_TRY(check_counts(node, 1, 1));
@@ -45,14 +50,17 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kReshapeS8Run, kReshapeF32Run, kReshapeS32Run;
-const OpRun kReshapeS8Run = {run_any}, kReshapeF32Run = {run_any}, kReshapeS32Run = {run_any};
+extern const OpRun kReshapeS8Run, kReshapeS16Run, kReshapeF32Run, kReshapeS32Run;
+const OpRun kReshapeS8Run = {run_any}, kReshapeS16Run = {run_any}, kReshapeF32Run = {run_any},
+            kReshapeS32Run = {run_any};
 
-extern const OpDef kReshapeS8, kReshapeF32, kReshapeS32;
+extern const OpDef kReshapeS8, kReshapeS16, kReshapeF32, kReshapeS32;
 const OpDef kReshapeS32 = {Op::kReshape, DType::kS32,     0,      quant_rule(), plan_s32,
                            nullptr,      &kReshapeS32Run, nullptr};
 const OpDef kReshapeS8 = {Op::kReshape, DType::kS8,     0,      quant_rule(), plan_s8,
                           nullptr,      &kReshapeS8Run, nullptr};
+const OpDef kReshapeS16 = {Op::kReshape, DType::kS16,     0,      quant_rule(), plan_s16,
+                           nullptr,      &kReshapeS16Run, nullptr};
 const OpDef kReshapeF32 = {Op::kReshape, DType::kF32,     0,      quant_rule(), plan_f32,
                            nullptr,      &kReshapeF32Run, nullptr};
 

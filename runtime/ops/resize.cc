@@ -40,6 +40,13 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   return kNoError;
 }
 
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan* plan) {
+  ITG_TRY(check_move_s16(node));
+  ITG_TRY(check_geometry(node));
+  plan->persistent_bytes = tap_bytes<int32_t>(node);
+  return kNoError;
+}
+
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
@@ -158,6 +165,11 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   run_bilinear<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).row_s8);
 }
 
+void run_s16(const NodeView& node, const NodeRun& run) {
+  if (is_nearest(node)) return run_nearest<int16_t, int32_t>(node, run);
+  run_bilinear<int16_t, int32_t>(node, run, resize_row_s16);
+}
+
 void run_f32(const NodeView& node, const NodeRun& run) {
   if (is_nearest(node)) return run_nearest<float, float>(node, run);
   run_bilinear<float, float>(node, run, resize_rows_kernel(run.kernel).row_f32);
@@ -175,12 +187,14 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kResizeS8Run, kResizeF32Run;
-const OpRun kResizeS8Run = {run_s8}, kResizeF32Run = {run_f32};
+extern const OpRun kResizeS8Run, kResizeS16Run, kResizeF32Run;
+const OpRun kResizeS8Run = {run_s8}, kResizeS16Run = {run_s16}, kResizeF32Run = {run_f32};
 
-extern const OpDef kResizeS8, kResizeF32;
+extern const OpDef kResizeS8, kResizeS16, kResizeF32;
 const OpDef kResizeS8 = {Op::kResize,      DType::kS8,    -1,         quant_rule(), plan_s8,
                          prepare<int32_t>, &kResizeS8Run, kernel_name};
+const OpDef kResizeS16 = {Op::kResize,      DType::kS16,    -1,     quant_rule(), plan_s16,
+                          prepare<int32_t>, &kResizeS16Run, nullptr};
 const OpDef kResizeF32 = {Op::kResize,    DType::kF32,    -1,         quant_rule(), plan_f32,
                           prepare<float>, &kResizeF32Run, kernel_name};
 

@@ -1,4 +1,4 @@
-// Runs a strided copy of a tensor's elements, of 1 or 4 bytes, in pieces.
+// Runs a strided copy of a tensor's elements, of 1, 2 or 4 bytes, in pieces.
 #pragma once
 
 #include "kernels/copy/strided_copy.h"
@@ -23,6 +23,8 @@ void run_strided_copy(const NodeRun& run, const StridedCopy& copy, const T* x, T
   for_pieces(*run.executor, copy.dims[0], elements, [&](int32_t first, int32_t count) {
     if constexpr (sizeof(T) == 1) {
       strided_copy_8(copy, x, y, first, first + count);
+    } else if constexpr (sizeof(T) == 2) {
+      strided_copy_16(copy, x, y, first, first + count);
     } else {
       strided_copy_32(copy, x, y, first, first + count);
     }

@@ -30,6 +30,11 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_slice(node);
 }
 
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_move_s16(node));
+  return check_slice(node);
+}
+
 Error plan_f32(const NodeView& node, const PlanContext&, NodePlan*) {
   ITG_TRY(check_counts(node, 1, 1));
   ITG_TRY(check_input_dtype(node, 0, DType::kF32));
@@ -63,12 +68,15 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kStridedSliceS8Run, kStridedSliceF32Run;
-const OpRun kStridedSliceS8Run = {run_slice<uint8_t>}, kStridedSliceF32Run = {run_slice<uint32_t>};
+extern const OpRun kStridedSliceS8Run, kStridedSliceS16Run, kStridedSliceF32Run;
+const OpRun kStridedSliceS8Run = {run_slice<uint8_t>}, kStridedSliceS16Run = {run_slice<uint16_t>},
+            kStridedSliceF32Run = {run_slice<uint32_t>};
 
-extern const OpDef kStridedSliceS8, kStridedSliceF32;
+extern const OpDef kStridedSliceS8, kStridedSliceS16, kStridedSliceF32;
 const OpDef kStridedSliceS8 = {Op::kStridedSlice, DType::kS8,          -1,     quant_rule(), plan_s8,
                                nullptr,           &kStridedSliceS8Run, nullptr};
+const OpDef kStridedSliceS16 = {Op::kStridedSlice, DType::kS16,          -1,     quant_rule(), plan_s16,
+                                nullptr,           &kStridedSliceS16Run, nullptr};
 const OpDef kStridedSliceF32 = {Op::kStridedSlice, DType::kF32,          -1,     quant_rule(), plan_f32,
                                 nullptr,           &kStridedSliceF32Run, nullptr};
 

@@ -32,6 +32,11 @@ Error plan_s8(const NodeView& node, const PlanContext&, NodePlan*) {
   return check_permutation(node);
 }
 
+Error plan_s16(const NodeView& node, const PlanContext&, NodePlan*) {
+  ITG_TRY(check_move_s16(node));
+  return check_permutation(node);
+}
+
 // FP32 or s32.
 Error plan_plain(const NodeView& node, DType dtype) {
   ITG_TRY(check_counts(node, 1, 1));
@@ -56,6 +61,7 @@ void run_permutation(const NodeView& node, const NodeRun& run, Permute permute) 
 }
 
 void run_s8(const NodeView& node, const NodeRun& run) { run_permutation<uint8_t>(node, run, permute_8); }
+void run_s16(const NodeView& node, const NodeRun& run) { run_permutation<uint16_t>(node, run, permute_16); }
 void run_plain(const NodeView& node, const NodeRun& run) { run_permutation<uint32_t>(node, run, permute_32); }
 
 constexpr QuantRule quant_rule() {
@@ -67,14 +73,17 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kTransposeS8Run, kTransposeF32Run, kTransposeS32Run;
-const OpRun kTransposeS8Run = {run_s8}, kTransposeF32Run = {run_plain}, kTransposeS32Run = {run_plain};
+extern const OpRun kTransposeS8Run, kTransposeS16Run, kTransposeF32Run, kTransposeS32Run;
+const OpRun kTransposeS8Run = {run_s8}, kTransposeS16Run = {run_s16}, kTransposeF32Run = {run_plain},
+            kTransposeS32Run = {run_plain};
 
-extern const OpDef kTransposeS8, kTransposeF32, kTransposeS32;
+extern const OpDef kTransposeS8, kTransposeS16, kTransposeF32, kTransposeS32;
 const OpDef kTransposeS32 = {Op::kTranspose, DType::kS32,       -1,     quant_rule(), plan_s32,
                              nullptr,        &kTransposeS32Run, nullptr};
 const OpDef kTransposeS8 = {Op::kTranspose, DType::kS8,       -1,     quant_rule(), plan_s8,
                             nullptr,        &kTransposeS8Run, nullptr};
+const OpDef kTransposeS16 = {Op::kTranspose, DType::kS16,       -1,     quant_rule(), plan_s16,
+                             nullptr,        &kTransposeS16Run, nullptr};
 const OpDef kTransposeF32 = {Op::kTranspose, DType::kF32,       -1,     quant_rule(), plan_f32,
                              nullptr,        &kTransposeF32Run, nullptr};
 

@@ -1,0 +1,29 @@
+#include "kernels/eltwise/codes_s16.h"
+
+#include "kernels/compiled_isa.h"
+#include "kernels/eltwise/codes_s16_functions.h"
+
+namespace intaglio {
+namespace {
+
+#define ITG_CODES_S16(isa)                                                                                   \
+  ITG_KERNEL(                                                                                                \
+      CodesS16Kernel, codes_s16, isa,                                                                        \
+      ITG_COMPILED(isa, k.quantize = quantize_s16_##isa; k.real = real_s16_##isa; k.widen = widen_s16_##isa; \
+                   k.narrow = narrow_s16_##isa; k.rescale = rescale_s16_##isa; k.add = add_s16_##isa;        \
+                   k.mul = mul_s16_##isa; k.lookup = lookup_s16_##isa;))
+constexpr CodesS16Kernel kKernels[] = {
+#include "kernels/eltwise/codes_s16_kernels.inc"
+};
+#undef ITG_CODES_S16
+
+constexpr int32_t kCount = sizeof kKernels / sizeof kKernels[0];
+
+}  // namespace
+
+int32_t codes_s16_count() { return kCount; }
+const CodesS16Kernel& codes_s16_kernel(int32_t index) { return kKernels[index]; }
+
+int32_t codes_s16_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+
+}  // namespace intaglio

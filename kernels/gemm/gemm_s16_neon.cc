@@ -1,0 +1,63 @@
+// Products of four int16 by one lane, added to 32 bits; the weights are widened as they are read.
+#include "kernels/arithmetic/requant_s16_neon.h"
+#include "kernels/gemm/gemm_s16_tiles.h"
+
+namespace intaglio {
+namespace {
+
+template <int32_t kTileRows>
+struct Tile {
+  static constexpr int32_t kRows = kTileRows, kColumns = 8;
+  int32x4_t sums[kRows][2];
+
+  void clear(const int32_t* bias) {
+    for (int32_t v = 0; v < 2; ++v) {
+      const int32x4_t first = bias != nullptr ? vld1q_s32(bias + 4 * v) : vdupq_n_s32(0);
+      for (int32_t r = 0; r < kRows; ++r) sums[r][v] = first;
+    }
+  }
+
+  template <int32_t kLane>
+  void step(const int8_t* w, const int16x4_t (&x)[kRows]) {
+    const int16x8_t wide = vmovl_s8(vld1_s8(w));
+    for (int32_t r = 0; r < kRows; ++r) {
+      sums[r][0] = vmlal_lane_s16(sums[r][0], vget_low_s16(wide), x[r], kLane);
+      sums[r][1] = vmlal_lane_s16(sums[r][1], vget_high_s16(wide), x[r], kLane);
+    }
+  }
+
+  void add(const int16_t* const (&rows)[kRows], const int8_t* w, int32_t depths) {
+    int16x4_t x[kRows];
+    ptrdiff_t i = 0;
+    for (; i + 4 <= depths; i += 4, w += 4 * kColumns) {
+      for (int32_t r = 0; r < kRows; ++r) x[r] = vld1_s16(rows[r] + i);
+      step<0>(w, x);
+      step<1>(w + kColumns, x);
+      step<2>(w + 2 * kColumns, x);
+      step<3>(w + 3 * kColumns, x);
+    }
+    for (; i < depths; ++i, w += kColumns) {
+      for (int32_t r = 0; r < kRows; ++r) x[r] = vdup_n_s16(rows[r][i]);
+      step<0>(w, x);
+    }
+  }
+
+  void parts(int32_t (&out)[kRows][kColumns]) const {
+    for (int32_t r = 0; r < kRows; ++r)
+      for (int32_t v = 0; v < 2; ++v) vst1q_s32(out[r] + 4 * v, sums[r][v]);
+  }
+
+  void store(const float* multiplier, const OutputS16& requant, int16_t* y, size_t stride) const {
+    for (int32_t r = 0; r < kRows; ++r, y += stride)
+      for (int32_t v = 0; v < 2; ++v)
+        vst1_s16(y + 4 * v, neon_requantize_s16(sums[r][v], vld1q_f32(multiplier + 4 * v), requant));
+  }
+};
+
+}  // namespace
+
+void gemm_s16_neon(const GemmS16Args& args);
+
+void gemm_s16_neon(const GemmS16Args& args) { run_panels_s16<Tile, 4, 1>(args, 32); }
+
+}  // namespace intaglio
