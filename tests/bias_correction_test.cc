@@ -13,8 +13,8 @@ namespace {
 
 constexpr int32_t kWidth = 48, kDepth = 6;
 
-// A chain of fully connected layers: each sees one value a channel of a sample.
-AlignedBytes chain() {
+// A chain of fully connected layers: each sees one value a channel of a sample. With `cut` a ReLU follows each.
+AlignedBytes chain(bool cut = false) {
   ModelBuilder net;
   Random random(17);
   int32_t x = net.tensor("x", DType::kF32, {1, kWidth});
@@ -25,10 +25,11 @@ AlignedBytes chain() {
     for (float& b : biases) b = random.real(-0.2f, 0.2f);
     const std::string at = std::to_string(layer);
     const int32_t y = net.tensor("y" + at, DType::kF32, {1, kWidth});
-    net.node(Op::kFullyConnected,
-             {x, net.constant("w" + at, DType::kF32, {kWidth, kWidth}, weights),
-              net.constant("b" + at, DType::kF32, {kWidth}, biases)},
-             {y});
+    GraphNode& made = net.node(Op::kFullyConnected,
+                               {x, net.constant("w" + at, DType::kF32, {kWidth, kWidth}, weights),
+                                net.constant("b" + at, DType::kF32, {kWidth}, biases)},
+                               {y});
+    if (cut) made.options.as<Clamp>().min = 0.0f;
     x = y;
   }
   net.output(x);
@@ -83,4 +84,22 @@ TEST_CASE(
   CHECK(gain_db(1, 0.8f, 1.2f) > 0.7);
   CHECK(gain_db(5, 0.8f, 1.2f) > 1.5);
   CHECK(gain_db(16, 0.8f, 1.2f) > 1.8);
+}
+
+TEST_CASE("vectors that an activation cuts off are corrected for the rounding of weights alone") {
+  Samples samples = vectors(32, 300, -1.0f, 1.0f);
+  for (auto& sample : samples) sample[3] = 60.0f;  // the percentile clips it
+  CalibratorOptions options;
+  options.method = RangeMethod::kPercentile;
+  options.percentile = 0.95;
+  options.recover = recovery::kBiasCorrection;
+  for (const bool cut : {false, true}) {
+    CAPTURE(cut);
+    const AlignedBytes net = chain(cut);
+    const Result<Model> model = Model::open(net.view());
+    REQUIRE(static_cast<bool>(model));
+    // Without a source no sample can correct.
+    CHECK((calibrate(*model, samples, options) == calibrate(*model, samples, options, Feed::kNoSource)) ==
+          cut);
+  }
 }

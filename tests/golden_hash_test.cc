@@ -27,7 +27,7 @@ struct Golden {
   std::string every_way;  // all files of the second test, one behind the other
 };
 const Golden kGolden[] = {{false, "df1994e74598c11b0434cec845c532e25925ed3b9db2d98827fd5eee39f749c6",
-                           154683559u, "6d566dadab5bf453c9a62d45db58fde1d828db30605f472f1890c0c67e844a70"},
+                           154683559u, "338b535c6d756134833a701ddee67ef1a62516edcef94ab20666af5a5b87c08d"},
                           {true, "d64abe4a60aeaf98836dbd40a17db8ab3094fab70b65019ef5d023fa9c39f813",
                            1453681657u, "521e3faa1df620d222125b7b8c6656c4940bd6607205b160f57f8153e9a951e5"}};
 

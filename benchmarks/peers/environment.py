@@ -1,7 +1,10 @@
-"""Starts a script again inside a virtual environment of its own, build/peers/venv, that has the packages it needs."""
+"""Starts a script again inside a virtual environment of its own, build/peers/venv, that has the packages it needs; and
+judges arguments that several scripts take."""
+import argparse
 import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -15,7 +18,10 @@ def enter(packages, optional=()):
     python = WORK / "venv/bin/python"
     if pathlib.Path(sys.prefix) != WORK / "venv":
         if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", WORK / "venv"], check=True)
+            made = subprocess.run([sys.executable, "-m", "venv", WORK / "venv"])
+            if made.returncode != 0:  # what it leaves has no pip
+                shutil.rmtree(WORK / "venv", ignore_errors=True)
+                sys.exit("python's venv cannot be made; on Debian: apt-get install python3-venv")
         os.execv(python, [str(python), *sys.argv])
     install = [sys.executable, "-m", "pip", "install", "-q", "--only-binary", ":all:"]
     missing = [package for module, package in packages.items() if not found(module)]
@@ -29,6 +35,27 @@ def enter(packages, optional=()):
         alone = ["--no-deps"] if package in WITHOUT_DEPENDENCIES else []
         if subprocess.run([*install, *alone, package]).returncode != 0:
             print(f"{package} cannot be installed", file=sys.stderr)
+
+
+def require_command(path):
+    if not path.exists():
+        sys.exit(f"{path} is absent: build it (scripts/test host)")
+
+
+def known_names(names, known):
+    """The chosen ones, or all of them; ends where one is not known."""
+    for name in names or ():
+        if name not in known:
+            sys.exit(f"there is no network {name}; there are {', '.join(known)}")
+    return list(names or known)
+
+
+def counts(text):
+    """The numbers of an argument such as 4,8,16, each above 0."""
+    words = text.split(",")
+    if not all(word.isdecimal() and int(word) > 0 for word in words):
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of numbers above 0, such as 4,8")
+    return [int(word) for word in words]
 
 
 def found(module):

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 import environment
+import shared_networks
 
 
 def command(path, *words):
@@ -30,5 +31,9 @@ def arguments(description):
     parser.add_argument("--pictures", type=int, default=50)
     parser.add_argument("names", nargs="*")
     found = parser.parse_args()
+    found.names = environment.known_names(found.names, [network.name for network in shared_networks.NETWORKS])
+    environment.require_command(found.command)
+    if found.pictures < 1:
+        parser.error("--pictures must be above 0")
     found.work.mkdir(parents=True, exist_ok=True)
     return found

@@ -1,5 +1,7 @@
 #include "calibrator/recover/bias_correction.h"
 
+#include <limits>
+
 #include "calibrator/observe/patch_means.h"
 #include "calibrator/quantization/scales.h"
 #include "runtime/op.h"
@@ -279,13 +281,31 @@ Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part par
   return context.int8.update_layer(n);
 }
 
+namespace {
+
+// Whether samples tell what the layer's bias should be. Of a vector that an activation cuts off they do not: its few values
+// are on one side of the cut in some samples and beyond it in others, and a mean error before the cut is not what is left
+// behind it. Such vectors steer squeeze-and-excitation blocks.
+bool is_told_by_samples(const RecoveryContext& context, int32_t n) {
+  if (weight_rule(context.int8.graph(), n) == nullptr) return false;
+  const Model& fp32 = context.fp32.model;
+  const NodeInfo node = fp32.node(context.int8.graph().nodes[static_cast<size_t>(n)].source);
+  const auto clamp = node.options.value<Clamp>();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_cut = clamp.min > -kInfinity || clamp.max < kInfinity;
+  const Shape shape = fp32.tensor(node.outputs[0]).shape;
+  return !is_cut || shape.elements(0, shape.rank - 1) > 1;
+}
+
+}  // namespace
+
 Error correct_layers(RecoveryContext& context, int32_t half) {
   ITG_TRY(correct_layers_alone(context, half));
   const Graph& graph = context.int8.graph();
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   context.walk.start();
   for (int32_t n = 0; n < nodes; ++n) {
-    if (weight_rule(graph, n) == nullptr) continue;
+    if (!is_told_by_samples(context, n)) continue;
     ITG_TRY(context.step("range method", n, nodes));
     ITG_TRY(correct_layer(context, n, n, half == 0 ? Part::kEvenHalf : Part::kOddHalf));
   }
@@ -306,7 +326,7 @@ Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
     if (means == Means::kAlone) return correct_layers_alone(context);
     context.walk.start();
     for (int32_t n = 0; n < nodes; ++n) {
-      if (weight_rule(graph, n) == nullptr) continue;
+      if (!is_told_by_samples(context, n)) continue;
       ITG_TRY(context.step("bias correction", n, nodes));
       ITG_TRY(correct_layer(context, n, n, means == Means::kOfJudges ? Part::kJudges : Part::kAll));
       reached = n;

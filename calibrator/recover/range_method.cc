@@ -11,8 +11,13 @@ double worthwhile(const CalibrationState& seen) {
 }
 
 // The methods that are tried beside kAuto, in their order.
+constexpr int32_t kTried = 0
+#define ITG_RANGE_METHOD(id, c_name, name, place, ...) +(place > 0 ? 1 : 0)
+#include "calibrator/ranges/range_methods.inc"
+#undef ITG_RANGE_METHOD
+    ;
 struct Search {
-  RangeMethod methods[kRangeMethodCount - 1] = {};
+  RangeMethod methods[kTried] = {};
 };
 constexpr Search kSearch = [] {
   Search search;
@@ -64,20 +69,6 @@ Error judge_way(RecoveryContext& context, const Way& way, double most, NetworkEr
   return kNoError;
 }
 
-// Judges kAuto with the better of both ways to correct biases, where the samples can be had again.
-Error judge_auto(RecoveryContext& context, Way& way, NetworkError& error) {
-  way = {RangeMethod::kAuto, false};
-  ITG_TRY(judge_way(context, way, kNoLimit, error));
-  if ((context.options.recover & recovery::kBiasCorrection) == 0 || !context.samples.has_source())
-    return kNoError;
-  NetworkError by_samples;
-  ITG_TRY(judge_way(context, {way.method, true}, error.noise, by_samples));
-  if (by_samples.noise >= error.noise) return kNoError;
-  way.by_samples = true;
-  error = by_samples;
-  return kNoError;
-}
-
 }  // namespace
 
 bool can_judge(const CalibrationState& seen) {
@@ -92,17 +83,26 @@ Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& erro
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
-  Way best;
-  ITG_TRY(judge_auto(context, best, found.of_auto));
-  found.of_best = found.of_auto;
-  for (const RangeMethod method : kSearch.methods) {
-    const Way tried{method, best.by_samples};
+  const bool corrects =
+      (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
+  Way best{RangeMethod::kAuto, false};
+  const auto judge = [&](const Way& way) -> Error {
+    const bool is_auto = way.method == RangeMethod::kAuto, is_first = is_auto && !way.by_samples;
     NetworkError error;
-    ITG_TRY(judge_way(context, tried, found.of_best.noise, error));
-    if (error.noise >= found.of_best.noise) continue;
-    found.of_best = {found.of_auto.signal, error.noise};
-    if (error.noise < worthwhile(context.seen) * found.of_auto.noise) best = tried;
-  }
+    ITG_TRY(judge_way(context, way, is_first ? kNoLimit : found.of_best.noise, error));
+    if (!is_first && error.noise >= found.of_best.noise) return kNoError;
+    found.of_best = error;
+    if (is_auto) found.of_auto = error;
+    if (is_auto || error.noise < worthwhile(context.seen) * found.of_auto.noise) best = way;
+    return kNoError;
+  };
+  // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
+  const auto judge_both = [&](RangeMethod method) -> Error {
+    ITG_TRY(judge({method, false}));
+    return corrects ? judge({method, true}) : kNoError;
+  };
+  ITG_TRY(judge_both(RangeMethod::kAuto));
+  for (const RangeMethod method : kSearch.methods) ITG_TRY(judge_both(method));
   found.best = context.method = best.method;
   context.by_samples = best.by_samples;
   return kNoError;
@@ -111,16 +111,20 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
 Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
   const bool every =
       context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
-  for (int32_t i = 0; i < kRangeMethodCount; ++i)
-    if (every || static_cast<RangeMethod>(i) == context.method)
-      ITG_TRY(judge_half(context, {static_cast<RangeMethod>(i), false}, half, errors_[i]));
+  const auto add = [&](RangeMethod one) -> Error {
+    return judge_half(context, {one, false}, half, errors_[static_cast<size_t>(one)]);
+  };
+  ITG_TRY(add(every ? RangeMethod::kAuto : context.method));
+  if (every)
+    for (const RangeMethod tried : kSearch.methods) ITG_TRY(add(tried));
   return kNoError;
 }
 
 RangeMethod MethodErrors::best(const CalibrationState& seen) const {
   const auto tried = [this](RangeMethod method) { return of(method).signal > 0.0; };
   RangeMethod best = RangeMethod::kAuto;
-  for (const RangeMethod method : kSearch.methods) {
+  for (int32_t i = 0; i < kRangeMethodCount; ++i) {
+    const auto method = static_cast<RangeMethod>(i);
     const double most = best != RangeMethod::kAuto || !tried(best) ? 1.0 : worthwhile(seen);
     if (tried(method) && (!tried(best) || of(method).noise < most * of(best).noise)) best = method;
   }

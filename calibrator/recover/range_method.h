@@ -21,8 +21,8 @@ struct FoundMethod {
   RangeMethod best = RangeMethod::kAuto;  // another only where it gains enough (AutoRules::OtherMethod)
   NetworkError of_auto, of_best;  // of_best: the least of all; others are given up where they come to more
 };
-// The best method of all, with the better way to correct biases: they are context.method and context.by_samples from then
-// on. Nothing else here changes these two. context.int8 is as above.
+// The best method of all with the better way to correct biases: each method is judged with both. They are context.method and
+// context.by_samples from then on. Nothing else here changes these two. context.int8 is as above.
 Error find_method(RecoveryContext& context, FoundMethod& found);
 
 // The same for a model that is another one for each half. Every method where the caller leaves it to the

@@ -3,10 +3,12 @@
 // the checksum of the scores that this machine computes, layer by layer. The board must give the same ones.
 //
 //   make_camera_network v1|v2 ISA ACTIVATION_BYTES OUT.itg OUT.h      ISA: of the board's kernels; bytes: 0 for the least
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -191,6 +193,12 @@ Result<uint32_t> scores_crc(const Model& model) {
 
 int main(int argc, char** argv) {
   if (argc != 6) return fail("five arguments are needed");
+  if (std::strcmp(argv[1], "v1") != 0 && std::strcmp(argv[1], "v2") != 0)
+    return fail(std::string("there is no network ") + argv[1] + "; there are v1 and v2");
+  const IsaName* const named =
+      std::find_if(std::begin(kIsaNames), std::end(kIsaNames),
+                   [argv](const IsaName& isa) { return std::strcmp(argv[2], isa.name) == 0; });
+  if (named == std::end(kIsaNames)) return fail(std::string("there is no instruction set ") + argv[2]);
   HostArena memory;
   NetworkMaker maker(memory.arena());
   (std::strcmp(argv[1], "v1") == 0 ? make_v1 : make_v2)(maker);
@@ -206,9 +214,7 @@ int main(int argc, char** argv) {
   const Result<Model> by_rows = stream_rows(*Model::open(*file));
   if (!by_rows) return fail("the plan is refused");
   SessionOptions board;
-  board.isa = isa::kScalar;
-  for (const IsaName& name : kIsaNames)
-    if (std::strcmp(argv[2], name.name) == 0) board.isa = name.bit;
+  board.isa = named->bit;
   const Result<SessionNeeds> needs = Session::measure(*by_rows, int8_ops(), board, false);
   const Result<uint32_t> crc = scores_crc(*network);
   if (!needs || !crc) return fail("there is no session");

@@ -26,8 +26,9 @@ inline std::vector<CalibrationWay> calibration_ways(const std::vector<RecoveryMa
   return ways;
 }
 
-// How a calibrator gets its samples: in add_all() each of the executor's threads takes samples of its own.
-enum class Feed { kOneByOne, kAllAtOnce };
+// How a calibrator gets its samples: in add_all() each of the executor's threads takes samples of its own. Without a source
+// it gets them once.
+enum class Feed { kOneByOne, kAllAtOnce, kNoSource };
 
 // The int8 model's bytes; throws where the calibrator refuses. What finish() can keep, it keeps.
 inline std::vector<uint8_t> calibrate(const Model& model, const Samples& samples, CalibratorOptions options,
@@ -46,11 +47,11 @@ inline std::vector<uint8_t> calibrate(const Model& model, const Samples& samples
   expect(calibrator.error());
   const SampleSource source = source_of(samples);
   if (feed == Feed::kAllAtOnce) expect(calibrator->add_all(source));
-  for (size_t i = 0; feed == Feed::kOneByOne && i < samples.size(); ++i) {
+  for (size_t i = 0; feed != Feed::kAllAtOnce && i < samples.size(); ++i) {
     const Span<const uint8_t> input = bytes_of(samples[i]);
     expect(calibrator->add({&input, 1}));
   }
-  expect(calibrator->finish({}, &source));
+  expect(calibrator->finish({}, feed == Feed::kNoSource ? nullptr : &source));
   const Span<const uint8_t> bytes = calibrator->report().bytes;
   return {bytes.begin(), bytes.end()};
 }

@@ -125,7 +125,7 @@ typedef struct itg_open_options {
   bool skip_checksum; /* for callers that authenticate the bytes; the structure is checked always */
 } itg_open_options;
 
-/* One node of a model. */
+/* One node of a model. From kernel_h on: the options of every operator. Those that it does not have are at their defaults. */
 typedef struct itg_node {
   size_t struct_size;
   const char* name;
@@ -134,7 +134,6 @@ typedef struct itg_node {
   size_t input_count;
   const int32_t* outputs;
   size_t output_count;
-  /* From here on: the options of every operator. What this one does not have is at its default. */
   int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w; /* windows, in elements */
   int32_t pad_top, pad_left, pad_bottom, pad_right;                       /* rows and columns added */
   bool count_include_pad;                                                 /* AvgPool2d */
@@ -358,7 +357,7 @@ void itg_session_run_nodes(itg_session* session, int32_t first, int32_t last);
 /* Takes the next rows, each w * c pixels, or elements without a recipe. True: that was the picture, the outputs are there. */
 bool itg_session_feed_rows(itg_session* session, const uint8_t* rows, int32_t count);
 void itg_session_begin_picture(itg_session* session);
-itg_error itg_session_prepare_node(itg_session* session, int32_t i); /* after its constants changed */
+itg_error itg_session_prepare_node(itg_session* session, int32_t i); /* packs changed weights of node i */
 void itg_session_reset(itg_session* session);                        /* sets states to their initial values */
 const char* itg_session_kernel_name(const itg_session* session, int32_t node); /* "gemm_s8_avx2" or "" */
 
