@@ -25,3 +25,25 @@ TEST_CASE("export-tflite writes a file that imports to the same answers") {
   folder.bad("export-tflite %/int8.itg -o %/int8.itg", "int8.itg");
   CHECK(!std::filesystem::exists(folder / "x.tflite"));
 }
+
+TEST_CASE("codes of 16 bits are refused by both exports, and by no other command") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --mean 127.5 --norm 0.00784313725490196");
+  folder.good("calibrate %/net.itg --images @/calibration --limit 8 --set activations:bits=16 -o %/wide.itg");
+  for (const std::string command :
+       {"export-tflite %/wide.itg -o %/x", "export-onnx %/wide.itg --from @/meter.onnx -o %/x"}) {
+    const Ran ran = folder.run(command);
+    CHECK(ran.code == 1);
+    CHECK(holds(ran.err, "has codes of 16 bits, which are not exported; calibrate with 8 bits alone"));
+  }
+  CHECK(holds(folder.good("inspect %/wide.itg --ops").out, "s16"));
+  folder.good("verify %/wide.itg");
+  folder.good("compare %/net.itg %/wide.itg --images @/calibration");
+  folder.good("plan %/wide.itg -o %/planned.itg");
+  folder.good("export-c %/wide.itg --planned --target cortex-m4 -o %/sources");
+  folder.good("pack %/wide.itg --isa avx2 -o %/packed.itg");
+  for (const std::string name : {"wide", "packed", "planned"})
+    folder.good("run %/" + name + ".itg --input @/calibration --isa avx2 --output %/" + name + ".npy");
+  CHECK(folder.get("wide.npy") == folder.get("packed.npy"));
+  CHECK(folder.get("wide.npy") == folder.get("planned.npy"));
+}

@@ -12,7 +12,8 @@ Error add_pack(const Model& model, OpList ops, int32_t index, const PlanContext&
   const NodeView node = {index, model.node(index), &model};
   const OpDef* const def = find_op(ops, model, node.info);
   if (def == nullptr) return node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op));
-  if (def->dtype != DType::kS8 || def->quant.weight_input < 0 || def->kernel_name == nullptr) return kNoError;
+  const bool writes_codes = def->dtype == DType::kS8 || def->dtype == DType::kS16;
+  if (!writes_codes || def->quant.weight_input < 0 || def->kernel_name == nullptr) return kNoError;
   NodePlan plan;
   ITG_TRY(def->plan(node, context, &plan));
   if (plan.persistent_bytes == 0) return kNoError;
