@@ -78,7 +78,7 @@ TEST_CASE("constants: bytes, shapes and types") {
   CHECK(thrown([&] { (void)next.op().is_constant(0); }) == "its buffer 1 does not exist; the file has 1");
   OneOp activation = tensor_of([](TfliteBuilder& b) { return b.tensor("k", kTfliteFloat, {1}); });
   CHECK(!activation.op().is_constant(0));
-  CHECK(thrown([&] { (void)activation.op().constant(0); }) == "tensor 'k': input 0 must be a constant");
+  CHECK(thrown([&] { (void)activation.op().constant(0); }) == "tensor 'k': it must be a constant");
 }
 
 TEST_CASE("integers with a scale are the reals that they stand for, of any size") {

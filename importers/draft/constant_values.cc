@@ -358,6 +358,27 @@ Values chosen(const Values& condition, const Values& yes, const Values& no) {
   return y;
 }
 
+Values progression(const Values& start, const Values& limit, const Values& step) {
+  const auto number = [&](const Values& end) {
+    if (elements(end.shape) != 1 || end.is_real != start.is_real)
+      fail("its ends are no single numbers of one type");
+    return end.is_real ? double{end.reals[0]} : static_cast<double>(end.integers[0]);
+  };
+  const double first = number(start), by = number(step);
+  const double count = std::max(std::ceil((number(limit) - first) / by), 0.0),
+               last = first + (count - 1) * by;
+  if (!(count <= static_cast<double>(kMaxFolded)) || !(std::fabs(last) <= 9e15))
+    fail("its range has too many numbers");
+  Values y{{static_cast<int32_t>(count)}, start.is_real, {}, {}};
+  for (int32_t i = 0; i < y.shape[0]; ++i) {
+    if (y.is_real)
+      y.reals.push_back(static_cast<float>(first + i * by));
+    else
+      y.integers.push_back(static_cast<int64_t>(first + i * by));
+  }
+  return y;
+}
+
 Values as_real(Values x) {
   if (x.is_real) return x;
   x.reals.assign(x.integers.begin(), x.integers.end());
@@ -368,8 +389,7 @@ Values as_real(Values x) {
 
 Values as_integers(Values x) {
   if (!x.is_real) return x;
-  for (const float v : x.reals) {
-    // As x86 has it, and so the runtimes that such files were made with.
+  for (const float v : x.reals) {  // as x86 has it, and so the runtimes that such files were made with
     x.integers.push_back(std::fabs(v) <= 9.0e18f ? static_cast<int64_t>(v) : INT64_MIN);
   }
   x.reals.clear();

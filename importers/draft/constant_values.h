@@ -55,6 +55,8 @@ Values transposed(const Values& x, const Permutation& permutation);
 Values expanded(const Values& x, const Shape& shape);                // as ONNX's Expand
 Values tiled(const Values& x, const std::vector<int64_t>& repeats);  // one an axis
 Values chosen(const Values& condition, const Values& yes, const Values& no);
+// From `start` on by each step, as long as they lie in front of `limit`: single numbers of one type.
+Values progression(const Values& start, const Values& limit, const Values& step);
 Values as_real(Values x);
 Values as_integers(Values x);  // towards 0
 

@@ -1,7 +1,6 @@
 // Operators of constants alone: what exporters write around shapes, and weights that a file reshapes. They
 // are computed here and leave no node.
 #include <algorithm>
-#include <cmath>
 
 #include "importers/draft/constant_values.h"
 #include "importers/onnx/onnx_operators.h"
@@ -143,26 +142,7 @@ void fold_where(OnnxOp& op) {
 
 void fold_range(OnnxOp& op) {
   op.check_inputs(3, 3);
-  const Values start = read(op, 0), limit = read(op, 1), step = read(op, 2);
-  double ends[3] = {};
-  for (const Values* end : {&start, &limit, &step}) {
-    if (elements(end->shape) != 1 || end->is_real != start.is_real)
-      fail("its ends are no single numbers of one type");
-    ends[end == &start   ? 0
-         : end == &limit ? 1
-                         : 2] = end->is_real ? double{end->reals[0]} : static_cast<double>(end->integers[0]);
-  }
-  const double count = std::max(std::ceil((ends[1] - ends[0]) / ends[2]), 0.0);
-  const double last = ends[0] + (count - 1) * ends[2];
-  if (!(count <= static_cast<double>(kMaxFlat)) || !(std::fabs(last) <= 9e15))
-    fail("its range has too many numbers");
-  Values y{{static_cast<int32_t>(count)}, true, {}, {}};
-  for (int32_t i = 0; i < y.shape[0]; ++i) y.reals.push_back(static_cast<float>(ends[0] + i * ends[2]));
-  if (start.is_real) return set(op, y);
-  y.is_real = false;
-  y.reals.clear();
-  for (int32_t i = 0; i < y.shape[0]; ++i) y.integers.push_back(static_cast<int64_t>(ends[0] + i * ends[2]));
-  set(op, y);
+  set(op, progression(read(op, 0), read(op, 1), read(op, 2)));
 }
 
 Values filled(const Shape& shape, const Values& value) {

@@ -75,13 +75,11 @@ void add_binary(TfliteOp& op, Op kind, int32_t first, int32_t second, tflite::Ac
 template <typename Options>
 void import_binary(TfliteOp& op, Op kind) {
   op.check_inputs(2, 2);
-  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
   add_binary(op, kind, op.activation_or_constant(0), op.activation_or_constant(1),
              activation_of(op.options_or_null<Options>()));
 }
 void import_plain(TfliteOp& op, Op kind) {
   op.check_inputs(2, 2);
-  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
   add_binary(op, kind, op.activation_or_constant(0), op.activation_or_constant(1), tflite::Activation::None);
 }
 
@@ -102,17 +100,6 @@ void import_neg(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
   add_binary(op, Op::kMul, x, add_number(op, x, -1.0f), tflite::Activation::None);
-}
-
-void import_squared_difference(TfliteOp& op) {
-  op.check_inputs(2, 2);
-  const int32_t a = op.activation_or_constant(0), b = op.activation_or_constant(1);
-  if (op.draft().tensor(a).dtype != DType::kF32 || op.draft().tensor(b).dtype != DType::kF32)
-    fail("it is supported in float32 only");
-  const Operands operands = operands_of(op, a, b);
-  const int32_t difference = add_activation_like(op.draft(), op.name() + "/difference", a, operands.shape);
-  op.add(Op::kSub, {operands.inputs[0], operands.inputs[1]}, difference);
-  add_binary(op, Op::kMul, difference, difference, tflite::Activation::None);
 }
 
 void import_pow(TfliteOp& op) {
@@ -138,7 +125,6 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::NEG, import_neg, {Op::kMul}, ""},
     {Builtin::POW, import_pow, {Op::kPow, Op::kMul}, "The exponent is one constant."},
     {Builtin::SQUARE, import_square, {Op::kMul}, ""},
-    {Builtin::SQUARED_DIFFERENCE, import_squared_difference, {Op::kSub, Op::kMul}, "", kFloatOnly},
     {Builtin::SUB, import_sub, {Op::kSub}, ""},
 };
 

@@ -73,15 +73,28 @@ void import_leaky_relu(TfliteOp& op) {
   add_unary(op, Op::kLeakyRelu).options.as<UnaryOptions>().alpha = alpha;
 }
 
+// Slopes of another shape: x where it is above 0, and 0, plus the slope times the rest.
+void import_broadcast_prelu(TfliteOp& op) {
+  const int32_t x = read_real(op, 0);
+  const auto below = [&](float low, float high) {
+    const int32_t y =
+        add_activation(op.draft(), op.name() + "/part", DType::kF32, op.draft().tensor(x).shape);
+    auto& clamp = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
+    clamp.min = low;
+    clamp.max = high;
+    return y;
+  };
+  const int32_t scaled = add_real_binary(op, Op::kMul, below(-INFINITY, 0.0f), read_real(op, 1));
+  finish_real(op, add_real_binary(op, Op::kAdd, below(0.0f, INFINITY), scaled));
+}
+
 void import_prelu(TfliteOp& op) {
   op.check_inputs(2, 2);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   DraftTensor slopes = dequantized(op.constant(1));
   const auto count = static_cast<int32_t>(slopes.data.size() / sizeof(float));
-  if (count != shape.back() || slopes.shape.back() != count)
-    fail("its slopes have the shape ", shape_text(slopes.shape), "; one for each of ", shape.back(),
-         " channels is expected");
+  if (count != shape.back() || slopes.shape.back() != count) return import_broadcast_prelu(op);
   slopes.shape = {count};
   const int32_t y = op.output(shape);
   if (op.draft().tensor(y).dtype != op.draft().tensor(x).dtype)
@@ -131,15 +144,6 @@ void import_dequantize(TfliteOp& op) {
   op.add(op.draft().tensor(x).dtype == DType::kS8 ? Op::kDequantize : Op::kReshape, {x}, y);
 }
 
-void import_log_softmax(TfliteOp& op) {
-  op.check_inputs(1, 1);
-  const int32_t x = op.activation(0);
-  const DraftTensor info = op.draft().tensor(x);
-  if (info.dtype != DType::kF32) fail("it is supported in float32 only");
-  if (info.shape.empty()) fail("its input has no axis");
-  add_log_softmax(op.draft(), op.name(), op.source(), x, op.output(info.shape));
-}
-
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ABS, import_abs, {Op::kAbs}, ""},
     {Builtin::CEIL, import_unary<Op::kCeil>, {Op::kCeil}, ""},
@@ -157,12 +161,10 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::LEAKY_RELU, import_leaky_relu, {Op::kLeakyRelu}, ""},
     {Builtin::LOG, import_log, {Op::kLog}, ""},
     {Builtin::LOGISTIC, import_logistic, {Op::kSigmoid}, ""},
-    {Builtin::LOG_SOFTMAX,
-     import_log_softmax,
-     {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog},
-     "At most 4096 elements.",
-     kFloatOnly},
-    {Builtin::PRELU, import_prelu, {Op::kPRelu}, "Slopes are constants, one a channel."},
+    {Builtin::PRELU,
+     import_prelu,
+     {Op::kPRelu, Op::kClamp, Op::kMul, Op::kAdd},
+     "Slopes are constants; in int8 one a channel."},
     {Builtin::QUANTIZE,
      import_quantize,
      {Op::kQuantize, Op::kDequantize, Op::kLookup},

@@ -85,6 +85,19 @@ void fold_reduction(TfliteOp& op, Reduction reduction) {
   op.set_values(reduced(reduction, x, normal_axes(op.integers(1), x.shape.size()), keep));
 }
 
+void fold_fill(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  Values y = op.values(1);
+  if (elements(y.shape) != 1) fail("its value is no single number");
+  y.shape = Shape(op.integers(0).size(), 1);
+  op.set_values(tiled(y, op.integers(0)));
+}
+
+void fold_range(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  op.set_values(progression(op.values(0), op.values(1), op.values(2)));
+}
+
 struct Entry {
   Builtin builtin;
   void (*fold)(TfliteOp& op);
@@ -103,7 +116,9 @@ constexpr Entry kFolds[] = {
     {Builtin::SUM, [](TfliteOp& op) { fold_reduction(op, Reduction::kSum); }},
     {Builtin::REDUCE_PROD, [](TfliteOp& op) { fold_reduction(op, Reduction::kProduct); }},
     {Builtin::REDUCE_MAX, [](TfliteOp& op) { fold_reduction(op, Reduction::kMax); }},
+    {Builtin::FILL, fold_fill},
     {Builtin::PACK, fold_pack},
+    {Builtin::RANGE, fold_range},
     {Builtin::REDUCE_MIN, [](TfliteOp& op) { fold_reduction(op, Reduction::kMin); }},
 };
 
@@ -128,8 +143,29 @@ void import_shape(TfliteOp& op) {
   op.set_values({{static_cast<int32_t>(shape.size())}, false, {shape.begin(), shape.end()}, {}});
 }
 
+void import_rank(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const size_t rank =
+      op.is_constant(0) ? op.shape_in_file(0).size() : op.draft().tensor(op.any_activation(0)).shape.size();
+  op.set_values({{}, false, {static_cast<int64_t>(rank)}, {}});
+}
+
+void import_zeros_like(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const DraftTensor x = op.is_constant(0) ? op.constant(0) : op.draft().tensor(op.any_activation(0));
+  DraftTensor zeros = tflite_tensor(op.file(), op.output_index(0));
+  if (zeros.dtype == DType::kS8 && zeros.scales.size() != 1) fail("its output is int8 and needs one scale");
+  zeros.shape = x.shape;
+  zeros.constant = true;
+  zeros.data.assign(static_cast<size_t>(elements(x.shape)) * element_bytes(zeros.dtype),
+                    zeros.dtype == DType::kS8 ? static_cast<uint8_t>(zeros.zero_point) : uint8_t{0});
+  op.set_constant(std::move(zeros));
+}
+
 constexpr TfliteOperator kOperators[] = {
+    {Builtin::RANK, import_rank, {}, "It becomes a constant."},
     {Builtin::SHAPE, import_shape, {}, "It becomes a constant."},
+    {Builtin::ZEROS_LIKE, import_zeros_like, {}, "It becomes a constant."},
 };
 
 }  // namespace

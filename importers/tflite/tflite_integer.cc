@@ -1,5 +1,9 @@
 // TFLite operators that give or take integers: indices, positions, one-hot rows, and casts. Integers that a run computes
 // with are FP32 here, which is exact up to 2^24; indices are s32.
+#include <algorithm>
+
+#include "importers/draft/index_rows.h"
+#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
@@ -81,17 +85,78 @@ void import_one_hot(TfliteOp& op) {
   op.check_inputs(4, 4);
   const int32_t indices = op.index_activation(0), depth = op.integer(1);
   if (depth < 1) fail("its depth is ", depth, "; 1 and more are allowed");
-  const Values on = op.values(2), off = op.values(3);
-  if (elements(on.shape) != 1 || elements(off.shape) != 1)
-    fail("its values on and off must be one number each");
+  const DraftTensor out = tflite_tensor(op.file(), op.output_index(0));
+  const auto number = [&](size_t i) {  // LiteRT copies codes, whatever scale they have
+    DraftTensor value = op.constant(i);
+    if (value.dtype == DType::kS8 && out.dtype == DType::kS8) {
+      value.scales = out.scales;
+      value.zero_point = out.zero_point;
+    }
+    const std::vector<float> values =
+        value.dtype == DType::kS32 ? as_real(op.values(i)).reals : values_of<float>(dequantized(value));
+    if (values.size() != 1) fail("its values on and off must be one number each");
+    return values[0];
+  };
   Shape shape = op.draft().tensor(indices).shape;
   const auto* const options = op.options_or_null<tflite::OneHotOptions>();
   const int32_t axis = normal_axis(options == nullptr ? -1 : options->axis(), shape.size() + 1);
   shape.insert(shape.begin() + axis, depth);
-  const int32_t y = op.output(shape);
-  if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32 or integers");
-  op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, as_real(on).reals[0],
-                                                                   as_real(off).reals[0], false};
+  const int32_t y = add_activation(op.draft(), op.name() + "/rows", DType::kF32, shape);
+  op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, number(2), number(3), false};
+  finish_real(op, y);
+}
+
+void import_gather_nd(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation_or_constant(0);
+  const Shape from = op.draft().tensor(x).shape;
+  const bool is_constant = op.is_constant(1);
+  const IndexRows rows =
+      index_rows(is_constant ? op.shape_in_file(1) : op.draft().tensor(op.any_activation(1)).shape, from);
+  const int32_t list = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, rows.list(rows.count));
+  int32_t taken = -1;
+  if (is_constant) {
+    taken = add_gather(op.draft(), op.name() + "/taken", op.source(), list, 0,
+                       row_numbers(rows, op.integers(1), from));
+  } else {
+    const int32_t indices = op.as_real(op.index_activation(1));
+    const int32_t numbers = add_row_numbers(op.draft(), op.name(), op.source(), indices, rows, from);
+    taken = add_gather_by(op.draft(), op.name() + "/taken", op.source(), list, 0, op.as_index(numbers));
+  }
+  const int32_t y = op.output_same(x, rows.whole());
+  op.add(Op::kReshape, {taken}, y);
+  op.finish_same();
+}
+
+// Updates at their places among zeros, or among codes of 0 as LiteRT has it; those of one place are added.
+void import_scatter_nd(TfliteOp& op) {
+  op.check_inputs(3, 3);
+  const int32_t updates = op.activation_or_constant(1);
+  const DraftTensor info = op.draft().tensor(updates);
+  Shape shape;
+  for (const int64_t dim : op.integers(2)) shape.push_back(narrow(dim, "dimension"));
+  check_shape(shape, info.dtype);
+  const IndexRows rows = index_rows(op.shape_in_file(0), shape);
+  if (info.shape != rows.whole())
+    fail("its updates are ", shape_text(info.shape), " where ", shape_text(rows.whole()), " is expected");
+  std::vector<int32_t> numbers = row_numbers(rows, op.integers(0), shape);
+  std::vector<int32_t> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  const bool names_twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+  if (names_twice && info.dtype == DType::kS8)
+    fail("its indices name a place twice, which codes do not allow");
+  const int32_t zeros = add_constant_bytes(
+      op.draft(), op.name() + "/zeros", info.dtype, shape,
+      std::vector<uint8_t>(static_cast<size_t>(elements(shape)) * element_bytes(info.dtype), 0));
+  op.draft().tensor(zeros).scales = info.scales;
+  op.draft().tensor(zeros).zero_point = info.zero_point;
+  const ReplacedRows r{zeros, updates, std::move(numbers), rows.count, rows.width()};
+  const std::string name = op.name() + "/placed";
+  const int32_t placed = names_twice ? add_joined_rows(op.draft(), name, op.source(), r, Op::kAdd)
+                                     : add_replaced_rows(op.draft(), name, op.source(), r);
+  const int32_t y = op.output_same(updates, shape);
+  op.add(Op::kReshape, {placed}, y);
+  op.finish_same();
 }
 
 constexpr TfliteOperator kOperators[] = {
@@ -105,7 +170,15 @@ constexpr TfliteOperator kOperators[] = {
      import_embedding_lookup,
      {Op::kGather},
      "An index beyond the table is the nearest."},
-    {Builtin::ONE_HOT, import_one_hot, {Op::kOneHot}, "Depth and values are constants.", kFloatOnly},
+    {Builtin::GATHER_ND,
+     import_gather_nd,
+     {Op::kReshape, Op::kGather, Op::kFullyConnected},
+     "Indices that a run computes are not below 0."},
+    {Builtin::ONE_HOT, import_one_hot, {Op::kOneHot}, "Depth and values are constants."},
+    {Builtin::SCATTER_ND,
+     import_scatter_nd,
+     {Op::kConcat, Op::kGather, Op::kAdd},
+     "Indices and shape are constants; of codes each place is named once."},
     {Builtin::TOPK_V2, import_top_k, {Op::kTopK, Op::kGatherElements}, "k is a constant. Indices are int32."},
 };
 

@@ -8,49 +8,13 @@
 namespace intaglio::importers {
 namespace {
 
-// Input i in reals.
-int32_t read_real(TfliteOp& op, size_t i) {
-  const int32_t x = op.activation_or_constant(i);
-  const DraftTensor info = op.draft().tensor(x);
-  if (info.dtype == DType::kF32) return x;
-  if (info.dtype == DType::kS32 && info.constant && info.scales.empty()) {
-    const std::vector<int32_t> integers = values_of<int32_t>(info);
-    return add_constant(op.draft(), info.name, DType::kF32, info.shape,
-                        std::vector<float>(integers.begin(), integers.end()));
-  }
-  if (info.dtype != DType::kS8 || info.scales.size() != 1)
-    fail("input ", i, " is neither float32, nor int8 of one scale, nor bool");
-  if (info.constant) {
-    op.draft().tensors.push_back(dequantized(info));
-    return static_cast<int32_t>(op.draft().tensors.size()) - 1;
-  }
-  const int32_t real = add_activation(op.draft(), info.name + "/real", DType::kF32, info.shape);
-  op.add(Op::kDequantize, {x}, real);
-  return real;
-}
-
-// The node's output, which is float32 or int8, from reals.
-void finish_real(TfliteOp& op, int32_t real) {
-  const int32_t y = op.output(op.draft().tensor(real).shape);
-  op.add(op.draft().tensor(y).dtype == DType::kS8 ? Op::kQuantize : Op::kReshape, {real}, y);
-}
-
-int32_t add_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
-  std::vector<int32_t> inputs{a, b};
-  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
-  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
-  op.add(kind, inputs, y);
-  return y;
-}
-
 int32_t read_binary(TfliteOp& op, Op kind, bool swap) {
   op.check_inputs(2, 2);
-  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
   const int32_t a = read_real(op, 0), b = read_real(op, 1);
-  return add_binary(op, kind, swap ? b : a, swap ? a : b);
+  return add_real_binary(op, kind, swap ? b : a, swap ? a : b);
 }
 
-int32_t add_not(TfliteOp& op, int32_t x) { return add_binary(op, Op::kSub, add_number(op, x, 1.0f), x); }
+int32_t add_not(TfliteOp& op, int32_t x) { return add_real_binary(op, Op::kSub, add_number(op, x, 1.0f), x); }
 
 template <Op kKind, bool kSwap>
 void import_comparison(TfliteOp& op) {
@@ -71,15 +35,13 @@ int32_t add_floor(TfliteOp& op, int32_t x) {
 void import_floor_div(TfliteOp& op) { finish_real(op, add_floor(op, read_binary(op, Op::kDiv, false))); }
 void import_floor_mod(TfliteOp& op) {
   op.check_inputs(2, 2);
-  if (op.is_constant(0) && op.is_constant(1)) fail("both its inputs are constants");
   const int32_t a = read_real(op, 0), b = read_real(op, 1);
-  const int32_t whole = add_floor(op, add_binary(op, Op::kDiv, a, b));
-  finish_real(op, add_binary(op, Op::kSub, a, add_binary(op, Op::kMul, whole, b)));
+  const int32_t whole = add_floor(op, add_real_binary(op, Op::kDiv, a, b));
+  finish_real(op, add_real_binary(op, Op::kSub, a, add_real_binary(op, Op::kMul, whole, b)));
 }
 
 void import_select(TfliteOp& op) {
   op.check_inputs(3, 3);
-  if (op.is_constant(0) && op.is_constant(1) && op.is_constant(2)) fail("all its inputs are constants");
   std::vector<int32_t> inputs{read_real(op, 0), read_real(op, 1), read_real(op, 2)};
   // The older operator's condition may have the first axis alone.
   const Shape whole = op.draft().tensor(inputs[1]).shape, of_condition = op.draft().tensor(inputs[0]).shape;
@@ -148,6 +110,41 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
+// Input i in reals.
+int32_t read_real(TfliteOp& op, size_t i) {
+  const int32_t x = op.activation_or_constant(i);
+  const DraftTensor info = op.draft().tensor(x);
+  if (info.dtype == DType::kF32) return x;
+  if (info.dtype == DType::kS32 && info.constant && info.scales.empty()) {
+    const std::vector<int32_t> integers = values_of<int32_t>(info);
+    return add_constant(op.draft(), info.name, DType::kF32, info.shape,
+                        std::vector<float>(integers.begin(), integers.end()));
+  }
+  if (info.dtype != DType::kS8 || info.scales.size() != 1)
+    fail("input ", i, " is neither float32, nor int8 of one scale, nor bool");
+  if (info.constant) {
+    op.draft().tensors.push_back(dequantized(info));
+    return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+  }
+  const int32_t real = add_activation(op.draft(), info.name + "/real", DType::kF32, info.shape);
+  op.add(Op::kDequantize, {x}, real);
+  return real;
+}
+
+// The node's output, which is float32 or int8, from reals.
+void finish_real(TfliteOp& op, int32_t real) {
+  const int32_t y = op.output(op.draft().tensor(real).shape);
+  op.add(op.draft().tensor(y).dtype == DType::kS8 ? Op::kQuantize : Op::kReshape, {real}, y);
+}
+
+int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
+  std::vector<int32_t> inputs{a, b};
+  const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
+  const int32_t y = add_activation(op.draft(), op.name(), DType::kF32, shape);
+  op.add(kind, inputs, y);
+  return y;
+}
+
 void import_computed_layer(TfliteOp& op) {
   const auto& options = op.options<tflite::FullyConnectedOptions>();
   if (options.weights_format() != 0) fail("shuffled weights are not supported");
@@ -158,7 +155,7 @@ void import_computed_layer(TfliteOp& op) {
   Shape wanted{static_cast<int32_t>(elements(shape) / w[1]), w[0]};
   const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {wanted[0], w[1]});
   int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), flat, weights, true);
-  if (op.has_input(2)) y = add_binary(op, Op::kAdd, y, read_real(op, 2));
+  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real(op, 2));
   if (options.activation() != tflite::Activation::None) {
     const int32_t clamped = add_activation(op.draft(), op.name() + "/clamped", DType::kF32, wanted);
     set_activation(op.add(Op::kClamp, {y}, clamped), options.activation(), op.draft().tensor(clamped));

@@ -194,31 +194,55 @@ int32_t TfliteOp::any_activation(size_t i) {
 }
 
 int32_t TfliteOp::activation_or_constant(size_t i) {
-  if (!is_constant(i)) return activation(i);
+  if (!is_constant(i) || file_.evaluation != nullptr) return activation(i);
   draft().tensors.push_back(is_plain_integer(tensor(i)) ? real_constant(i) : constant(i));
   return static_cast<int32_t>(draft().tensors.size()) - 1;
 }
 
 DraftTensor TfliteOp::constant(size_t i) const {
-  const tflite::Tensor& source = tensor(i);
-  const int32_t known = file_.made[static_cast<size_t>(inputs_[i])];
-  if (known >= 0 && file_.draft->tensor(known).constant) {
-    DraftTensor folded = file_.draft->tensor(known);
+  (void)tensor(i);
+  return tflite_constant(file_, inputs_[i]);
+}
+
+bool TfliteOp::is_empty(size_t i) const {
+  const int32_t made = has_input(i) ? file_.made[static_cast<size_t>(inputs_[i])] : -1;
+  return made >= 0 && file_.draft->tensor(made).constant && elements(file_.draft->tensor(made).shape) == 0;
+}
+
+int32_t TfliteOp::constant_of_graph(int32_t index) {
+  const int32_t known = file_.made[static_cast<size_t>(index)];
+  if (known >= 0) return known;
+  DraftTensor constant = tflite_constant(file_, index);
+  const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+  if (shape_of(source).empty()) constant.shape.clear();
+  draft().tensors.push_back(std::move(constant));
+  return static_cast<int32_t>(draft().tensors.size()) - 1;
+}
+
+bool has_tflite_data(const TfliteFile& file, int32_t index) {
+  return has_data(file, *file.graph->tensors()->Get(static_cast<uint32_t>(index)));
+}
+
+DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
+  const tflite::Tensor& source = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
+  const int32_t known = file.made[static_cast<size_t>(index)];
+  if (known >= 0 && file.draft->tensor(known).constant) {
+    DraftTensor folded = file.draft->tensor(known);
     if (folded.shape.empty()) folded.shape = {1};
     check_shape(folded.shape, folded.dtype);
     return folded;
   }
-  DraftTensor made = described(file_, inputs_[i], true);
-  with_name(file_, inputs_[i], [&] {
-    if (!has_data(file_, source)) fail("input ", i, " must be a constant");
+  DraftTensor made = described(file, index, true);
+  with_name(file, index, [&] {
+    if (!has_data(file, source)) fail("it must be a constant");
     if (made.shape.empty()) made.shape = {1};
     check_shape(made.shape, made.dtype);
-    const auto* data = buffer_of(file_, source)->data();
+    const auto* data = buffer_of(file, source)->data();
     const uint64_t needed = tflite_stored_bytes(source.type(), elements(made.shape));
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
-    file_.constant_bytes += needed;
-    if (file_.constant_bytes > kMaxModelBytes)
+    file.constant_bytes += needed;
+    if (file.constant_bytes > kMaxModelBytes)
       fail("the constants that operators use are larger than the limit of ", kMaxModelBytes,
            " bytes together");
     made.constant = true;
@@ -317,7 +341,8 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   if (made.dtype == DType::kS8 && made.scales.size() != 1)
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
   check_shape(shape, made.dtype);
-  if (made.shape != shape && !file_.shapes_changed)
+  const bool is_number = made.shape.empty() && shape == Shape{1};  // which has no axis in the file
+  if (made.shape != shape && !is_number && !file_.shapes_changed)
     fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
   made.shape = shape;
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];

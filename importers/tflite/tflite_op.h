@@ -23,6 +23,8 @@ struct TfliteFile {
   bool shapes_changed = false;  // an input has another shape than in the file
   uint64_t constant_bytes = 0;  // read so far
   bool has_codes = false;       // activations of 8 bits with a scale
+  size_t calls = 0;             // graphs that are being read in one another, in place of operators
+  size_t called_operators = 0;  // of all calls so far
   IntegerCasts casts;
   TfliteVariables variables;
   Evaluation* evaluation = nullptr;                // of an operator whose inputs are constants
@@ -83,8 +85,10 @@ class TfliteOp {
   void finish_same();
   // What stands for codes of 16 bits ends where they do. What only chooses elements of one scale needs no bounds.
   void bound_outputs();
-  void set_constant(DraftTensor constant);  // the output is one
-  bool all_constant() const;                // each input that is there, and there is one
+  void set_constant(DraftTensor constant);   // the output is one
+  int32_t constant_of_graph(int32_t index);  // of the current graph, with its own rank: a tensor of the draft
+  bool is_empty(size_t i) const;             // a constant without elements
+  bool all_constant() const;                 // each input that is there, and there is one
   // What the operator gives of constants becomes constants: `import` is its handler.
   void evaluate(void (*import)(TfliteOp& op));
 
@@ -119,6 +123,9 @@ class TfliteOp {
 
 // A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
+bool has_tflite_data(const TfliteFile& file, int32_t index);  // whether the file's tensor is a constant
+DraftTensor tflite_constant(TfliteFile& file,
+                            int32_t index);  // likewise, with bytes checked against type and shape
 // Fused activation: reals in FP32 nodes, codes in int8 ones.
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 

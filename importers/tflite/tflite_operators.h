@@ -26,6 +26,7 @@ std::vector<ImportedOperator> tflite_operators();   // every one that is importe
 
 // The families, a file each.
 Span<const TfliteOperator> tflite_binary_operators();
+Span<const TfliteOperator> tflite_control_operators();
 Span<const TfliteOperator> tflite_conv_operators();
 Span<const TfliteOperator> tflite_elementwise_operators();
 Span<const TfliteOperator> tflite_fold_operators();
@@ -36,12 +37,19 @@ Span<const TfliteOperator> tflite_pieces_operators();
 Span<const TfliteOperator> tflite_pool_operators();
 Span<const TfliteOperator> tflite_rnn_operators();
 Span<const TfliteOperator> tflite_repeat_operators();
+Span<const TfliteOperator> tflite_real_operators();
 Span<const TfliteOperator> tflite_resize_operators();
 Span<const TfliteOperator> tflite_shape_operators();
 Span<const TfliteOperator> tflite_variable_operators();
 
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
+
+// What is computed in FP32: input i, codes dequantized; the node's output, codes quantized. A binary operator between, each
+// operand repeated where it is smaller.
+int32_t read_real(TfliteOp& op, size_t i);
+void finish_real(TfliteOp& op, int32_t real);
+int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);

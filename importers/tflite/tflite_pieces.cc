@@ -46,7 +46,9 @@ void import_concatenation(TfliteOp& op) {
   op.check_inputs(1, 64);
   const auto& options = op.options<tflite::ConcatenationOptions>();
   std::vector<int32_t> inputs;
-  for (size_t i = 0; i < op.input_count(); ++i) inputs.push_back(op.activation_or_constant(i));
+  for (size_t i = 0; i < op.input_count(); ++i)
+    if (!op.is_empty(i)) inputs.push_back(op.activation_or_constant(i));
+  if (inputs.empty()) fail("its inputs have no elements");
   Shape shape = op.draft().tensor(inputs[0]).shape;
   const int32_t axis = normal_axis(options.axis(), shape.size());
   const auto at = static_cast<size_t>(axis);
@@ -121,6 +123,14 @@ void import_slice(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const Shape from = op.draft().tensor(x).shape;
   const TfliteSlice slice = read_tflite_slice(op, from);
+  if (elements(slice.shape) == 0) {  // in front of a loop's first step, and behind its last one
+    DraftTensor nothing;
+    nothing.name = op.name();
+    nothing.dtype = op.draft().tensor(x).dtype;
+    nothing.shape = slice.shape;
+    nothing.constant = true;
+    return op.set_constant(std::move(nothing));
+  }
   const int32_t y = op.output_same(x, slice.shape);
   DraftNode& node = op.add(Op::kStridedSlice, {x}, y);
   node.options.as<StridedSliceOptions>().begin = op.draft().list(slice.begin);
@@ -327,10 +337,10 @@ TfliteSlice read_tflite_slice(TfliteOp& op, const Shape& from) {
   TfliteSlice slice;
   slice.strides.assign(from.size(), 1);
   for (size_t i = 0; i < from.size(); ++i) {
-    if (begin[i] < 0 || begin[i] >= from[i])
+    if (begin[i] < 0 || begin[i] > from[i])
       fail("its begin ", begin[i], " lies outside axis ", i, " of ", shape_text(from));
     const int64_t count = size[i] == -1 ? from[i] - begin[i] : size[i];
-    if (count < 1 || count > from[i] - begin[i])
+    if (count < 0 || count > from[i] - begin[i])
       fail("its size ", size[i], " does not fit axis ", i, " of ", shape_text(from));
     slice.begin.push_back(static_cast<int32_t>(begin[i]));
     slice.shape.push_back(static_cast<int32_t>(count));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "importers/tflite/tflite_operators.h"
+#include "importers/tflite/tflite_control.h"
 #include "importers/tflite/tflite_reader.h"
 #include "importers/tflite/tflite_stored.h"
 
@@ -61,10 +61,9 @@ class Reader {
   Draft read() {
     file_.has_codes = has_codes();
     read_inputs();
-    const std::vector<int32_t> outputs = output_tensors();
-    const std::vector<bool> needed = needed_operators(outputs);
-    for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i)
-      if (needed[i]) read_operator(*file_.graph->operators()->Get(i), i);
+    std::vector<int32_t> outputs = output_tensors();
+    if (options_.outputs.empty()) cut_decoders(outputs);
+    read_graph(outputs);
     if (problems_.empty()) read_outputs(outputs);
     if (problems_.empty()) add_tflite_states(file_.variables, draft_);
     if (problems_.empty()) read_tflite_metadata(*file_.model, draft_);
@@ -78,6 +77,13 @@ class Reader {
   }
 
  private:
+  // The operators of the file's current graph that these of its tensors depend on.
+  void read_graph(const std::vector<int32_t>& outputs) {
+    const std::vector<bool> needed = needed_operators(outputs);
+    for (uint32_t i = 0; i < needed.size(); ++i)
+      if (needed[i]) read_operator(*file_.graph->operators()->Get(i), i);
+  }
+
   int32_t checked_index(int32_t index, const char* what) const {
     const auto count = static_cast<int32_t>(file_.made.size());
     if (index < 0 || index >= count)
@@ -176,6 +182,7 @@ class Reader {
       if (known == nullptr && !folds_tflite_constants(code))
         fail("this operator is not supported", code == Builtin::CUSTOM ? cut_before(activations_of(op)) : "");
       TfliteOp view(file_, op, source, name, !has_no_output(code));
+      if (read_tflite_control(view, code, [this](const auto& outputs) { read_graph(outputs); })) return;
       if (fold_tflite_constants(view, code)) return;
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
       if (view.all_constant()) return view.evaluate(known->import);
@@ -235,6 +242,36 @@ class Reader {
     std::vector<int32_t> chosen;
     for (const std::string& name : chosen_outputs(options_, {}, known)) chosen.push_back(index_of.at(name));
     return chosen;
+  }
+
+  // What turns a detector's outputs into boxes or bodies belongs to the program: the network ends before it.
+  void cut_decoders(std::vector<int32_t>& outputs) {
+    for (uint32_t i = 0; i < file_.graph->operators()->size(); ++i) {
+      const tflite::Operator& op = *file_.graph->operators()->Get(i);
+      const auto* custom = opcode(*file_.model, op).custom_code();
+      if (custom == nullptr || op.inputs() == nullptr || op.outputs() == nullptr) continue;
+      const std::string code = custom->str();
+      if (code != "TFLite_Detection_PostProcess" && code != "PosenetDecoderOp") continue;
+      const auto gives = [&](int32_t output) {
+        return std::find(op.outputs()->begin(), op.outputs()->end(), output) != op.outputs()->end();
+      };
+      if (!std::any_of(outputs.begin(), outputs.end(), gives)) continue;
+      outputs.erase(std::remove_if(outputs.begin(), outputs.end(), gives), outputs.end());
+      std::string ends, constants;
+      for (const int32_t input : *op.inputs()) {
+        if (input < 0) continue;
+        const std::string name = quoted(tflite_tensor_name(file_, checked_index(input, "input tensor")));
+        const bool is_constant = has_tflite_data(file_, input);
+        std::string& list = is_constant ? constants : ends;
+        list += (list.empty() ? "" : ", ") + name;
+        if (!is_constant && std::find(outputs.begin(), outputs.end(), input) == outputs.end())
+          outputs.push_back(input);
+      }
+      draft_.notes.push_back(text("the network ends before ", quoted(node_name(op, i)), " (custom operator ",
+                                  quoted(code), "), which belongs to the program: its outputs are ", ends,
+                                  constants.empty() ? "" : "; the program decodes them with the file's ",
+                                  constants));
+    }
   }
 
   // Those that the outputs depend on, and those that keep values for the next run.

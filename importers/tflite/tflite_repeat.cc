@@ -120,6 +120,19 @@ void import_mirror_pad(TfliteOp& op) {
                add_mirror_pad(op.draft(), op.name() + "/padded", op.source(), x, before, after, mirror));
 }
 
+void import_reverse(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  std::vector<int32_t> begin(shape.size(), 0), strides(shape.size(), 1);
+  for (const int32_t axis : normal_axes(op.integers(1), shape.size())) {
+    const auto d = static_cast<size_t>(axis);
+    begin[d] = shape[d] - 1;
+    strides[d] = -1;
+  }
+  finish_moved(op, x, add_slice(op.draft(), op.name() + "/reversed", op.source(), x, begin, strides, shape));
+}
+
 void import_depth_to_space(TfliteOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
@@ -171,6 +184,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::BROADCAST_TO, import_broadcast_to, {Op::kGather}, "The shape is a constant."},
     {Builtin::DEPTH_TO_SPACE, import_depth_to_space, {Op::kReshape, Op::kTranspose}, ""},
     {Builtin::MIRROR_PAD, import_mirror_pad, {Op::kGather}, "Paddings are constants."},
+    {Builtin::REVERSE_V2, import_reverse, {Op::kStridedSlice}, "Axes are constants."},
     {Builtin::SPACE_TO_BATCH_ND,
      import_space_to_batch,
      {Op::kPad, Op::kReshape, Op::kTranspose},

@@ -90,6 +90,13 @@ class TfliteBuilder {
     operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
                                                       &outputs, kind, options));
   }
+  void custom(const std::string& name, const std::vector<int32_t>& inputs,
+              const std::vector<int32_t>& outputs) {
+    constexpr int32_t kCustom = 32;
+    codes_.push_back(tflite::CreateOperatorCodeDirect(fbb_, kCustom, name.c_str(), 1, kCustom));
+    operators_.push_back(
+        tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs, &outputs));
+  }
   // An entry of the file's metadata.
   void metadata(const std::string& name, const std::vector<uint8_t>& bytes) {
     buffers_.push_back(tflite::CreateBufferDirect(fbb_, &bytes));

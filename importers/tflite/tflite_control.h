@@ -1,0 +1,17 @@
+// Operators that call other graphs of the file: CALL, IF and WHILE. The graph's operators stand in their place.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "importers/tflite/tflite_operators.h"
+
+namespace intaglio::importers {
+
+// Reads the operators of the file's current graph on which these of its tensors depend.
+using ReadTfliteGraph = std::function<void(const std::vector<int32_t>& outputs)>;
+
+// Reads the operator, if it is one of these, and what it calls; a WHILE as often as the file decides. False: it is another.
+bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& read);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,116 @@
+// TFLite operators that are computed in FP32: codes are dequantized in front of them, and quantized behind.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/tflite/tflite_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+void import_squared_difference(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const int32_t difference = add_real_binary(op, Op::kSub, read_real(op, 0), read_real(op, 1));
+  finish_real(op, add_real_binary(op, Op::kMul, difference, difference));
+}
+
+void import_add_n(TfliteOp& op) {
+  op.check_inputs(1, 64);
+  int32_t sum = read_real(op, 0);
+  for (size_t i = 1; i < op.input_count(); ++i) sum = add_real_binary(op, Op::kAdd, sum, read_real(op, i));
+  finish_real(op, sum);
+}
+
+void import_log_softmax(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const int32_t x = read_real(op, 0);
+  const Shape shape = op.draft().tensor(x).shape;
+  if (shape.empty()) fail("its input has no axis");
+  const int32_t y = add_activation(op.draft(), op.name() + "/logarithms", DType::kF32, shape);
+  add_log_softmax(op.draft(), op.name(), op.source(), x, y);
+  finish_real(op, y);
+}
+
+// Whether any of the truth values along the axes is 1: their maximum. Whether all are: 1 less that of what they are not.
+void import_any(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  const bool all = op.source() != "REDUCE_ANY";
+  int32_t x = read_real(op, 0);
+  const Shape from = op.draft().tensor(x).shape;
+  const std::vector<int32_t> axes = normal_axes(op.integers(1), from.size());
+  const bool keep = op.options<tflite::ReducerOptions>().keep_dims();
+  Shape shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool is_reduced =
+        axes.empty() || std::binary_search(axes.begin(), axes.end(), static_cast<int32_t>(d));
+    if (!is_reduced || keep) shape.push_back(is_reduced ? 1 : from[d]);
+  }
+  if (shape.empty()) shape.push_back(1);
+  const auto inverted = [&](int32_t values) {
+    return add_real_binary(op, Op::kSub, add_number(op, values, 1.0f), values);
+  };
+  if (all) x = inverted(x);
+  x = add_maximum_over(op.draft(), op.name() + "/most", op.source(), x, axes, shape);
+  finish_real(op, all ? inverted(x) : x);
+}
+
+// x / (bias + alpha * sum of squares of the channels around)^beta
+void import_local_response_normalization(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  const auto& options = op.options<tflite::LocalResponseNormalizationOptions>();
+  const int32_t x = read_real(op, 0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const int32_t channels = shape.back(), radius = options.radius();
+  constexpr int32_t kMostChannels = 4096;
+  if (shape.size() != 4 || channels > kMostChannels)
+    fail("its input has the shape ", shape_text(shape), "; a picture of at most ", kMostChannels,
+         " channels is expected");
+  if (radius < 0) fail("its radius is ", radius);
+  for (const float number : {options.bias(), options.alpha(), options.beta()})
+    if (!std::isfinite(number)) fail("it has the number ", number);
+  std::vector<float> near;
+  for (int32_t to = 0; to < channels; ++to)
+    for (int32_t from = 0; from < channels; ++from)
+      near.push_back(std::abs(int64_t{to} - from) <= radius ? options.alpha() : 0.0f);
+  const int32_t rows = static_cast<int32_t>(elements(shape) / channels);
+  const int32_t squares = add_reshape(op.draft(), op.name() + "/rows", op.source(),
+                                      add_real_binary(op, Op::kMul, x, x), {rows, channels});
+  const int32_t weights =
+      add_constant(op.draft(), op.name() + "/near", DType::kF32, {channels, channels}, near);
+  const int32_t bias = add_channel_constant(op.draft(), op.name() + "/bias", channels, options.bias());
+  const int32_t sums = add_activation(op.draft(), op.name() + "/sums", DType::kF32, {rows, channels});
+  op.add(Op::kFullyConnected, {squares, weights, bias}, sums);
+  const int32_t factors = add_activation(op.draft(), op.name() + "/factors", DType::kF32, {rows, channels});
+  op.add(Op::kPow, {sums}, factors).options.as<UnaryOptions>().alpha = -options.beta();
+  finish_real(op,
+              add_real_binary(op, Op::kMul, x,
+                              add_reshape(op.draft(), op.name() + "/factors", op.source(), factors, shape)));
+}
+
+constexpr char kInReals[] = "Codes become FP32 for it.";
+
+constexpr TfliteOperator kOperators[] = {
+    {Builtin::ADD_N, import_add_n, {Op::kAdd}, "At most 64 inputs."},
+    {Builtin::LOCAL_RESPONSE_NORMALIZATION,
+     import_local_response_normalization,
+     {Op::kMul, Op::kFullyConnected, Op::kPow},
+     "Rank 4, at most 4096 channels. Codes become FP32 for it."},
+    {Builtin::LOG_SOFTMAX,
+     import_log_softmax,
+     {Op::kMaxPool2d, Op::kExp, Op::kMean, Op::kLog},
+     "At most 4096 elements. Codes become FP32 for it."},
+    {Builtin::REDUCE_ALL,
+     import_any,
+     {Op::kMaxPool2d, Op::kSub},
+     "Axes are constants, at most 4096 elements each way."},
+    {Builtin::REDUCE_ANY,
+     import_any,
+     {Op::kMaxPool2d},
+     "Axes are constants, at most 4096 elements each way."},
+    {Builtin::SQUARED_DIFFERENCE, import_squared_difference, {Op::kSub, Op::kMul}, kInReals},
+};
+
+}  // namespace
+
+Span<const TfliteOperator> tflite_real_operators() { return kOperators; }
+
+}  // namespace intaglio::importers

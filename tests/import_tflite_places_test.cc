@@ -1,0 +1,169 @@
+// TFLite operators that take, turn and place elements, and those that are computed in FP32.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/imported.h"
+#include "tests/support/tflite_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using tflite::Options;
+using Reals = std::vector<float>;
+using Ints = std::vector<int32_t>;
+
+constexpr int32_t kLrn = 13, kAny = 91, kSquaredDifference = 99, kReverse = 105, kAddN = 106, kGatherNd = 107,
+                  kRange = 96, kFill = 94, kZerosLike = 93, kScatterNd = 122, kAll = 140, kPRelu = 54;
+
+// The operator with x as its first input, or at `place`, and constants around it.
+struct Case {
+  int32_t code;
+  Ints x, y;
+  size_t place = 0;
+  Options kind = Options::NONE;
+};
+
+template <typename Constants>
+Reals result(const Case& c, const Reals& values, Constants constants,
+             flatbuffers::Offset<void> (*options)(TfliteBuilder&) = nullptr) {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, c.x), y = file.tensor("y", kTfliteFloat, c.y);
+  std::vector<int32_t> inputs = constants(file);
+  inputs.insert(inputs.begin() + static_cast<std::ptrdiff_t>(c.place), x);
+  file.op(c.code, inputs, {y}, c.kind, options == nullptr ? 0 : options(file));
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<float>(import, values);
+}
+
+auto integers(const Ints& shape, const Ints& values) {
+  return [=](TfliteBuilder& file) {
+    return std::vector<int32_t>{file.constant("integers", kTfliteInt32, shape, values)};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("REVERSE_V2, GATHER_ND and SCATTER_ND") {
+  const Reals x{1, 2, 3, 4, 5, 6};
+  CHECK(result({kReverse, {2, 3}, {2, 3}}, x, integers({1}, {1})) == Reals{3, 2, 1, 6, 5, 4});
+  CHECK(result({kReverse, {2, 3}, {2, 3}}, x, integers({2}, {0, -1})) == Reals{6, 5, 4, 3, 2, 1});
+  CHECK(result({kGatherNd, {2, 3}, {2}}, x, integers({2, 2}, {1, 0, 0, 2})) == Reals{4, 3});
+  CHECK(result({kGatherNd, {2, 3}, {1, 3}}, x, integers({1, 1}, {1})) == Reals{4, 5, 6});
+  const auto places = [](TfliteBuilder& file) {
+    return Ints{file.constant("indices", kTfliteInt32, {3, 1}, Ints{2, 0, 2}),
+                file.constant("shape", kTfliteInt32, {2}, Ints{4, 2})};
+  };
+  CHECK(result({kScatterNd, {3, 2}, {4, 2}, 1}, x, places) == Reals{3, 4, 0, 0, 6, 8, 0, 0});
+}
+
+TEST_CASE("codes among codes of 0, each place named once") {
+  const auto file_of = [](const Ints& indices) {
+    TfliteBuilder file;
+    const TfliteScales scales{{0.5f}, 2};
+    const int32_t x = file.tensor("x", kTfliteInt8, {2, 2}, scales),
+                  y = file.tensor("y", kTfliteInt8, {3, 2}, scales);
+    file.op(kScatterNd,
+            {file.constant("indices", kTfliteInt32, {2, 1}, indices), x,
+             file.constant("shape", kTfliteInt32, {2}, Ints{3, 2})},
+            {y});
+    return file.finish({x}, {y});
+  };
+  Import import(file_of({2, 0}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<int8_t>(import, std::vector<int8_t>{1, 2, 3, 4}) == std::vector<int8_t>{3, 4, 0, 0, 1, 2});
+  CHECK(Import(file_of({2, 2})).says("name a place twice, which codes do not allow"));
+}
+
+TEST_CASE("GATHER_ND by indices that a run computes") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3}), at = file.tensor("at", kTfliteInt32, {3, 2}),
+                y = file.tensor("y", kTfliteFloat, {3});
+  file.op(kGatherNd, {x, at}, {y});
+  Import import(file.finish({x, at}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
+  const Reals values{1, 2, 3, 4, 5, 6};
+  const Ints indices{1, 2, 0, 1, 1, 0};
+  std::copy(values.begin(), values.end(), model.session().input(0).as<float>().data);
+  std::copy(indices.begin(), indices.end(), model.session().input(1).as<int32_t>().data);
+  model.session().run();
+  const auto found = model.session().output().as<float>();
+  CHECK(Reals(found.begin(), found.end()) == Reals{6, 2, 4});
+}
+
+TEST_CASE("sums of many, truth values along axes, slopes of any shape, responses of channels") {
+  const auto one = [](TfliteBuilder& file) {
+    return Ints{file.constant("c", kTfliteFloat, {2, 2}, Reals{1, 2, 3, 4})};
+  };
+  CHECK(result({kAddN, {2, 2}, {2, 2}}, {10, 20, 30, 40}, one) == Reals{11, 22, 33, 44});
+  CHECK(result({kSquaredDifference, {1, 2}, {2, 2}}, {2, 4}, one) == Reals{1, 4, 1, 0});
+  CHECK(result({kPRelu, {1, 2, 2}, {1, 2, 2}}, {-2, 4, -6, -8}, one) == Reals{-2, 4, -18, -32});
+  const auto reducer = [](TfliteBuilder& file) {
+    return tflite::CreateReducerOptions(file.fbb(), false).Union();
+  };
+  const Reals truth{0, 1, 0, 0, 1, 1};
+  CHECK(result({kAny, {3, 2}, {3}, 0, Options::ReducerOptions}, truth, integers({1}, {1}), reducer) ==
+        Reals{1, 0, 1});
+  CHECK(result({kAll, {3, 2}, {3}, 0, Options::ReducerOptions}, truth, integers({1}, {1}), reducer) ==
+        Reals{0, 0, 1});
+  const auto response = [](TfliteBuilder& file) {
+    return tflite::CreateLocalResponseNormalizationOptions(file.fbb(), 1, 1.0f, 0.5f, 0.75f).Union();
+  };
+  const Reals y = result(
+      {kLrn, {1, 1, 1, 3}, {1, 1, 1, 3}, 0, Options::LocalResponseNormalizationOptions}, {1, 2, 3},
+      [](TfliteBuilder&) { return Ints{}; }, response);
+  const double sums[] = {5, 14, 13};
+  for (size_t i = 0; i < 3; ++i)
+    CHECK(double{y[i]} ==
+          doctest::Approx(static_cast<double>(i + 1) / std::pow(1 + 0.5 * sums[i], 0.75)).epsilon(1e-6));
+}
+
+TEST_CASE("constants made of shapes and numbers") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3}),
+                zeros = file.tensor("zeros", kTfliteFloat, {2, 3}),
+                filled = file.tensor("filled", kTfliteFloat, {2, 3}),
+                range = file.tensor("range", kTfliteFloat, {3}), a = file.tensor("a", kTfliteFloat, {2, 3}),
+                b = file.tensor("b", kTfliteFloat, {2, 3}), y = file.tensor("y", kTfliteFloat, {2, 3});
+  const auto add = [&](int32_t p, int32_t q, int32_t to) {
+    file.op(kTfliteAdd, {p, q}, {to}, Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
+  };
+  const auto number = [&](const char* name, float value) {
+    return file.constant(name, kTfliteFloat, {}, Reals{value});
+  };
+  file.op(kZerosLike, {x}, {zeros});
+  file.op(kFill, {file.constant("dims", kTfliteInt32, {2}, Ints{2, 3}), number("value", 5)}, {filled});
+  file.op(kRange, {number("first", 1), number("end", 7), number("step", 2)}, {range});
+  add(x, zeros, a);
+  add(a, filled, b);
+  add(b, range, y);
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{0, 10, 20, 30, 40, 50}) == Reals{6, 18, 30, 36, 48, 60});
+}
+
+TEST_CASE("a detector's decoder is left to the program, and a note says so") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 4}),
+                boxes = file.tensor("boxes", kTfliteFloat, {1, 4}),
+                scores = file.tensor("scores", kTfliteFloat, {1, 4}),
+                found = file.tensor("found", kTfliteFloat, {1});
+  const int32_t anchors = file.constant("anchors", kTfliteFloat, {1, 4}, Reals{1, 2, 3, 4});
+  file.op(kTfliteRelu, {x}, {boxes});
+  file.op(kTfliteSoftmax, {boxes}, {scores}, Options::SoftmaxOptions,
+          tflite::CreateSoftmaxOptions(file.fbb(), 1.0f).Union());
+  file.custom("TFLite_Detection_PostProcess", {boxes, scores, anchors}, {found});
+  Import import(file.finish({x}, {found}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.graph().outputs.size() == 2);
+  CHECK(std::string(import.output(0).name) == "boxes");
+  CHECK(import.outcome->report.notes ==
+        std::vector<std::string>{
+            "the network ends before 'found' (custom operator "
+            "'TFLite_Detection_PostProcess'), which belongs to the program: its outputs are "
+            "'boxes', 'scores'; the program decodes them with the file's 'anchors'"});
+}
