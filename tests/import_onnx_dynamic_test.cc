@@ -33,12 +33,6 @@ void add_scales(OnnxBuilder& file) {
   file.output("y");
 }
 
-Reals run_file(const OnnxBuilder& file, const Reals& x) {
-  Import import(file.bytes());
-  REQUIRE_MESSAGE(import.good(), import.message());
-  return run_import<float>(import, x);
-}
-
 using Type = onnx_file::TensorProto;
 
 }  // namespace
@@ -56,7 +50,7 @@ TEST_CASE("a dynamically quantized layer is the product of x and the weights' co
     add_dynamic_quantize(file);
     file.node("MatMulInteger", {"xq", "w", "x_zero", "w_zero"}, "product");
     add_scales(file);
-    CHECK(run_file(file, {1, 0, 0.25f, 2}) == Reals{0, 1, -0.5f, 127, -127.75f, 0.875f});
+    CHECK(run_file(file.bytes(), {1, 0, 0.25f, 2}) == Reals{0, 1, -0.5f, 127, -127.75f, 0.875f});
     Import import(file.bytes());
     CHECK(import.count(Op::kFullyConnected) == 1);
   }
@@ -71,7 +65,7 @@ TEST_CASE("weights with a zero point for each column") {
   add_dynamic_quantize(file);
   file.node("MatMulInteger", {"xq", "w", "x_zero", "w_zero"}, "product");
   add_scales(file);
-  CHECK(run_file(file, {10, 100}) == Reals{200, 530});
+  CHECK(run_file(file.bytes(), {10, 100}) == Reals{200, 530});
 }
 
 TEST_CASE("a dynamically quantized convolution") {
@@ -84,7 +78,7 @@ TEST_CASE("a dynamically quantized convolution") {
   auto& node = file.node("ConvInteger", {"xq", "w", "x_zero", "w_zero"}, "product");
   set(node, "pads", std::vector<int64_t>{0, 1, 0, 0});
   add_scales(file);
-  CHECK(run_file(file, {1, 2, 4}) == Reals{-1, -0.5f, -1});
+  CHECK(run_file(file.bytes(), {1, 2, 4}) == Reals{-1, -0.5f, -1});
 }
 
 TEST_CASE("integers of their own: the zero point is taken off") {

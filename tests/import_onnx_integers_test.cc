@@ -24,20 +24,6 @@ void table_of(OnnxBuilder& file, int64_t rows, int64_t columns) {
   file.floats("table", {rows, columns}, values);
 }
 
-template <typename Out, typename In>
-std::vector<Out> run_file(OnnxBuilder& file, const std::vector<In>& x) {
-  file.output("y");
-  Import import(file.bytes());
-  REQUIRE_MESSAGE(import.good(), import.message());
-  return run_import<Out>(import, x);
-}
-
-bool notes(Import& import, const std::string& part) {
-  for (const std::string& note : import.outcome->report.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("an embedding by token numbers; one beyond the table is the nearest") {
@@ -46,9 +32,10 @@ TEST_CASE("an embedding by token numbers; one beyond the table is the nearest") 
     input_of(file, "x", {1, 4}, type);
     table_of(file, 5, 2);
     file.node("Gather", {"table", "x"}, "y");
-    CHECK(run_file<float>(file, std::vector<int32_t>{4, 0, -2, 99}) == Reals{8, 9, 0, 1, 6, 7, 8, 9});
+    CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{4, 0, -2, 99}) ==
+          Reals{8, 9, 0, 1, 6, 7, 8, 9});
     Import import(file.bytes());
-    CHECK(notes(import, "'x' is int64 in the file; here it is int32") == (type == Type::INT64));
+    CHECK(import.notes("'x' is int64 in the file; here it is int32") == (type == Type::INT64));
     CHECK(import.input().dtype == DType::kS32);
     CHECK(import.output().shape.rank == 3);
   }
@@ -65,7 +52,7 @@ TEST_CASE("positions and an attention mask, as BERT has them") {
   file.floats("far", {}, {-10000});
   file.node("Sub", {"one", "c"}, "d");
   file.node("Mul", {"d", "far"}, "y");
-  CHECK(run_file<float>(file, std::vector<int32_t>{1, 0, 1}) == Reals{0, -10000, 0});
+  CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{1, 0, 1}) == Reals{0, -10000, 0});
   Import import(file.bytes());
   CHECK(import.dims(import.output()) == std::vector<int32_t>{1, 1, 1, 3});
 }
@@ -79,14 +66,15 @@ TEST_CASE("arithmetic on integers, and what comes of it as an index") {
   file.node("Sub", {"a", "three"}, "b");
   table_of(file, 8, 1);
   file.node("Gather", {"table", "b"}, "y");
-  CHECK(run_file<float>(file, std::vector<int32_t>{2, 4, 5}) == Reals{1, 5, 7});
+  CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{2, 4, 5}) == Reals{1, 5, 7});
 }
 
 TEST_CASE("results of integers leave as int32") {
   OnnxBuilder file(13);
   input_of(file, "x", {3}, Type::INT32);
   file.node("Mul", {"x", "x"}, "y");
-  CHECK(run_file<int32_t>(file, std::vector<int32_t>{2, -4, 4000}) == std::vector<int32_t>{4, 16, 16000000});
+  CHECK(run_file<int32_t>(file.output("y").bytes(), std::vector<int32_t>{2, -4, 4000}) ==
+        std::vector<int32_t>{4, 16, 16000000});
 }
 
 TEST_CASE("Cast: float to integers goes towards 0; integers to bool") {
@@ -94,14 +82,15 @@ TEST_CASE("Cast: float to integers goes towards 0; integers to bool") {
     OnnxBuilder file(13);
     file.input("x", {5});
     set(file.node("Cast", {"x"}, "y"), "to", int64_t{Type::INT64});
-    CHECK(run_file<int32_t>(file, Reals{1.9f, -1.9f, 0.5f, -0.5f, 3}) ==
+    CHECK(run_file<int32_t>(file.output("y").bytes(), Reals{1.9f, -1.9f, 0.5f, -0.5f, 3}) ==
           std::vector<int32_t>{1, -1, 0, 0, 3});
   }
   OnnxBuilder file(13);
   input_of(file, "x", {4}, Type::INT32);
   set(file.node("Cast", {"x"}, "a"), "to", int64_t{Type::BOOL});
   set(file.node("Cast", {"a"}, "y"), "to", int64_t{Type::FLOAT});
-  CHECK(run_file<float>(file, std::vector<int32_t>{0, 1, -7, INT32_MAX}) == Reals{0, 1, 1, 1});
+  CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{0, 1, -7, INT32_MAX}) ==
+        Reals{0, 1, 1, 1});
 }
 
 TEST_CASE("ArgMax and ArgMin: of equal values the first, or the last where the file says so") {
@@ -122,7 +111,7 @@ TEST_CASE("ArgMax and ArgMin: of equal values the first, or the last where the f
     set(node, "axis", c.axis);
     set(node, "keepdims", c.keep);
     set(node, "select_last_index", c.last);
-    CHECK(run_file<int32_t>(file, x) == c.expected);
+    CHECK(run_file<int32_t>(file.output("y").bytes(), x) == c.expected);
     Import import(file.bytes());
     CHECK(import.dims(import.output()) == c.dims);
   }
@@ -137,7 +126,7 @@ TEST_CASE("ArgMax over the channels of a picture: no Transpose is left") {
   set(node, "axis", int64_t{1});
   set(node, "keepdims", int64_t{0});
   // As pixels: (1, 2, 3), (9, 0, 9), (4, 5, 4), (0, 0, 0).
-  CHECK(run_file<int32_t>(file, Reals{1, 2, 3, 9, 0, 9, 4, 5, 4, 0, 0, 0}) ==
+  CHECK(run_file<int32_t>(file.output("y").bytes(), Reals{1, 2, 3, 9, 0, 9, 4, 5, 4, 0, 0, 0}) ==
         std::vector<int32_t>{2, 0, 1, 0});
   Import import(file.bytes());
   CHECK(import.count(Op::kTranspose) == 0);
@@ -195,7 +184,7 @@ TEST_CASE("OneHot") {
   file.integers("depth", {3});
   file.floats("values", {2}, {-1, 2});
   set(file.node("OneHot", {"x", "depth", "values"}, "y"), "axis", int64_t{0});
-  CHECK(run_file<float>(file, std::vector<int32_t>{0, 2, -1, 3}) ==
+  CHECK(run_file<float>(file.output("y").bytes(), std::vector<int32_t>{0, 2, -1, 3}) ==
         Reals{2, -1, -1, -1, -1, -1, -1, -1, -1, 2, 2, -1});
 }
 
@@ -214,7 +203,7 @@ TEST_CASE("GatherElements by computed and by constant indices") {
       node.add_output("i");
     }
     set(file.node("GatherElements", {"x", "i"}, "y"), "axis", int64_t{1});
-    CHECK(run_file<float>(file, Reals{1, 2, 3, 6, 5, 4}) ==
+    CHECK(run_file<float>(file.output("y").bytes(), Reals{1, 2, 3, 6, 5, 4}) ==
           (is_constant ? Reals{3, 1, 5, 5} : Reals{3, 2, 6, 5}));
   }
 }
@@ -227,7 +216,7 @@ TEST_CASE("GatherND and ScatterND with constant indices") {
     indices.clear_dims();
     for (const int64_t dim : {2, 2}) indices.add_dims(dim);
     file.node("GatherND", {"x", "i"}, "y");
-    CHECK(run_file<float>(file, Reals{0, 1, 2, 3, 4, 5, 6, 7}) == Reals{2, 3, 4, 5});
+    CHECK(run_file<float>(file.output("y").bytes(), Reals{0, 1, 2, 3, 4, 5, 6, 7}) == Reals{2, 3, 4, 5});
   }
   OnnxBuilder file(13);
   file.input("x", {4, 2});
@@ -236,7 +225,8 @@ TEST_CASE("GatherND and ScatterND with constant indices") {
   for (const int64_t dim : {3, 1}) indices.add_dims(dim);
   file.floats("u", {3, 2}, {-1, -2, -3, -4, -5, -6});
   file.node("ScatterND", {"x", "i", "u"}, "y");
-  CHECK(run_file<float>(file, Reals{0, 1, 2, 3, 4, 5, 6, 7}) == Reals{0, 1, -3, -4, 4, 5, -5, -6});
+  CHECK(run_file<float>(file.output("y").bytes(), Reals{0, 1, 2, 3, 4, 5, 6, 7}) ==
+        Reals{0, 1, -3, -4, 4, 5, -5, -6});
 }
 
 TEST_CASE("uint8 pictures of a float network are float, and pixels") {
@@ -249,8 +239,8 @@ TEST_CASE("uint8 pictures of a float network are float, and pixels") {
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.input().dtype == DType::kF32);
-  CHECK(notes(import, "'x' is uint8 in the file; here it is float, with the same numbers"));
-  CHECK(notes(import, "'x' takes pictures: its numbers are the pixels, 0 to 255"));
+  CHECK(import.notes("'x' is uint8 in the file; here it is float, with the same numbers"));
+  CHECK(import.notes("'x' takes pictures: its numbers are the pixels, 0 to 255"));
   REQUIRE(import.graph().images.size() == 1);
   CHECK(import.graph().images[0].norm[2] == 1.0f);
   Reals x(48, 255.0f);

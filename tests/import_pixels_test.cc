@@ -76,12 +76,6 @@ std::string file_of(const std::vector<TfliteInput>& inputs, const std::vector<ui
   return file.finish(ins, outs);
 }
 
-bool notes(Import& import, const std::string& part) {
-  for (const std::string& note : import.outcome->report.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
-
 const ImageInput& only_image(Import& import) {
   REQUIRE_MESSAGE(import.good(), import.message());
   REQUIRE(import.graph().images.size() == 1);
@@ -179,7 +173,7 @@ TEST_CASE("TFLite's metadata: mean and std are used and told") {
       CHECK(image.mean[c] == 127.5f);
       CHECK(image.norm[c] == 1.0f / 64);
     }
-    CHECK(notes(import, "takes pictures by the file's metadata: mean 127.5, std 64"));
+    CHECK(import.notes("takes pictures by the file's metadata: mean 127.5, std 64"));
   }
   Import by_channel(file_of({{}}, metadata_of({{kPicture, {1, 2, 3}, {4, 8, 16}}})));
   CHECK(only_image(by_channel).mean[2] == 3.0f);
@@ -219,14 +213,14 @@ TEST_CASE("TFLite's metadata of no use is passed over with a note") {
     Import import(file_of({{}}, metadata_of({said})));
     REQUIRE_MESSAGE(import.good(), import.message());
     CHECK(import.graph().images.empty());
-    CHECK(notes(import, "are passed over"));
+    CHECK(import.notes("are passed over"));
   }
   const auto whole = metadata_of({{kPicture, {127.5f}, {127.5f}}});
   for (size_t size = 1; size < whole.size(); ++size) {
     const std::vector<uint8_t> exact(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
     Import import(file_of({{}}, exact));
     REQUIRE_MESSAGE(import.good(), import.message());
-    CHECK((import.graph().images.empty() == notes(import, "metadata is damaged") ||
+    CHECK((import.graph().images.empty() == import.notes("metadata is damaged") ||
            !import.graph().images.empty()));
   }
   check_random_damage(file_of({{}}, whole), 12, 2000, 3);
@@ -254,7 +248,7 @@ TEST_CASE("a quantized input of 8 bits takes pixels as its codes") {
     CAPTURE(row.scale);
     Import import(file_of({{row.type, row.shape, {{row.scale}, row.zero_point, 0}}}));
     REQUIRE_MESSAGE(import.good(), import.message());
-    CHECK(notes(import, "pixels are taken as its codes") == row.is_picture);
+    CHECK(import.notes("pixels are taken as its codes") == row.is_picture);
     if (!row.is_picture) {
       CHECK(import.graph().images.empty());
       continue;

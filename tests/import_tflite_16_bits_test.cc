@@ -16,21 +16,6 @@ constexpr int8_t kFloat16 = 1, kInt16 = 7, kInt4 = 17;
 
 TfliteScales by(float scale, int64_t zero_point = 0) { return {{scale}, zero_point}; }
 
-bool notes(Import& import, const std::string& part) {
-  for (const std::string& note : import.outcome->report.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
-
-// What the file's one input and one output of 16 bits give, as reals.
-Reals run_file(const std::string& bytes, const Reals& x) {
-  Import import(bytes);
-  REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(import.input().dtype == DType::kF32);
-  CHECK(import.output().dtype == DType::kF32);
-  return run_import<float>(import, x);
-}
-
 }  // namespace
 
 TEST_CASE("a layer of 16 bits with int8 weights and a bias of 64 bits") {
@@ -54,7 +39,7 @@ TEST_CASE("a layer of 16 bits with int8 weights and a bias of 64 bits") {
                        2.0f * (508 - 64) - 3 * 1.0f > 327.67f ? y_scale * 32767 : 0.0f});
     CHECK(run_file(bytes, {-4.0f, 0.0f, 0.5f})[1] == y_scale * -32768);
     Import import(bytes);
-    CHECK(notes(import, "input 'x' is int16 in the file; here it is float, as all of 16 bits"));
+    CHECK(import.notes("input 'x' is int16 in the file; here it is float, as all of 16 bits"));
     CHECK(import.ops() == std::vector<Op>{Op::kFullyConnected});  // the bounds are its own
   }
 }
@@ -161,7 +146,7 @@ TEST_CASE("activations of float16, and weights of 4 bits") {
   const std::string bytes = file.finish({x}, {y});
   CHECK(run_file(bytes, {1.0f, 10.0f, 100.0f}) == Reals{0.5f * (7 - 80 - 100)});
   Import import(bytes);
-  CHECK(notes(import, "input 'x' is float16 in the file; here it is float"));
+  CHECK(import.notes("input 'x' is float16 in the file; here it is float"));
 }
 
 TEST_CASE("what is wrong with 16 bits is named") {

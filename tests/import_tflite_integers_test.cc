@@ -22,19 +22,6 @@ enum Code : int32_t {
   kOneHot = 85
 };
 
-template <typename Out, typename In>
-std::vector<Out> run_file(const std::string& bytes, const std::vector<In>& x) {
-  Import import(bytes);
-  REQUIRE_MESSAGE(import.good(), import.message());
-  return run_import<Out>(import, x);
-}
-
-bool notes(Import& import, const std::string& part) {
-  for (const std::string& note : import.outcome->report.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("GATHER and EMBEDDING_LOOKUP by indices that are inputs") {
@@ -51,7 +38,7 @@ TEST_CASE("GATHER and EMBEDDING_LOOKUP by indices that are inputs") {
       const std::string bytes = file.finish({x}, {y});
       CHECK(run_file<float>(bytes, Ints{3, 1, 1000}) == Reals{6, 7, 2, 3, 6, 7});
       Import import(bytes);
-      CHECK(notes(import, "input 'x' is int64 in the file; here it is int32") == (type == kTfliteInt64));
+      CHECK(import.notes("input 'x' is int64 in the file; here it is int32") == (type == kTfliteInt64));
     }
   }
 }

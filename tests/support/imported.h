@@ -28,6 +28,11 @@ struct Import {
 
   bool good() const { return static_cast<bool>(outcome); }
   const std::string& message() const { return outcome.message(); }
+  bool notes(const std::string& part) const {
+    for (const std::string& note : outcome->report.notes)
+      if (note.find(part) != std::string::npos) return true;
+    return false;
+  }
   bool says(const std::string& part) const { return message().find(part) != std::string::npos; }
   Graph& graph() {
     if (!outcome) FAIL(outcome.message());
@@ -81,6 +86,17 @@ std::vector<Out> run_import(Import& import, const std::vector<In>& input) {
   REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
   REQUIRE(model.session().input().as<In>().size == input.size());
   return model.run<Out>(input);
+}
+
+// The same of a file's bytes, which must import.
+template <typename Out, typename In>
+std::vector<Out> run_file(const std::string& bytes, const std::vector<In>& input) {
+  Import import(bytes);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  return run_import<Out>(import, input);
+}
+inline std::vector<float> run_file(const std::string& bytes, const std::vector<float>& input) {
+  return run_file<float, float>(bytes, input);
 }
 
 // Bits of a foreign file changed at random, up to `most_flips` a round: refused with a message, or a model that

@@ -21,7 +21,10 @@ class OnnxBuilder {
   void input(const std::string& name, const std::vector<int64_t>& dims) {
     describe(*graph().add_input(), name, dims);
   }
-  void output(const std::string& name) { graph().add_output()->set_name(name); }
+  OnnxBuilder& output(const std::string& name) {
+    graph().add_output()->set_name(name);
+    return *this;
+  }
 
   onnx_file::TensorProto& floats(const std::string& name, const std::vector<int64_t>& dims,
                                  const std::vector<float>& values) {
