@@ -19,10 +19,12 @@ constexpr size_t kAlone = 7, kQuarters = 24;
 // These take minutes: the model of one half is made, and judged by the other.
 constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
 constexpr size_t kManyForSlow = 16;
-// What expected() adds for the spread: all of it up to so many samples, and 6 dB at most, since the spread of few
-// is a guess itself.
+// What expected() adds: all of it up to so many samples, and 6 dB at most.
 constexpr double kManySamples = 16;
 const double kMostMore = std::log(4.0);
+// Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
+// The spread of few samples is a guess itself.
+constexpr double kSpread = 1.5, kSpreadSamples = 4;
 
 // Some samples of a source.
 struct Subset {
@@ -112,10 +114,14 @@ NetworkError SampleErrors::expected() const {
   const auto count = static_cast<double>(samples_.size());
   for (size_t o = 0; o < outputs; ++o) {
     NetworkError sum;
-    double logarithms = 0.0, squares = 0.0, noisy = 0.0;
+    double logarithms = 0.0, squares = 0.0, noisy = 0.0, ratios = 0.0, loud = 0.0;
     for (const auto& sample : samples_) {
       sum.signal += sample[o].signal;
       sum.noise += sample[o].noise;
+      if (sample[o].signal > 0.0) {
+        ratios += sample[o].ratio();
+        ++loud;
+      }
       if (!(sample[o].noise > 0.0)) continue;
       const double log_noise = std::log(sample[o].noise);
       logarithms += log_noise;
@@ -124,9 +130,13 @@ NetworkError SampleErrors::expected() const {
     }
     if (noisy > 1) {
       const double mean = logarithms / noisy;
-      const double variance = std::max(0.0, squares / noisy - mean * mean) * noisy / (noisy - 1);
-      const double more = mean + variance / 2 - std::log(sum.noise / count);
-      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::clamp(more, 0.0, kMostMore));
+      const double measured = std::max(0.0, squares / noisy - mean * mean) * noisy;
+      const double variance = (kSpreadSamples * kSpread + measured) / (kSpreadSamples + noisy - 1);
+      double more = std::max(0.0, mean + variance / 2 - std::log(sum.noise / count));
+      // A few loud samples can hide what the others lose.
+      if (loud > 0 && sum.signal > 0.0)
+        more += std::max(0.0, std::log(ratios / loud) - std::log(sum.ratio()) - more) / 2;
+      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::min(more, kMostMore));
     }
     whole.add(sum, outputs);
   }

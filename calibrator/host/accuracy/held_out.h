@@ -23,8 +23,9 @@ class SampleErrors {
   void add(const std::vector<NetworkError>& outputs);
   size_t samples() const { return samples_.size(); }
   // As in CalibrationReport, of what is to be expected of other samples: few samples seldom show the rare ones
-  // that lose most, so noise is at least the mean of a log-normal distribution with the logarithms' own mean and
-  // spread: by 6 dB more at most, and less so with more than 16 samples.
+  // that lose most, so noise is at least the mean of a log-normal distribution with the logarithms' own mean and their
+  // spread, drawn to a usual one. Where the mean of each sample's own noise over signal is worse, it is half way (in
+  // logarithms) to that. All this adds 6 dB at most, and less so with more than 16 samples.
   NetworkError expected() const;
 
  private:
