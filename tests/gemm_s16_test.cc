@@ -182,7 +182,7 @@ TEST_CASE("a panel says whether its sums fit 32 bits") {
 TEST_CASE("depthwise products of random shapes") {
   Random random(3);
   for (int32_t i = 0; i < shape_count(300); ++i) {
-    const int32_t pixels = random.between(1, 4), taps = random.between(1, random.one_in(8) ? 700 : 25);
+    const int32_t pixels = random.between(1, 9), taps = random.between(1, random.one_in(8) ? 700 : 25);
     const int32_t channels = random.between(1, 40), times = random.one_in(4) ? random.between(2, 3) : 1;
     const auto outputs = static_cast<size_t>(channels * times);
     const Codes codes = random.one_in(6) ? Codes::kOpposite : Codes::kRandom;

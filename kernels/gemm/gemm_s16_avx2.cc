@@ -6,6 +6,13 @@
 namespace intaglio {
 namespace {
 
+inline __m256i widened(const int8_t* w) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
+}
+inline __m256i multiply_add(__m256i sum, __m256i weights, __m256i pair) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(weights, pair));
+}
+
 template <int32_t kTileRows>
 struct Tile {
   static constexpr int32_t kRows = kTileRows, kColumns = 16;
@@ -20,28 +27,42 @@ struct Tile {
     }
   }
 
-  static __m256i widened(const int8_t* w) {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
-  }
-  void step(const int8_t* w, const int32_t (&pairs)[kRows]) {
-    const __m256i w0 = widened(w), w1 = widened(w + 16);
-    for (int32_t r = 0; r < kRows; ++r) {
-      const __m256i pair = _mm256_set1_epi32(pairs[r]);
-      sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(w0, pair));
-      sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(w1, pair));
-    }
-  }
-
+  // The sums stand in registers from here to there: every loop over rows is unrolled, or arrays would stay in memory.
   void add(const int16_t* const (&rows)[kRows], const int8_t* w, int32_t depths) {
-    int32_t pairs[kRows];
+    __m256i first[kRows], second[kRows];
+    const int16_t* x[kRows];
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < kRows; ++r) {
+      x[r] = rows[r];
+      first[r] = sums[r][0];
+      second[r] = sums[r][1];
+    }
     ptrdiff_t i = 0;
     for (; i + 2 <= depths; i += 2, w += 2 * kColumns) {
-      for (int32_t r = 0; r < kRows; ++r) memcpy(&pairs[r], rows[r] + i, sizeof pairs[r]);
-      step(w, pairs);
+      const __m256i w0 = widened(w), w1 = widened(w + kColumns);
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < kRows; ++r) {
+        int32_t pair;
+        memcpy(&pair, x[r] + i, sizeof pair);
+        const __m256i spread = _mm256_set1_epi32(pair);
+        first[r] = multiply_add(first[r], w0, spread);
+        second[r] = multiply_add(second[r], w1, spread);
+      }
     }
-    if (i == depths) return;
-    for (int32_t r = 0; r < kRows; ++r) pairs[r] = static_cast<uint16_t>(rows[r][i]);
-    step(w, pairs);
+    if (i < depths) {
+      const __m256i w0 = widened(w), w1 = widened(w + kColumns);
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < kRows; ++r) {
+        const __m256i spread = _mm256_set1_epi32(static_cast<uint16_t>(x[r][i]));
+        first[r] = multiply_add(first[r], w0, spread);
+        second[r] = multiply_add(second[r], w1, spread);
+      }
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < kRows; ++r) {
+      sums[r][0] = first[r];
+      sums[r][1] = second[r];
+    }
   }
 
   void parts(int32_t (&out)[kRows][kColumns]) const {

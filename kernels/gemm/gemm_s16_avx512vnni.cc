@@ -6,6 +6,15 @@
 namespace intaglio {
 namespace {
 
+inline __m512i widened(const int8_t* w) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+}
+// Around the intrinsic gcc copies accumulators.
+inline __m512i multiply_add(__m512i sum, __m512i weights, __m512i pair) {
+  __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(pair));
+  return sum;
+}
+
 template <int32_t kTileRows>
 struct Tile {
   static constexpr int32_t kRows = kTileRows, kColumns = 32;
@@ -18,30 +27,42 @@ struct Tile {
     }
   }
 
-  void step(const int8_t* w, const __m512i (&pairs)[kRows]) {
-    const __m512i w0 = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
-    const __m512i w1 = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32)));
-    for (int32_t r = 0; r < kRows; ++r) {
-      // Around the intrinsic gcc copies accumulators.
-      __asm__("vpdpwssd %2, %1, %0" : "+v"(sums[r][0]) : "v"(w0), "v"(pairs[r]));
-      __asm__("vpdpwssd %2, %1, %0" : "+v"(sums[r][1]) : "v"(w1), "v"(pairs[r]));
-    }
-  }
-
+  // The sums stand in registers from here to there: every loop over rows is unrolled, or arrays would stay in memory.
   void add(const int16_t* const (&rows)[kRows], const int8_t* w, int32_t depths) {
-    __m512i pairs[kRows];
+    __m512i first[kRows], second[kRows];
+    const int16_t* x[kRows];
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < kRows; ++r) {
+      x[r] = rows[r];
+      first[r] = sums[r][0];
+      second[r] = sums[r][1];
+    }
     ptrdiff_t i = 0;
     for (; i + 2 <= depths; i += 2, w += 2 * kColumns) {
+      const __m512i w0 = widened(w), w1 = widened(w + kColumns);
+#pragma GCC unroll 8
       for (int32_t r = 0; r < kRows; ++r) {
         int32_t pair;
-        memcpy(&pair, rows[r] + i, sizeof pair);
-        pairs[r] = _mm512_set1_epi32(pair);
+        memcpy(&pair, x[r] + i, sizeof pair);
+        const __m512i spread = _mm512_set1_epi32(pair);
+        first[r] = multiply_add(first[r], w0, spread);
+        second[r] = multiply_add(second[r], w1, spread);
       }
-      step(w, pairs);
     }
-    if (i == depths) return;
-    for (int32_t r = 0; r < kRows; ++r) pairs[r] = _mm512_set1_epi32(static_cast<uint16_t>(rows[r][i]));
-    step(w, pairs);
+    if (i < depths) {
+      const __m512i w0 = widened(w), w1 = widened(w + kColumns);
+#pragma GCC unroll 8
+      for (int32_t r = 0; r < kRows; ++r) {
+        const __m512i spread = _mm512_set1_epi32(static_cast<uint16_t>(x[r][i]));
+        first[r] = multiply_add(first[r], w0, spread);
+        second[r] = multiply_add(second[r], w1, spread);
+      }
+    }
+#pragma GCC unroll 8
+    for (int32_t r = 0; r < kRows; ++r) {
+      sums[r][0] = first[r];
+      sums[r][1] = second[r];
+    }
   }
 
   void parts(int32_t (&out)[kRows][kColumns]) const {

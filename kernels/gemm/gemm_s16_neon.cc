@@ -17,28 +17,59 @@ struct Tile {
     }
   }
 
-  template <int32_t kLane>
-  void step(const int8_t* w, const int16x4_t (&x)[kRows]) {
-    const int16x8_t wide = vmovl_s8(vld1_s8(w));
-    for (int32_t r = 0; r < kRows; ++r) {
-      sums[r][0] = vmlal_lane_s16(sums[r][0], vget_low_s16(wide), x[r], kLane);
-      sums[r][1] = vmlal_lane_s16(sums[r][1], vget_high_s16(wide), x[r], kLane);
-    }
-  }
-
+  // The sums stand in registers from here to there: every loop over rows is unrolled, or arrays would stay in memory.
   void add(const int16_t* const (&rows)[kRows], const int8_t* w, int32_t depths) {
+    int32x4_t first[kRows], second[kRows];
     int16x4_t x[kRows];
+    int16x8_t wide;
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < kRows; ++r) {
+      first[r] = sums[r][0];
+      second[r] = sums[r][1];
+    }
     ptrdiff_t i = 0;
     for (; i + 4 <= depths; i += 4, w += 4 * kColumns) {
+#pragma GCC unroll 4
       for (int32_t r = 0; r < kRows; ++r) x[r] = vld1_s16(rows[r] + i);
-      step<0>(w, x);
-      step<1>(w + kColumns, x);
-      step<2>(w + 2 * kColumns, x);
-      step<3>(w + 3 * kColumns, x);
+      wide = vmovl_s8(vld1_s8(w));
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < kRows; ++r) {
+        first[r] = vmlal_lane_s16(first[r], vget_low_s16(wide), x[r], 0);
+        second[r] = vmlal_lane_s16(second[r], vget_high_s16(wide), x[r], 0);
+      }
+      wide = vmovl_s8(vld1_s8(w + kColumns));
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < kRows; ++r) {
+        first[r] = vmlal_lane_s16(first[r], vget_low_s16(wide), x[r], 1);
+        second[r] = vmlal_lane_s16(second[r], vget_high_s16(wide), x[r], 1);
+      }
+      wide = vmovl_s8(vld1_s8(w + 2 * kColumns));
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < kRows; ++r) {
+        first[r] = vmlal_lane_s16(first[r], vget_low_s16(wide), x[r], 2);
+        second[r] = vmlal_lane_s16(second[r], vget_high_s16(wide), x[r], 2);
+      }
+      wide = vmovl_s8(vld1_s8(w + 3 * kColumns));
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < kRows; ++r) {
+        first[r] = vmlal_lane_s16(first[r], vget_low_s16(wide), x[r], 3);
+        second[r] = vmlal_lane_s16(second[r], vget_high_s16(wide), x[r], 3);
+      }
     }
     for (; i < depths; ++i, w += kColumns) {
+#pragma GCC unroll 4
       for (int32_t r = 0; r < kRows; ++r) x[r] = vdup_n_s16(rows[r][i]);
-      step<0>(w, x);
+      wide = vmovl_s8(vld1_s8(w));
+#pragma GCC unroll 4
+      for (int32_t r = 0; r < kRows; ++r) {
+        first[r] = vmlal_lane_s16(first[r], vget_low_s16(wide), x[r], 0);
+        second[r] = vmlal_lane_s16(second[r], vget_high_s16(wide), x[r], 0);
+      }
+    }
+#pragma GCC unroll 4
+    for (int32_t r = 0; r < kRows; ++r) {
+      sums[r][0] = first[r];
+      sums[r][1] = second[r];
     }
   }
 

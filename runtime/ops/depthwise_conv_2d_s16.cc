@@ -6,8 +6,11 @@
 namespace intaglio {
 namespace {
 
+constexpr int32_t kPixels = 16;  // of a call: rows are set up faster in long runs
+
 ConvScratch scratch_of(const ConvGeometry& g) {
-  return conv_scratch(g, int64_t{g.ic} * static_cast<int64_t>(sizeof(int16_t)), g.taps(), 0, 0);
+  return conv_scratch(g, int64_t{g.ic} * static_cast<int64_t>(sizeof(int16_t)), int64_t{g.taps()} * kPixels,
+                      0, 0);
 }
 
 // Whether a kernel may hold every sum in 32 bits, and what else the narrow ones want.
@@ -49,7 +52,7 @@ void run(const NodeView& node, const NodeRun& run) {
   shared.depth_multiplier = g.oc / g.ic;
   auto* const y = run.output<int16_t>(node);
   const auto function = dwconv_s16_kernel(run.kernel).function;
-  for_each_pixels(g, run, scratch_of(g), 1, run.input<int16_t>(node, 0),
+  for_each_pixels(g, run, scratch_of(g), kPixels, run.input<int16_t>(node, 0),
                   [&](const int16_t* const* rows, int32_t first, int32_t pixels, uint8_t*) {
                     DwconvS16Args args = shared;
                     args.rows = rows;
