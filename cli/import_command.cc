@@ -22,7 +22,7 @@ struct ImportArguments {
   std::string dump_after;
   int32_t batch = 1, stream = -1;
   std::vector<std::string> shapes, states, initial, outputs;
-  bool external_data = false;
+  bool external_data = false, focus = false;
 };
 
 constexpr const char* kFooter =
@@ -197,6 +197,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   options.dump_after = arguments.dump_after;
   options.dump = [](const std::string& text) { print("%s\n", safe(text, true).c_str()); };
   if (auto step = read_preprocessing(arguments, options); !step) return step.failure();
+  options.focus = arguments.focus;
   if (auto step = read_shapes(arguments, options); !step) return step.failure();
   options.states = arguments.states;
   if (arguments.stream >= 0) options.stream = arguments.stream;
@@ -205,6 +206,15 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   auto file = read_file(arguments.network, kMaxModelBytes);
   if (!file) return file.failure();
 
+  std::optional<FileBytes> weights;
+  if (is_openvino_file(file->span())) {
+    auto beside = read_file(std::filesystem::path(arguments.network).replace_extension(".bin").string(),
+                            kMaxModelBytes);
+    if (!beside)
+      return Failure{beside.message() + "; the weights of an OpenVINO IR lie in a .bin file beside its .xml"};
+    weights = std::move(*beside);
+    options.weights = weights->span();
+  }
   HostArena memory;
   auto imported = import_model(file->span(), arguments.network, options, memory);
   if (!imported) return imported.failure();
@@ -241,9 +251,10 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
 
 Command add_import_command(CLI::App& parent) {
   const auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* app =
-      add_subcommand(parent, "import", "make a model file from an ONNX or TFLite network", footer());
-  add_option(*app, "network", arguments->network, "the network, .onnx or .tflite")
+  CLI::App* app = add_subcommand(
+      parent, "import", "make a model file from an ONNX or TFLite network or an OpenVINO IR", footer());
+  add_option(*app, "network", arguments->network,
+             "the network: .onnx, .tflite, or .xml with its .bin beside it")
       .required()
       .type_name("FILE");
   add_option(*app, "-o,--output", arguments->output, "the model file to write")
@@ -265,6 +276,10 @@ Command add_import_command(CLI::App& parent) {
              "letterbox (all of it, with gray borders)")
       .one_of({"stretch", "crop", "letterbox"})
       .type_name("MODE");
+  add_flag(
+      *app, "--focus", arguments->focus,
+      "the network begins behind YOLOv5's focus, with 12 channels: the model takes the picture before it, twice as "
+      "high and wide, with 3");
   add_option(*app, "--batch", arguments->batch, "how many samples a run takes")
       .range(1, 65536)
       .type_name("N")

@@ -7,8 +7,10 @@
 #include "importers/draft/draft_states.h"
 #include "importers/draft/draft_text.h"
 #include "importers/draft/draft_to_graph.h"
+#include "importers/image_focus.h"
 #include "importers/image_recipe.h"
 #include "importers/onnx/onnx_reader.h"
+#include "importers/openvino/ir_reader.h"
 #include "importers/passes/make_steps.h"
 #include "importers/passes/passes.h"
 #include "importers/tflite/tflite_reader.h"
@@ -47,12 +49,14 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
                            Problems& problems) {
   ImportedModel model;
   const PassDump dump(options);
-  if (bytes.size < 8) fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model");
+  if (bytes.size < 8)
+    fail("the file has ", bytes.size, " bytes: too few for a TFLite or ONNX model or an OpenVINO IR");
   if (bytes.size > kMaxModelBytes)
     fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
   if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
-  Draft draft =
-      is_tflite(bytes) ? read_tflite(bytes, options, problems) : read_onnx(bytes, options, problems);
+  Draft draft = is_tflite(bytes)     ? read_tflite(bytes, options, problems)
+                : is_openvino(bytes) ? read_openvino(bytes, options, problems)
+                                     : read_onnx(bytes, options, problems);
   if (!problems.empty()) return model;
   join_states(options.states, options.starts, draft);
   draft.time_axis = options.stream.value_or(-1);
@@ -66,6 +70,7 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
     make_steps(draft);
     run_to_rest(passes(), draft, show);
   }
+  if (options.focus) add_focus(draft, options.image ? options.image->input : std::string());
   note_float_nodes(draft);
   model.graph = draft_to_graph(draft, arena, problems);
   if (!problems.empty()) return model;
@@ -84,6 +89,7 @@ std::vector<ImportPass> import_passes() {
 }
 
 bool is_tflite_file(Span<const uint8_t> bytes) { return is_tflite(bytes); }
+bool is_openvino_file(Span<const uint8_t> bytes) { return is_openvino(bytes); }
 
 Outcome<ImportedModel> import_model(Span<const uint8_t> bytes, const std::string& path,
                                     const ImportOptions& options, HostArena& memory) {

@@ -1,4 +1,4 @@
-// Foreign model files to graphs: TFLite (float and int8) and ONNX (float).
+// Foreign model files to graphs: TFLite, ONNX and OpenVINO's IR, float and int8.
 #pragma once
 
 #include <functional>
@@ -46,6 +46,7 @@ std::vector<ImportPass> import_passes();
 
 struct ImportOptions : ReadOptions {
   std::optional<ImagePreprocessing> image;
+  bool focus = false;  // the network begins behind YOLOv5's focus: the model takes the picture before it
   // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps
   // what convolutions look back on as states.
   std::optional<int32_t> stream;
@@ -65,6 +66,8 @@ struct ImportedModel {
 };
 
 bool is_tflite_file(Span<const uint8_t> bytes);
+bool is_openvino_file(
+    Span<const uint8_t> bytes);  // its weights are in a file of their own: ReadOptions::weights
 
 // The format is found from the content. `path` is used in messages alone. A failure's message lists
 // everything that stands in the way, one line a problem.

@@ -31,6 +31,8 @@ struct ReadOptions {
   // The model's own folder, where weights that stand beside an ONNX file may be read; empty: they are
   // refused.
   std::string external_data_folder;
+  // The file of weights (.bin) that stands beside an OpenVINO IR (.xml). It outlives the import.
+  Span<const uint8_t> weights;
 };
 
 }  // namespace intaglio

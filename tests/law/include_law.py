@@ -65,6 +65,8 @@ RULES = [
     # Each of these folders knows the draft and itself; the interface above them knows all.
     *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY)
       for folder in ("draft", "onnx", "tflite", "passes")],
+    # Layers of an IR become ONNX nodes.
+    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/*.pb.h"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
     Rule(["exporters/*"], ["{folder}/*", "importers/import.h", "importers/draft/import_error.h", "importers/draft/names.h",

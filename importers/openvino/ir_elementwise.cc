@@ -1,0 +1,192 @@
+// Layers of an OpenVINO IR that compute each element on its own.
+#include <cmath>
+
+#include "importers/openvino/ir_op.h"
+
+namespace intaglio::importers {
+namespace {
+
+// The same operator under ONNX's name.
+void import_unary(IrOp& op) {
+  op.check_inputs(1, 1);
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"Ceiling", "Ceil"}, {"HSwish", "HardSwish"},  {"LogicalNot", "Not"},    {"Negative", "Neg"},
+      {"ReLU", "Relu"},    {"SoftPlus", "Softplus"}, {"SoftSign", "Softsign"},
+  };
+  const char* name = op.layer().type.c_str();
+  for (const auto& [own, onnx] : kNames)
+    if (op.layer().type == own) name = onnx;
+  op.add(name, {op.input(0)});
+}
+
+void import_binary(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  op.ignore("m_pythondiv");
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"Add", "Add"},
+      {"Divide", "Div"},
+      {"Equal", "Equal"},
+      {"Greater", "Greater"},
+      {"GreaterEqual", "GreaterOrEqual"},
+      {"Less", "Less"},
+      {"LessEqual", "LessOrEqual"},
+      {"LogicalAnd", "And"},
+      {"LogicalOr", "Or"},
+      {"LogicalXor", "Xor"},
+      {"Maximum", "Max"},
+      {"Minimum", "Min"},
+      {"Power", "Pow"},
+      {"Subtract", "Sub"},
+  };
+  for (const auto& [own, onnx] : kNames)
+    if (op.layer().type == own) {
+      op.add(onnx, {op.input(0), op.input(1)});
+      return;
+    }
+}
+
+void import_not_equal(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  op.add("Not", {op.add_inner("Equal", {op.input(0), op.input(1)})});
+}
+
+void import_squared_difference(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  const std::string difference = op.add_inner("Sub", {op.input(0), op.input(1)});
+  op.add("Mul", {difference, difference});
+}
+
+void import_clamp(IrOp& op) {
+  op.check_inputs(1, 1);
+  const double least = op.real("min", -INFINITY), most = op.real("max", INFINITY);
+  op.add("Clip", {op.input(0), op.number(static_cast<float>(least)), op.number(static_cast<float>(most))});
+}
+
+void import_elu(IrOp& op) {
+  op.check_inputs(1, 1);
+  op.add("Elu", {op.input(0)}, {{}, {}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}}, {}});
+}
+
+float scalar(const IrOp& op, size_t i) {
+  const IrConstant constant = op.constant(i);
+  if (constant.values.size() != 1)
+    fail("its input ", i, " has ", constant.values.size(), " numbers where 1 is expected");
+  return static_cast<float>(constant.values[0]);
+}
+
+void import_selu(IrOp& op) {
+  op.check_inputs(3, 3);
+  op.add("Selu", {op.input(0)}, {{}, {}, {{"alpha", scalar(op, 1)}, {"gamma", scalar(op, 2)}}, {}});
+}
+
+void import_hard_sigmoid(IrOp& op) {
+  op.check_inputs(3, 3);
+  op.add("HardSigmoid", {op.input(0)}, {{}, {}, {{"alpha", scalar(op, 1)}, {"beta", scalar(op, 2)}}, {}});
+}
+
+// min(max(x + 3, 0), 6) / 6
+void import_h_sigmoid(IrOp& op) {
+  op.check_inputs(1, 1);
+  op.add("HardSigmoid", {op.input(0)}, {{}, {}, {{"alpha", 1.0f / 6.0f}, {"beta", 0.5f}}, {}});
+}
+
+// x * sigmoid(beta * x)
+void import_swish(IrOp& op) {
+  op.check_inputs(1, 2);
+  const float beta = op.has_input(1) ? scalar(op, 1) : 1.0f;
+  const std::string x = op.input(0);
+  const std::string scaled = beta == 1.0f ? x : op.add_inner("Mul", {x, op.number(beta)});
+  op.add("Mul", {x, op.add_inner("Sigmoid", {scaled})});
+}
+
+void import_gelu(IrOp& op) {
+  op.check_inputs(1, 1);
+  const std::string mode = op.word("approximation_mode", "ERF");
+  const bool is_tanh = mode == "TANH" || mode == "tanh";
+  if (!is_tanh && mode != "ERF" && mode != "erf")
+    fail("approximation_mode ", quoted(mode), " is not supported");
+  op.add("Gelu", {op.input(0)}, {{}, {}, {}, {{"approximate", is_tanh ? "tanh" : "none"}}});
+}
+
+// A slope for each channel stands at the second axis; ONNX aligns the last ones.
+void import_prelu(IrOp& op) {
+  op.check_inputs(2, 2);
+  const size_t rank = op.input_shape(0).size();
+  const IrShape& slope = op.input_shape(1);
+  if (slope.size() != 1 || rank < 2 || slope[0] == 1) {
+    op.add("PRelu", {op.input(0), op.input(1)});
+    return;
+  }
+  IrShape shape(rank - 1, 1);
+  shape[0] = slope[0];
+  op.add("PRelu", {op.input(0), ir_weights(op, op.source(1), shape)});
+}
+
+void import_round(IrOp& op) {
+  op.check_inputs(1, 1);
+  op.expect("mode", {"half_to_even"});
+  op.add("Round", {op.input(0)});
+}
+
+void import_select(IrOp& op) {
+  op.check_inputs(3, 3);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  op.add("Where", {op.input(0), op.input(1), op.input(2)});
+}
+
+constexpr IrOperator kOperators[] = {
+    {"Abs", import_unary},
+    {"Add", import_binary},
+    {"Ceiling", import_unary},
+    {"Clamp", import_clamp},
+    {"Cos", import_unary},
+    {"Divide", import_binary},
+    {"Elu", import_elu},
+    {"Equal", import_binary},
+    {"Erf", import_unary},
+    {"Exp", import_unary},
+    {"Floor", import_unary},
+    {"Gelu", import_gelu},
+    {"Greater", import_binary},
+    {"GreaterEqual", import_binary},
+    {"HSigmoid", import_h_sigmoid},
+    {"HSwish", import_unary},
+    {"HardSigmoid", import_hard_sigmoid},
+    {"Less", import_binary},
+    {"LessEqual", import_binary},
+    {"Log", import_unary},
+    {"LogicalAnd", import_binary},
+    {"LogicalNot", import_unary},
+    {"LogicalOr", import_binary},
+    {"LogicalXor", import_binary},
+    {"Maximum", import_binary},
+    {"Minimum", import_binary},
+    {"Mish", import_unary},
+    {"Negative", import_unary},
+    {"NotEqual", import_not_equal},
+    {"PReLU", import_prelu},
+    {"Power", import_binary},
+    {"ReLU", import_unary},
+    {"Round", import_round},
+    {"Select", import_select},
+    {"Selu", import_selu},
+    {"Sigmoid", import_unary},
+    {"Sign", import_unary},
+    {"Sin", import_unary},
+    {"SoftPlus", import_unary},
+    {"SoftSign", import_unary},
+    {"Sqrt", import_unary},
+    {"SquaredDifference", import_squared_difference},
+    {"Subtract", import_binary},
+    {"Swish", import_swish},
+    {"Tanh", import_unary},
+};
+
+}  // namespace
+
+Span<const IrOperator> ir_elementwise_operators() { return kOperators; }
+
+}  // namespace intaglio::importers

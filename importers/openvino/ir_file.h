@@ -1,0 +1,39 @@
+// An OpenVINO IR's XML as layers, in an order in which they run.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "importers/draft/draft.h"
+
+namespace intaglio::importers {
+
+using IrShape = std::vector<int64_t>;  // -1: open
+
+struct IrPort {
+  std::string type;  // "FP32", "I64", ...
+  IrShape shape;
+  std::string name;  // of the tensor; empty: it has none
+};
+
+// What an input reads: an output of another layer.
+struct IrSource {
+  int32_t layer = -1;  // index; -1: nothing
+  int32_t port = 0;    // which output
+};
+
+struct IrLayer {
+  std::string name, type, version;                // version: "opset1" and so on
+  std::map<std::string, std::string> attributes;  // of <data>
+  std::vector<IrSource> inputs;
+  std::vector<IrPort> outputs;
+};
+
+// Throws where the file is damaged, has another version, or its layers read in a ring.
+std::vector<IrLayer> read_ir_file(Span<const uint8_t> bytes);
+
+// "1,3,?,224", as attributes have shapes and lists; what is open ("?", "-1", "1..4") is -1. Throws for what is no number.
+IrShape ir_numbers(const std::string& text);
+
+}  // namespace intaglio::importers

@@ -1,0 +1,357 @@
+#include "importers/openvino/ir_op.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "importers/draft/half.h"
+
+namespace intaglio::importers {
+namespace {
+
+using Type = onnx_file::TensorProto;
+
+// How the file writes an element type, and ONNX's for it.
+struct ElementType {
+  const char* name;
+  Type::DataType type;
+  size_t bytes;
+};
+constexpr ElementType kElementTypes[] = {
+    {"f32", Type::FLOAT, 4},  {"f16", Type::FLOAT16, 2}, {"f64", Type::DOUBLE, 8}, {"i64", Type::INT64, 8},
+    {"i32", Type::INT32, 4},  {"i16", Type::INT16, 2},   {"i8", Type::INT8, 1},    {"u8", Type::UINT8, 1},
+    {"u16", Type::UINT16, 2}, {"u32", Type::UINT32, 4},  {"u64", Type::UINT64, 8}, {"boolean", Type::BOOL, 1},
+};
+
+const ElementType& element_type(const std::string& name) {
+  for (const ElementType& type : kElementTypes)
+    if (name == type.name) return type;
+  fail("element type ", quoted(name), " is not supported");
+}
+
+int64_t count_of(const IrShape& shape) {
+  int64_t count = 1;
+  for (const int64_t dim : shape)
+    if (dim < 0 || (dim > 0 && count > INT32_MAX / dim))
+      fail("its shape is open, or too large");
+    else
+      count *= dim;
+  return count;
+}
+
+// The bytes of a Const in the .bin file.
+struct ConstantBytes {
+  ElementType type;
+  IrShape shape;
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+ConstantBytes bytes_of(const IrGraph& file, const IrLayer& layer) {
+  const auto attribute = [&](const char* name) -> const std::string& {
+    const auto found = layer.attributes.find(name);
+    if (found == layer.attributes.end()) fail("constant ", quoted(layer.name), " has no ", name);
+    return found->second;
+  };
+  const auto number = [&](const char* name) {
+    const std::string& text = attribute(name);
+    uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || stop != text.data() + text.size())
+      fail("constant ", quoted(layer.name), " has the ", name, " ", quoted(text), ", which is no number");
+    return value;
+  };
+  ConstantBytes constant{element_type(attribute("element_type")), ir_numbers(attribute("shape")), nullptr, 0};
+  const uint64_t offset = number("offset"), size = number("size");
+  if (file.weights.empty())
+    fail("constant ", quoted(layer.name),
+         " stands in the file of weights, .bin, which has to lie beside the .xml");
+  if (size > file.weights.size || offset > file.weights.size - size)
+    fail("constant ", quoted(layer.name), " ends at byte ", offset + size, " of the .bin file, which has ",
+         file.weights.size, "; is it of another .xml?");
+  if (size != static_cast<uint64_t>(count_of(constant.shape)) * constant.type.bytes)
+    fail("constant ", quoted(layer.name), " has ", size, " bytes for ", count_of(constant.shape),
+         " elements of ", constant.type.name);
+  constant.data = file.weights.data + offset;
+  constant.size = static_cast<size_t>(size);
+  return constant;
+}
+
+template <typename T>
+double read_as(const uint8_t* place) {
+  T value;
+  std::memcpy(&value, place, sizeof value);
+  return static_cast<double>(value);
+}
+
+double value_at(const ConstantBytes& constant, size_t i) {
+  const uint8_t* const place = constant.data + i * constant.type.bytes;
+  switch (constant.type.type) {
+    case Type::FLOAT:
+      return read_as<float>(place);
+    case Type::DOUBLE:
+      return read_as<double>(place);
+    case Type::FLOAT16: {
+      uint16_t bits;
+      std::memcpy(&bits, place, sizeof bits);
+      return static_cast<double>(real_of_half(bits));
+    }
+    case Type::INT64:
+      return read_as<int64_t>(place);
+    case Type::INT32:
+      return read_as<int32_t>(place);
+    case Type::INT16:
+      return read_as<int16_t>(place);
+    case Type::INT8:
+      return read_as<int8_t>(place);
+    case Type::UINT16:
+      return read_as<uint16_t>(place);
+    case Type::UINT32:
+      return read_as<uint32_t>(place);
+    case Type::UINT64:
+      return read_as<uint64_t>(place);
+    default:
+      return *place;  // u8, boolean
+  }
+}
+
+onnx_file::AttributeProto& add_attribute(onnx_file::NodeProto& node, const char* name) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  return attribute;
+}
+
+}  // namespace
+
+std::string IrGraph::unique(std::string name) {
+  if (name.empty()) name = "tensor";
+  const std::string given = name;
+  for (int number = 1; !taken.insert(name).second; ++number) name = given + "~" + std::to_string(number);
+  return name;
+}
+
+IrOp::IrOp(IrGraph& file, int32_t layer)
+    : file_(file), index_(layer), layer_(file.layers[static_cast<size_t>(layer)]) {}
+
+void IrOp::check_inputs(size_t least, size_t most) const {
+  if (input_count() < least || input_count() > most)
+    fail("it has ", input_count(), " inputs where ", least, " to ", most, " are expected");
+  for (size_t i = 0; i < least; ++i)
+    if (!has_input(i)) fail("its input ", i, " has no edge");
+}
+
+const IrShape& IrOp::input_shape(size_t i) const {
+  if (!has_input(i)) fail("it has no input ", i);
+  return writer(i).outputs[static_cast<size_t>(layer_.inputs[i].port)].shape;
+}
+
+const IrShape& IrOp::output_shape(size_t i) const {
+  if (i >= layer_.outputs.size()) fail("it has no output ", i);
+  return layer_.outputs[i].shape;
+}
+
+std::string IrOp::input(size_t i) {
+  if (!has_input(i)) fail("it has no input ", i);
+  return name_of(layer_.inputs[i]);
+}
+
+std::string IrOp::name_of(const IrSource& source) {
+  if (file_.failed.count(source.layer) != 0) throw ReadsFailed();
+  const auto found = file_.names.find({source.layer, source.port});
+  if (found != file_.names.end()) return found->second;
+  const IrLayer& from = file_.layers[static_cast<size_t>(source.layer)];
+  if (from.type != "Const") fail("it reads what layer ", quoted(from.name), " does not give");
+  const std::string name = reshaped_constant(
+      source, ir_numbers(from.attributes.count("shape") != 0 ? from.attributes.at("shape") : std::string()));
+  file_.names[{source.layer, source.port}] = name;
+  return name;
+}
+
+std::string IrOp::reshaped_constant(const IrSource& source, const IrShape& shape) {
+  const IrLayer& from = file_.layers[static_cast<size_t>(source.layer)];
+  std::string& made = file_.constants[{source.layer, shape}];
+  if (!made.empty()) return made;
+  const ConstantBytes constant = bytes_of(file_, from);
+  if (count_of(shape) != count_of(constant.shape))
+    fail("constant ", quoted(from.name), " does not fit its reader");
+  auto& tensor = *file_.graph->add_initializer();
+  tensor.set_name(file_.unique(from.name));
+  tensor.set_data_type(constant.type.type);
+  for (const int64_t dim : shape) tensor.add_dims(dim);
+  tensor.set_raw_data(constant.data, constant.size);
+  return made = tensor.name();
+}
+
+std::string IrOp::output(size_t i) {
+  if (i >= layer_.outputs.size()) fail("it has no output ", i);
+  std::string& name = file_.names[{index_, static_cast<int32_t>(i)}];
+  if (name.empty()) {
+    const std::string own = layer_.outputs[i].name;
+    name = file_.unique(!own.empty() ? own : i == 0 ? layer_.name : layer_.name + "." + std::to_string(i));
+  }
+  return name;
+}
+
+int32_t IrOp::constant_layer(const IrSource& source) const {
+  static constexpr const char* kKeeping[] = {"Convert", "Reshape", "Squeeze", "Unsqueeze"};
+  constexpr int kMostSteps = 16;
+  IrSource at = source;
+  for (int step = 0; at.layer >= 0 && step < kMostSteps; ++step) {
+    const IrLayer& from = file_.layers[static_cast<size_t>(at.layer)];
+    if (from.type == "Const") return at.layer;
+    const bool keeps = std::any_of(std::begin(kKeeping), std::end(kKeeping),
+                                   [&](const char* type) { return from.type == type; });
+    if (!keeps || from.inputs.empty()) return -1;
+    at = from.inputs[0];
+  }
+  return -1;
+}
+
+std::optional<IrConstant> IrOp::find_constant(const IrSource& source) const {
+  const int32_t layer = constant_layer(source);
+  if (layer < 0) return std::nullopt;
+  const ConstantBytes bytes = bytes_of(file_, file_.layers[static_cast<size_t>(layer)]);
+  IrConstant constant{bytes.shape, {}};
+  const auto count = static_cast<size_t>(count_of(bytes.shape));
+  for (size_t i = 0; i < count; ++i) constant.values.push_back(value_at(bytes, i));
+  const IrLayer& last = file_.layers[static_cast<size_t>(source.layer)];
+  if (last.type == "Const" || last.outputs.empty()) return constant;
+  const IrShape& shape = last.outputs[static_cast<size_t>(source.port)].shape;
+  if (count_of(shape) != static_cast<int64_t>(count))
+    fail("constant ", quoted(last.name), " changes its size");
+  constant.shape = shape;
+  return constant;
+}
+
+IrConstant IrOp::constant(size_t i) const {
+  if (!has_input(i)) fail("it has no input ", i);
+  auto found = find_constant(layer_.inputs[i]);
+  if (!found) fail("its input ", i, " is computed by a run; only a constant is supported");
+  return *found;
+}
+
+std::vector<int64_t> IrOp::whole_numbers(size_t i) const {
+  std::vector<int64_t> list;
+  for (const double value : constant(i).values) {
+    if (!(value >= -9.2e18 && value <= 9.2e18))
+      fail("its input ", i, " holds ", value, ", which is no index");
+    list.push_back(static_cast<int64_t>(value));
+  }
+  return list;
+}
+
+// ---- attributes
+
+std::string IrOp::word(const char* name, const char* otherwise) const {
+  read_.insert(name);
+  const auto found = layer_.attributes.find(name);
+  return found == layer_.attributes.end() ? otherwise : found->second;
+}
+
+int64_t IrOp::integer(const char* name, int64_t otherwise) const {
+  const std::vector<int64_t> list = integers(name);
+  if (list.empty()) return otherwise;
+  if (list.size() != 1) fail("attribute ", name, " has ", list.size(), " numbers where 1 is expected");
+  return list[0];
+}
+
+double IrOp::real(const char* name, double otherwise) const {
+  const std::string text = word(name, "");
+  if (text.empty()) return otherwise;
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size())
+    fail("attribute ", name, " is ", quoted(text), ", which is no number");
+  return value;
+}
+
+bool IrOp::flag(const char* name, bool otherwise) const {
+  const std::string text = word(name, otherwise ? "true" : "false");
+  if (text == "true" || text == "1") return true;
+  if (text != "false" && text != "0")
+    fail("attribute ", name, " is ", quoted(text), ", neither true nor false");
+  return false;
+}
+
+std::vector<int64_t> IrOp::integers(const char* name) const { return ir_numbers(word(name, "")); }
+
+void IrOp::expect(const char* name, std::initializer_list<const char*> values) const {
+  const std::string text = word(name, *values.begin());
+  for (const char* const value : values)
+    if (text == value) return;
+  fail("attribute ", name, " is ", quoted(text), ", which is not supported");
+}
+
+void IrOp::check_all_read() const {
+  for (const auto& [name, value] : layer_.attributes)
+    if (read_.count(name) == 0) fail("attribute ", quoted(name), " is not supported");
+}
+
+// ---- building
+
+std::string IrOp::add(const char* op_type, const std::vector<std::string>& inputs,
+                      const Attributes& attributes, const std::string& output_name, const char* domain) {
+  using Proto = onnx_file::AttributeProto;
+  auto& node = *file_.graph->add_node();
+  node.set_op_type(op_type);
+  node.set_name(layer_.name);
+  node.set_domain(domain);
+  for (const std::string& input : inputs) node.add_input(input);
+  node.add_output(output_name.empty() ? output() : output_name);
+  for (const auto& [name, value] : attributes.integers) {
+    auto& attribute = add_attribute(node, name);
+    attribute.set_type(Proto::INT);
+    attribute.set_i(value);
+  }
+  for (const auto& [name, list] : attributes.lists) {
+    auto& attribute = add_attribute(node, name);
+    attribute.set_type(Proto::INTS);
+    for (const int64_t value : list) attribute.add_ints(value);
+  }
+  for (const auto& [name, value] : attributes.reals) {
+    auto& attribute = add_attribute(node, name);
+    attribute.set_type(Proto::FLOAT);
+    attribute.set_f(value);
+  }
+  for (const auto& [name, value] : attributes.words) {
+    auto& attribute = add_attribute(node, name);
+    attribute.set_type(Proto::STRING);
+    attribute.set_s(value);
+  }
+  return node.output(0);
+}
+
+std::string IrOp::add_inner(const char* op_type, const std::vector<std::string>& inputs,
+                            const Attributes& attributes) {
+  return add(op_type, inputs, attributes, file_.unique(layer_.name + "/" + op_type));
+}
+
+void IrOp::alias(const std::string& name, size_t i) { file_.names[{index_, static_cast<int32_t>(i)}] = name; }
+
+std::string IrOp::floats(const std::vector<float>& values, const IrShape& shape) {
+  auto& tensor = *file_.graph->add_initializer();
+  tensor.set_name(file_.unique(layer_.name + "/constant"));
+  tensor.set_data_type(Type::FLOAT);
+  for (const int64_t dim : shape) tensor.add_dims(dim);
+  for (const float value : values) tensor.add_float_data(value);
+  return tensor.name();
+}
+
+std::string IrOp::integers_constant(const std::vector<int64_t>& values, const IrShape& shape) {
+  auto& tensor = *file_.graph->add_initializer();
+  tensor.set_name(file_.unique(layer_.name + "/constant"));
+  tensor.set_data_type(Type::INT64);
+  for (const int64_t dim : shape) tensor.add_dims(dim);
+  for (const int64_t value : values) tensor.add_int64_data(value);
+  return tensor.name();
+}
+
+const IrOperator* find_ir_operator(const std::string& type) {
+  for (const Span<const IrOperator> list :
+       {ir_elementwise_operators(), ir_layer_operators(), ir_quantized_operators(), ir_shape_operators()})
+    for (const IrOperator& known : list)
+      if (type == known.type) return &known;
+  return nullptr;
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,113 @@
+// What a handler sees of a layer of an OpenVINO IR, and the ONNX nodes that it makes of it.
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "importers/draft/imported_operator.h"
+#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/openvino/ir_file.h"
+
+namespace intaglio::importers {
+
+// The file, and the ONNX graph that is made of it.
+struct IrGraph {
+  std::vector<IrLayer> layers;
+  Span<const uint8_t> weights;  // the .bin file
+  onnx_file::GraphProto* graph = nullptr;
+  std::map<std::pair<int32_t, int32_t>, std::string>
+      names;  // of outputs (layer, port) that have a name by now
+  std::set<std::string> taken;
+  std::set<int32_t> failed;                                      // layers with a problem
+  std::map<std::pair<int32_t, IrShape>, std::string> constants;  // of Const layers, in a shape
+
+  std::string unique(std::string name);
+};
+
+// Numbers of a constant, as far as a handler looks at them.
+struct IrConstant {
+  IrShape shape;
+  std::vector<double> values;
+};
+
+class IrOp {
+ public:
+  IrOp(IrGraph& file, int32_t layer);
+
+  const IrLayer& layer() const { return layer_; }
+  bool has_input(size_t i) const { return i < layer_.inputs.size() && layer_.inputs[i].layer >= 0; }
+  size_t input_count() const { return layer_.inputs.size(); }
+  void check_inputs(size_t least, size_t most) const;
+  const IrShape& input_shape(size_t i) const;
+  const IrShape& output_shape(size_t i = 0) const;
+  IrSource source(size_t i) const { return layer_.inputs.at(i); }
+  const IrLayer& writer(size_t i) const {
+    return file_.layers[static_cast<size_t>(layer_.inputs.at(i).layer)];
+  }
+
+  // ONNX's name of an input; a constant gets into the graph by that. Throws ReadsFailed where its layer has a problem.
+  std::string input(size_t i);
+  std::string output(size_t i = 0);
+  std::string name_of(const IrSource& source);
+  // Numbers of an input that is a constant, also behind Convert and Reshape; throws where it is none.
+  IrConstant constant(size_t i) const;
+  std::optional<IrConstant> find_constant(const IrSource& source) const;
+  // Whether it is one; its numbers are not looked at.
+  bool is_constant(const IrSource& source) const { return constant_layer(source) >= 0; }
+  std::vector<int64_t> whole_numbers(size_t i) const;
+
+  // Attributes; each must be asked for.
+  std::string word(const char* name, const char* otherwise) const;
+  int64_t integer(const char* name, int64_t otherwise) const;
+  double real(const char* name, double otherwise) const;
+  bool flag(const char* name, bool otherwise) const;
+  std::vector<int64_t> integers(const char* name) const;
+  void ignore(const char* name) const { read_.insert(name); }
+  // Throws unless the attribute is absent or has one of these values.
+  void expect(const char* name, std::initializer_list<const char*> values) const;
+  void check_all_read() const;
+
+  // Building. Without a name the result is the layer's output.
+  struct Attributes {
+    std::vector<std::pair<const char*, int64_t>> integers;
+    std::vector<std::pair<const char*, std::vector<int64_t>>> lists;
+    std::vector<std::pair<const char*, float>> reals;
+    std::vector<std::pair<const char*, std::string>> words;
+  };
+  std::string add(const char* op_type, const std::vector<std::string>& inputs,
+                  const Attributes& attributes = {}, const std::string& output = {}, const char* domain = "");
+  // The result goes to another node of this layer.
+  std::string add_inner(const char* op_type, const std::vector<std::string>& inputs,
+                        const Attributes& attributes = {});
+  void alias(const std::string& name, size_t i = 0);  // the output is what this name stands for
+  std::string floats(const std::vector<float>& values, const IrShape& shape);
+  std::string number(float value) { return floats({value}, {}); }
+  std::string integers_constant(const std::vector<int64_t>& values, const IrShape& shape);
+  // A constant's bytes with another shape.
+  std::string reshaped_constant(const IrSource& source, const IrShape& shape);
+
+  IrGraph& file() { return file_; }
+
+ private:
+  int32_t constant_layer(const IrSource& source) const;  // the Const behind Convert and Reshape; -1: none
+
+  IrGraph& file_;
+  int32_t index_;
+  const IrLayer& layer_;
+  mutable std::set<std::string> read_;
+};
+
+struct IrOperator {
+  const char* type;
+  void (*import)(IrOp& op);
+};
+Span<const IrOperator> ir_elementwise_operators();
+Span<const IrOperator> ir_layer_operators();
+Span<const IrOperator> ir_quantized_operators();
+Span<const IrOperator> ir_shape_operators();
+const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported
+
+// Weights as a layer wants them: their numbers, in codes where the file has them so, with another shape of as many elements.
+std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape);
+
+}  // namespace intaglio::importers

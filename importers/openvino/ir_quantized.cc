@@ -1,0 +1,222 @@
+// Quantized layers of an OpenVINO IR: FakeQuantize, and weights that are stored as codes.
+#include <algorithm>
+
+#include "importers/openvino/ir_op.h"
+
+namespace intaglio::importers {
+namespace {
+
+const IrLayer* layer_at(IrOp& op, const IrSource& source) {
+  return source.layer < 0 ? nullptr : &op.file().layers[static_cast<size_t>(source.layer)];
+}
+
+std::string element_type_of(const IrLayer& layer) {
+  const auto found = layer.attributes.find("element_type");
+  return found == layer.attributes.end() ? std::string() : found->second;
+}
+
+// Convert of a constant of 8 bits; the constant.
+std::optional<IrSource> find_codes(IrOp& op, const IrSource& source) {
+  const IrLayer* const convert = layer_at(op, source);
+  if (convert == nullptr || convert->type != "Convert" || convert->inputs.empty()) return std::nullopt;
+  const IrLayer* const constant = layer_at(op, convert->inputs[0]);
+  if (constant == nullptr || constant->type != "Const") return std::nullopt;
+  const std::string type = element_type_of(*constant);
+  if (type != "i8" && type != "u8") return std::nullopt;
+  return convert->inputs[0];
+}
+
+// (codes - zero points) * scales, as NNCF stores weights.
+struct StoredWeights {
+  IrSource codes;
+  IrShape shape;
+  std::vector<float> scales, zero_points;
+  IrShape scale_shape;  // the axis of several scales is the one that is not 1
+};
+
+std::optional<StoredWeights> find_stored(IrOp& op, const IrLayer& multiply) {
+  if (multiply.type != "Multiply" || multiply.inputs.size() != 2) return std::nullopt;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const auto scales = op.find_constant(multiply.inputs[1 - side]);
+    const IrLayer* const inner = layer_at(op, multiply.inputs[side]);
+    if (!scales || inner == nullptr || scales->values.empty()) continue;
+    auto codes = find_codes(op, multiply.inputs[side]);
+    std::optional<IrConstant> zeros;
+    if (!codes && inner->type == "Subtract" && inner->inputs.size() == 2) {
+      codes = find_codes(op, inner->inputs[0]);
+      zeros = op.find_constant(inner->inputs[1]);
+      if (!zeros) continue;
+    }
+    if (!codes) continue;
+    const IrLayer& constant = *layer_at(op, *codes);
+    if (constant.outputs.empty()) continue;
+    StoredWeights found{*codes, constant.outputs[0].shape, {}, {}, scales->shape};
+    for (const double value : scales->values) found.scales.push_back(static_cast<float>(value));
+    if (zeros)
+      for (const double value : zeros->values) found.zero_points.push_back(static_cast<float>(value));
+    return found;
+  }
+  return std::nullopt;
+}
+
+// Which axis of weights has a scale for each index; -1: one for all. Shapes are aligned at their ends.
+int64_t scale_axis(const IrShape& weights, const IrShape& scales, size_t count) {
+  if (count == 1) return -1;
+  if (scales.size() > weights.size()) fail("its scales have more axes than the weights");
+  const size_t missing = weights.size() - scales.size();
+  int64_t axis = -1;
+  for (size_t d = 0; d < scales.size(); ++d) {
+    if (scales[d] == 1) continue;
+    if (axis >= 0 || scales[d] != weights[missing + d])
+      fail("weights with a scale for each group are not supported");
+    axis = static_cast<int64_t>(missing + d);
+  }
+  if (axis < 0) fail("its ", count, " scales have no axis");
+  return axis;
+}
+
+// The channels of weights with another shape: as many, along the first axis.
+int64_t axis_in(const IrShape& shape, const IrShape& original, int64_t axis, size_t count) {
+  if (axis < 0 || shape == original) return axis;
+  if (shape.empty() || shape[0] != static_cast<int64_t>(count))
+    fail("its ", count, " scales do not fit weights that another layer reads in another shape");
+  return 0;
+}
+
+std::string add_dequantized(IrOp& op, const StoredWeights& stored, const IrShape& shape,
+                            const std::string& output) {
+  const int64_t axis =
+      axis_in(shape, stored.shape, scale_axis(stored.shape, stored.scale_shape, stored.scales.size()),
+              stored.scales.size());
+  const std::string codes = op.reshaped_constant(stored.codes, shape);
+  const size_t count = stored.scales.size();
+  const IrShape scale_shape = axis < 0 ? IrShape() : IrShape{static_cast<int64_t>(count)};
+  std::vector<std::string> inputs{codes, op.floats(stored.scales, scale_shape)};
+  if (!stored.zero_points.empty()) {
+    if (stored.zero_points.size() != 1 && stored.zero_points.size() != count)
+      fail("its zero points do not fit its scales");
+    auto& zeros = *op.file().graph->add_initializer();
+    zeros.set_name(op.file().unique(op.layer().name + "/zero_points"));
+    const bool is_unsigned = element_type_of(*layer_at(op, stored.codes)) == "u8";
+    zeros.set_data_type(is_unsigned ? onnx_file::TensorProto::UINT8 : onnx_file::TensorProto::INT8);
+    for (const int64_t dim : scale_shape) zeros.add_dims(dim);
+    for (size_t c = 0; c < count; ++c) {
+      const float zero = stored.zero_points[stored.zero_points.size() == 1 ? 0 : c];
+      if (!(zero >= (is_unsigned ? 0.0f : -128.0f) && zero <= (is_unsigned ? 255.0f : 127.0f)) ||
+          zero != static_cast<float>(static_cast<int32_t>(zero)))
+        fail("its zero point ", zero, " is no code");
+      zeros.add_int32_data(static_cast<int32_t>(zero));
+    }
+    inputs.push_back(zeros.name());
+  }
+  return op.add("DequantizeLinear", inputs, {{{"axis", axis < 0 ? 0 : axis}}, {}, {}, {}}, output);
+}
+
+// FakeQuantize's limits of weights with another shape.
+std::string limit(IrOp& op, const IrSource& source, const IrShape& from, const IrShape& to) {
+  const auto found = op.find_constant(source);
+  if (!found) fail("a range of its weights is computed by a run; only a constant is supported");
+  std::vector<float> values(found->values.begin(), found->values.end());
+  if (values.size() == 1) return op.floats(values, {1});
+  const int64_t axis = axis_in(to, from, scale_axis(from, found->shape, values.size()), values.size());
+  IrShape shape(to.size(), 1);
+  shape[static_cast<size_t>(axis)] = static_cast<int64_t>(values.size());
+  return op.floats(values, shape);
+}
+
+std::string add_fake_quantize(IrOp& op, const std::vector<std::string>& inputs, const IrLayer& layer,
+                              const std::string& output) {
+  const auto levels = layer.attributes.find("levels");
+  const IrShape list = levels == layer.attributes.end() ? IrShape() : ir_numbers(levels->second);
+  if (list.size() != 1) fail("it has no levels");
+  return op.add("FakeQuantize", inputs, {{{"levels", list[0]}}, {}, {}, {}}, output, "org.openvinotoolkit");
+}
+
+void import_fake_quantize(IrOp& op) {
+  op.check_inputs(5, 5);
+  op.ignore("levels");
+  op.expect("auto_broadcast", {"numpy"});
+  // A constant is weights: who reads them asks for them in its own shape.
+  std::vector<std::string> inputs{op.input(0)};
+  for (size_t i = 1; i < 5; ++i) {
+    const IrConstant range = op.constant(i);
+    inputs.push_back(op.floats({range.values.begin(), range.values.end()}, range.shape));
+  }
+  add_fake_quantize(op, inputs, op.layer(), op.output());
+}
+
+// Numbers that are stored in 16 or 64 bits stay what they are.
+void import_convert(IrOp& op) {
+  op.check_inputs(1, 1);
+  static constexpr const char* kReals[] = {"f32", "f16", "bf16", "f64", "FP32", "FP16", "BF16", "FP64"};
+  const auto is_real = [](const std::string& type) {
+    return std::find(std::begin(kReals), std::end(kReals), type) != std::end(kReals);
+  };
+  const std::string to = op.word("destination_type", "f32");
+  const IrLayer& from = op.writer(0);
+  const std::string type = from.type == "Const" ? element_type_of(from)
+                                                : from.outputs[static_cast<size_t>(op.source(0).port)].type;
+  op.ignore("no_clamp");
+  op.ignore("use_rounding");
+  if (is_real(to) && is_real(type)) return op.alias(op.input(0));
+  static constexpr std::pair<const char*, onnx_file::TensorProto::DataType> kTypes[] = {
+      {"f32", onnx_file::TensorProto::FLOAT},
+      {"f16", onnx_file::TensorProto::FLOAT},
+      {"i64", onnx_file::TensorProto::INT64},
+      {"i32", onnx_file::TensorProto::INT32},
+      {"boolean", onnx_file::TensorProto::BOOL}};
+  for (const auto& [name, number] : kTypes)
+    if (to == name) {
+      op.add("Cast", {op.input(0)}, {{{"to", number}}, {}, {}, {}});
+      return;
+    }
+  fail("conversion to ", quoted(to), " is not supported");
+}
+
+void import_multiply(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  if (const auto stored = find_stored(op, op.layer())) {
+    add_dequantized(op, *stored, stored->shape, op.output());
+    return;
+  }
+  op.add("Mul", {op.input(0), op.input(1)});
+}
+
+constexpr IrOperator kOperators[] = {
+    {"Convert", import_convert},
+    {"FakeQuantize", import_fake_quantize},
+    {"Multiply", import_multiply},
+};
+
+}  // namespace
+
+std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape) {
+  const IrLayer* const layer = layer_at(op, source);
+  if (layer == nullptr) fail("its weights have no edge");
+  const IrShape own = layer->outputs.empty() ? IrShape() : layer->outputs[0].shape;
+  const std::string name = op.file().unique(op.layer().name + "/weights");
+  if (layer->type == "Reshape" && layer->inputs.size() == 2) {
+    const IrLayer* const inner = layer_at(op, layer->inputs[0]);
+    if (inner != nullptr && inner->type != "Reshape") return ir_weights(op, layer->inputs[0], shape);
+  }
+  if (const auto stored = find_stored(op, *layer)) return add_dequantized(op, *stored, shape, name);
+  if (layer->type == "FakeQuantize" && layer->inputs.size() == 5 && op.is_constant(layer->inputs[0])) {
+    std::vector<std::string> inputs{ir_weights(op, layer->inputs[0], shape)};
+    for (size_t i = 1; i < 5; ++i) inputs.push_back(limit(op, layer->inputs[i], own, shape));
+    return add_fake_quantize(op, inputs, *layer, name);
+  }
+  if (layer->type == "Const") return op.reshaped_constant(source, shape);
+  if (layer->type == "Convert" && !layer->inputs.empty() && !find_codes(op, source)) {
+    const IrLayer* const inner = layer_at(op, layer->inputs[0]);
+    if (inner != nullptr && inner->type != "Convert") return ir_weights(op, layer->inputs[0], shape);
+  }
+  if (own == shape) return op.name_of(source);
+  return op.add("Reshape",
+                {op.name_of(source), op.integers_constant(shape, {static_cast<int64_t>(shape.size())})}, {},
+                name);
+}
+
+Span<const IrOperator> ir_quantized_operators() { return kOperators; }
+
+}  // namespace intaglio::importers

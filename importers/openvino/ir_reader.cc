@@ -1,0 +1,50 @@
+// Each layer of the IR by its handler to ONNX nodes, and these by the ONNX importer to a draft.
+#include "importers/openvino/ir_reader.h"
+
+#include "importers/onnx/onnx_reader.h"
+#include "importers/openvino/ir_op.h"
+
+namespace intaglio::importers {
+namespace {
+
+constexpr int64_t kOpset = 20;  // whose forms of operators the handlers write
+
+void import_layer(IrGraph& file, int32_t index) {
+  IrOp op(file, index);
+  const IrOperator* const known = find_ir_operator(op.layer().type);
+  if (known == nullptr) fail("this layer is not supported");
+  known->import(op);
+  op.check_all_read();
+}
+
+}  // namespace
+
+Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
+  onnx_file::ModelProto model;
+  model.set_ir_version(8);
+  auto& opset = *model.add_opset_import();
+  opset.set_version(kOpset);
+  IrGraph file;
+  file.layers = read_ir_file(bytes);
+  file.weights = options.weights;
+  file.graph = model.mutable_graph();
+  for (int32_t i = 0; i < static_cast<int32_t>(file.layers.size()); ++i) {
+    const IrLayer& layer = file.layers[static_cast<size_t>(i)];
+    try {
+      import_layer(file, i);
+      continue;
+    } catch (const ImportError& error) {
+      problems.add(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
+    } catch (const ReadsFailed&) {
+    }
+    file.failed.insert(i);
+  }
+  if (!problems.empty()) return {};
+  std::string made;
+  if (!model.SerializeToString(&made)) fail("the network is larger than 2 GB");
+  file.layers.clear();
+  model.Clear();
+  return read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, problems);
+}
+
+}  // namespace intaglio::importers

@@ -1,0 +1,53 @@
+#include <string>
+
+#include "tests/hostile/hostile_runs.h"
+
+namespace {
+
+std::string port(const std::string& id, const std::string& dims) {
+  std::string text = "<port id=\"" + id + "\" precision=\"FP32\">";
+  for (const char dim : dims) text += std::string("<dim>") + dim + "</dim>";
+  return text + "</port>";
+}
+std::string constant(const std::string& id, const std::string& type, const std::string& shape,
+                     const std::string& size) {
+  return "<layer id=\"" + id + "\" name=\"c" + id +
+         "\" type=\"Const\" version=\"opset1\"><data element_type=\"" + type + "\" shape=\"" + shape +
+         "\" offset=\"0\" size=\"" + size + "\"/><output>" + port("0", "1") + "</output></layer>";
+}
+std::string edge(const std::string& from, const std::string& to, const std::string& port) {
+  return "<edge from-layer=\"" + from + "\" from-port=\"0\" to-layer=\"" + to + "\" to-port=\"" + port +
+         "\"/>";
+}
+
+}  // namespace
+
+// Pictures through a convolution with weights in codes, a function, and a slice; between FakeQuantize.
+std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
+  const std::string text =
+      "<?xml version=\"1.0\"?><net name=\"n\" version=\"11\"><layers>"
+      "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"1,2,4,4\" element_type=\"f32\"/><output>" +
+      port("0", "1244") + "</output></layer>" + constant("1", "i8", "2, 2, 1, 1", "4") +
+      "<layer id=\"2\" name=\"w\" type=\"Convert\" version=\"opset1\"><data destination_type=\"f32\"/><input>" +
+      port("1", "2211") + "</input><output>" + port("0", "2211") + "</output></layer>" +
+      constant("3", "f32", "1", "4") +
+      "<layer id=\"4\" name=\"s\" type=\"Multiply\" version=\"opset1\"><data auto_broadcast=\"numpy\"/><input>" +
+      port("1", "2211") + port("2", "1") + "</input><output>" + port("0", "2211") +
+      "</output></layer>"
+      "<layer id=\"5\" name=\"conv\" type=\"Convolution\" version=\"opset1\"><data strides=\"1, 1\" dilations=\"1, 1\" "
+      "pads_begin=\"0, 0\" pads_end=\"0, 0\" auto_pad=\"explicit\"/><input>" +
+      port("1", "1244") + port("2", "2211") + "</input><output>" + port("0", "1244") +
+      "</output></layer>"
+      "<layer id=\"6\" name=\"relu\" type=\"ReLU\" version=\"opset1\"><input>" +
+      port("1", "1244") + "</input><output>" + port("0", "1244") +
+      "</output></layer>"
+      "<layer id=\"7\" name=\"fq\" type=\"FakeQuantize\" version=\"opset1\"><data levels=\"256\" auto_broadcast=\"numpy\"/><input>" +
+      port("1", "1244") + port("2", "1") + port("3", "1") + port("4", "1") + port("5", "1") +
+      "</input><output>" + port("0", "1244") + "</output></layer>" + constant("8", "i64", "1", "8") +
+      "<layer id=\"9\" name=\"y\" type=\"Result\" version=\"opset1\"><input>" + port("1", "1244") +
+      "</input></layer></layers><edges>" + edge("1", "2", "1") + edge("2", "4", "1") + edge("3", "4", "2") +
+      edge("0", "5", "1") + edge("4", "5", "2") + edge("5", "6", "1") + edge("6", "7", "1") +
+      edge("3", "7", "2") + edge("3", "7", "3") + edge("3", "7", "4") + edge("3", "7", "5") +
+      edge("6", "9", "1") + "</edges></net>";
+  return {std::vector<uint8_t>(text.begin(), text.end())};
+}

@@ -1,0 +1,362 @@
+// OpenVINO's IR: each layer computes what ONNX's operator of the same meaning computes, quantized weights keep their codes,
+// and what is damaged or unknown is refused by name.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+std::string joined(const Dims& dims) {
+  std::string text;
+  for (const int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
+  return text;
+}
+
+// An IR in memory: layers with one output each.
+class Ir {
+ public:
+  int input(const std::string& name, const Dims& dims) {
+    return layer("Parameter", name, {}, dims, "shape=\"" + joined(dims) + "\" element_type=\"f32\"");
+  }
+  template <typename T>
+  int constant(const char* type, const Dims& dims, const std::vector<T>& values) {
+    const size_t offset = weights_.size(), size = values.size() * sizeof(T);
+    weights_.resize(offset + size);
+    std::memcpy(weights_.data() + offset, values.data(), size);
+    return layer("Const", "c" + std::to_string(layers_), {}, dims,
+                 "element_type=\"" + std::string(type) + "\" shape=\"" + joined(dims) + "\" offset=\"" +
+                     std::to_string(offset) + "\" size=\"" + std::to_string(size) + "\"");
+  }
+  int floats(const Dims& dims, const std::vector<float>& values) { return constant("f32", dims, values); }
+  int integers(const std::vector<int64_t>& values) {
+    return constant("i64", {static_cast<int64_t>(values.size())}, values);
+  }
+  int layer(const std::string& type, const std::string& name, const std::vector<int>& inputs,
+            const Dims& dims, const std::string& data = "", const std::string& version = "opset1") {
+    const std::string id = std::to_string(layers_);
+    text_ +=
+        "<layer id=\"" + id + "\" name=\"" + name + "\" type=\"" + type + "\" version=\"" + version + "\">";
+    if (!data.empty()) text_ += "<data " + data + "/>";
+    text_ += "<input>";
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      text_ += "<port id=\"" + std::to_string(i) + "\"/>";
+      edges_ += "<edge from-layer=\"" + std::to_string(inputs[i]) + "\" from-port=\"9\" to-layer=\"" + id +
+                "\" to-port=\"" + std::to_string(i) + "\"/>";
+    }
+    text_ += "</input>";
+    if (type != "Result") {
+      text_ += "<output><port id=\"9\" precision=\"FP32\">";
+      for (const int64_t dim : dims) text_ += "<dim>" + std::to_string(dim) + "</dim>";
+      text_ += "</port></output>";
+    }
+    text_ += "</layer>";
+    return layers_++;
+  }
+  void output(int from) { layer("Result", "result", {from}, {}); }
+  std::string xml() const {
+    return "<?xml version=\"1.0\"?><net name=\"n\" version=\"11\"><layers>" + text_ + "</layers><edges>" +
+           edges_ + "</edges></net>";
+  }
+  ImportOptions options() const {
+    ImportOptions options;
+    options.weights = {weights_.data(), weights_.size()};
+    return options;
+  }
+  const std::vector<uint8_t>& weights() const { return weights_; }
+
+ private:
+  int layers_ = 0;
+  std::string text_, edges_;
+  std::vector<uint8_t> weights_;
+};
+
+std::string refusal(const Ir& ir) { return Import(ir.xml(), ir.options()).message(); }
+
+// The same bits from both networks, for random inputs.
+void check_same(const Ir& ir, const OnnxBuilder& onnx, size_t elements, float least = -3.0f) {
+  Import from_ir(ir.xml(), ir.options()), from_onnx(onnx.bytes());
+  REQUIRE_MESSAGE(from_ir.good(), from_ir.message());
+  REQUIRE_MESSAGE(from_onnx.good(), from_onnx.message());
+  Random random(5);
+  const std::vector<float> x = random.reals(elements, least, 3.0f);
+  const std::vector<float> a = run_import<float>(from_ir, x), b = run_import<float>(from_onnx, x);
+  REQUIRE(a.size() == b.size());
+  CHECK(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+void add_ints(OnnxBuilder::Node& node, const char* name, const std::vector<int64_t>& values) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx_file::AttributeProto::INTS);
+  for (const int64_t value : values) attribute.add_ints(value);
+}
+void add_int(OnnxBuilder::Node& node, const char* name, int64_t value) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx_file::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+const char* const kWindow =
+    "strides=\"2, 1\" dilations=\"1, 1\" pads_begin=\"1, 0\" pads_end=\"0, 1\" auto_pad=\"explicit\"";
+
+}  // namespace
+
+TEST_CASE("convolutions, in groups too, and transposed") {
+  Random random(1);
+  for (const char* type : {"Convolution", "GroupConvolution", "ConvolutionBackpropData"}) {
+    CAPTURE(type);
+    const std::string name = type;
+    const bool groups = name == "GroupConvolution", back = name == "ConvolutionBackpropData";
+    const std::vector<float> weights = random.reals(groups ? 6 * 2 * 3 * 3 : 6 * 4 * 3 * 3, -1.0f, 1.0f),
+                             bias = random.reals(6, -1.0f, 1.0f);
+    const Dims shape = groups ? Dims{2, 3, 2, 3, 3} : back ? Dims{4, 6, 3, 3} : Dims{6, 4, 3, 3};
+    const Dims out = back ? Dims{1, 6, 14, 6} : Dims{1, 6, 3, 5};
+    Ir ir;
+    const int x = ir.input("x", {1, 4, 7, 6}), w = ir.floats(shape, weights),
+              b = ir.floats({1, 6, 1, 1}, bias);
+    const int conv = ir.layer(type, "conv", {x, w}, out, kWindow);
+    ir.output(
+        ir.layer("ReLU", "relu", {ir.layer("Add", "add", {conv, b}, out, "auto_broadcast=\"numpy\"")}, out));
+    OnnxBuilder onnx;
+    onnx.input("x", {1, 4, 7, 6});
+    onnx.floats("w", groups ? Dims{6, 2, 3, 3} : back ? Dims{4, 6, 3, 3} : Dims{6, 4, 3, 3}, weights);
+    onnx.floats("b", {1, 6, 1, 1}, bias);
+    auto& node = onnx.node(back ? "ConvTranspose" : "Conv", {"x", "w"}, "c");
+    add_ints(node, "strides", {2, 1});
+    add_ints(node, "pads", {1, 0, 0, 1});
+    if (groups) add_int(node, "group", 2);
+    onnx.node("Add", {"c", "b"}, "s");
+    onnx.node("Relu", {"s"}, "y");
+    onnx.output("y");
+    check_same(ir, onnx, 4 * 7 * 6);
+  }
+}
+
+TEST_CASE("matrix products with weights, of rows and of maps") {
+  Random random(2);
+  const std::vector<float> weights = random.reals(15, -1.0f, 1.0f);
+  for (const bool transposed : {false, true})
+    for (const bool maps : {false, true}) {
+      const Dims in = maps ? Dims{1, 4, 5} : Dims{4, 5}, out = maps ? Dims{1, 4, 3} : Dims{4, 3};
+      Ir ir;
+      const int x = ir.input("x", in), w = ir.floats(transposed ? Dims{3, 5} : Dims{5, 3}, weights);
+      ir.output(ir.layer(
+          "MatMul", "m", {x, w}, out,
+          "transpose_a=\"false\" transpose_b=\"" + std::string(transposed ? "true" : "false") + "\""));
+      OnnxBuilder onnx;
+      onnx.input("x", in);
+      std::vector<float> plain = weights;
+      for (size_t k = 0; transposed && k < 5; ++k)
+        for (size_t n = 0; n < 3; ++n) plain[k * 3 + n] = weights[n * 5 + k];
+      onnx.floats("w", {5, 3}, plain);
+      onnx.node("MatMul", {"x", "w"}, "y");
+      onnx.output("y");
+      check_same(ir, onnx, 20);
+    }
+}
+
+TEST_CASE("functions, one by one, by their definitions") {
+  struct Function {
+    const char *type, *data;
+    double (*f)(double);
+    std::vector<float> parameters = {};
+  };
+  const Function list[] = {
+      {"Abs", "", [](double x) { return std::fabs(x); }},
+      {"Ceiling", "", [](double x) { return std::ceil(x); }},
+      {"Clamp", "min=\"-0.5\" max=\"1.25\"", [](double x) { return std::min(std::max(x, -0.5), 1.25); }},
+      {"Elu", "alpha=\"0.5\"", [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }},
+      {"Exp", "", [](double x) { return std::exp(x); }},
+      {"Gelu", "approximation_mode=\"ERF\"",
+       [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {"HSigmoid", "", [](double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
+      {"HSwish", "", [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
+      {"HardSigmoid",
+       "",
+       [](double x) { return std::min(std::max(0.25 * x + 0.5, 0.0), 1.0); },
+       {0.25f, 0.5f}},
+      {"Mish", "", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+      {"Negative", "", [](double x) { return -x; }},
+      {"PReLU", "", [](double x) { return x > 0 ? x : 0.25 * x; }, {0.25f}},
+      {"ReLU", "", [](double x) { return std::max(x, 0.0); }},
+      {"Round", "mode=\"half_to_even\"", [](double x) { return std::nearbyint(x); }},
+      {"Sigmoid", "", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"SoftPlus", "", [](double x) { return std::log1p(std::exp(x)); }},
+      {"Swish", "", [](double x) { return x / (1 + std::exp(-2 * x)); }, {2.0f}},
+      {"Tanh", "", [](double x) { return std::tanh(x); }},
+  };
+  for (const Function& function : list) {
+    CAPTURE(function.type);
+    Ir ir;
+    std::vector<int> inputs{ir.input("x", {1, 40})};
+    for (const float parameter : function.parameters) inputs.push_back(ir.floats({}, {parameter}));
+    ir.output(ir.layer(function.type, "f", inputs, {1, 40}, function.data));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    Random random(7);
+    const std::vector<float> x = random.reals(40, -4.0f, 4.0f), y = run_import<float>(import, x);
+    for (size_t i = 0; i < x.size(); ++i)
+      CHECK(y[i] == doctest::Approx(function.f(static_cast<double>(x[i]))).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("layers that move elements") {
+  // x [2, 6]: each element has its own number.
+  const auto run = [](const Ir& ir) {
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    std::vector<float> x(12);
+    for (size_t i = 0; i < 12; ++i) x[i] = static_cast<float>(i);
+    return run_import<float>(import, x);
+  };
+  using Values = std::vector<float>;
+  {
+    Ir ir;  // [1:, ::-2], then one row of it
+    const int x = ir.input("x", {2, 6});
+    ir.output(ir.layer(
+        "StridedSlice", "s", {x, ir.integers({1, 0}), ir.integers({2, 0}), ir.integers({1, -2})}, {3},
+        "begin_mask=\"0, 1\" end_mask=\"0, 1\" new_axis_mask=\"0, 0\" shrink_axis_mask=\"1, 0\" "
+        "ellipsis_mask=\"0, 0\""));
+    CHECK(run(ir) == Values{11, 9, 7});
+  }
+  {
+    Ir ir;
+    const int x = ir.input("x", {2, 6});
+    const int t = ir.layer("Transpose", "t", {x, ir.integers({1, 0})}, {6, 2});
+    ir.output(
+        ir.layer("Gather", "g", {t, ir.integers({4, 1}), ir.integers({0})}, {2, 2}, "batch_dims=\"0\""));
+    CHECK(run(ir) == Values{4, 10, 1, 7});
+  }
+  {
+    Ir ir;
+    const int x = ir.input("x", {2, 6});
+    const int p = ir.layer("Pad", "p", {x, ir.integers({0, 1}), ir.integers({1, 0}), ir.floats({}, {9.0f})},
+                           {3, 7}, "pad_mode=\"constant\"");
+    ir.output(ir.layer("Slice", "s",
+                       {p, ir.integers({1}), ir.integers({3}), ir.integers({1}), ir.integers({0})}, {2, 7}));
+    CHECK(run(ir) == Values{9, 6, 7, 8, 9, 10, 11, 9, 9, 9, 9, 9, 9, 9});
+  }
+  {
+    Ir ir;
+    const int x = ir.input("x", {2, 6});
+    const int r = ir.layer("Reshape", "r", {x, ir.integers({0, 2, -1})}, {2, 2, 3}, "special_zero=\"true\"");
+    ir.output(ir.layer("ReduceMax", "m", {r, ir.integers({2})}, {2, 2}, "keep_dims=\"false\""));
+    CHECK(run(ir) == Values{2, 5, 8, 11});
+  }
+}
+
+TEST_CASE("weights in codes keep them, in int8, with halves for scales, in groups too") {
+  Random random(3);
+  for (const bool groups : {false, true}) {
+    CAPTURE(groups);
+    std::vector<int8_t> codes(4 * (groups ? 1 : 4) * 9);
+    for (int8_t& code : codes) code = static_cast<int8_t>(static_cast<int>(random.bits() % 255) - 127);
+    Ir ir;
+    const int x = ir.input("x", {1, 4, 6, 6});
+    const auto range = [&](float value) { return ir.floats({1, 1, 1, 1}, {value}); };
+    const auto quantize = [&](const char* name, int of, float low, float high) {
+      return ir.layer("FakeQuantize", name, {of, range(low), range(high), range(low), range(high)},
+                      {1, 4, 6, 6}, "levels=\"256\" auto_broadcast=\"numpy\"");
+    };
+    const Dims shape{4, groups ? 1 : 4, 3, 3};
+    const int w =
+        ir.layer("Convert", "w", {ir.constant("i8", shape, codes)}, shape, "destination_type=\"f16\"");
+    const std::vector<uint16_t> halves{0x2000, 0x2400, 0x2800, 0x1c00};  // 2^-7, 2^-6, 2^-5, 2^-8
+    const int s = ir.constant("f16", {4, 1, 1, 1}, halves);
+    int scaled = ir.layer("Multiply", "scaled", {w, s}, shape, "auto_broadcast=\"numpy\"");
+    scaled = ir.layer("Convert", "real", {scaled}, shape, "destination_type=\"f32\"");
+    if (groups)
+      scaled = ir.layer("Reshape", "r", {scaled, ir.integers({4, 1, 1, 3, 3})}, {4, 1, 1, 3, 3},
+                        "special_zero=\"false\"");
+    const int conv = ir.layer(
+        groups ? "GroupConvolution" : "Convolution", "conv", {quantize("in", x, -1.28f, 1.27f), scaled},
+        {1, 4, 6, 6},
+        "strides=\"1, 1\" dilations=\"1, 1\" pads_begin=\"1, 1\" pads_end=\"1, 1\" auto_pad=\"explicit\"");
+    ir.output(quantize("out", conv, -2.56f, 2.54f));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const GraphNode& made = import.node(groups ? Op::kDepthwiseConv2d : Op::kConv2d);
+    const TensorInfo& weights = import.tensor(made.inputs[1]);
+    REQUIRE(weights.dtype == DType::kS8);
+    CHECK(std::vector<float>(weights.quantization.scales.begin(), weights.quantization.scales.end()) ==
+          std::vector<float>{0x1p-7f, 0x1p-6f, 0x1p-5f, 0x1p-8f});
+    // The same codes, in another order.
+    std::vector<int8_t> found(weights.constant.size);
+    std::memcpy(found.data(), weights.constant.data, found.size());
+    std::sort(found.begin(), found.end());
+    std::sort(codes.begin(), codes.end());
+    CHECK(found == codes);
+  }
+}
+
+TEST_CASE("what is damaged or unknown is refused by name") {
+  const auto whole = [](const std::string& xml) { return Import(xml).message(); };
+  CHECK(whole("<?xml version=\"1.0\"?><net version=\"11\"><layers>").find("the OpenVINO IR is damaged: ") !=
+        std::string::npos);
+  CHECK(whole("<?xml version=\"1.0\"?><other/>").find("the XML file has no <net>; is it an OpenVINO IR?") !=
+        std::string::npos);
+  CHECK(whole("<net version=\"7\"></net>").find("OpenVINO IR version 7 is not supported (10 and 11 are)") !=
+        std::string::npos);
+  {
+    Ir ir;
+    ir.output(ir.layer("ROIAlign", "pool", {ir.input("x", {1, 4})}, {1, 4}));
+    CHECK(refusal(ir).find("layer 'pool' (ROIAlign): this layer is not supported") != std::string::npos);
+  }
+  {
+    Ir ir;
+    ir.output(ir.layer("ReLU", "relu", {ir.input("x", {1, 4})}, {1, 4}, "slope=\"1\""));
+    CHECK(refusal(ir).find("layer 'relu' (ReLU): attribute 'slope' is not supported") != std::string::npos);
+  }
+  {
+    Ir ir;
+    const int c = ir.floats({1, 4}, {1, 2, 3, 4});
+    ir.output(ir.layer("Add", "add", {ir.input("x", {1, 4}), c}, {1, 4}, "auto_broadcast=\"numpy\""));
+    ImportOptions options = ir.options();
+    options.weights = {ir.weights().data(), 15};
+    CHECK(Import(ir.xml(), options)
+              .message()
+              .find("constant 'c0' ends at byte 16 of the .bin file, which has 15; is it of "
+                    "another .xml?") != std::string::npos);
+    CHECK(Import(ir.xml()).message().find(
+              "constant 'c0' stands in the file of weights, .bin, which has to lie beside the "
+              ".xml") != std::string::npos);
+  }
+  {
+    Ir ir;
+    const int relu = ir.layer("ReLU", "a", {1}, {1, 4});
+    ir.output(ir.layer("ReLU", "b", {relu}, {1, 4}));
+    CHECK(refusal(ir).find("the layers read in a ring") != std::string::npos);
+  }
+  {
+    Ir ir;
+    ir.output(ir.layer("ReLU", "a", {7}, {1, 4}));
+    CHECK(refusal(ir).find(
+              "an edge goes from layer 7 port 9 to layer 0 port 0, which the file does not have") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("any damage is refused, or gives a model that opens") {
+  Ir ir;
+  const int x = ir.input("x", {1, 4, 7, 6}), w = ir.floats({6, 4, 3, 3}, std::vector<float>(216, 0.5f));
+  const int conv = ir.layer("Convolution", "conv", {x, w}, {1, 6, 3, 5}, kWindow);
+  ir.output(ir.layer("Reshape", "r", {conv, ir.integers({1, -1})}, {1, 90}, "special_zero=\"true\""));
+  Random random(9);
+  const std::string xml = ir.xml();
+  for (int round = 0; round < 3000; ++round) {
+    std::string damaged = xml;
+    for (uint32_t flips = 1 + random.bits() % 3; flips > 0; --flips)
+      damaged[random.bits() % damaged.size()] = static_cast<char>(random.bits());
+    Import import(damaged, ir.options());
+    if (!import.good()) CHECK(!import.message().empty());
+  }
+}
