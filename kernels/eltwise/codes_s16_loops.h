@@ -82,8 +82,8 @@ static inline void lookup_codes_s16(const int16_t* x, const int16_t* table, int1
 
 }  // namespace intaglio
 
-// The kernel of one instruction set.
-#define ITG_CODES_S16_FUNCTIONS(isa)                                                                        \
+// The kernel of one instruction set; lookup_function: lookup_codes_s16, or its own.
+#define ITG_CODES_S16_FUNCTIONS(isa, lookup_function)                                                       \
   void quantize_s16_##isa(const float* x, float scale, const OutputS16& output, int16_t* y, int32_t n) {    \
     quantize_codes_s16(x, scale, output, y, n);                                                             \
   }                                                                                                         \
@@ -104,5 +104,5 @@ static inline void lookup_codes_s16(const int16_t* x, const int16_t* table, int1
   void add_s16_##isa(const OperandsS16& operands, int16_t* y) { add_codes_s16(operands, y); }               \
   void mul_s16_##isa(const OperandsS16& operands, int16_t* y) { mul_codes_s16(operands, y); }               \
   void lookup_s16_##isa(const int16_t* x, const int16_t* table, int16_t* y, int32_t n) {                    \
-    lookup_codes_s16(x, table, y, n);                                                                       \
+    lookup_function(x, table, y, n);                                                                        \
   }

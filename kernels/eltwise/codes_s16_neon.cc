@@ -3,6 +3,6 @@
 
 namespace intaglio {
 
-ITG_CODES_S16_FUNCTIONS(neon)
+ITG_CODES_S16_FUNCTIONS(neon, lookup_codes_s16)
 
 }  // namespace intaglio

@@ -3,6 +3,6 @@
 
 namespace intaglio {
 
-ITG_CODES_S16_FUNCTIONS(scalar)
+ITG_CODES_S16_FUNCTIONS(scalar, lookup_codes_s16)
 
 }  // namespace intaglio

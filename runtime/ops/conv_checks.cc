@@ -44,8 +44,7 @@ __attribute__((always_inline)) inline Error check_weight_quantization(const Node
   return kNoError;
 }
 
-__attribute__((always_inline)) inline Error check_length(const NodeView& node, size_t found,
-                                                         int32_t channels) {
+Error check_length(const NodeView& node, size_t found, int32_t channels) {
   if (found == static_cast<size_t>(channels)) return kNoError;
   if (found == 0) return node.error(Status::kMissingField);
   return node.error(Status::kShapeMismatch, static_cast<int64_t>(found), channels);

@@ -43,13 +43,15 @@ void run_gemm_s16(const NodeView& node, const ConvGeometry& g, const NodeRun& ru
   const ConvScratch scratch = gemm_scratch(g, kernel.mr, sizeof(int16_t), 0);
   auto* const padding = reinterpret_cast<int16_t*>(run.scratch);
   if (g.padded()) memset(padding, 0, static_cast<size_t>(k) * sizeof *padding);
+  const ConvGeometry bytes = bytes_of_s16(g);
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
   for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int16_t**>(memory);
-    auto* const patches = reinterpret_cast<int16_t*>(memory + scratch.patches_offset);
-    fill_rows<int16_t>(g, x + static_cast<ptrdiff_t>(item.group) * k, padding, item.pixel, item.pixels, 1,
-                       kernel.mr, g.merged() ? patches : nullptr, rows);
+    auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
+    fill_rows<int8_t>(bytes, reinterpret_cast<const int8_t*>(x + static_cast<ptrdiff_t>(item.group) * k),
+                      reinterpret_cast<const int8_t*>(padding), item.pixel, item.pixels, 1, kernel.mr,
+                      g.merged() ? patches : nullptr, reinterpret_cast<const int8_t**>(rows));
     const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
     GemmS16Args args;
     args.rows = rows;

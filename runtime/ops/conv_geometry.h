@@ -42,7 +42,7 @@ struct ConvGeometry {
 // Fills `rows`, an indirection buffer, for output pixels [first, first + count): the row that tap t of pixel p reads goes
 // to rows[p * pixel_step + t * tap_step]. A tap outside the input gets `padding`. With `patches`,
 // [count][kernel_h][kernel_w * ic], the lines of a window are merged, t < kernel_h, and one that is partly outside is
-// put together there; otherwise nullptr. T: int8_t, int16_t, float. No struct: a Cortex-M pays for one at each tile of four rows.
+// put together there; otherwise nullptr. T: int8_t, float. No struct: a Cortex-M pays for one at each tile of four rows.
 template <typename T>
 void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
                int32_t pixel_step, int32_t tap_step, T* patches, const T** rows);
@@ -51,6 +51,12 @@ void fill_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t firs
 template <typename T>
 void im2col_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t first, int32_t count,
                  T* patches, const T** rows);
+
+// The same geometry over the bytes of int16 elements: fill_rows<int8_t>() serves both, and nobody pays for a third.
+inline ConvGeometry bytes_of_s16(ConvGeometry g) {
+  g.ic *= static_cast<int32_t>(sizeof(int16_t));
+  return g;
+}
 
 inline int32_t executor_width(const Executor& executor) {
   return executor.parallel_for == nullptr ? 1 : executor.width;

@@ -228,8 +228,6 @@ void im2col_rows(const ConvGeometry& g, const T* x, const T* padding, int32_t fi
 
 template void fill_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int32_t, int32_t,
                         int8_t*, const int8_t**);
-template void fill_rows(const ConvGeometry&, const int16_t*, const int16_t*, int32_t, int32_t, int32_t,
-                        int32_t, int16_t*, const int16_t**);
 template void fill_rows(const ConvGeometry&, const float*, const float*, int32_t, int32_t, int32_t, int32_t,
                         float*, const float**);
 template void im2col_rows(const ConvGeometry&, const int8_t*, const int8_t*, int32_t, int32_t, int8_t*,

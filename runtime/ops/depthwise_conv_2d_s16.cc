@@ -52,10 +52,10 @@ void run(const NodeView& node, const NodeRun& run) {
   shared.depth_multiplier = g.oc / g.ic;
   auto* const y = run.output<int16_t>(node);
   const auto function = dwconv_s16_kernel(run.kernel).function;
-  for_each_pixels(g, run, scratch_of(g), kPixels, run.input<int16_t>(node, 0),
-                  [&](const int16_t* const* rows, int32_t first, int32_t pixels, uint8_t*) {
+  for_each_pixels(bytes_of_s16(g), run, scratch_of(g), kPixels, run.input<int8_t>(node, 0),
+                  [&](const int8_t* const* rows, int32_t first, int32_t pixels, uint8_t*) {
                     DwconvS16Args args = shared;
-                    args.rows = rows;
+                    args.rows = reinterpret_cast<const int16_t* const*>(rows);
                     args.output = y + static_cast<ptrdiff_t>(first) * g.oc;
                     args.pixels = pixels;
                     function(args);
