@@ -64,7 +64,7 @@ void fill_weights(int8_t* w, size_t count, float largest) {
 void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product& p, float largest) {
   const auto m = static_cast<size_t>(p.m), n = static_cast<size_t>(p.n), k = static_cast<size_t>(p.k),
              taps = static_cast<size_t>(p.taps), mr = static_cast<size_t>(kernel.mr);
-  Aligned<int8_t> x(m * k), w(n * taps * k), y(m * n);
+  Aligned<int8_t> x((m + taps) * k), w(n * taps * k), y(m * n);
   Aligned<int32_t> bias(n);
   Aligned<float> multiplier(n);
   fill_weights(w.data(), n * taps * k, largest);
@@ -78,6 +78,7 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
     rows[i] = x.data() + (row < m ? row : m - 1) * k;
   }
   GemmS8Args args{};
+  args.row_distance = static_cast<ptrdiff_t>(k);
   args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : w.data();
   args.folded_bias = bias.data();
   args.multiplier = multiplier.data();
@@ -91,6 +92,7 @@ void gemm_s8(benchmark::State& state, const GemmS8Kernel& kernel, const Product&
     for (size_t first = 0; first < m; first += mr) {
       const size_t count = m - first < mr ? m - first : mr;
       args.rows = rows.data() + first * taps;
+      args.first_row = x.data() + first * k;
       args.m = static_cast<int32_t>(count);
       args.output = y.data() + first * n;
       kernel.function(args);

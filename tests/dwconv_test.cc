@@ -80,8 +80,19 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
   memset(output.data(), 0x5a, output.size());
   Exact<uint8_t> scratch(static_cast<size_t>(dwconv_s8_scratch_bytes(kernel, c.taps)));
 
+  // By the first pixel's rows alone, where the kernel takes that.
+  const bool even = kernel.tap_bytes == 0 && random.one_in(2);
+  constexpr int32_t kSpread = 60;
+  const int32_t step = random.between(1, 50);
+  const Exact<int8_t> line(filled(even ? kSpread + (c.pixels - 1) * step + c.channels : 0, -128));
+  std::vector<const int8_t*> rows(x.rows->data(), x.rows->data() + static_cast<size_t>(c.pixels) * taps);
+  for (size_t i = 0; even && i < rows.size(); ++i)
+    rows[i] = i < taps ? line.data() + random.between(0, kSpread) : rows[i - taps] + step;
+  const Exact<const int8_t*> first_rows(std::vector<const int8_t*>(rows.begin(), rows.begin() + c.taps));
+
   DwconvS8Args args;
-  args.rows = x.rows->data();
+  args.rows = even ? first_rows.data() : x.rows->data();
+  args.pixel_step = even ? step : 0;
   args.weights = weights.data();
   args.folded_bias = bias.data();
   args.multiplier = multiplier.data();
@@ -99,8 +110,7 @@ void run_s8(const DwconvS8Kernel& kernel, const Case& c, Random& random) {
     for (size_t o = 0; o < n; ++o) {
       int64_t acc = bias[o];
       for (size_t t = 0; t < taps; ++t)
-        acc += int64_t{args.rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)]} *
-               weights[t * n + o];
+        acc += int64_t{rows[p * taps + t][o / static_cast<size_t>(c.depth_multiplier)]} * weights[t * n + o];
       CAPTURE(p);
       CAPTURE(o);
       REQUIRE(output[p * stride + o] ==

@@ -11,13 +11,18 @@
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/gemm/gemm_s8_pairs.h"
-#include "tests/support/random.h"
+#include "tests/support/random_windows.h"
 
 using namespace intaglio;
 using intaglio::test::Exact;
 using intaglio::test::Random;
+using intaglio::test::random_windows;
+using intaglio::test::window_tap;
 
 namespace {
+
+// A kernel that uses its weights in place takes any number of rows.
+int32_t most_rows(const GemmS8Kernel& kernel) { return kernel.packs ? kernel.mr : 19; }
 
 bool runs_here(const GemmS8Kernel& kernel) { return (kernel.isa & ~(cpu_isa() & kCompiledIsa)) == 0; }
 
@@ -48,8 +53,17 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   std::vector<std::unique_ptr<Exact<int8_t>>> pool;
   const size_t row_bytes = c.rows_padded ? (k + 15) / 16 * 16 : k;
   for (int32_t i = 0; i < 8; ++i) pool.push_back(std::make_unique<Exact<int8_t>>(filled(row_bytes, -128)));
-  Exact<const int8_t*> rows(taps * static_cast<size_t>(kernel.mr));
-  const auto mr = static_cast<size_t>(kernel.mr), step = static_cast<size_t>(kernel.row_multiple);
+  const int32_t first_window = kernel.packs ? 0 : random.between(0, 5);
+  const GemmS8Windows windows = random_windows(first_window + c.m, c.taps, c.k, random);
+  const int32_t images = (first_window + c.m + windows.oh * windows.ow - 1) / (windows.oh * windows.ow);
+  const Exact<int8_t> picture(filled(
+      kernel.packs ? 0 : static_cast<size_t>(images * windows.h * windows.w * windows.channels), -128));
+  const Exact<int8_t> padding(std::vector<int8_t>(k, static_cast<int8_t>(windows.zero_point)));
+  const int8_t* const input = picture.data() + (windows.channels == 2 * c.k && random.one_in(2) ? c.k : 0);
+
+  const auto mr = static_cast<size_t>(kernel.packs ? kernel.mr : c.m),
+             step = static_cast<size_t>(kernel.row_multiple);
+  Exact<const int8_t*> rows(taps * mr);
   const size_t given = (static_cast<size_t>(c.m) + step - 1) / step * step;
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = i % mr < given ? pool[random.bits() % 8]->data() : nullptr;
@@ -63,8 +77,11 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
     rows[i] = i % mr >= given ? nullptr
               : i < mr        ? whole.data() + random.bits() % kSpread
                               : rows[i % mr] + tap_offsets[i / mr];
+  for (size_t i = 0; !kernel.packs && i < rows.size(); ++i)
+    rows[i] = window_tap(windows, input, first_window + static_cast<int32_t>(i % mr),
+                         static_cast<int32_t>(i / mr), padding.data());
   const Exact<int8_t> zero_row(std::vector<int8_t>(row_bytes, static_cast<int8_t>(-kernel.lhs_offset)));
-  for (size_t t = 0; c.zero_row && !stepped && t < taps; ++t) {
+  for (size_t t = 0; c.zero_row && kernel.packs && !stepped && t < taps; ++t) {
     const auto first = static_cast<size_t>(random.between(0, c.m)) / 2;
     const auto past = static_cast<size_t>(random.between(0, c.m)) * 2;
     for (size_t r = first; r < std::min(past, given); ++r) rows[t * mr + r] = zero_row.data();
@@ -103,11 +120,13 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   Exact<uint8_t> packed(static_cast<size_t>(packed_bytes));
   gemm_s8_pack(kernel, {weights.data(), exact_bias.data(), exact_multiplier.data(), c.n, c.taps, c.k},
                packed.data());
-  Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.m, c.taps, c.k)));
+  Exact<uint8_t> scratch(static_cast<size_t>(gemm_s8_scratch_bytes(kernel, c.m, c.taps, c.k, true)));
   memset(scratch.data(), 0xa5, scratch.size());
 
   GemmS8Args args;
-  args.rows = stepped ? first_rows.data() : rows.data();
+  args.rows = !kernel.packs ? nullptr : stepped ? first_rows.data() : rows.data();
+  args.windows = kernel.packs ? nullptr : &windows;
+  args.first_window = first_window;
   if (stepped) args.tap_offsets = tap_offsets.data();
   args.weights = kernel.packs ? static_cast<const void*>(packed.data()) : weights.data();
   args.folded_bias = exact_bias.data();
@@ -129,7 +148,18 @@ void run_case(const GemmS8Kernel& kernel, const Case& c, Random& random) {
   args.k = c.k;
   args.rows_padded = c.rows_padded;
   args.zero_row = c.zero_row && kernel.lhs_offset != 0 ? zero_row.data() : nullptr;
-  kernel.function(args);
+  const bool even = windows.oh == 1 && windows.h == 1 && windows.ow == first_window + c.m &&
+                    windows.w == windows.ow && windows.stride_w == 1 && windows.pad_top == 0 &&
+                    windows.pad_left == 0;
+  args.row_distance = windows.channels;
+  if (kernel.packs || (even && c.taps == 1 && random.one_in(2))) {
+    args.first_row = input + first_window * windows.channels;
+    kernel.function(args);
+  } else {
+    GemmS8Args own = args;
+    own.first_row = input;
+    gemm_s8_windows(kernel.isa)(own);
+  }
 
   for (size_t r = 0; r < static_cast<size_t>(c.m); ++r) {
     for (size_t j = 0; j < n; ++j) {
@@ -157,7 +187,7 @@ TEST_CASE("every kernel, random shapes") {
     const int32_t cases = test::shape_count(8000);
     for (int32_t i = 0; i < cases; ++i) {
       Case c;
-      c.m = random.between(1, random.one_in(4) ? kernel.mr : std::min(kernel.mr, 17));
+      c.m = random.between(1, random.one_in(4) ? most_rows(kernel) : std::min(most_rows(kernel), 17));
       c.n = random.one_in(4) ? random.between(1, 70) : random.between(1, 20);
       c.taps = random.one_in(3) ? random.between(1, 10) : 1;
       c.k = random.one_in(4) ? random.between(1, 300) : random.between(1, 36);
@@ -178,7 +208,7 @@ TEST_CASE("every row count, column count and depth up to past two vectors") {
     const GemmS8Kernel& kernel = gemm_s8_kernel(index);
     if (!runs_here(kernel)) continue;
     Random random(7);
-    for (int32_t m = 1; m <= kernel.mr; m += m < 20 ? 1 : 3)
+    for (int32_t m = 1; m <= most_rows(kernel); m += m < 20 ? 1 : 3)
       for (int32_t n = 1; n <= 2 * kernel.nr + 1; ++n)
         for (const int32_t k : {1, 2, 7, 8, 9, 15, 16, 17, 33})
           run_case(kernel, {m, n, 2, k, false, 0, false}, random);
@@ -194,7 +224,7 @@ TEST_CASE("whole vectors of depths and columns, a row alone among them") {
       for (const int32_t n : {16, 32, 48, 64})
         for (const int32_t k : {16, 32, 48, 80, 160})
           for (const int32_t codes : {0, 1, 2}) {
-            if (m > kernel.mr) continue;
+            if (m > most_rows(kernel)) continue;
             Case c{m, n, random.one_in(3) ? 3 : 1, k, false, codes, false};
             c.tap_offsets = random.one_in(2);
             run_case(kernel, c, random);
@@ -208,8 +238,13 @@ TEST_CASE("taps outside the picture may be left out") {
     if (!runs_here(kernel)) continue;
     Random random(10);
     for (int32_t i = 0; i < 300; ++i) {
-      Case c{
-          random.between(1, kernel.mr), 0, random.between(1, 9), 4 * random.between(1, 20), false, 0, false};
+      Case c{random.between(1, most_rows(kernel)),
+             0,
+             random.between(1, 9),
+             4 * random.between(1, 20),
+             false,
+             0,
+             false};
       c.n = kernel.nr / 4 * random.between(1, 9) + random.between(1, 3);
       c.residual = random.one_in(3);
       c.zero_row = true;

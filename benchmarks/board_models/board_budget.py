@@ -39,27 +39,27 @@ PEER_INSTRUCTIONS = {"cortex-m4": (29.86, 24.10, 7.701, 0.583), "cortex-m7": (30
                      "cortex-m55": (4.914, 6.558, 1.817, 0.150)}
 # With the loader, which checks every byte of the model, and planned on the build machine (export-c --planned), which links
 # no check: the peer has none either.
-FLASH = {"cortex-m4": (27960, 32740, 32730, 20160),
-         "cortex-m7": (27930, 32710, 32700, 20140),
-         "cortex-m55": (27810, 31010, 31010, 19940)}
-MEMORY = {"cortex-m4": (38080, 58048, 17216, 2368), "cortex-m7": (38080, 58048, 17216, 2368),
-          "cortex-m55": (35776, 57344, 17536, 1728)}
-INSTRUCTIONS = {"cortex-m4": (13.14e6, 10.92e6, 3.4e6, 0.397e6), "cortex-m7": (13.14e6, 10.92e6, 3.4e6, 0.397e6),
-                "cortex-m55": (3.91e6, 5.12e6, 1.42e6, 0.095e6)}
-CYCLES = {"cortex-m4": (22.48e6, 17.67e6, 5.48e6, 0.592e6)}  # estimated (cortex_m4_cycles.py); other cores publish no timings
-PLANNED_FLASH = {"cortex-m4": (13640, 17640, 17500, 8840),
-                 "cortex-m7": (13630, 17630, 17480, 8840),
-                 "cortex-m55": (13280, 15980, 15830, 8430)}
-PLANNED_MEMORY = {"cortex-m4": (37760, 57408, 16896, 2112), "cortex-m7": (37760, 57408, 16896, 2112),
-                  "cortex-m55": (35456, 56704, 17216, 1472)}
-STACK = {"cortex-m4": 1810, "cortex-m7": 1810, "cortex-m55": 1880}
-PLANNED_STACK = {"cortex-m4": 1590, "cortex-m7": 1590, "cortex-m55": 1650}
+FLASH = {"cortex-m4": (28520, 33860, 33860, 20120),
+         "cortex-m7": (28520, 33870, 33870, 20130),
+         "cortex-m55": (28590, 32450, 32450, 20070)}
+MEMORY = {"cortex-m4": (37760, 57984, 17216, 2304), "cortex-m7": (37760, 57984, 17216, 2304),
+          "cortex-m55": (35392, 57344, 17536, 1664)}
+INSTRUCTIONS = {"cortex-m4": (12.67e6, 10.51e6, 3.31e6, 0.385e6), "cortex-m7": (12.67e6, 10.51e6, 3.31e6, 0.385e6),
+                "cortex-m55": (3.16e6, 4.03e6, 1.22e6, 0.088e6)}
+CYCLES = {"cortex-m4": (21.54e6, 16.89e6, 5.3e6, 0.565e6)}  # estimated (cortex_m4_cycles.py); other cores publish no timings
+PLANNED_FLASH = {"cortex-m4": (13730, 18280, 18140, 8340),
+                 "cortex-m7": (13750, 18320, 18170, 8360),
+                 "cortex-m55": (13580, 16920, 16780, 8080)}
+PLANNED_MEMORY = {"cortex-m4": (37440, 57344, 16896, 2048), "cortex-m7": (37440, 57344, 16896, 2048),
+                  "cortex-m55": (35072, 56704, 17216, 1408)}
+STACK = {"cortex-m4": 1870, "cortex-m7": 1870, "cortex-m55": 2060}
+PLANNED_STACK = {"cortex-m4": 1650, "cortex-m7": 1650, "cortex-m55": 1830}
 # By rows that are fed, planned: figures by CPU for the first three models.
-ROWS_FLASH = {"cortex-m4": (19540, 23500, 23360), "cortex-m7": (19510, 23460, 23320), "cortex-m55": (19280, 21960, 21810)}
-ROWS_MEMORY = {"cortex-m4": (19968, 19328, 6464), "cortex-m7": (19968, 19328, 6464), "cortex-m55": (17664, 18624, 7040)}
-ROWS_INSTRUCTIONS = {"cortex-m4": (14.02e6, 13.08e6, 6.12e6), "cortex-m7": (14.02e6, 13.08e6, 6.12e6),
-                     "cortex-m55": (4.79e6, 6.68e6, 2.71e6)}
-ROWS_STACK = {"cortex-m4": 2672, "cortex-m7": 2672, "cortex-m55": 2784}
+ROWS_FLASH = {"cortex-m4": (19610, 24130, 23990), "cortex-m7": (19610, 24140, 24000), "cortex-m55": (19560, 22890, 22750)}
+ROWS_MEMORY = {"cortex-m4": (19648, 19264, 6336), "cortex-m7": (19648, 19264, 6336), "cortex-m55": (17280, 18624, 7040)}
+ROWS_INSTRUCTIONS = {"cortex-m4": (13.52e6, 12.66e6, 6.0e6), "cortex-m7": (13.52e6, 12.66e6, 6.0e6),
+                     "cortex-m55": (4.02e6, 5.57e6, 2.54e6)}
+ROWS_STACK = {"cortex-m4": 2720, "cortex-m7": 2720, "cortex-m55": 2912}
 MOST_PER_TENSOR, MOST_PER_NODE = 16, 32  # bytes of bookkeeping
 
 

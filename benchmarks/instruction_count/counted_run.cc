@@ -59,6 +59,7 @@ int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
   std::vector<const int8_t*> rows(static_cast<size_t>(kernel.mr));
   GemmS8Args args{};
   args.rows = rows.data();
+  args.row_distance = kK;
   args.weights = kernel.packs ? static_cast<const void*>(packed) : w.data();
   args.folded_bias = bias.data();
   args.multiplier = multiplier.data();
@@ -72,6 +73,7 @@ int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
     for (int32_t m = 0; m < kM; m += kernel.mr) {
       args.m = kM - m < kernel.mr ? kM - m : kernel.mr;
       for (int32_t r = 0; r < args.m; ++r) rows[static_cast<size_t>(r)] = x.data() + (m + r) * kK;
+      args.first_row = x.data() + m * kK;
       args.output = y.data() + m * kN;
       kernel.function(args);
     }

@@ -28,6 +28,9 @@ struct DwconvS8Args {
   void* scratch;  // dwconv_s8_scratch_bytes(), 64-aligned
   OutputS8 requant;
   int32_t pixels, taps, channels, depth_multiplier;
+  // Not 0: rows are [taps], of the first pixel, and each further pixel's stand so many bytes behind. For kernels without
+  // scratch.
+  int32_t pixel_step = 0;
 };
 
 struct DwconvS8Kernel {

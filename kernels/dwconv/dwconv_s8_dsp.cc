@@ -24,7 +24,10 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
   const int32_t channels = args.channels, whole = channels - channels % kQuad;
   const int8_t* const* rows = args.rows;
   int8_t* y = args.output;
-  for (int32_t p = 0; p < args.pixels; ++p, rows += args.taps, y += args.output_stride) {
+  const int32_t tables = args.pixel_step != 0 ? 0 : args.taps;
+  int32_t behind = 0;
+  for (int32_t p = 0; p < args.pixels;
+       ++p, rows += tables, behind += args.pixel_step, y += args.output_stride) {
     const int8_t* const* const end = rows + args.taps;
     int32_t c = 0;
     for (; c < whole; c += kQuad) {
@@ -32,7 +35,7 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
       int32_t acc0 = bias[0], acc1 = bias[1], acc2 = bias[2], acc3 = bias[3];
       const int8_t* w = args.weights + c;
       for (const int8_t* const* row = rows; row != end; ++row, w += channels) {
-        const uint32_t x4 = load_word_dsp(*row + c), w4 = load_word_dsp(w);
+        const uint32_t x4 = load_word_dsp(*row + behind + c), w4 = load_word_dsp(w);
         const uint32_t x02 = even_dsp(x4), x13 = odd_dsp(x4);
         const uint32_t w02 = even_dsp(w4), w13 = odd_dsp(w4);
         acc0 = lower(x02, w02, acc0);
@@ -49,7 +52,7 @@ void dwconv_s8_dsp(const DwconvS8Args& args) {
       int32_t acc = args.folded_bias[c];
       const int8_t* w = args.weights + c;
       for (const int8_t* const* row = rows; row != end; ++row, w += channels)
-        acc = __smlabb((*row)[c], *w, acc);
+        acc = __smlabb((*row)[behind + c], *w, acc);
       y[c] = static_cast<int8_t>(requantize_dsp(acc, args.multiplier[c], output));
     }
   }

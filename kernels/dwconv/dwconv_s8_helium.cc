@@ -72,14 +72,16 @@ void sixteen_channels(const DwconvS8Args& args, int32_t c, const OutputHelium& o
   const int8_t* const* row = args.rows;
   const int32_t taps = args.taps, channels = args.channels;
   int8_t* y = args.output + c;
-  for (int32_t pixel = args.pixels; pixel > 0; --pixel, y += args.output_stride) {
+  for (int32_t pixel = args.pixels, at = c; pixel > 0;
+       --pixel, at += args.pixel_step, y += args.output_stride) {
+    if (args.pixel_step != 0) row = args.rows;
     __asm__("" : "+w"(bias), "+w"(multiplier));  // eight vectors kept on the stack would be no faster to load
     Sixteen sums = {vldrwq_gather_base_s32(bias, 0), vldrwq_gather_base_s32(bias, 4),
                     vldrwq_gather_base_s32(bias, 8), vldrwq_gather_base_s32(bias, 12)};
     const int8_t* w = args.weights + c;
-    add_pairs(&sums, &row, &w, c, channels, taps / 2);
+    add_pairs(&sums, &row, &w, at, channels, taps / 2);
     if (taps % 2 != 0) {
-      const int8x16_t x16 = vldrbq_s8(*row++ + c), w16 = vldrbq_s8(w);
+      const int8x16_t x16 = vldrbq_s8(*row++ + at), w16 = vldrbq_s8(w);
       const int16x8_t even = vmullbq_int_s8(x16, w16), odd = vmulltq_int_s8(x16, w16);
       sums.of0 = vaddq_s32(sums.of0, vmovlbq_s16(even));
       sums.of1 = vaddq_s32(sums.of1, vmovlbq_s16(odd));
@@ -105,13 +107,15 @@ inline void eight_channels(const DwconvS8Args& args, int32_t c, const int32_t* b
   const int32x4x2_t biases = vld2q_s32(bias);  // of the even channels, of the odd ones
   const float32x4x2_t multipliers = vld2q_f32(multiplier);
   const int8_t* const* row = args.rows;
-  const int8_t* const* const end = row + static_cast<ptrdiff_t>(args.pixels) * args.taps;
   const int32_t taps = args.taps, channels = args.channels;
-  for (int8_t* y = args.output + c; row != end; y += args.output_stride) {
+  int8_t* y = args.output + c;
+  for (int32_t pixel = args.pixels, at = c; pixel > 0;
+       --pixel, at += args.pixel_step, y += args.output_stride) {
+    if (args.pixel_step != 0) row = args.rows;
     int32x4_t even = biases.val[0], odd = biases.val[1];
     const int8_t* w = args.weights + c;
     for (int32_t t = 0; t < taps; ++t, ++row, w += channels) {
-      const int16x8_t x8 = Whole ? vldrbq_s16(*row + c) : vldrbq_z_s16(*row + c, there);
+      const int16x8_t x8 = Whole ? vldrbq_s16(*row + at) : vldrbq_z_s16(*row + at, there);
       const int16x8_t w8 = Whole ? vldrbq_s16(w) : vldrbq_z_s16(w, there);
       even = vaddq_s32(even, vmullbq_int_s16(x8, w8));
       odd = vaddq_s32(odd, vmulltq_int_s16(x8, w8));

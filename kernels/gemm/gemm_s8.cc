@@ -68,12 +68,16 @@ int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t 
   return lane / 4 * 4 * (width / kernel.lanes) + 4 * vector + lane % 4;
 }
 
-int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k) {
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k,
+                              bool padded) {
   // Kernels that pack complete a tile's rows.
   if (rows > kernel.mr || kernel.packs) rows = kernel.mr;
   int64_t bytes = int64_t{rows} * taps * round_up(k, kernel.kr) * kernel.lhs_bytes;
   if (kPacks && kernel.lhs_rows != 0)
     bytes = int64_t{kernel.lhs_rows} * taps * round_up(k, 16) * kernel.lhs_bytes;
+  // gemm_s8_dsp.cc: rows whose words cross taps are copied before they are widened; others may meet padding.
+  if (kernel.lhs_bytes == 2 && k % 4 != 0) bytes = int64_t{3} * rows * round_up(taps * k, 4);
+  if (kernel.lhs_bytes == 2 && k % 4 == 0 && padded) bytes += k;
   if (kPacks && kernel.pair_safe_panels) {
     const PairsLayout layout = pairs_layout(taps, k);
     bytes = (pairs_group(layout, kernel.mr) + (pairs_in_place(k) ? 0 : kernel.mr)) * layout.row;

@@ -9,8 +9,9 @@
 // loader proves it); sums in between may wrap. Weights of -128 are exact in every kernel. output may be residual
 // itself (same stride); else it overlaps nothing.
 //
-// rows: [taps][mr] pointers, each to k bytes; also those past m, up to a multiple of row_multiple. Plain weights:
-// [n][taps][k], used in place. Packed weights: a panel for every nr columns, [taps][ceil(k / kr)][nr][kr], padded
+// rows: [taps][mr] pointers, each to k bytes; also those past m, up to a multiple of row_multiple. Kernels that do not
+// pack take rows of taps * k codes at one distance, or windows of a picture (gemm_s8_windows.h), and plain weights,
+// [n][taps][k]. Packed weights: a panel for every nr columns, [taps][ceil(k / kr)][nr][kr], padded
 // with zeros. Fields of the descriptor change the panels:
 //
 //   narrow_panels     the last columns have panels of nr / 2 and nr / 4
@@ -31,8 +32,10 @@
 
 namespace intaglio {
 
+struct GemmS8Windows;  // gemm_s8_windows.h
+
 struct GemmS8Args {
-  const int8_t* const* rows;
+  const int8_t* const* rows;  // of a kernel that packs
   // For a kernel that takes them: each row of tap t is at tap_offsets[t] bytes from that of tap 0, and rows are
   // [mr], of tap 0. Else nullptr.
   const ptrdiff_t* tap_offsets = nullptr;
@@ -52,6 +55,12 @@ struct GemmS8Args {
   // The zero row: its codes are all -lhs_offset, so that it adds nothing. A tap may be skipped where all rows
   // of a tile point at it, outside the picture. nullptr: there is none.
   const int8_t* zero_row = nullptr;
+  // Of a kernel that does not pack, m as large as may be: row r stands at first_row + r * row_distance. Where it takes
+  // windows, row r is number first_window + r of those of the picture at first_row.
+  const int8_t* first_row = nullptr;
+  ptrdiff_t row_distance = 0;
+  const GemmS8Windows* windows = nullptr;
+  int32_t first_window = 0;
 };
 
 struct GemmS8Kernel {
@@ -77,8 +86,9 @@ const GemmS8Kernel& gemm_s8_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
 int32_t gemm_s8_select(IsaMask isa);
 
-// Of calls with at most `rows` rows; a multiple of 64.
-int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k);
+// Of calls with at most `rows` rows; a multiple of 64. `padded`: windows may reach outside their picture.
+int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k,
+                              bool padded = false);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);
 
 struct GemmS8Weights {

@@ -3,11 +3,12 @@
 // order (gemm_s8_dsp_columns.h).
 //
 // The depth is one run of taps * k, in the order of the weights. Scratch: with four rows [blocks][4 rows][4 depths],
-// else [blocks][4 depths], int16; a last block that is not whole comes first, zeros behind its last depth.
+// else [blocks][4 depths], int16; a last block that is not whole comes first, zeros behind its last depth. Behind it a
+// row of padding, or, where blocks may cross taps, [rows][depth] codes: copies of the windows.
 #include "kernels/arithmetic/requant_dsp.h"
 #include "kernels/arithmetic/widen_dsp.h"
-#include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemm_s8_dsp_columns.h"
+#include "kernels/gemm/gemm_s8_windows.h"
 
 namespace intaglio {
 namespace {
@@ -21,104 +22,227 @@ inline void store_pairs(uint32_t codes, int16_t* to) {
   memcpy(to + 2, &odd, sizeof odd);
 }
 
-// Widens row r of every tap; `step` int16 from block to block. Blocks may cross taps: through the four depths
-// that are not stored yet.
-void widen_row(const GemmS8Args& args, int32_t r, int32_t step, int16_t* to) {
-  const int8_t* const* row = args.rows + r;
-  int16_t* const first = to;
-  if (args.taps * args.k % kQuad != 0) to += step;
-  int8_t block[kQuad];
-  int32_t filled = 0;
-  for (int32_t t = 0; t < args.taps; ++t, row += kMr) {
-    const int8_t* x = *row;
-    for (const int8_t* const end = x + args.k; x != end;) {
-      if (filled == 0)
-        for (; end - x >= kQuad; x += kQuad, to += step) store_pairs(load_word_dsp(x), to);
-      if (x == end) break;
-      block[filled++] = *x++;
-      if (filled < kQuad) continue;
-      store_pairs(load_word_dsp(block), to);
-      to += step;
-      filled = 0;
-    }
-  }
-  if (filled == 0) return;
-  memset(block + filled, 0, static_cast<size_t>(kQuad - filled));
-  store_pairs(load_word_dsp(block), first);
+// A run's last depths, fewer than four. The run has at least four.
+inline void store_rest(const int8_t* x, int32_t bytes, int16_t* to) {
+  store_pairs(load_word_dsp(x + bytes - kQuad) >> 8 * (kQuad - bytes % kQuad), to);
 }
 
-// The same for four rows whose blocks do not cross taps.
-void widen_four(const GemmS8Args& args, int16_t* to) {
-  const int8_t* const* row = args.rows;
-  const int32_t rest = args.k % kQuad;
-  if (rest != 0)  // of the only tap
-    for (int32_t r = 0; r < kMr; ++r, to += kQuad)
-      store_pairs(load_word_dsp(row[r] + args.k - kQuad) >> 8 * (kQuad - rest), to);
-  for (int32_t t = 0; t < args.taps; ++t, row += kMr) {
-    const int8_t *x0 = row[0], *x1 = row[1], *x2 = row[2], *x3 = row[3];
-    int32_t blocks = args.k / kQuad;
-    __asm__ volatile(
-        "1:\n"
-        "ldr r8, [%[x0]], #4\n"
-        "ldr r10, [%[x1]], #4\n"
-        "sxtb16 r9, r8, ror #8\n"
-        "sxtb16 r8, r8\n"
-        "sxtb16 r11, r10, ror #8\n"
-        "sxtb16 r10, r10\n"
-        "stmia %[to]!, {r8, r9, r10, r11}\n"
-        "ldr r8, [%[x2]], #4\n"
-        "ldr r10, [%[x3]], #4\n"
-        "sxtb16 r9, r8, ror #8\n"
-        "sxtb16 r8, r8\n"
-        "sxtb16 r11, r10, ror #8\n"
-        "sxtb16 r10, r10\n"
-        "stmia %[to]!, {r8, r9, r10, r11}\n"
-        "subs %[n], #1\n"
-        "bne 1b\n"
-        : [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), [x3] "+r"(x3), [to] "+r"(to), [n] "+r"(blocks)
-        :
-        : "r8", "r9", "r10", "r11", "cc", "memory");
+// Whole blocks of one row, `step` int16 from one to the next. Gives where the next one goes.
+inline int16_t* widen_run(const int8_t* x, int32_t blocks, int32_t step, int16_t* to) {
+  for (; blocks > 0; --blocks, x += kQuad, to += step) store_pairs(load_word_dsp(x), to);
+  return to;
+}
+
+// The same of four rows, which move on.
+inline int16_t* widen_four(const int8_t** rows, int32_t blocks, int16_t* to) {
+  const int8_t *x0 = rows[0], *x1 = rows[1], *x2 = rows[2], *x3 = rows[3];
+  __asm__ volatile(
+      "1:\n"
+      "ldr r8, [%[x0]], #4\n"
+      "ldr r10, [%[x1]], #4\n"
+      "sxtb16 r9, r8, ror #8\n"
+      "sxtb16 r8, r8\n"
+      "sxtb16 r11, r10, ror #8\n"
+      "sxtb16 r10, r10\n"
+      "stmia %[to]!, {r8, r9, r10, r11}\n"
+      "ldr r8, [%[x2]], #4\n"
+      "ldr r10, [%[x3]], #4\n"
+      "sxtb16 r9, r8, ror #8\n"
+      "sxtb16 r8, r8\n"
+      "sxtb16 r11, r10, ror #8\n"
+      "sxtb16 r10, r10\n"
+      "stmia %[to]!, {r8, r9, r10, r11}\n"
+      "subs %[n], #1\n"
+      "bne 1b\n"
+      : [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), [x3] "+r"(x3), [to] "+r"(to), [n] "+r"(blocks)
+      :
+      : "r8", "r9", "r10", "r11", "cc", "memory");
+  rows[0] = x0;
+  rows[1] = x1;
+  rows[2] = x2;
+  rows[3] = x3;
+  return to;
+}
+
+// Rows of one run each, of at least four depths.
+void widen_rows(const int8_t** rows, int32_t count, int32_t depth, int16_t* to) {
+  if (depth % kQuad != 0)
+    for (int32_t r = 0; r < count; ++r, to += kQuad) store_rest(rows[r], depth, to);
+  if (count == kMr)
+    widen_four(rows, depth / kQuad, to);
+  else
+    widen_run(rows[0], depth / kQuad, kQuad, to);
+}
+
+// A few codes: words, one overlapping, or bytes. Gives where the next ones go.
+inline int8_t* copy_codes(const int8_t* from, int32_t bytes, int8_t* to) {
+  int8_t* const end = to + bytes;
+  if (bytes < kQuad) {
+    while (to != end) *to++ = *from++;
+    return end;
+  }
+  const int8_t* const last = from + bytes - kQuad;
+  do {
+    memcpy(to, from, kQuad);
+    to += kQuad;
+    from += kQuad;
+  } while (from < last);
+  memcpy(end - kQuad, last, kQuad);
+  return end;
+}
+
+// A window that is inside. By value, since codes might alias what a pointer refers to.
+inline void copy_inside(const int8_t* line, ptrdiff_t next_line, int32_t lines, ptrdiff_t next_run,
+                        int32_t runs, int32_t bytes, int8_t* to) {
+  for (; lines > 0; --lines, line += next_line) {
+    const int8_t* run = line;
+    for (int32_t left = runs; left > 0; --left, run += next_run) to = copy_codes(run, bytes, to);
   }
 }
+
+// Widens windows, one or four, to the start of scratch.
+class WindowsDsp {
+ public:
+  explicit WindowsDsp(const GemmS8Args& args)
+      : of_(*args.windows),
+        input_(args.first_row),
+        runs_(of_, args.k),
+        walk_(of_, args.first_window),
+        k_(args.k),
+        depth_(args.taps * args.k),
+        whole_(round_up(depth_)),
+        to_(static_cast<int16_t*>(args.scratch)) {}
+
+  void widen_four_windows() {
+    WindowAt at[kMr];
+    const int8_t* rows[kMr];
+    if (walk_.next_four(at) && (runs_.one || runs_.bytes % kQuad == 0)) {
+      rows[0] = input_ + at[0].from;
+      for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + walk_.step();
+      return runs_.one ? widen_rows(rows, kMr, depth_, to_) : widen_inside(rows);
+    }
+    if (k_ % kQuad == 0) return widen_taps(at, kMr);
+    widen_copies(at, kMr);
+  }
+
+  void widen_window() {
+    const WindowAt at = walk_.next();
+    if (k_ % kQuad == 0) return widen_taps(&at, 1);
+    widen_copies(&at, 1);
+  }
+
+ private:
+  static int32_t round_up(int32_t depth) { return (depth + kQuad - 1) / kQuad * kQuad; }
+
+  // Four windows that are inside, of runs of whole blocks.
+  void widen_inside(const int8_t** rows) {
+    const ptrdiff_t to_run = static_cast<ptrdiff_t>(of_.dilation_w) * of_.channels - runs_.bytes;
+    const ptrdiff_t to_line = (static_cast<ptrdiff_t>(of_.dilation_h) * of_.w -
+                               static_cast<ptrdiff_t>(runs_.runs) * of_.dilation_w) *
+                              of_.channels;
+    int16_t* to = to_;
+    for (int32_t ky = 0; ky < of_.kernel_h; ++ky) {
+      for (int32_t run = 0; run < runs_.runs; ++run) {
+        to = widen_four(rows, runs_.bytes / kQuad, to);
+        for (int32_t r = 0; r < kMr; ++r) rows[r] += to_run;
+      }
+      for (int32_t r = 0; r < kMr; ++r) rows[r] += to_line;
+    }
+  }
+
+  // Windows whose taps are whole blocks. Outside the picture a tap is a row of padding.
+  void widen_taps(const WindowAt* at, int32_t count) {
+    auto* const padding = reinterpret_cast<int8_t*>(to_ + count * whole_);
+    bool inside = true;
+    for (int32_t r = 0; r < count; ++r) inside = inside && at[r].inside;
+    if (!inside) memset(padding, of_.zero_point, static_cast<size_t>(k_));
+    int16_t* to = to_;
+    for (int32_t ky = 0; ky < of_.kernel_h; ++ky)
+      for (int32_t kx = 0; kx < of_.kernel_w; ++kx) {
+        const int32_t dy = ky * of_.dilation_h, dx = kx * of_.dilation_w;
+        const ptrdiff_t tap = (static_cast<ptrdiff_t>(dy) * of_.w + dx) * of_.channels;
+        const int8_t* rows[kMr];
+        for (int32_t r = 0; r < count; ++r) {
+          const bool read = static_cast<uint32_t>(at[r].y + dy) < static_cast<uint32_t>(of_.h) &&
+                            static_cast<uint32_t>(at[r].x + dx) < static_cast<uint32_t>(of_.w);
+          rows[r] = read ? input_ + (at[r].from + tap) : padding;
+        }
+        to = count == kMr ? widen_four(rows, k_ / kQuad, to) : widen_run(rows[0], k_ / kQuad, kQuad, to);
+      }
+  }
+
+  // Windows whose blocks may cross taps.
+  void widen_copies(const WindowAt* at, int32_t count) {
+    auto* codes = reinterpret_cast<int8_t*>(to_ + count * whole_);
+    const int8_t* rows[kMr];
+    for (int32_t r = 0; r < count; ++r, codes += whole_) {
+      rows[r] = codes;
+      copy(at[r], codes);
+    }
+    widen_rows(rows, count, depth_, to_);
+  }
+
+  void copy(const WindowAt& at, int8_t* to) {
+    if (!at.inside) {
+      const auto copy_piece = [&](const int8_t* from, int32_t bytes) { to = copy_codes(from, bytes, to); };
+      return for_window(of_, input_, runs_, k_, at, copy_piece, [&](int32_t bytes) {
+        memset(to, of_.zero_point, static_cast<size_t>(bytes));
+        to += bytes;
+      });
+    }
+    copy_inside(input_ + at.from, static_cast<ptrdiff_t>(of_.dilation_h) * of_.w * of_.channels, of_.kernel_h,
+                static_cast<ptrdiff_t>(of_.dilation_w) * of_.channels, runs_.runs, runs_.bytes, to);
+  }
+
+  const GemmS8Windows& of_;
+  const int8_t* const input_;
+  const WindowRuns runs_;
+  WindowWalk walk_;
+  const int32_t k_, depth_, whole_;  // codes of a tap, of a window, and rounded up to blocks
+  int16_t* const to_;
+};
 
 }  // namespace
 
 void gemm_s8_dsp(const GemmS8Args& args);
+void gemm_s8_windows_dsp(GemmS8Args& args);
 void gemm_s8_scalar(const GemmS8Args& args);
+void gemm_s8_windows_scalar(GemmS8Args& args);
 
-// Where a column has less than a word of weights.
-[[gnu::noinline]] static void shallow_row(const GemmS8Args& args, int32_t r, int8_t* y,
-                                          const int8_t* residual) {
-  const int8_t* rows[kQuad - 1];
-  for (int32_t t = 0; t < args.taps; ++t) rows[t] = args.rows[t * kMr + r];
-  GemmS8Args row = args;
-  row.rows = rows;
-  row.m = 1;
-  row.output = y;
-  row.residual = residual;
-  gemm_s8_scalar(row);
+// Of four rows where part.m is 4, else of one. Moves on to what comes after.
+static void multiply_widened(GemmS8Args& part) {
+  columns_dsp(part, static_cast<const int16_t*>(part.scratch), part.output, part.residual);
+  const auto rows = static_cast<size_t>(part.m);
+  part.output += rows * part.output_stride;
+  if (part.residual != nullptr) part.residual += rows * part.residual_stride;
 }
 
+// Where a column has less than a word of weights, products are scalar.
 void gemm_s8_dsp(const GemmS8Args& args) {
-  auto* const x = static_cast<int16_t*>(args.scratch);
   const int32_t depth = args.taps * args.k;
-  if (args.m == kMr && depth >= kQuad) {
-    if (args.k % kQuad == 0 || args.taps == 1)
-      widen_four(args, x);
-    else
-      for (int32_t r = 0; r < kMr; ++r) widen_row(args, r, kMr * kQuad, x + r * kQuad);
-    return columns_dsp(args, x, args.output, args.residual);
+  if (depth < kQuad) return gemm_s8_scalar(args);
+  const int8_t* rows[kMr] = {args.first_row};
+  GemmS8Args part = args;
+  for (int32_t left = args.m; left > 0; left -= part.m) {
+    part.m = left < kMr ? 1 : kMr;
+    const int8_t* const first = rows[0];
+    for (int32_t r = 1; r < kMr; ++r) rows[r] = rows[r - 1] + args.row_distance;
+    widen_rows(rows, part.m, depth, static_cast<int16_t*>(args.scratch));
+    rows[0] = first + part.m * args.row_distance;
+    multiply_widened(part);
   }
-  int8_t* y = args.output;
-  const int8_t* residual = args.residual;
-  for (int32_t r = 0; r < args.m; ++r, y += args.output_stride) {
-    if (depth >= kQuad) {
-      widen_row(args, r, kQuad, x);
-      columns_dsp(args, x, y, residual);
-    } else {
-      shallow_row(args, r, y, residual);
-    }
-    if (residual != nullptr) residual += args.residual_stride;
+}
+
+void gemm_s8_windows_dsp(GemmS8Args& args) {
+  if (args.taps * args.k < kQuad) return gemm_s8_windows_scalar(args);
+  WindowsDsp windows(args);
+  for (int32_t left = args.m; left > 0; left -= args.m) {
+    args.m = left < kMr ? 1 : kMr;
+    if (args.m == kMr)
+      windows.widen_four_windows();
+    else
+      windows.widen_window();
+    multiply_widened(args);
   }
 }
 

@@ -2,11 +2,11 @@
 // of assembly, which keeps in its frame what a column needs once:
 //
 //   0 flags, 4 zero point, 8 output stride, 12 three times that, 16 output, 20 end of its first row, 24 bias,
-//   28 multipliers, 32 rows, 36 single blocks (or passes, where there are none), 40 where a column starts, 44 passes of two
+//   28 multipliers, 32 rows, 36 single blocks (or passes, where there are none), 40 where a column starts, 44 passes of four
 //   pairs of blocks, 48 where they start, 52 offset of the word that ends with a column, 56 what shifts others' bytes
 //   out of it, 60 depths behind the last whole block, 64 lo, 68 hi, 72 depth, 76 residual, 80 its stride, 84 add
 //
-// A column: the rest, then single blocks, then pairs of blocks, two a pass. Where weights are not aligned all blocks are
+// A column: the rest, then single blocks, then pairs of blocks, four a pass. Where weights are not aligned all blocks are
 // single, since ldm wants aligned words.
 #pragma once
 
@@ -25,7 +25,7 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, folded_
               "the assembly reads them");
 
 // Fills the frame; weights stay in r1. Labels, those of four rows less than 20: 2 the rest, 3 single blocks, 6 and 7
-// pairs, 8 behind them.
+// the first two of four pairs, 8 behind them.
 #define ITG_ENTER_DSP                                      \
   "push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"          \
   "sub sp, #92\n"                                          \
@@ -91,15 +91,15 @@ static_assert(offsetof(GemmS8Args, weights) == 8 && offsetof(GemmS8Args, folded_
   "lsreq r11, r2, #1\n" /* pairs */                        \
   "movne r11, #0\n"                                        \
   "sub r2, r2, r11, lsl #1\n"                              \
+  "sub r5, r6\n" /* bytes of code of two blocks */         \
+  "rsb r10, r11, #0\n"                                     \
+  "and r10, r10, #3\n" /* what the first pass leaves out */\
   "cmp r11, #0\n"                                          \
   "it ne\n"                                                \
-  "movne r4, r6\n"                                         \
-  "tst r11, #1\n"                                          \
-  "it ne\n"                                                \
-  "movne r4, r5\n"                                         \
+  "mlane r4, r10, r5, r6\n"                                \
   "add r4, #1\n" /* of Thumb code */                       \
-  "add r11, #1\n"                                          \
-  "lsr r11, r11, #1\n"                                     \
+  "add r11, #3\n"                                          \
+  "lsr r11, r11, #2\n"                                     \
   "strd r11, r4, [sp, #44]\n"                              \
   "cmp r2, #0\n"                                           \
   "itt ne\n"                                               \
@@ -224,7 +224,7 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(const GemmS
           "ldr r2, [sp, #44]\n"
           "ldr pc, [sp, #48]\n"
           "6:\n" ITG_BLOCKS_DSP
-          "7:\n" ITG_BLOCKS_DSP
+          "7:\n" ITG_BLOCKS_DSP ITG_BLOCKS_DSP ITG_BLOCKS_DSP
           "subs r2, #1\n"
           "bne 6b\n"
           "8:\n"
@@ -314,7 +314,7 @@ __attribute__((naked, noinline, aligned(4))) static void columns_dsp(const GemmS
           "ldr r3, [sp, #44]\n"
           "ldr pc, [sp, #48]\n"
           "26:\n" ITG_COLUMNS_DSP
-          "27:\n" ITG_COLUMNS_DSP
+          "27:\n" ITG_COLUMNS_DSP ITG_COLUMNS_DSP ITG_COLUMNS_DSP
           "subs r3, #1\n"
           "bne 26b\n"
           "28:\n"

@@ -13,7 +13,7 @@
 #include "kernels/copy/permute.h"
 #include "kernels/gemm/centred_codes.h"
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/gemm_s8.h"
+#include "kernels/gemm/gemm_s8_windows.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_geometry.h"
@@ -106,7 +106,7 @@ PartsS8 parts_s8(const Product& p, const GemmS8Kernel& kernel, int32_t zero_poin
   const int64_t column_bytes = int64_t{parts.taps} * p.k;
   static_cast<Parts&>(parts) =
       cut_columns(p, kernel.nr, kernel.packs, parts.in_place && !kernel.packs, column_bytes, width);
-  parts.biases = aligned(kTableEntryBytes * parts.taps * kernel.mr);
+  parts.biases = kernel.packs ? aligned(kTableEntryBytes * parts.taps * kernel.mr) : 0;
   parts.multipliers = parts.biases + aligned(int64_t{4} * parts.columns);
   parts.columns_at = parts.multipliers + aligned(int64_t{4} * parts.columns);
   const int32_t plain = parts.in_place ? 0 : kernel.packs ? kernel.nr : parts.columns;
@@ -268,12 +268,22 @@ void run_s8(const NodeView& node, const NodeRun& run) {
         else
           args.weights = plain;
       }
-      args.rows = rows;
       args.folded_bias = biases;
       args.multiplier = multipliers;
       args.output_stride = static_cast<size_t>(n);
       args.scratch = memory + parts.kernel_scratch;
       args.requant = make_output_s8(of_y.zero_point, -128, 127);
+      if (!kPacksWeights || !kernel.packs) {
+        // A line of pixels, of which each tap is the same.
+        const GemmS8Windows windows = {1, p.m, p.k, 1, p.m, args.taps, 1, 1, 1, 0, 1, 0, 0, 0};
+        args.first_row = a + a_matrix * m * k;
+        args.windows = &windows;
+        args.m = p.m;
+        args.output = y + batch * m * n + column;
+        gemm_s8_windows(kernel.isa)(args);
+        continue;
+      }
+      args.rows = rows;
       for (int32_t row = 0; row < p.m; row += kernel.mr) {
         args.m = p.m - row < kernel.mr ? p.m - row : kernel.mr;
         const int8_t* const top = a + (a_matrix * m + row) * k;

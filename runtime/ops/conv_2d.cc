@@ -83,7 +83,20 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
   const Conv2dOptions& o = node.options<Conv2dOptions>();
-  GemmVariantS8 variant{fill_conv_rows_s8, kPacksWeights ? fill_line_rows<int8_t> : nullptr, nullptr,
+  const ConvGeometry g = geometry(node);
+  const Window2d& w = g.window;
+  const GemmS8Windows windows = {g.h,          g.w,
+                                 g.ic,         g.oh,
+                                 g.ow,         w.kernel_h,
+                                 w.kernel_w,   w.stride_h,
+                                 w.stride_w,   w.dilation_h,
+                                 w.dilation_w, w.pad_top,
+                                 w.pad_left,   node.input(0).quantization.zero_point};
+  GemmVariantS8 variant{kPacksWeights ? fill_conv_rows_s8 : nullptr,
+                        kPacksWeights ? fill_line_rows<int8_t> : nullptr,
+                        g.pointwise() ? nullptr : &windows,
+                        gemm_s8_windows(gemm_s8_kernel(run.kernel).isa),
+                        nullptr,
                         nullptr};
   AddS8 add;
   if (node.has_input(kResidualInput)) {
@@ -93,7 +106,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
     variant.residual = run.input<int8_t>(node, kResidualInput);
     variant.add = &add;
   }
-  run_gemm_s8(node, geometry(node), run, variant);
+  run_gemm_s8(node, g, run, variant);
 }
 void run_s16(const NodeView& node, const NodeRun& run) { run_gemm_s16(node, geometry_s16(node), run); }
 void run_f32(const NodeView& node, const NodeRun& run) { run_gemm_f32(node, geometry(node), run); }

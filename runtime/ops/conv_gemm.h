@@ -2,7 +2,7 @@
 // has checked it and knows its geometry.
 #pragma once
 
-#include "kernels/arithmetic/requant.h"
+#include "kernels/gemm/gemm_s8_windows.h"
 #include "runtime/ops/conv_lines.h"
 
 namespace intaglio {
@@ -18,13 +18,16 @@ struct GemmItem {
   LineWalk walk;            // the slot's
 };
 
-// What sets a convolution apart from a fully connected layer, which links nothing of it.
+// What sets a convolution apart from a fully connected layer, which links nothing of it. `fill` and `fill_lines` are for
+// kernels that pack: nullptr where this build lists none.
 struct GemmVariantS8 {
   // Sets rows[t * mr + p] for a tile's pixels [first, first + count). `x` starts at the group's channels.
   void (*fill)(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first, int32_t count,
                int32_t mr, int8_t* patches, const int8_t** rows);
   decltype(&fill_line_rows<int8_t>) fill_lines;  // where a LineLayout is used
-  const int8_t* residual;                        // nullptr: none
+  const GemmS8Windows* windows;  // of a kernel that does not pack; nullptr: rows are at one distance
+  GemmS8WindowsFunction* run_windows;
+  const int8_t* residual;  // nullptr: none
   const AddS8* add;
 };
 void fill_conv_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t* padding, int32_t first,

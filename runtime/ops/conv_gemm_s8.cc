@@ -14,6 +14,68 @@ bool takes_tap_offsets(const ConvGeometry& g, const GemmS8Kernel& kernel) {
   return kPacksWeights && g.oc <= kernel.tap_offsets_max_n;
 }
 
+// A slot's scratch where weights are used in place.
+int64_t in_place_scratch_bytes(const ConvGeometry& g, const GemmS8Kernel& kernel) {
+  return gemm_s8_scratch_bytes(kernel, g.pixels(), g.taps(), g.ic / g.groups, g.padded());
+}
+
+// All but rows, and where columns and scratch start.
+GemmS8Args shared_args(const NodeView& node, const ConvGeometry& g, const GemmVariantS8& variant) {
+  const Clamp& clamp = node.options<Clamp>();
+  GemmS8Args args{};
+  args.output_stride = static_cast<size_t>(g.oc);
+  args.residual_stride = static_cast<size_t>(g.oc);
+  args.add = variant.add;
+  args.requant = variant.residual != nullptr
+                     ? make_output_s8(node.options<Intermediate>().zero_point, -128, 127)
+                     : make_output_s8(node.output().quantization.zero_point, clamp.lo, clamp.hi);
+  return args;
+}
+
+// Sets where an item's columns read and write, their weights apart.
+void set_columns(const Requantization& requantization, const GemmVariantS8& variant, int8_t* y,
+                 const ConvGeometry& g, const GemmItem& item, GemmS8Args* args) {
+  const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * (g.oc / g.groups) + item.column;
+  const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
+  args->folded_bias = requantization.folded_bias.data + channel;
+  args->multiplier = requantization.multiplier.data + channel;
+  args->output = y + target;
+  args->residual = variant.residual != nullptr ? variant.residual + target : nullptr;
+  args->m = item.pixels;
+  args->n = item.columns;
+}
+
+// With weights in place: the kernel finds its rows itself, all of a range in one call.
+void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+                     const GemmVariantS8& variant) {
+  const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+  const Requantization& requantization = node.options<Requantization>();
+  const int32_t k = g.ic / g.groups, taps = g.taps();
+  const auto* const weights = run.input<int8_t>(node, kWeightInput);
+  const auto* const x = run.input<int8_t>(node, 0);
+  auto* const y = run.output<int8_t>(node);
+  const int64_t slot_bytes = in_place_scratch_bytes(g, kernel);
+  const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
+  for_gemm_items(*run.executor, g, split, g.pixels(), [&](int32_t slot, const GemmItem& item) {
+    GemmS8Args args = shared_args(node, g, variant);
+    set_columns(requantization, variant, y, g, item, &args);
+    args.first_row = x + static_cast<ptrdiff_t>(item.group) * k;
+    args.weights =
+        weights + (static_cast<ptrdiff_t>(item.group) * (g.oc / g.groups) + item.column) * taps * k;
+    args.scratch = run.scratch + slot * slot_bytes;
+    args.taps = taps;
+    args.k = k;
+    if (variant.windows != nullptr) {
+      args.windows = variant.windows;
+      args.first_window = item.pixel;
+      return variant.run_windows(args);
+    }
+    args.first_row += static_cast<ptrdiff_t>(item.pixel) * g.ic;
+    args.row_distance = g.ic;
+    kernel.function(args);
+  });
+}
+
 }  // namespace
 
 __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g,
@@ -21,6 +83,7 @@ __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometr
   const int32_t index = gemm_s8_select(context.isa);
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
+  if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);
   const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
   const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
@@ -57,39 +120,33 @@ void point_at_rows_s8(const ConvGeometry& g, const int8_t* x, const int8_t*, int
 void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                  const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
+  if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant);
   const Requantization& requantization = node.options<Requantization>();
-  const Clamp& clamp = node.options<Clamp>();
-  const Quantization in = node.input(0).quantization, out = node.output().quantization;
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
-
-  const auto* const weights =
-      kernel.packs ? reinterpret_cast<const int8_t*>(run.persistent) : run.input<int8_t>(node, kWeightInput);
-  const int64_t group_bytes = kernel.packs ? gemm_s8_packed_bytes(kernel, n, taps, k) : int64_t{n} * taps * k;
-  const int64_t panel_bytes =
-      kernel.packs ? gemm_s8_packed_bytes(kernel, kernel.nr, taps, k) : int64_t{kernel.nr} * taps * k;
-
+  const int32_t zero_point = node.input(0).quantization.zero_point;
+  const auto* const weights = reinterpret_cast<const int8_t*>(run.persistent);
+  const int64_t group_bytes = gemm_s8_packed_bytes(kernel, n, taps, k);
+  const int64_t panel_bytes = gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
-  const int8_t* const residual = variant.residual;
-  OutputS8 requant = make_output_s8(out.zero_point, clamp.lo, clamp.hi);
-  if (residual != nullptr) requant = make_output_s8(node.options<Intermediate>().zero_point, -128, 127);
+  const GemmS8Args shared = shared_args(node, g, variant);
 
   const bool im2col = g.im2col();
   const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
   ConvScratch scratch = scratch_of(g, kernel);
-  const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
+  const LineLayout* const lines = layout.used ? &layout : nullptr;
   if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
   auto* const padding = reinterpret_cast<int8_t*>(run.scratch);
   // conv_lines.h takes sixteen bytes at once.
-  if (g.padded()) memset(padding, in.zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
-  const bool pads_zero = kPacksWeights && g.padded() && in.zero_point == -kernel.lhs_offset;
+  if (g.padded()) memset(padding, zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
+  const bool pads_zero = g.padded() && zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
   for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);
     auto* const patches = reinterpret_cast<int8_t*>(memory + scratch.patches_offset);
     const ptrdiff_t* tap_offsets = nullptr;
-    if (kPacksWeights && lines != nullptr)
+    if (lines != nullptr)
       tap_offsets =
           variant.fill_lines(g, *lines, {x, padding, item.pixel, item.pixels, kernel.mr, patches, rows},
                              !takes_tap_offsets(g, kernel), &item.walk);
@@ -99,23 +156,12 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
     const int32_t tables = tap_offsets != nullptr ? 1 : taps;
     for (int32_t p = item.pixels; p % kernel.row_multiple != 0; ++p)
       for (int32_t t = 0; t < tables; ++t) rows[t * kernel.mr + p] = rows[t * kernel.mr];
-    const ptrdiff_t channel = static_cast<ptrdiff_t>(item.group) * n + item.column;
-    const ptrdiff_t target = static_cast<ptrdiff_t>(item.pixel) * g.oc + channel;
-    GemmS8Args args;
+    GemmS8Args args = shared;
+    set_columns(requantization, variant, y, g, item, &args);
     args.rows = rows;
     args.tap_offsets = tap_offsets;
     args.weights = weights + item.group * group_bytes + item.column / kernel.nr * panel_bytes;
-    args.folded_bias = requantization.folded_bias.data + channel;
-    args.multiplier = requantization.multiplier.data + channel;
-    args.output = y + target;
-    args.output_stride = static_cast<size_t>(g.oc);
-    args.residual = residual != nullptr ? residual + target : nullptr;
-    args.residual_stride = static_cast<size_t>(g.oc);
-    args.add = variant.add;
     args.scratch = memory + scratch.kernel_offset;
-    args.requant = requant;
-    args.m = item.pixels;
-    args.n = item.columns;
     args.taps = taps;
     args.k = k;
     args.rows_padded = im2col || (lines != nullptr && lines->copies_lines);

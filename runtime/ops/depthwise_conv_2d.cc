@@ -7,6 +7,7 @@
 #include "runtime/ops/checks.h"
 #include "runtime/ops/depthwise_geometry.h"
 #include "runtime/ops/fused_clamp.h"
+#include "runtime/ops/pixel_runs.h"
 
 namespace intaglio {
 namespace {
@@ -220,6 +221,29 @@ void run_lines_f32(const NodeView& node, const NodeRun& run) {
                  dwconv_lines_f32_kernel(run.kernel - kFirstOfLines).function);
 }
 
+// Of kernels without scratch.
+void run_lines_of_pixels(const ConvGeometry& g, const NodeRun& run, const int8_t* x, int8_t* y,
+                         const DwconvS8Kernel& kernel, const DwconvS8Args& shared) {
+  const ConvScratch scratch = scratch_of(g, kernel);
+  const auto* const padding = reinterpret_cast<const int8_t*>(run.scratch);
+  for_ranges(*run.executor, PixelRuns::lines(g), [&](int32_t slot, int32_t line, int32_t last) {
+    auto** const rows =
+        reinterpret_cast<const int8_t**>(run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes);
+    DwconvS8Args args = shared;
+    for (; line < last; ++line) {
+      PixelRuns runs(g, x, padding, line, kernel.pixels, rows);
+      for (PixelRun each; runs.next(&each);) {
+        args.rows = each.rows;
+        args.pixel_step = each.pixel_step;
+        args.pixels = each.count;
+        args.output = y + static_cast<ptrdiff_t>(each.first) * g.oc;
+        args.output_stride = static_cast<size_t>(each.stride) * shared.output_stride;
+        kernel.function(args);
+      }
+    }
+  });
+}
+
 void run_s8(const NodeView& node, const NodeRun& run) {
   if (kRunsDwconvMapS8 && is_map_s8(run.kernel)) return run_map_s8(node, run);
   if (is_3x3_s8(run.kernel)) return run_3x3_s8(node, run);
@@ -237,8 +261,10 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   shared.taps = g.taps();
   shared.channels = g.ic;
   shared.depth_multiplier = g.oc / g.ic;
+  const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
-  for_each_pixels(g, run, scratch_of(g, kernel), kernel.pixels, run.input<int8_t>(node, 0),
+  if (!kPacksWeights || kernel.tap_bytes == 0) return run_lines_of_pixels(g, run, x, y, kernel, shared);
+  for_each_pixels(g, run, scratch_of(g, kernel), kernel.pixels, x,
                   [&](const int8_t* const* rows, int32_t first, int32_t pixels, uint8_t* scratch) {
                     DwconvS8Args args = shared;
                     args.rows = rows;

@@ -72,7 +72,8 @@ void prepare_f32(const NodeView& node, uint16_t kernel, uint8_t* persistent) {
   prepare_gemm_f32(node, geometry(node), kernel, persistent);
 }
 void run_s8(const NodeView& node, const NodeRun& run) {
-  run_gemm_s8(node, geometry(node), run, {point_at_rows_s8, nullptr, nullptr, nullptr});
+  run_gemm_s8(node, geometry(node), run,
+              {kPacksWeights ? point_at_rows_s8 : nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
 }
 // Threads take output channels, which are cut again so that their weights stay near for the other rows.
 void run_s8_f32(const NodeView& node, const NodeRun& run) {
