@@ -19,7 +19,7 @@ constexpr const char* kFooter =
     "The file is the network itself, with the model's scales, int8 weights and int32 biases, as they were baked. Batch\n"
     "normalization is in the weights. The file is read back before it is written, and each layer compared.\n\n"
     "  qdq           QuantizeLinear and DequantizeLinear, opset 13: onnxruntime, TensorRT and most compilers\n"
-    "  qoperator     QLinearConv, QGemm, QLinearAdd and the like; QDQ where there is none\n"
+    "  qoperator     QLinearConv, QGemm, QLinearMatMul, QLinearAdd and the like; QDQ around other operators\n"
     "  fakequantize  OpenVINO's FakeQuantize: ranges and FP32 weights on their grid\n\n"
     "Example:\n"
     "  intaglio export-onnx net.int8.itg --from net.onnx -o net.int8.onnx";

@@ -9,7 +9,6 @@
 #include "calibrator/host/stream_plan.h"
 #include "calibrator/host/system/host_arena.h"
 #include "cli/output.h"
-#include "intaglio/describe.h"
 #include "intaglio/step_model.h"
 #include "intaglio/streaming.h"
 #include "runtime/streaming/streamed_model.h"
@@ -30,13 +29,6 @@ const char* remedy(Status status) {
 }
 
 }  // namespace
-
-std::string error_text(const Error& error, const Model* model) {
-  std::string text(describe(error, model, nullptr, 0) + 1, '\0');
-  describe(error, model, text.data(), text.size());
-  text.pop_back();
-  return text;
-}
 
 void add_threads_option(CLI::App& app, ExecutionOptions& options) {
   add_option(app, "--threads", options.threads,

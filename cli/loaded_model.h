@@ -3,14 +3,12 @@
 
 #include <string>
 
+#include "calibrator/host/system/error_text.h"
 #include "calibrator/host/system/mapped_file.h"
 #include "cli/options.h"
 #include "intaglio/session.h"
 
 namespace intaglio::cli {
-
-// One line about an error of the library.
-std::string error_text(const Error& error, const Model* model = nullptr);
 
 // How nodes are run. Results do not depend on it.
 struct ExecutionOptions {

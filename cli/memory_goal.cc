@@ -6,6 +6,7 @@
 #include "calibrator/host/system/files.h"
 #include "intaglio/session.h"
 #include "intaglio/streaming.h"
+#include "runtime/streaming/streamed_model.h"
 
 namespace intaglio::cli {
 
@@ -35,10 +36,10 @@ Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& 
                    : stream_model(model, all_ops(), {goal.most_bytes, goal.feeds_rows}, arena);
 }
 
-Result<size_t> streamed_bytes(Span<const uint8_t> file) {
+Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file) {
   const Result<Model> model = Model::open(file);
   if (!model) return model.error();
-  if (!model->has_streamed_plan()) return size_t{0};
+  if (!model->has_streamed_plan()) return StreamedNeeds();
   const Result<Model> by_rows = stream_rows(*model);
   if (!by_rows) return by_rows.error();
   const Result<SessionNeeds> needs = Session::measure(*by_rows, all_ops());
@@ -47,7 +48,7 @@ Result<size_t> streamed_bytes(Span<const uint8_t> file) {
   const Result<Session> session =
       Session::create(*by_rows, all_ops(), Session::split({memory.data(), memory.size()}, *needs));
   if (!session) return session.error();
-  return needs->activation_bytes;
+  return StreamedNeeds{needs->activation_bytes, StreamedModel::feeding_segment(*by_rows).count != 0};
 }
 
 }  // namespace intaglio::cli

@@ -26,7 +26,11 @@ Outcome<MemoryGoal> memory_goal(const std::string& word);
 // The model's file with the plan that the goal asks for.
 Result<Span<const uint8_t>> plan_for_goal(const Model& model, const MemoryGoal& goal, Arena& arena);
 
-// Activations of the streamed plan of a model's file, which is checked with all operators; 0 where it has none.
-Result<size_t> streamed_bytes(Span<const uint8_t> file);
+// The streamed plan of a model's file, which is checked with all operators.
+struct StreamedNeeds {
+  size_t activation_bytes = 0;  // 0: the file has none
+  bool is_fed = false;          // the first input comes by rows
+};
+Result<StreamedNeeds> streamed_needs(Span<const uint8_t> file);
 
 }  // namespace intaglio::cli

@@ -12,7 +12,8 @@ bool ModelFileSink::write(void* context, Span<const uint8_t> given) {
   if (!self.goal.flat) {
     const Result<Model> model = Model::open(given);
     bytes_or_error = model ? plan_for_goal(*model, self.goal, self.planned->arena()) : model.error();
-    const Result<size_t> streamed = bytes_or_error ? streamed_bytes(*bytes_or_error) : bytes_or_error.error();
+    const Result<StreamedNeeds> streamed =
+        bytes_or_error ? streamed_needs(*bytes_or_error) : bytes_or_error.error();
     if (!streamed) {
       self.problem = "--memory: " + error_text(streamed.error(), model ? &*model : nullptr);
       return false;

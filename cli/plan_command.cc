@@ -37,16 +37,19 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   HostArena memory;
   const auto planned = plan_for_goal(file->model(), *goal, memory.arena());
   if (!planned) return file->failure(planned.error());
-  const auto streamed = streamed_bytes(*planned);
+  const auto streamed = streamed_needs(*planned);
   if (!streamed) return file->failure(streamed.error());
   if (auto written = write_file_atomically(arguments.output, *planned); !written) return written.failure();
   print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->size).c_str());
   print("  activations  %s bytes layer by layer", grouped(file->model().activation_bytes()).c_str());
-  if (*streamed > 0) {
-    print(", %s by rows\n", grouped(*streamed).c_str());
+  if (streamed->activation_bytes > 0) {
+    print(", %s by rows\n", grouped(streamed->activation_bytes).c_str());
   } else {
     print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
   }
+  if (arguments.feeds_rows && !streamed->is_fed)
+    print_note(
+        "--feed-rows has no effect: a line buffer for the first input would save no memory, so all of it is there");
   return Done{};
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("an exported model runs by rows, checked and planned") {
 
 TEST_CASE("a picture that comes by rows has a line buffer; commands that have all of it give it a place") {
   const Folder folder;
-  folder.good("plan %/net.itg -o %/fed.itg --feed-rows");
+  CHECK(!holds(folder.good("plan %/net.itg -o %/fed.itg --feed-rows").err, "--feed-rows"));
   const auto fed = folder.json("inspect %/fed.itg --json --plan")["streamed"];
   // Three rows of 64 instead of 24.
   CHECK(fed["arena_bytes"] == 3 * 64 + 1536 + 3 * 3 * 256);
@@ -110,5 +110,7 @@ TEST_CASE("a plan that saves nothing is not written") {
   const Folder folder;
   CHECK(holds(folder.good("plan %/net.itg -o %/same.itg --memory 12288").out, "rows would save nothing"));
   CHECK(folder.json("inspect %/same.itg --json")["streamed"].is_null());
+  CHECK(holds(folder.good("plan %/net.itg -o %/same.itg --memory 12288 --feed-rows").err,
+              "note: --feed-rows has no effect: a line buffer for the first input would save no memory"));
   CHECK(holds(folder.good("bench %/same.itg --streamed --repeats 1").err, "has no streamed plan"));
 }

@@ -359,3 +359,37 @@ TEST_CASE("operators of codes: no layer stands between quantizers, and the same 
   REQUIRE_MESSAGE(back.good(), back.message());
   CHECK(run_real(AlignedBytes(net.int8.view()), net.samples) == run_real(back.write(), net.samples));
 }
+
+TEST_CASE("operators of codes: products without a bias, and bounds in any field of the file") {
+  CalibratorOptions options;
+  options.int8_answers = true;
+  options.recover = recovery::kNone;  // whose biases would be added behind products
+  Network net(12);
+  const std::string conv = net.conv("x", 3, 4, 3);
+  for (const float bound : {-0.0f, 6.0f}) {
+    auto& tensor = net.file.floats(bound < 1 ? "low" : "high", {}, {});
+    tensor.clear_raw_data();
+    tensor.add_float_data(bound);
+  }
+  const std::string flat = net.node("Flatten", {net.node("Clip", {conv, "low", "high"})});
+  const std::string one =
+      net.node("Relu", {net.node("MatMul", {flat, net.floats({4 * 9 * 8, 8}, -0.2f, 0.2f)})});
+  const std::string two = net.node("MatMul", {one, net.floats({8, 5}, -0.3f, 0.3f)});
+  const std::string product = net.node("MatMul", {two, net.floats({5, 5}, -0.3f, 0.3f)});
+  net.file.output(net.node("Add", {product, net.floats({5}, -0.5f, 0.5f)}));
+  const Calibrated calibrated(net.file, options);
+  const auto made = calibrated.to_onnx(OnnxForm::kQOperator);
+  REQUIRE_MESSAGE(made, made.message());
+  const onnx_file::ModelProto file = parsed(made->bytes);
+  check_order(file);
+  CHECK(count(file, "QLinearConv") == 1);
+  CHECK(count(file, "Clip") == 0);
+  CHECK(count(file, "QLinearMatMul") == 2);
+  CHECK(count(file, "MatMul") == 1);  // whose bias is added behind it
+  for (const Node& node : file.graph().node())
+    if (node.op_type() == "QLinearMatMul") CHECK(node.domain().empty());
+  Import back(made->bytes);
+  REQUIRE_MESSAGE(back.good(), back.message());
+  CHECK(run_real(AlignedBytes(calibrated.int8.view()), calibrated.samples) ==
+        run_real(back.write(), calibrated.samples));
+}

@@ -1,11 +1,14 @@
 // An int8 model as TFLite: what comes back from the file gives the same codes, or codes as near as the file's own forms of
 // an operator allow.
 #include <functional>
+#include <set>
 
+#include "exporters/readback.h"
 #include "exporters/tflite/tflite_export.h"
 #include "importers/tflite/tflite_generated.h"
 #include "tests/support/calibrated_network.h"
 #include "tests/support/small_onnx_network.h"
+#include "tests/support/tflite_builder.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -38,9 +41,26 @@ struct Exported {
       found += model->opcodes()->Get(node->opcode())->builtin_code() == static_cast<int32_t>(builtin);
     return found;
   }
+  // Each tensor of the file is one that an operator reads or writes, and each name stands for one.
+  void check_tensors() const {
+    const auto* const graph = tflite::GetModel(file->bytes.data())->subgraphs()->Get(0);
+    std::set<int32_t> used;
+    for (const auto* const node : *graph->operators()) {
+      used.insert(node->inputs()->begin(), node->inputs()->end());
+      used.insert(node->outputs()->begin(), node->outputs()->end());
+    }
+    std::set<std::string> names;
+    for (uint32_t t = 0; t < graph->tensors()->size(); ++t) {
+      const std::string name = graph->tensors()->Get(t)->name()->str();
+      CAPTURE(name);
+      CHECK(used.count(static_cast<int32_t>(t)) == 1);
+      CHECK(names.insert(name).second);
+    }
+  }
   // The largest difference of outputs: in codes, of FP32 outputs in units.
   double difference() {
     REQUIRE_MESSAGE(file, file.message());
+    check_tensors();
     Import back(Span<const uint8_t>(file->bytes.data(), file->bytes.size()));
     REQUIRE_MESSAGE(back.good(), back.message());
     RunningModel a(AlignedBytes(int8.view())), b(back.write());
@@ -258,6 +278,65 @@ TEST_CASE("bounds of a layer in FP32 are MAXIMUM and MINIMUM") {
   CHECK(made.difference() <= 1e-5);
   CHECK(made.count(Builtin::MAXIMUM) == 1);
   CHECK(made.count(Builtin::MINIMUM) == 1);
+}
+
+TEST_CASE("a function in a scale that TFLite does not allow is a Gather") {
+  CalibratorOptions options = answers_in_codes();
+  options.compat = Compat::kTengine;  // whose functions have scales of another rule
+  for (const char* const function : {"Sigmoid", "Tanh"}) {
+    CAPTURE(function);
+    Convolutions net(60, 4, 6);
+    net.conv(4, 4, 3, 1, {1, 1, 1, 1});
+    net.then(function);
+    Exported made(net.end(), options);
+    CHECK(made.difference() == 0);
+    CHECK(made.count(Builtin::LOGISTIC) + made.count(Builtin::TANH) == 0);
+    CHECK(made.count(Builtin::GATHER) == 1);
+  }
+}
+
+TEST_CASE("bounds of what takes no activation are operators of their own") {
+  const auto mean = [](Convolutions& net) { net.then("GlobalAveragePool"); };
+  const auto least = [](Convolutions& net) {
+    const std::string before = net.at;
+    net.conv(4, 4, 1, 1, {0, 0, 0, 0});
+    net.then("Min", {before});
+  };
+  const auto padded = [](Convolutions& net) {
+    auto& pool = net.then("AveragePool");
+    set(pool, "kernel_shape", std::vector<int64_t>{3, 3});
+    set(pool, "pads", std::vector<int64_t>{1, 1, 1, 1});
+  };
+  struct Case {
+    std::function<void(Convolutions&)> add;
+    double most;
+  };
+  uint32_t seed = 70;
+  for (const Case& c : {Case{mean, 0}, Case{least, 0}, Case{padded, 2}}) {
+    CAPTURE(seed);
+    CalibratorOptions options = answers_in_codes();
+    options.compat = Compat::kTengine;  // its zero point of 0 makes 0 a bound of codes
+    Convolutions net(++seed, 4, 6);
+    net.conv(4, 4, 3, 1, {1, 1, 1, 1});
+    c.add(net);
+    net.then("Relu");
+    Exported made(net.end(), options);
+    REQUIRE_MESSAGE(made.file, made.file.message());
+    CHECK(made.difference() <= c.most);
+    CHECK(made.count(Builtin::MAXIMUM) == 1);
+  }
+}
+
+TEST_CASE("a file that does not come back is refused with its path, and with what is in the way") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2}), y = file.tensor("y", kTfliteFloat, {1, 2});
+  file.op(120, {x}, {y});  // RFFT2D or the like
+  const std::string bytes = file.finish({x}, {y});
+  exporters::Reimported back;
+  const auto step = exporters::import_again({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
+                                            "net.itg: the exported file", {}, back);
+  REQUIRE(!step);
+  CHECK(step.message().find("net.itg: the exported file cannot be imported: node 'y'") == 0);
 }
 
 TEST_CASE("what cannot be written is refused by name") {

@@ -264,3 +264,15 @@ TEST_CASE("AIMET's encodings, of both versions") {
   refused(read_aimet("F", R"({"activation_encodings": [{"bw": 8, "offset": [0], "scale": [1]}]})"),
           "F: activation_encodings has an encoding without a name");
 }
+
+TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
+  const auto read = read_aimet("F", R"({"param_encodings": {
+      "v": [{"bitwidth": 16, "offset": -32768, "scale": 1}, {"bitwidth": 16, "offset": -32768, "scale": 1}],
+      "w": [{"bitwidth": 8, "offset": -128, "scale": 0.25}],
+      "b": [{"bitwidth": 32, "offset": -2147483648, "scale": 1}]}})");
+  check_table(read, {{ParamsOf::kLayerWeights, "w", {0.25f}, 0, "w", "param_encodings/w"}}, 1);
+  CHECK(read->notes ==
+        std::vector<std::string>{
+            "F: 1 of its slots have more than 8 bits and are left out; keep their nodes in float where "
+            "int8 is too coarse (the first: param_encodings/v, 16 bits)"});
+}

@@ -5,20 +5,16 @@
 #include <cstring>
 #include <map>
 
-#include "calibrator/bake/model_writer.h"
-#include "importers/import.h"
+#include "exporters/readback.h"
 #include "importers/onnx/onnx_operators.h"
+#include "importers/params/params_layers.h"
+#include "intaglio/ops.h"
 
 namespace intaglio::exporters {
 namespace {
 
 using importers::quoted;
 using importers::text;
-
-const QuantRule* layer_rule(const Model& model, const NodeInfo& node) {
-  const OpDef* const def = find_op(all_ops(), model, node);
-  return def == nullptr || def->quant.weight_input < 0 ? nullptr : &def->quant;
-}
 
 // The shapes of the model's inputs in the file's own layout.
 ImportOptions options_for(const onnx_file::GraphProto& graph, const std::string& folder, const Model& model) {
@@ -46,24 +42,13 @@ ImportOptions options_for(const onnx_file::GraphProto& graph, const std::string&
   return options;
 }
 
-struct Reimported {
-  HostArena memory;
-  Model model;
-};
-
-Outcome<Done> import_again(Span<const uint8_t> bytes, const std::string& path, const std::string& folder,
-                           const Model& model, Reimported& back) {
+// `name` is for messages.
+Outcome<Done> import_network(Span<const uint8_t> bytes, const std::string& name, const std::string& folder,
+                             const Model& model, Reimported& back) {
   onnx_file::ModelProto file;
   if (!file.ParseFromArray(bytes.data, static_cast<int>(bytes.size)))
-    return Failure{path + ": is no ONNX file (the protobuf is damaged or cut short)"};
-  auto imported = import_model(bytes, path, options_for(file.graph(), folder, model), back.memory);
-  if (!imported) return imported.failure();
-  const auto written = finish_model(imported->graph, all_ops(), back.memory.arena());
-  if (!written) return Failure{path + ": cannot be made a model"};
-  const auto opened = Model::open(*written);
-  if (!opened) return Failure{path + ": cannot be made a model"};
-  back.model = *opened;
-  return Done{};
+    return Failure{name + ": is no ONNX file (the protobuf is damaged or cut short)"};
+  return import_again(bytes, name, options_for(file.graph(), folder, model), back);
 }
 
 // What must be the same of a layer, one after the other; the first that is not.
@@ -143,13 +128,13 @@ Outcome<Done> check_network(Span<const uint8_t> network, const std::string& path
     return Failure{path +
                    ": is a TFLite network; only a model that was imported from ONNX can be written as ONNX"};
   Reimported fp32;
-  if (auto step = import_again(network, path, folder, model, fp32); !step) return step.failure();
+  if (auto step = import_network(network, path, folder, model, fp32); !step) return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < fp32.model.node_count(); ++n) names[fp32.model.node(n).name] = n;
   int32_t int8_layers = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
-    const QuantRule* const rule = layer_rule(model, node);
+    const QuantRule* const rule = layer_rule(model, all_ops(), node);
     if (rule == nullptr) continue;
     const TensorInfo weights = model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]);
     int8_layers += weights.dtype == DType::kS8;
@@ -166,21 +151,22 @@ Outcome<Done> read_back(OnnxExport& result, const Model& model, const std::strin
                         OnnxForm form) {
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(result.bytes.data()), result.bytes.size());
   Reimported back;
-  if (auto step = import_again(bytes, "the exported file", "", model, back); !step) return step.failure();
+  if (auto step = import_network(bytes, model_path + ": the exported file", "", model, back); !step)
+    return step.failure();
   std::map<std::string, int32_t> names;
   for (int32_t n = 0; n < back.model.node_count(); ++n) names[back.model.node(n).name] = n;
   const LayerComparison comparison(model, back.model, form != OnnxForm::kFakeQuantize);
   int32_t in_float = 0, layers = 0, without_least = 0;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
-    const QuantRule* const rule = layer_rule(model, node);
+    const QuantRule* const rule = layer_rule(model, all_ops(), node);
     if (rule == nullptr ||
         model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8)
       continue;
     ++layers;
     const auto found = names.find(node.name);
     const NodeInfo other = found == names.end() ? NodeInfo{} : back.model.node(found->second);
-    if (found == names.end() || layer_rule(back.model, other) == nullptr ||
+    if (found == names.end() || layer_rule(back.model, all_ops(), other) == nullptr ||
         back.model.tensor(other.inputs[static_cast<size_t>(rule->weight_input)]).dtype != DType::kS8) {
       ++in_float;
       continue;

@@ -4,9 +4,24 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace intaglio::exporters {
 namespace {
+
+// The elements of a constant of floats or of 8 bits, from whichever field has them; nullopt: it is of another type.
+std::optional<std::string> stored(const OnnxTensor& tensor) {
+  if (tensor.has_raw_data()) return tensor.raw_data();
+  std::string bytes;
+  if (tensor.data_type() == OnnxTensor::FLOAT)
+    bytes.assign(reinterpret_cast<const char*>(tensor.float_data().data()),
+                 static_cast<size_t>(tensor.float_data_size()) * sizeof(float));
+  else if (tensor.data_type() == OnnxTensor::INT8)
+    for (const int32_t code : tensor.int32_data()) bytes.push_back(static_cast<char>(code));
+  else
+    return std::nullopt;
+  return bytes;
+}
 
 // A dequantized value's codes, scale and zero point, as names.
 struct Codes {
@@ -27,12 +42,16 @@ class Rewriter {
   }
 
  private:
+  // Of a constant that holds one: a float, or a code.
   template <typename T>
   std::optional<T> number(const std::string& value) const {
+    constexpr auto kType = std::is_same_v<T, float> ? OnnxTensor::FLOAT : OnnxTensor::INT8;
     const OnnxTensor* const constant = graph_.constant(value);
-    if (constant == nullptr || constant->raw_data().size() != sizeof(T)) return std::nullopt;
+    if (constant == nullptr || constant->data_type() != kType) return std::nullopt;
+    const auto bytes = stored(*constant);
+    if (!bytes || bytes->size() != sizeof(T)) return std::nullopt;
     T found;
-    std::memcpy(&found, constant->raw_data().data(), sizeof found);
+    std::memcpy(&found, bytes->data(), sizeof found);
     return found;
   }
 
@@ -71,10 +90,10 @@ class Rewriter {
   void rewrite(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
     const std::string& op = node.op_type();
     if (op == "Conv" || op == "Gemm") return layer(node, bounds, quantizer);
-    if (op == "Add" || op == "Mul") return several(node, bounds, quantizer, "QLinear" + op, false);
-    if (op == "Concat") return several(node, bounds, quantizer, "QLinearConcat", true);
-    for (const char* const known : {"GlobalAveragePool", "AveragePool", "LeakyRelu", "Sigmoid"})
-      if (op == known) return several(node, bounds, quantizer, "QLinear" + op, false);
+    if (op == "MatMul") return product(node, bounds, quantizer);
+    if (op == "Concat") return several(node, bounds, quantizer, kCodeOperatorsDomain, true);
+    for (const char* const known : {"Add", "Mul", "GlobalAveragePool", "AveragePool", "LeakyRelu", "Sigmoid"})
+      if (op == known) return several(node, bounds, quantizer, kCodeOperatorsDomain, false);
     for (const char* const mover :
          {"MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice"})
       if (op == mover && bounds.empty()) return move(node, quantizer);
@@ -83,7 +102,9 @@ class Rewriter {
   // Whether two constants hold the same.
   bool equal(const std::string& a, const std::string& b) const {
     const OnnxTensor *const first = graph_.constant(a), *const second = graph_.constant(b);
-    return first != nullptr && second != nullptr && first->raw_data() == second->raw_data();
+    if (first == nullptr || second == nullptr || first->data_type() != second->data_type()) return false;
+    const auto bytes = stored(*first);
+    return bytes && bytes == stored(*second);
   }
 
   void move(OnnxNode& node, OnnxNode& quantizer) {
@@ -116,9 +137,20 @@ class Rewriter {
             inputs);
   }
 
-  // Operands as codes, scale and zero point each; the output's come last, or first.
-  void several(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer,
-               const std::string& op, bool output_first) {
+  // Several scales of the second operand are one for each column, which only a matrix has.
+  void product(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer) {
+    const auto w = codes_of(node.input(1));
+    if (!w) return;
+    const OnnxTensor *const codes = graph_.constant(w->codes), *const scales = graph_.constant(w->scale);
+    const bool is_matrix = codes != nullptr && codes->dims_size() == 2;
+    const bool has_one_scale =
+        scales != nullptr && stored(*scales) && stored(*scales)->size() == sizeof(float);
+    if (is_matrix || has_one_scale) several(node, bounds, quantizer, "", false);
+  }
+
+  // QLinear and the operator's name. Operands as codes, scale and zero point each; the output's come last, or first.
+  void several(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer, const char* domain,
+               bool output_first) {
     std::vector<std::string> inputs;
     const std::vector<std::string> output{quantizer.input(1), quantizer.input(2)};
     if (output_first) inputs = output;
@@ -128,7 +160,7 @@ class Rewriter {
       inputs.insert(inputs.end(), {x->codes, x->scale, x->zero});
     }
     if (!output_first) inputs.insert(inputs.end(), output.begin(), output.end());
-    replace(node, bounds, quantizer, op, kCodeOperatorsDomain, inputs);
+    replace(node, bounds, quantizer, "QLinear" + node.op_type(), domain, inputs);
   }
 
   void replace(OnnxNode& node, const std::vector<OnnxNode*>& bounds, OnnxNode& quantizer,

@@ -10,7 +10,8 @@
 #include "exporters/onnx/quantizers.h"
 #include "importers/draft/import_error.h"
 #include "importers/draft/names.h"
-#include "runtime/op_search.h"
+#include "importers/params/params_layers.h"
+#include "intaglio/ops.h"
 
 namespace intaglio::exporters {
 namespace {
@@ -19,11 +20,6 @@ using importers::clean_name;
 using importers::fail;
 using importers::quoted;
 using importers::text;
-
-const QuantRule* layer_rule(const Model& model, const NodeInfo& node) {
-  const OpDef* const def = find_op(all_ops(), model, node);
-  return def == nullptr || def->quant.weight_input < 0 ? nullptr : &def->quant;
-}
 
 ActivationGrid grid_of(const TensorInfo& info) {
   return {info.quantization.scales[0], info.quantization.zero_point};
@@ -74,7 +70,7 @@ class Export {
   void run() {
     for (int32_t n = 0; n < model_.node_count(); ++n) {
       const NodeInfo node = model_.node(n);
-      if (const QuantRule* const rule = layer_rule(model_, node))
+      if (const QuantRule* const rule = layer_rule(model_, all_ops(), node))
         write_layer(n, node, *rule);
       else
         write_constants(node);

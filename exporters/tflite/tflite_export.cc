@@ -2,12 +2,11 @@
 
 #include <cstring>
 
-#include "calibrator/bake/model_writer.h"
+#include "exporters/readback.h"
 #include "exporters/tflite/tflite_nodes.h"
 #include "importers/draft/import_error.h"
-#include "importers/import.h"
+#include "importers/params/params_layers.h"
 #include "intaglio/ops.h"
-#include "runtime/op_search.h"
 
 namespace intaglio {
 namespace exporters {
@@ -56,16 +55,16 @@ std::vector<Layer> layers_of(const Model& model) {
   std::vector<Layer> layers;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
-    const OpDef* const def = find_op(all_ops(), model, node);
-    if (def == nullptr || def->quant.weight_input < 0) continue;
+    const QuantRule* const rule = layer_rule(model, all_ops(), node);
+    if (rule == nullptr) continue;
     Layer layer{node,
                 model.tensor(node.inputs[0]),
                 model.tensor(node.outputs[0]),
-                model.tensor(node.inputs[static_cast<size_t>(def->quant.weight_input)]),
+                model.tensor(node.inputs[static_cast<size_t>(rule->weight_input)]),
                 {}};
     if (layer.weights.dtype != DType::kS8 || layer.out.dtype != DType::kS8) continue;
-    const auto bias = static_cast<size_t>(def->quant.bias_input);
-    if (def->quant.bias_input >= 0 && bias < node.inputs.size && node.inputs[bias] >= 0) {
+    const auto bias = static_cast<size_t>(rule->bias_input);
+    if (rule->bias_input >= 0 && bias < node.inputs.size && node.inputs[bias] >= 0) {
       const TensorInfo info = model.tensor(node.inputs[bias]);
       layer.bias = {reinterpret_cast<const int32_t*>(info.constant.data),
                     static_cast<size_t>(info.shape.elements())};
@@ -95,14 +94,12 @@ std::string difference(const Layer& a, const Layer& b) {
 }
 
 Outcome<Done> read_back(const TfliteExport& result, const Model& model, const std::string& path) {
-  HostArena memory;
-  auto imported = import_model({result.bytes.data(), result.bytes.size()}, "the exported file", {}, memory);
-  if (!imported) return imported.failure();
-  const auto written = finish_model(imported->graph, all_ops(), memory.arena());
-  if (!written) return Failure{path + ": the exported file cannot be made a model"};
-  const auto opened = Model::open(*written);
-  if (!opened) return Failure{path + ": the exported file cannot be made a model"};
-  const std::vector<Layer> own = layers_of(model), back = layers_of(*opened);
+  Reimported file;
+  if (auto step =
+          import_again({result.bytes.data(), result.bytes.size()}, path + ": the exported file", {}, file);
+      !step)
+    return step.failure();
+  const std::vector<Layer> own = layers_of(model), back = layers_of(file.model);
   // Averages may have become layers, which stand between these.
   size_t at = 0;
   for (const Layer& layer : own) {

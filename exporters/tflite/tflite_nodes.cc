@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "exporters/tflite/tflite_tables.h"
 #include "importers/draft/import_error.h"
+#include "importers/params/params_layers.h"
 #include "intaglio/describe.h"
 #include "intaglio/ops.h"
-#include "runtime/op_search.h"
 
 namespace intaglio::exporters {
 namespace {
@@ -19,6 +18,7 @@ using importers::quoted;
 using tflite::Activation;
 using tflite::Builtin;
 using Kind = tflite::Options;
+using Fill = TfliteOperands::Fill;
 
 // Of one activation in FP32, without options or bounds.
 constexpr std::pair<Op, Builtin> kFloatFunctions[] = {
@@ -67,10 +67,8 @@ class Writer {
                                   {input(node), numbers(node, "/order", order)}, output(node));
       }
       case Op::kQuantize:
-        return operands_.with_bounds(node, [&](Activation activation, int32_t to) {
-          if (activation != Activation::None) fail("its bounds have no form in TFLite");
-          file_.add_operator(Builtin::QUANTIZE, 1, {input(node)}, to);
-        });
+        return operands_.with_bounds_behind(
+            node, [&](int32_t to) { file_.add_operator(Builtin::QUANTIZE, 1, {input(node)}, to); });
       case Op::kDequantize:
         return file_.add_operator(Builtin::DEQUANTIZE, 2, {input(node)}, output(node));
       case Op::kLookup:
@@ -134,10 +132,8 @@ class Writer {
   void plain(const NodeInfo& node, Builtin code, size_t inputs) {
     std::vector<int32_t> list;
     for (size_t i = 0; i < inputs; ++i) list.push_back(input(node, i));
-    operands_.with_bounds(node, [&](Activation activation, int32_t to) {
-      if (activation != Activation::None) fail("its bounds have no form in TFLite");
-      file_.add_operator(code, version(node), list, to);
-    });
+    operands_.with_bounds_behind(node,
+                                 [&](int32_t to) { file_.add_operator(code, version(node), list, to); });
   }
 
   template <typename Options>
@@ -162,9 +158,9 @@ class Writer {
 
   // ---- layers with weights
   void layer(const NodeInfo& node) {
-    const OpDef* const def = find_op(all_ops(), model_, node);
-    if (def == nullptr) fail("it is no operator of this library");
-    const QuantRule& rule = def->quant;
+    const QuantRule* const found = layer_rule(model_, all_ops(), node);
+    if (found == nullptr) fail("it is no operator of this library");
+    const QuantRule& rule = *found;
     const int32_t w = node.inputs[static_cast<size_t>(rule.weight_input)];
     const int32_t b = has(node, rule.bias_input) ? node.inputs[static_cast<size_t>(rule.bias_input)] : -1;
     const TensorInfo weights = model_.tensor(w);
@@ -220,7 +216,7 @@ class Writer {
                                 tflite::CreateFullyConnectedOptions(builder(), activation, 0, keeps).Union());
     }
     const auto& window = node.options.as<Window2d>();
-    const auto padded = operands_.pad(node, inputs[0], 0.0f);
+    const auto padded = operands_.pad(node, inputs[0], Fill::kZero);
     inputs[0] = padded.x;
     if (node.op == Op::kConv2d)
       return file_.add_operator(
@@ -248,8 +244,7 @@ class Writer {
     const bool keeps = out(node).shape.rank == in(node).shape.rank;
     const bool leaves_codes = in(node).dtype == DType::kS8 && out(node).dtype == DType::kF32;
     const int32_t x = leaves_codes ? operands_.real(node.inputs[0]) : input(node);
-    operands_.with_bounds(node, [&](Activation activation, int32_t to) {
-      if (activation != Activation::None) fail("a mean's bounds have no form in TFLite");
+    operands_.with_bounds_behind(node, [&](int32_t to) {
       file_.add_operator(Builtin::MEAN, leaves_codes ? 1 : version(node), {x, numbers(node, "/axes", axes)},
                          to, Kind::ReducerOptions, tflite::CreateReducerOptions(builder(), keeps).Union());
     });
@@ -274,8 +269,7 @@ class Writer {
     if (counts) fail("TFLite's average pool does not count padding");
     if (!is_max && is_padded && !operands_.has_plain_padding(node))
       fail("TFLite's average pool has no padding of this size");
-    const float lowest = in(node).dtype == DType::kF32 ? std::numeric_limits<float>::lowest() : -1.0f;
-    const auto padded = operands_.pad(node, input(node), is_max ? lowest : 0.0f);
+    const auto padded = operands_.pad(node, input(node), is_max ? Fill::kLowest : Fill::kZero);
     const auto write = [&](Activation activation, int32_t to) {
       file_.add_operator(is_max ? Builtin::MAX_POOL_2D : Builtin::AVERAGE_POOL_2D, version(node), {padded.x},
                          to, Kind::Pool2DOptions,
@@ -290,11 +284,8 @@ class Writer {
     small.shape = file_.tensor(output(node)).shape;
     const int32_t pooled = file_.add_tensor(std::move(small));
     write(Activation::None, pooled);
-    operands_.with_bounds(node, [&](Activation activation, int32_t result) {
-      if (activation != Activation::None)
-        fail("bounds of a pool with a scale of its own have no form in TFLite");
-      file_.add_operator(Builtin::QUANTIZE, 1, {pooled}, result);
-    });
+    operands_.with_bounds_behind(
+        node, [&](int32_t result) { file_.add_operator(Builtin::QUANTIZE, 1, {pooled}, result); });
   }
 
   // An average with a scale of its own, or one that counts padding: a depthwise convolution whose weights are 1.
@@ -310,7 +301,7 @@ class Writer {
     weights.data.assign(count, 1);
     weights.is_constant = true;
     const int32_t ones = file_.add_tensor(std::move(weights));
-    const auto padded = operands_.pad(node, input(node), 0.0f);
+    const auto padded = operands_.pad(node, input(node), Fill::kZero);
     operands_.with_bounds(node, [&](Activation activation, int32_t to) {
       add_depthwise(node, {padded.x, ones}, padded.mode, activation, to);
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "calibrator/quantization/scales.h"
 
@@ -55,8 +56,9 @@ Paddings paddings(const Model& model, const NodeInfo& node) {
                        window.pad_right)};
 }
 
-// What TFLite calls these bounds; false: it has no word for them.
-bool activation_of(const Clamp& clamp, const TensorInfo& out, tflite::Activation& found, int32_t& narrower) {
+// What TFLite calls these bounds, or their absence alone where not `takes_activation`; false: it has no word for them.
+bool activation_of(const Clamp& clamp, const TensorInfo& out, bool takes_activation,
+                   tflite::Activation& found, int32_t& narrower) {
   struct Known {
     tflite::Activation activation;
     float min, max;
@@ -67,6 +69,7 @@ bool activation_of(const Clamp& clamp, const TensorInfo& out, tflite::Activation
                               {tflite::Activation::ReluN1To1, -1.0f, 1.0f}};
   for (const Known& known : kKnown) {
     found = known.activation;
+    if (found != tflite::Activation::None && !takes_activation) break;
     if (out.dtype == DType::kF32) {
       if (clamp.min == known.min && clamp.max == known.max) return true;
       continue;
@@ -89,7 +92,11 @@ bool activation_of(const Clamp& clamp, const TensorInfo& out, tflite::Activation
 
 int32_t TfliteOperands::tensor(int32_t index) {
   int32_t& known = tensors_[static_cast<size_t>(index)];
-  if (known >= 0) return known;
+  if (known < 0) known = file_.add_tensor(described(index));
+  return known;
+}
+
+TfliteTensor TfliteOperands::described(int32_t index) const {
   const TensorInfo info = model_.tensor(index);
   TfliteTensor tensor{info.name,
                       info.dtype,
@@ -101,25 +108,25 @@ int32_t TfliteOperands::tensor(int32_t index) {
                       info.is_constant()};
   tensor.scales.assign(info.quantization.scales.begin(), info.quantization.scales.end());
   tensor.data.assign(info.constant.begin(), info.constant.end());
-  return known = file_.add_tensor(std::move(tensor));
+  return tensor;
 }
 
 int32_t TfliteOperands::add_like(int32_t index, const std::string& name) {
-  TfliteTensor made = file_.tensor(tensor(index));
+  TfliteTensor made = described(index);
   made.name = name;
   return file_.add_tensor(std::move(made));
 }
 
 int32_t TfliteOperands::weights(const NodeInfo& node, int32_t index) {
-  TfliteTensor made = file_.tensor(tensor(index));
   if (node.op != Op::kDepthwiseConv2d) return tensor(index);
+  TfliteTensor made = described(index);
   made.shape.insert(made.shape.begin(), 1);  // [1, kh, kw, c]
   if (made.scales.size() > 1) made.axis = 3;
   return file_.add_tensor(std::move(made));
 }
 
 int32_t TfliteOperands::bias(int32_t index, const TensorInfo& in, const TensorInfo& weights) {
-  TfliteTensor made = file_.tensor(tensor(index));
+  TfliteTensor made = described(index);
   if (made.dtype == DType::kF32) return tensor(index);
   made.scales = products(in, weights);
   return file_.add_tensor(std::move(made));
@@ -129,7 +136,7 @@ int32_t TfliteOperands::real(int32_t index) {
   if (model_.tensor(index).dtype == DType::kF32) return tensor(index);
   int32_t& known = reals_[static_cast<size_t>(index)];
   if (known >= 0) return known;
-  TfliteTensor made = file_.tensor(tensor(index));
+  TfliteTensor made = described(index);
   made.name += "/real";
   made.dtype = DType::kF32;
   made.scales.clear();
@@ -171,7 +178,7 @@ bool TfliteOperands::has_plain_padding(const NodeInfo& node) const {
   return found.is_none() || found.is_same();
 }
 
-TfliteOperands::Padded TfliteOperands::pad(const NodeInfo& node, int32_t x, float fill) {
+TfliteOperands::Padded TfliteOperands::pad(const NodeInfo& node, int32_t x, Fill fill) {
   const Paddings found = paddings(model_, node);
   if (found.is_none()) return {x, tflite::Padding::Valid};
   if (found.is_same()) return {x, tflite::Padding::Same};
@@ -184,10 +191,11 @@ TfliteOperands::Padded TfliteOperands::pad(const NodeInfo& node, int32_t x, floa
   const int32_t result = file_.add_tensor(std::move(padded));
   const int32_t pads = file_.add_numbers(
       name + "/pads", {0, 0, found.h.before, found.h.after, found.w.before, found.w.after, 0, 0}, {4, 2});
-  if (fill == 0.0f)
+  if (fill == Fill::kZero)
     file_.add_operator(Builtin::PAD, usual_version(in), {x, pads}, result);
   else
-    file_.add_operator(Builtin::PADV2, usual_version(in), {x, pads, scalar(name + "/fill", in, fill, -128)},
+    file_.add_operator(Builtin::PADV2, usual_version(in),
+                       {x, pads, scalar(name + "/fill", in, std::numeric_limits<float>::lowest(), -128)},
                        result);
   return {result, tflite::Padding::Valid};
 }
@@ -213,11 +221,21 @@ int32_t TfliteOperands::scalar(const std::string& name, const TensorInfo& like, 
 
 void TfliteOperands::with_bounds(const NodeInfo& node,
                                  const std::function<void(tflite::Activation, int32_t)>& write) {
+  bound(node, true, write);
+}
+
+void TfliteOperands::with_bounds_behind(const NodeInfo& node, const std::function<void(int32_t)>& write) {
+  bound(node, false, [&](tflite::Activation, int32_t to) { write(to); });
+}
+
+void TfliteOperands::bound(const NodeInfo& node, bool takes_activation,
+                           const std::function<void(tflite::Activation, int32_t)>& write) {
   const int32_t output = node.outputs[0];
   const TensorInfo out = model_.tensor(output);
   const auto clamp = node.options.value<Clamp>();
   tflite::Activation activation{};
-  if (activation_of(clamp, out, activation, narrower)) return write(activation, tensor(output));
+  if (activation_of(clamp, out, takes_activation, activation, narrower))
+    return write(activation, tensor(output));
   const std::string name = out.name;
   int32_t from = add_like(output, name + "/unbounded");
   write(tflite::Activation::None, from);

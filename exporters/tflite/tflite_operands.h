@@ -14,6 +14,8 @@ class TfliteOperands {
 
   // A tensor of the model, added where it is first asked for; constants with their data.
   int32_t tensor(int32_t index);
+  // The same, which is not added yet.
+  TfliteTensor described(int32_t index) const;
   // A new activation like one of the model.
   int32_t add_like(int32_t index, const std::string& name);
   // The constants of layers, whose shape differs: depthwise weights, biases with their scales.
@@ -24,13 +26,13 @@ class TfliteOperands {
   int32_t real_weights(const NodeInfo& node, int32_t index);
   int32_t real_bias(int32_t index, const TensorInfo& in, const TensorInfo& weights);
 
-  // The padding mode of a window, and the tensor that the operator reads: `x`, or what a Pad in front of it gives. The
-  // padding is written with the value `fill`.
+  // The padding mode of a window, and the tensor that the operator reads: `x`, or what a Pad in front of it gives.
   struct Padded {
     int32_t x;
     tflite::Padding mode;
   };
-  Padded pad(const NodeInfo& node, int32_t x, float fill);
+  enum class Fill { kZero, kLowest };  // of a Pad: the real 0, or the lowest value that the tensor can hold
+  Padded pad(const NodeInfo& node, int32_t x, Fill fill);
   // One number as a constant of the node's input's type and grid.
   int32_t value(const NodeInfo& node, float real);
   // Whether TFLite has this padding without an operator of its own.
@@ -39,9 +41,13 @@ class TfliteOperands {
   // Calls write(activation, output) for the node's bounds: those that are no activation become Maximum and Minimum behind
   // it.
   void with_bounds(const NodeInfo& node, const std::function<void(tflite::Activation, int32_t)>& write);
+  // Calls write(output) of an operator that takes no activation: all bounds become Maximum and Minimum behind it.
+  void with_bounds_behind(const NodeInfo& node, const std::function<void(int32_t)>& write);
   int32_t narrower = 0;  // bounds of -127 where the file has -128
 
  private:
+  void bound(const NodeInfo& node, bool takes_activation,
+             const std::function<void(tflite::Activation, int32_t)>& write);
   int32_t scalar(const std::string& name, const TensorInfo& like, float real, int32_t code);
 
   const Model& model_;

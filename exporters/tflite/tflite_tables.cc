@@ -26,7 +26,7 @@ Table table_of(UnaryFunction function, const TensorInfo& in, const TensorInfo& o
 
 double same_real(const NodeOptions&, double x) { return x; }
 
-// The operator that makes this table; NONE where none is known.
+// The operator that makes this table.
 struct Found {
   bool is_known = false;
   Builtin code{};
@@ -48,11 +48,15 @@ Found find_operator(const Table& table, const TensorInfo& in, const TensorInfo& 
     Op op;
     Builtin code;
     int32_t version;
+    QuantParams fixed;  // the only grid that TFLite allows its result; a scale of 0: any
   };
-  constexpr Function kFunctions[] = {{Op::kSigmoid, Builtin::LOGISTIC, 2},
-                                     {Op::kTanh, Builtin::TANH, 2},
-                                     {Op::kHardSwish, Builtin::HARD_SWISH, 1}};
+  constexpr Function kFunctions[] = {{Op::kSigmoid, Builtin::LOGISTIC, 2, {0x1p-8f, -128}},
+                                     {Op::kTanh, Builtin::TANH, 2, {0x1p-7f, 0}},
+                                     {Op::kHardSwish, Builtin::HARD_SWISH, 1, {0.0f, 0}}};
   for (const Function& function : kFunctions) {
+    const bool allows = function.fixed.scale == 0.0f || (params(out).scale == function.fixed.scale &&
+                                                         params(out).zero_point == function.fixed.zero_point);
+    if (!allows) continue;
     const int32_t index = find_op_index(all_ops(), {function.op, DType::kF32, DType::kF32});
     if (index == kNoOp) continue;
     const UnaryFunction real = all_ops()[static_cast<size_t>(index)]->quant.unary;

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "calibrator/bake/model_writer.h"
+#include "calibrator/host/system/error_text.h"
 #include "calibrator/host/system/host_arena.h"
 #include "importers/draft/draft_to_graph.h"
-#include "intaglio/describe.h"
 #include "intaglio/session.h"
 
 namespace intaglio::importers {
@@ -41,9 +41,7 @@ void check_effort(const Draft& draft) {
 }
 
 [[noreturn]] void refuse(const Error& error, const Model* model) {
-  char words[512];
-  describe(error, model, words, sizeof words);
-  fail("its inputs are constants, and it cannot be computed here: ", words);
+  fail("its inputs are constants, and it cannot be computed here: ", error_text(error, model));
 }
 
 // Memory that starts as a session wants it.

@@ -11,7 +11,7 @@ struct ImportedOperator {
   int32_t code = -1;        // TFLite's number
   std::vector<Op> becomes;  // the runtime's operators that it is made of; none: it leaves no node
   std::string limits;       // a sentence, or nothing
-  bool is_float = true;     // FP32 activations
+  bool is_float = true;     // FP32 activations: not where kDequantize comes first
   bool is_int8 = false;     // int8 ones
   bool is_folded = false;   // it is computed where all inputs are constants
 };
@@ -25,7 +25,7 @@ ImportedOperator imported_operator(const std::string& domain, const std::string&
   for (const Op op : becomes)
     if (op != Op::kNone) made.becomes.push_back(op);
   made.limits = limits;
-  made.is_float = made.becomes != std::vector<Op>{Op::kDequantize};
+  made.is_float = made.becomes.empty() || made.becomes.front() != Op::kDequantize;
   made.is_int8 = is_int8;
   return made;
 }

@@ -18,6 +18,12 @@ QuantRule quant_rule(Op op) {
   return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
 }
 
+void add_lookup(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                const std::vector<int8_t>& table, int32_t output) {
+  const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
+  add_node(draft, Op::kLookup, name, source, {input, constant}, output);
+}
+
 }  // namespace
 
 int32_t quantize(float x, const DraftTensor& tensor) { return quantize_value(x, params(tensor)); }
@@ -102,9 +108,15 @@ std::vector<int32_t> softmax_table(float scale, int32_t count) {
 
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output) {
-  const auto table = requantize_table(draft.tensor(input), draft.tensor(output), -128, 127);
-  const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
-  add_node(draft, Op::kLookup, name, source, {input, constant}, output);
+  add_lookup(draft, name, source, input,
+             requantize_table(draft.tensor(input), draft.tensor(output), -128, 127), output);
+}
+
+void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    int32_t output) {
+  std::vector<int8_t> same;
+  for (int32_t code = -128; code <= 127; ++code) same.push_back(static_cast<int8_t>(code));
+  add_lookup(draft, name, source, input, same, output);
 }
 
 }  // namespace intaglio::importers

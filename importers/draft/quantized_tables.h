@@ -21,6 +21,9 @@ std::vector<int32_t> softmax_table(float scale, int32_t count);
 // A Lookup from `input` to `output`, both int8 with scales.
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output);
+// A Lookup that gives each code as it is: `output` has another scale, and so these codes stand for other reals.
+void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,
+                    int32_t output);
 
 // A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);

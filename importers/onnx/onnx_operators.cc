@@ -18,7 +18,7 @@ constexpr Family kFamilies[] = {
 // An activation becomes int8 by Quantize and Dequantize around it, so each of its operators must have such a form.
 bool has_int8_form(const OnnxOperator& row) {
   return std::all_of(std::begin(row.becomes), std::end(row.becomes), [](Op op) {
-    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize ||
+    return op == Op::kNone || op == Op::kQuantize || op == Op::kDequantize || op == Op::kLookup ||
            traits(op).int8 != Int8Form::kNone;
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -255,10 +256,7 @@ void import_dequantize_linear(OnnxOp& op) {
                             (info.scales[0] == grids.scale() && info.zero_point == zero_point);
     if (!as_written) {
       codes = quantized(op, op.output_name() + "/codes", shape, grids.scale(), zero_point);
-      std::vector<int8_t> same(256);
-      for (int32_t i = 0; i < 256; ++i) same[static_cast<size_t>(i)] = static_cast<int8_t>(i - 128);
-      op.add(Op::kLookup, {x, add_constant(op.draft(), op.output_name() + "/table", DType::kS8, {256}, same)},
-             codes);
+      add_same_codes(op.draft(), op.name(), op.source(), x, codes);
     }
     const int32_t y = op.new_tensor(shape);
     op.add(Op::kDequantize, {codes}, y);
@@ -349,9 +347,13 @@ void import_fake_quantize(OnnxOp& op) {
 constexpr OnnxOperator kOperators[] = {
     {"DequantizeLinear",
      import_dequantize_linear,
-     {Op::kDequantize},
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
      "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
-    {"DequantizeLinear", import_dequantize_linear, {Op::kDequantize}, "As ONNX has it.", "com.microsoft"},
+    {"DequantizeLinear",
+     import_dequantize_linear,
+     {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
+     "As ONNX has it.",
+     "com.microsoft"},
     {"FakeQuantize",
      import_fake_quantize,
      {Op::kClamp, Op::kQuantize, Op::kDequantize},
@@ -359,9 +361,13 @@ constexpr OnnxOperator kOperators[] = {
      "org.openvinotoolkit"},
     {"QuantizeLinear",
      import_quantize_linear,
-     {Op::kQuantize},
+     {Op::kQuantize, Op::kMul, Op::kAdd},
      "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
-    {"QuantizeLinear", import_quantize_linear, {Op::kQuantize}, "As ONNX has it.", "com.microsoft"},
+    {"QuantizeLinear",
+     import_quantize_linear,
+     {Op::kQuantize, Op::kMul, Op::kAdd},
+     "As ONNX has it.",
+     "com.microsoft"},
 };
 
 }  // namespace

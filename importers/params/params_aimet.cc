@@ -7,6 +7,7 @@ namespace intaglio {
 namespace {
 
 constexpr int64_t kUnsigned = 128;  // codes from 0 on are ours plus this
+constexpr int64_t kBiasBits = 32;   // a bias has its scale from its layer
 
 class Reader {
  public:
@@ -70,7 +71,8 @@ class Reader {
       if (!bits || *bits < 2 || scales == nullptr || offsets == nullptr)
         return Failure{where + ": bitwidth, scale or offset is missing, or of another type"};
       if (*bits > 8) {
-        if (!is_weights) wide_.add(place + ", " + std::to_string(*bits) + " bits");  // of weights: a bias
+        const bool is_bias = is_weights && *bits >= kBiasBits;
+        if (!is_bias) wide_.add(place + ", " + std::to_string(*bits) + " bits");
         return Done{};
       }
       if (*bits < 8) narrow_.add(place + ", " + std::to_string(*bits) + " bits");

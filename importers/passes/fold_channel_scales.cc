@@ -84,7 +84,7 @@ class Folding {
     auto bias = values_of<float>(draft_.tensor(layer.inputs[2]));
     for (size_t c = 0; c < bias.size(); ++c) bias[c] = static_cast<float>(bias[c] * of.factors[c]);
     set_channels(draft_, layer, of.factors, bias);
-    static_cast<Clamp&>(layer.options.as<Clamp>()) = clamp;
+    layer.options.as<Clamp>() = clamp;
     take_over_output(draft_, layer, product.output());
     links_.producer[static_cast<size_t>(product.output())] = writer;
     changed_ = true;

@@ -1,5 +1,7 @@
 // A factor of an operand, or of the result, of a product of two activations goes into the product, which multiplies by it in
 // any case. Nodes that move elements may stand between an operand's factor and the product.
+#include <algorithm>
+
 #include "importers/draft/op_traits.h"
 #include "importers/passes/folding.h"
 #include "importers/passes/passes.h"
@@ -24,31 +26,33 @@ float factor_of(const Draft& draft, const DraftNode& node, int32_t* x) {
   return 0.0f;
 }
 
-// The node reads what stands before the factor.
-bool take_operand(Draft& draft, const Links& links, DraftNode& product, size_t operand) {
-  DraftNode* reader = &product;
+// Node `product` reads what stands before the factor.
+bool take_operand(Draft& draft, Links& links, int32_t product, size_t operand) {
+  int32_t reader = product;
   size_t input = operand;
   while (true) {
-    const int32_t tensor = reader->inputs[input];
+    int32_t& tensor = draft.nodes[static_cast<size_t>(reader)].inputs[input];
     const int32_t index = links.producer_of(tensor);
     if (index < 0 || !links.single_use(tensor)) return false;
     DraftNode& writer = draft.nodes[static_cast<size_t>(index)];
     int32_t x = -1;
     if (const float factor = factor_of(draft, writer, &x); factor > 0.0f) {
-      product.options.as<BatchMatMulOptions>().scale *= factor;
-      reader->inputs[input] = x;
+      draft.nodes[static_cast<size_t>(product)].options.as<BatchMatMulOptions>().scale *= factor;
+      std::vector<int32_t>& readers = links.consumers[static_cast<size_t>(x)];
+      std::replace(readers.begin(), readers.end(), index, reader);
+      tensor = x;
+      writer.outputs.clear();  // dead
       return true;
     }
     const bool moves = traits(writer.op).int8 == Int8Form::kMoves && !writer.inputs.empty();
     if (!moves || draft.tensor(writer.output()).dtype != DType::kF32) return false;
-    reader = &writer;
+    reader = index;
     input = 0;
   }
 }
 
-bool take_result(Draft& draft, const Links& links, DraftNode& mul) {
+bool take_result(Draft& draft, Links& links, DraftNode& mul) {
   int32_t x = -1;
-  if (mul.outputs.empty()) return false;
   const float factor = factor_of(draft, mul, &x);
   const int32_t index = factor > 0.0f ? links.producer_of(x) : -1;
   if (index < 0 || !links.single_use(x)) return false;
@@ -56,6 +60,7 @@ bool take_result(Draft& draft, const Links& links, DraftNode& mul) {
   if (product.op != Op::kBatchMatMul) return false;
   product.options.as<BatchMatMulOptions>().scale *= factor;
   take_over_output(draft, product, mul.output());
+  links.producer[static_cast<size_t>(mul.output())] = index;
   mul.outputs.clear();  // dead
   return true;
 }
@@ -64,19 +69,16 @@ bool take_result(Draft& draft, const Links& links, DraftNode& mul) {
 
 bool fold_product_scale(Draft& draft) {
   bool changed = false;
+  Links links(draft);
   for (size_t n = 0; n < draft.nodes.size(); ++n) {
     DraftNode& node = draft.nodes[n];
-    const Links links(draft);
-    bool took = false;
-    if (node.op == Op::kBatchMatMul && draft.tensor(node.output()).dtype == DType::kF32)
+    if (node.outputs.empty()) continue;  // dead
+    if (node.op == Op::kBatchMatMul && draft.tensor(node.output()).dtype == DType::kF32) {
       for (const size_t operand : {size_t{0}, size_t{1}})
-        took = take_operand(draft, links, node, operand) || took;
-    else
-      took = take_result(draft, links, node);
-    if (!took) continue;
-    changed = true;
-    remove_dead_nodes(draft);
-    n = static_cast<size_t>(-1);  // from the start: a node is gone
+        while (take_operand(draft, links, static_cast<int32_t>(n), operand)) changed = true;
+    } else {
+      changed = take_result(draft, links, node) || changed;
+    }
   }
   return changed;
 }

@@ -84,8 +84,9 @@ std::vector<float> channel_values(const Draft& draft, int32_t tensor, int32_t ch
 }
 
 // A factor or a summand behind a normalization goes into it.
-bool take_in(Draft& draft, const Links& links, DraftNode& node) {
-  if ((node.op != Op::kMul && node.op != Op::kAdd) || has_clamp(node) || node.inputs.size() != 2)
+bool take_in(Draft& draft, Links& links, DraftNode& node) {
+  if (node.outputs.empty() || (node.op != Op::kMul && node.op != Op::kAdd) || has_clamp(node) ||
+      node.inputs.size() != 2)
     return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const int32_t x = node.inputs[i];
@@ -107,6 +108,7 @@ bool take_in(Draft& draft, const Links& links, DraftNode& node) {
           add_constant(draft, draft.tensor(node.inputs[1 - i]).name, DType::kF32, {channels}, own);
     }
     take_over_output(draft, norm, node.output());
+    links.producer[static_cast<size_t>(node.output())] = index;
     node.outputs.clear();  // dead
     return true;
   }
@@ -131,13 +133,8 @@ bool fuse_normalize(Draft& draft) {
     node.options.as<NormalizeOptions>() = options;
     changed = true;
   }
-  for (size_t n = 0; n < draft.nodes.size(); ++n) {
-    const Links links(draft);
-    if (!take_in(draft, links, draft.nodes[n])) continue;
-    remove_dead_nodes(draft);
-    changed = true;
-    n = static_cast<size_t>(-1);  // from the start: a node is gone
-  }
+  Links links(draft);
+  for (DraftNode& node : draft.nodes) changed = take_in(draft, links, node) || changed;
   return changed;
 }
 

@@ -150,7 +150,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::COS, import_unary<Op::kCos>, {Op::kCos}, ""},
     {Builtin::DEQUANTIZE,
      import_dequantize,
-     {Op::kDequantize, Op::kReshape},
+     {Op::kReshape, Op::kDequantize},
      "From 8 bits, and from what is FP32 here."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
     {Builtin::EXP, import_exp, {Op::kExp}, ""},

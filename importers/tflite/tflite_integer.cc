@@ -32,9 +32,7 @@ int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
       add_activation(op.draft(), op.name() + "/codes", DType::kS8, op.draft().tensor(x).shape);
   op.draft().tensor(plain).scales = {1.0f};
   op.draft().tensor(plain).zero_point = op.is_unsigned(0) ? -128 : 0;
-  std::vector<int8_t> same(256);
-  for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int8_t>(static_cast<int32_t>(i) - 128);
-  op.add(Op::kLookup, {x, add_constant(op.draft(), op.name() + "/table", DType::kS8, {256}, same)}, plain);
+  add_same_codes(op.draft(), op.name(), op.source(), x, plain);
   return plain;
 }
 
@@ -164,7 +162,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::ARG_MIN, import_arg_max, {Op::kTopK, Op::kReshape}, "The axis is a constant. Gives int32."},
     {Builtin::CAST,
      import_cast,
-     {Op::kCast, Op::kDequantize},
+     {Op::kCast, Op::kLookup, Op::kDequantize},
      "Between float32, int32, int64 and bool, and from 8 bits: the codes as integers, whatever their scale."},
     {Builtin::EMBEDDING_LOOKUP,
      import_embedding_lookup,

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "importers/draft/op_traits.h"
-#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
@@ -352,39 +351,6 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   draft().tensors.push_back(std::move(made));
   index = static_cast<int32_t>(draft().tensors.size()) - 1;
   return index;
-}
-
-int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
-  const int32_t made = output(shape, i);
-  const DraftTensor& to = draft().tensor(made);
-  if (to.dtype != draft().tensor(x).dtype) fail("its output has another element type than its input");
-  same_to_ = -1;
-  if (to.same_quantization(draft().tensor(x))) return made;
-  same_to_ = made;
-  same_from_ = add_activation_like(draft(), name_, x, shape);
-  return same_from_;
-}
-
-void TfliteOp::finish_same() {
-  if (same_to_ >= 0) add_requantize(draft(), name_, source_, same_from_, same_to_);
-}
-
-void TfliteOp::alias_output(int32_t made) {
-  const DraftTensor output = tflite_tensor(file_, outputs_.at(0)), &from = draft().tensor(made);
-  if (output.dtype != from.dtype || output.shape != from.shape || !output.same_quantization(from))
-    fail("its output ", shape_text(output.shape), " differs from what was assigned, ", shape_text(from.shape),
-         ", in shape, type or scale");
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
-  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  index = made;
-}
-
-void TfliteOp::set_constant(DraftTensor constant) {
-  if (outputs_.size() != 1) fail("it has ", outputs_.size(), " outputs where 1 is expected");
-  int32_t& index = file_.made[static_cast<size_t>(outputs_[0])];
-  if (index != TfliteFile::kNotMade) fail("its output is written twice, or is an input");
-  draft().tensors.push_back(std::move(constant));
-  index = static_cast<int32_t>(draft().tensors.size()) - 1;
 }
 
 void TfliteOp::bound_outputs() {

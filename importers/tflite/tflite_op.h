@@ -126,7 +126,5 @@ DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
 bool has_tflite_data(const TfliteFile& file, int32_t index);  // whether the file's tensor is a constant
 DraftTensor tflite_constant(TfliteFile& file,
                             int32_t index);  // likewise, with bytes checked against type and shape
-// Fused activation: reals in FP32 nodes, codes in int8 ones.
-void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 
 }  // namespace intaglio::importers

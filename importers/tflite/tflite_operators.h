@@ -50,6 +50,8 @@ void import_computed_layer(TfliteOp& op);
 int32_t read_real(TfliteOp& op, size_t i);
 void finish_real(TfliteOp& op, int32_t real);
 int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
+// Fused activation: reals in FP32 nodes, codes in int8 ones.
+void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 
 // A constant of one number, of the element type and rank of `like`.
 int32_t add_number(TfliteOp& op, int32_t like, float value);
