@@ -23,7 +23,7 @@ struct ChannelView {
   int64_t outer, channels, inner;
 };
 
-ChannelView channel_view(const Shape& shape, int32_t axis) {
+__attribute__((always_inline)) inline ChannelView channel_view(const Shape& shape, int32_t axis) {
   return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank)};
 }
 

@@ -202,6 +202,31 @@ def lookup_table(function, s_in, z_in, s_out, z_out):
     return quantize(function(dequantize(np.arange(-128, 128), s_in, z_in).astype(np.float64)), s_out, z_out)
 
 
+# ---- sixteen bits: zero points are 0 -----------------------------------------------------------------------------
+
+def round_s16(v, lo=-32768, hi=32767):
+    """float32 -> int16 codes: clamped, then rounded, halves to even."""
+    return np.rint(np.clip(np.asarray(v, f32), f32(lo), f32(hi))).astype(np.int64)
+
+
+def requantize_s16(total, m, lo=-32768, hi=32767):
+    """Exact sums, of 64 bits -> codes: one conversion to float32, one product in float32."""
+    return round_s16(np.asarray(total, np.int64).astype(f32) * np.asarray(m, f32), lo, hi)
+
+
+def add_s16(a, s_a, b, s_b, s_out, lo=-32768, hi=32767):
+    return round_s16(a.astype(f32) * (f32(s_a) / f32(s_out)) + b.astype(f32) * (f32(s_b) / f32(s_out)), lo, hi)
+
+
+def mul_s16(a, s_a, b, s_b, s_out, lo=-32768, hi=32767):
+    return requantize_s16(a * b, f32(f32(s_a) * f32(s_b)) / f32(s_out), lo, hi)
+
+
+def lookup_s16(x, table):
+    i = 256 + (x >> 7)
+    return table[i] + (((table[i + 1] - table[i]) * (x & 127) + 64) >> 7)
+
+
 def softmax_table(s_in, n):
     """T[d], d = 0 to 255. k is the largest for which n entries sum to 2^30 at most, and 23 at most."""
     k = min(23, 30 - math.ceil(math.log2(max(2, n))))

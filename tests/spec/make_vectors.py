@@ -371,6 +371,36 @@ class Maker:
         x, s_in = self.codes(h, w, c), self.scale()
         return [s32(h, w, c, z_in), reals([s_in]), s8(x), reals(spec.mean_f32((x - z_in).sum((0, 1)), h * w, s_in))]
 
+    def wide_codes(self, *shape):
+        return self.rng.choice([-32768, 32767], shape) if self.rng.random() < 0.2 else self.codes(*shape, lo=-32768, hi=32767)
+
+    # fully_connected_s16: s32 [m, k, n, lo, hi], f32 [s_in, s_out], f32 s_w, s32 x, s8 w, s32 bias, s32 output
+    def fully_connected_s16(self):
+        m, k, n = self.integer(1, 9), self.integer(1, 1500), self.integer(1, 40)
+        x, w = self.wide_codes(m, k), self.codes(n, k)
+        bias = self.rng.integers(-(2**31) + 1, 2**31, n)
+        total = x @ w.T + bias
+        s_in, s_w = self.scale(), np.array([self.scale() for _ in range(n)], f32)
+        s_out = f32(float(s_in) * float(np.median(s_w)) * max(float(np.abs(total).mean()), 1.0) / 12000)
+        lo, hi = sorted(self.integer(-32768, 32767) for _ in range(2))
+        q = spec.requantize_s16(total, spec.multiplier(s_in, s_w, s_out), lo, hi)
+        return [s32(m, k, n, lo, hi), reals(s_in, s_out), reals(s_w), s32(x), s8(w), s32(bias), s32(q)]
+
+    # elements_s16: s32 [product, lo, hi], f32 [s_a, s_b, s_out], s32 a, s32 b, s32 output
+    def elements_s16(self):
+        n, product = self.integer(1, 90), self.integer(0, 1)
+        a, b = self.wide_codes(n), self.wide_codes(n)
+        s_a, s_b = self.scale(), self.scale()
+        s_out = f32(s_a * s_b * self.scale(8, 15)) if product else f32(s_a * self.scale(-2, 3))
+        lo, hi = sorted(self.integer(-32768, 32767) for _ in range(2))
+        q = (spec.mul_s16 if product else spec.add_s16)(a, s_a, b, s_b, s_out, lo, hi)
+        return [s32(product, lo, hi), reals(s_a, s_b, s_out), s32(a), s32(b), s32(q)]
+
+    # lookup_s16: s32 table [513], s32 x, s32 output
+    def lookup_s16(self):
+        table, x = self.wide_codes(513), self.codes(self.integer(1, 200), lo=-32768, hi=32767)
+        return [s32(table), s32(x), s32(spec.lookup_s16(x, table))]
+
     # requantize: s32 [z_out, lo, hi], s32 acc, f32 multiplier, s8 output
     def requantize(self):
         z, (lo, hi), n = self.zero_point(), self.clamp(), 500
@@ -384,7 +414,8 @@ class Maker:
 CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, "mean": 300, "add": 300,
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
          "conv_f32": 100, "product_f32": 100, "mean_f32": 100, "batch_mat_mul_f32": 100,
-         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200}
+         "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200,
+         "fully_connected_s16": 100, "elements_s16": 200, "lookup_s16": 100}
 
 
 def main():
