@@ -100,7 +100,7 @@ __attribute__((always_inline)) inline Error check_weights(const NodeView& node, 
                                                           float out_scale) {
   const Shape shape = node.input(kWeightInput).shape;
   const int32_t channels = shape[axis];
-  ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements()));
+  ITG_TRY(check_constant(node, kWeightInput, DType::kS8, shape.elements(0, shape.rank)));
   ITG_TRY(check_weight_quantization(node, axis));
   if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kS32, channels));
   const Requantization& requantization = node.options<Requantization>();
@@ -125,7 +125,7 @@ Error check_weights_s8(const NodeView& node, int32_t axis, float out_scale) {
 
 Error check_weights_f32(const NodeView& node, int32_t axis) {
   const Shape shape = node.input(kWeightInput).shape;
-  ITG_TRY(check_constant(node, kWeightInput, DType::kF32, shape.elements()));
+  ITG_TRY(check_constant(node, kWeightInput, DType::kF32, shape.elements(0, shape.rank)));
   if (node.has_input(kBiasInput)) ITG_TRY(check_constant(node, kBiasInput, DType::kF32, shape[axis]));
   if (node.weights_checked) return kNoError;
   ITG_TRY(check_finite(node, kWeightInput, channel_view(shape, axis)));
