@@ -9,7 +9,8 @@ namespace intaglio {
 namespace {
 
 // What is an answer leaves in FP32, and so does all behind it.
-bool has_no_slot(const SlotSetting& setting, const CalibratorOptions& options, const Model& model) {
+template <typename Setting>
+bool has_no_slot(const Setting& setting, const CalibratorOptions& options, const Model& model) {
   if (setting.node < 0) return false;
   const bool is_answer = answer_op(model, setting.node, options) != Op::kNone;
   return (is_answer && setting.role == SlotRole::kOutput) || follows_answer(model, setting.node, options);
@@ -35,6 +36,18 @@ Error check_settings(const CalibratorOptions& options, const Model& model) {
   return kNoError;
 }
 
+Error check_ranges(const CalibratorOptions& options, const Model& model) {
+  for (const SlotRange& range : options.ranges) {
+    if (range.node < -1 || range.node >= model.node_count())
+      return {Status::kBadOption, -1, -1, range.node, model.node_count() - 1};
+    if (has_no_slot(range, options, model))
+      return {Status::kAnswerSlot, range.node, model.node(range.node).outputs[0]};
+    if (range.observer < -1 || range.observer >= kRangeMethodCount)
+      return {Status::kBadOption, range.node, -1, range.observer, kRangeMethodCount - 1};
+  }
+  return kNoError;
+}
+
 // Weights of how many output channels a tensor holds; 0: it is no layer's weights.
 int32_t weight_channels(const Model& model, int32_t tensor) {
   for (int32_t n = 0; n < model.node_count(); ++n) {
@@ -51,6 +64,16 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
   for (const KnownParams& known : list) {
     if (known.tensor < 0 || known.tensor >= model.tensor_count())
       return {Status::kTensorIndex, -1, -1, known.tensor, model.tensor_count()};
+    if (known.node >= 0) {
+      if (known.node >= model.node_count())
+        return {Status::kBadOption, -1, known.tensor, known.node, model.node_count() - 1};
+      const Span<const int32_t> inputs = model.node(known.node).inputs;
+      if (known.input < 0 || static_cast<size_t>(known.input) >= inputs.size ||
+          inputs[static_cast<size_t>(known.input)] != known.tensor ||
+          model.tensor(known.tensor).is_constant())
+        return {Status::kBadOption, known.node, known.tensor, known.input,
+                static_cast<int64_t>(inputs.size) - 1};
+    }
     if (!model.tensor(known.tensor).is_constant()) {
       if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
       continue;
@@ -99,6 +122,7 @@ Error check_options(const CalibratorOptions& options, const Model& model) {
   if (options.compat > Compat::kPpq)
     return {Status::kBadOption, -1, -1, static_cast<int64_t>(options.compat), kCompatCount - 1};
   ITG_TRY(check_settings(options, model));
+  ITG_TRY(check_ranges(options, model));
   ITG_TRY(check_known(options.known, model));
   ITG_TRY(check_states(options.states_of, model));
   if (!(options.percentile > 0.5 && options.percentile <= 1.0)) return {Status::kBadOption, -1, -1, 0, 1};

@@ -87,8 +87,9 @@ uint64_t output_bytes(const Model& model, const SessionNeeds& session, const Cal
     const OpDef* const def = find_op(float_ops(), model, node);
     if (def == nullptr) continue;
     if (def->quant.table != TableRule::kNone) bytes += kTableBytes;
-    const bool requantizes =
-        def->quant.inputs_as_output || !options.slots.empty() || options.compat != Compat::kNone;
+    const bool requantizes = def->quant.inputs_as_output || !options.slots.empty() ||
+                             !options.ranges.empty() || !options.known.empty() ||
+                             options.compat != Compat::kNone;
     if (requantizes)  // a Lookup for each input, or behind a softmax
       bytes += (2 * kTensorBytes + kNodeBytes) * (node.inputs.size + 1);
     if (def->quant.parameter_input >= 0)  // a table a channel

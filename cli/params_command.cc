@@ -127,7 +127,8 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
 // ---- diff
 
 const char* role_of(ParamsOf of) {
-  return of == ParamsOf::kTensor ? "tensor" : of == ParamsOf::kLayerInput ? "input" : "weights";
+  constexpr const char* kRoles[] = {"tensor", "input", "weights", "reader"};
+  return kRoles[static_cast<size_t>(of)];
 }
 
 std::string number(double value) {
@@ -167,7 +168,7 @@ Difference compare(const ParamsEntry& a, const ParamsEntry& b) {
 
 // What another table says of the same; PPQ's names weights as it does any tensor, others by their layers.
 const ParamsEntry* counterpart(const ParamsEntry& entry, const ParamsTable& other) {
-  if (const ParamsEntry* const same = other.find(entry.of, entry.name)) return same;
+  if (const ParamsEntry* const same = other.find_same(entry)) return same;
   if (entry.of == ParamsOf::kLayerWeights) return other.find(ParamsOf::kTensor, entry.node);
   if (entry.of == ParamsOf::kTensor)
     for (const ParamsEntry& candidate : other.entries)

@@ -77,7 +77,30 @@ Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSe
   return Done{};
 }
 
-Outcome<Done> read_value(const std::string& key, const std::string& value, SlotSetting& setting) {
+struct SlotWords {
+  SlotSetting setting;
+  SlotRange range;
+  bool has_lo = false, has_hi = false;
+};
+
+Outcome<Done> read_value(const std::string& key, const std::string& value, SlotWords& words) {
+  SlotSetting& setting = words.setting;
+  if (key == "lo" || key == "hi") {
+    const auto code = read_number(value);
+    if (!code) return code.failure();
+    constexpr int32_t kFurthest = 1 << 30;
+    if (*code < -kFurthest || *code > kFurthest) return Failure{key + " is within 2^30 of 0, not " + value};
+    (key == "lo" ? words.range.lo : words.range.hi) = *code;
+    (key == "lo" ? words.has_lo : words.has_hi) = true;
+    return Done{};
+  }
+  if (key == "observer") {
+    words.range.observer = index_of(kMethods, value);
+    if (words.range.observer < kRangeMethodCount) return Done{};
+    std::string names;
+    for (const char* const name : kMethods) names += std::string(names.empty() ? "" : ", ") + name;
+    return Failure{"no observer '" + value + "'; there are " + names};
+  }
   if (key == "bits") {
     const auto bits = read_number(value);
     if (!bits) return bits.failure();
@@ -93,7 +116,8 @@ Outcome<Done> read_value(const std::string& key, const std::string& value, SlotS
     for (int32_t i = 0; i < kRoundingCount; ++i) names += std::string(i == 0 ? "" : ", ") + rounding_name(i);
     return Failure{"no rounding '" + value + "'; there are " + names};
   }
-  if (key != "policy") return Failure{"no setting '" + key + "'; there are bits, rounding and policy"};
+  if (key != "policy")
+    return Failure{"no setting '" + key + "'; there are bits, lo, hi, rounding, policy and observer"};
   for (const std::string& word : split(value, '+')) {
     const int32_t bit = index_of(kPolicyWords, word);
     if (bit == 7) return Failure{"no property '" + word + "'; a policy is like per-tensor+linear+symmetric"};
@@ -103,8 +127,9 @@ Outcome<Done> read_value(const std::string& key, const std::string& value, SlotS
   return error.ok() ? Outcome<Done>(Done{}) : Failure{error_text(error)};
 }
 
-Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& file) {
-  SlotSetting setting;
+Outcome<SlotWords> read_setting(const std::string& text, const LoadedModel& file) {
+  SlotWords words;
+  SlotSetting& setting = words.setting;
   const size_t equals = text.find('=');  // none of the keys has a colon
   const size_t colon = text.rfind(':', equals);
   if (equals == std::string::npos || colon == std::string::npos)
@@ -114,10 +139,22 @@ Outcome<SlotSetting> read_setting(const std::string& text, const LoadedModel& fi
   for (const std::string& part : split(text.substr(colon + 1), ',')) {
     const size_t at = part.find('=');
     if (at == std::string::npos) return Failure{"--set " + text + ": '" + part + "' is not like bits=4"};
-    if (auto step = read_value(part.substr(0, at), part.substr(at + 1), setting); !step)
+    if (auto step = read_value(part.substr(0, at), part.substr(at + 1), words); !step)
       return Failure{"--set " + text + ": " + step.message()};
   }
-  return setting;
+  SlotRange& range = words.range;
+  if (words.has_lo != words.has_hi) return Failure{"--set " + text + ": give both lo and hi"};
+  if (words.has_lo && range.lo >= range.hi) return Failure{"--set " + text + ": lo has to be below hi"};
+  const int32_t bits = setting.bits > 0 ? setting.bits : 8;
+  if (words.has_lo && int64_t{range.hi} - range.lo >= int64_t{1} << bits)
+    return Failure{"--set " + text + ": these are more codes than " + std::to_string(bits) +
+                   " bits have; give more bits"};
+  if (range.observer >= 0 && setting.role == SlotRole::kWeights)
+    return Failure{"--set " + text + ": weights have no observer, since their scales come from the weights"};
+  range.node = setting.node;
+  range.role = setting.role;
+  range.input = setting.input;
+  return words;
 }
 
 }  // namespace
@@ -161,8 +198,8 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
   add_option(
       app, "--set", arguments.set,
       "quantize one slot or many in another way: "
-      "SLOT:bits=4,rounding=half-up,policy=per-tensor+linear+symmetric. SLOT is all, activations, weights, "
-      "NODE, NODE/in0, NODE/out or NODE/weights. May be repeated; the last one holds")
+      "SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-tensor+linear+symmetric,observer=kl. SLOT is all, "
+      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights. May be repeated; the last one holds")
       .type_name("SLOT:KEY=VALUE,...");
   add_option(app, "--keep-float", arguments.keep_float, "keep these nodes in FP32; separate them by commas")
       .type_name("NODE,...");
@@ -190,8 +227,11 @@ Outcome<Done> read_quantization(const QuantizationArguments& arguments, const Lo
   for (const std::string& text : arguments.set) {
     const auto setting = read_setting(text, file);
     if (!setting) return setting.failure();
-    lists.settings.push_back(*setting);
+    const SlotSetting& form = setting->setting;
+    if (form.bits != 0 || form.rounding >= 0 || form.policy != 0) lists.settings.push_back(form);
+    if (setting->has_lo || setting->range.observer >= 0) lists.ranges.push_back(setting->range);
   }
+  options.ranges = {lists.ranges.data(), lists.ranges.size()};
   options.float_nodes = {lists.float_nodes.data(), lists.float_nodes.size()};
   options.slots = {lists.settings.data(), lists.settings.size()};
   return Done{};

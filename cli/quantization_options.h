@@ -26,6 +26,7 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments);
 struct QuantizationLists {
   std::vector<int32_t> float_nodes;
   std::vector<SlotSetting> settings;
+  std::vector<SlotRange> ranges;
 };
 // Sets the part of `options` that the arguments are about. A node that the model does not have, and a setting
 // that cannot be read, are failures.

@@ -28,9 +28,11 @@ constexpr const char* kFooter =
     "'intaglio calibrate --recover none'.\n\n"
     "Settings of --set:\n"
     "  bits       2 to 32\n"
+    "  lo, hi     the least and the greatest code, both of them: -127 and 127, or 0 and 255\n"
     "  rounding   half-even, half-up, half-down, half-towards-zero, half-far-from-zero, to-near-int or up\n"
     "  policy     per-tensor or per-channel (weights); linear or exponential; symmetric or asymmetric;\n"
-    "             with linear also power-of-two\n\n"
+    "             with linear also power-of-two\n"
+    "  observer   how the range of an activation is chosen: one of the methods of --method\n\n"
     "Example: 4-bit weights but for the last layer, activations rounded half up\n"
     "  intaglio simulate net.itg --images calibration/ --set weights:bits=4 --set fc/weights:bits=8 \\\n"
     "                    --set activations:rounding=half-up";

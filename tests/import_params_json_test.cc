@@ -24,7 +24,7 @@ TEST_CASE("PPQ's files: configs") {
   check_table(ppq(config(8, "BAKED", 0, 255), R"({"scale": 0.5, "zero_point": 255})"),
               {{ParamsOf::kTensor, "x", {0.5f}, 127, "conv", place}});
   check_table(ppq(config(4, "OVERLAPPED", 0, 15), R"({"scale": 0.5, "zero_point": 0})"),
-              {{ParamsOf::kTensor, "x", {0.5f}, -128, "conv", place}}, 1);
+              {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
   check_table(ppq(config(8, "ACTIVATED", -128, 127,
                          R"(, "policy": {"EXPONENTIAL": false, "LINEAR": true, "DYNAMIC": 1})")),
               {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
@@ -110,10 +110,10 @@ TEST_CASE("PPQ's files: values") {
   };
   check_table(twice(R"({"scale": 0.5, "zero_point": 1})"),
               {{ParamsOf::kTensor, "x", {0.5f}, 1, "a", "configs/a/x"}});
-  const std::string other =
-      "F: configs/b/x: another scale or zero point than at configs/a/x; a tensor has one quantization here";
-  refused(twice(R"({"scale": 0.5, "zero_point": 2})"), other);
-  refused(twice(R"({"scale": 0.25, "zero_point": 1})"), other);
+  for (const auto& [text, scale, zero_point] : {std::tuple(R"({"scale": 0.5, "zero_point": 2})", 0.5f, 2),
+                                                std::tuple(R"({"scale": 0.25, "zero_point": 1})", 0.25f, 1)})
+    check_table(twice(text), {{ParamsOf::kTensor, "x", {0.5f}, 1, "a", "configs/a/x"},
+                              {ParamsOf::kReader, "x", {scale}, zero_point, "b", "configs/b/x"}});
 }
 
 TEST_CASE("PPQ's files: what is written, and where it comes from") {
@@ -137,7 +137,7 @@ TEST_CASE("PPQ's files: what is written, and where it comes from") {
   CHECK(count("\"PER_TENSOR\": true") == 2);
   CHECK(count("\"LINEAR\": true") == 3);
   CHECK(count("\"EXPONENTIAL\": false") == 3);
-  CHECK(count("\"POWER_OF_2\": false") == 3);
+  CHECK(count("\"POWER_OF_2\": true") == 3);  // 0.5, 0.25 and 2, 1
   CHECK(count("\"quant_min\": -128") == 2);
   CHECK(count("\"quant_min\": -127") == 1);
   CHECK(count("\"quant_max\": 127") == 3);
@@ -190,15 +190,13 @@ TEST_CASE("PPQ's files: slots that int8 does not have are noted, and a passive o
     return read_ppq("F", R"({"configs": {"conv": {"x": )" + config(4, "ACTIVATED", -8, 7) + more + R"(}},
                      "values": {"7": {"scale": 0.5, "zero_point": 0}, "8": {"scale": 0.25, "zero_point": 0}}})");
   };
-  const std::string narrow =
-      "F: 1 of its slots have fewer codes than 8 bits; their scales are taken, and values beyond their codes are not cut "
-      "off (the first: configs/conv/x, -8 to 7)";
-  CHECK(file("")->notes == std::vector<std::string>{narrow});
+  CHECK(file("")->notes.empty());
+  CHECK(file("")->entries[0].lo == -8);
+  CHECK(file("")->entries[0].hi == 7);
   CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", -32768, 32767))->notes ==
         std::vector<std::string>{
             "F: 1 of its slots have more than 8 bits and are left out; keep their nodes in float "
-            "where int8 is too coarse (the first: configs/conv/v, 16 bits)",
-            narrow});
+            "where int8 is too coarse (the first: configs/conv/v, 16 bits)"});
   const std::string other =
       R"({"bit_width": 8, "state": "PASSIVE", "quant_min": -128, "quant_max": 127, "dominator": 8})";
   const auto passive = read_ppq("F", R"({"configs": {"add": {"x": )" + other + R"(}, "conv": {"x": )" +

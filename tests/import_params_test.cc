@@ -342,9 +342,18 @@ TEST_CASE("parameters that do not fit the model are refused") {
   ParamsTable two;
   two.entries = {{ParamsOf::kTensor, "image", {1.0f}, 0, {}, "line 1"},
                  {ParamsOf::kLayerInput, layer, {2.0f}, 0, {}, "line 2"}};
+  // A layer may read its input in a quantization of its own.
   const auto resolved = resolve_params(two, made.model, "f");
-  CHECK(!resolved);
-  CHECK(resolved.message().find("image has another scale or zero point at f line 1, image") !=
+  REQUIRE_MESSAGE(resolved, resolved.message());
+  REQUIRE(resolved->known.size() == 2);
+  CHECK(resolved->known[0].node == -1);
+  CHECK(resolved->known[1].node == 0);
+  CHECK(resolved->known[1].input == 0);
+  CHECK(resolved->known[1].scale == 2.0f);
+  std::swap(two.entries[0], two.entries[1]);
+  const auto refused_again = resolve_params(two, made.model, "f");
+  CHECK(!refused_again);
+  CHECK(refused_again.message().find("image has another scale or zero point at f line 2, " + layer) !=
         std::string::npos);
 
   // Scales with which the accumulator, or a bias, does not hold.

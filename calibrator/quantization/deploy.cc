@@ -1,6 +1,18 @@
 #include "calibrator/quantization/deploy.h"
 
 namespace intaglio {
+namespace {
+
+// The fewest bits whose signed codes hold all codes of a config.
+int32_t signed_bits(const QuantConfig& config) {
+  int32_t bits = kMinBits;
+  while (bits < kMaxBits &&
+         (config.lo < -(int64_t{1} << (bits - 1)) || config.hi >= int64_t{1} << (bits - 1)))
+    ++bits;
+  return bits;
+}
+
+}  // namespace
 
 Error check_deployable(const QuantConfig& config) {
   constexpr int32_t kInt8Bits = 8;
@@ -18,6 +30,8 @@ Error check_deployable(const QuantConfig& config) {
   }
   if (config.bits > (may_be_wide ? 2 * kInt8Bits : kInt8Bits))
     return {Status::kBitsNotDeployable, -1, -1, config.bits, kInt8Bits};
+  if (config.bits <= kInt8Bits && (config.lo < -128 || config.hi > 127))  // as signed codes, which int8's are
+    return {Status::kBitsNotDeployable, -1, -1, signed_bits(config), kInt8Bits};
   if (config.has(policy::kExponential)) return {Status::kExponentialNotDeployable, -1, -1, config.policy};
   if (config.parameter && config.has(policy::kAsymmetric))
     return {Status::kOffsetNotDeployable, -1, -1, config.policy};

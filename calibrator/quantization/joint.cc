@@ -32,6 +32,7 @@ Error JointSlots::configure(int32_t slot, const QuantConfig& from) {
   config.policy = from.policy;
   config.rounding = from.rounding;
   config.observer = from.observer;
+  config.own_observer = from.own_observer;
   config.parameter = from.parameter;
   config.bits = from.bits;
   config.lo = from.lo;

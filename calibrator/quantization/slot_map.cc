@@ -130,7 +130,39 @@ class SlotMaker {
     // Products of weights are summed in pairs, and Tengine's codes are symmetric throughout: no lowest code.
     const bool even = place.role == SlotRole::kWeights && config.has(policy::kSymmetric);
     if (even || options_.compat == Compat::kTengine) config.lo = -config.hi;
+    ITG_TRY(set_limits(slot, place, config));
+    if (even) config.lo = -config.hi;
     return map_.slots.configure(slot, config);
+  }
+
+  // Of known parameters, and then of the caller's own words.
+  Error set_limits(int32_t slot, const Place& place, QuantConfig& config) {
+    const auto set = [&config](int32_t lo, int32_t hi) {
+      if (lo == hi) return;
+      config.lo = lo;
+      config.hi = hi;
+    };
+    for (const KnownParams& known : options_.known)
+      if (is_about(known, slot, place)) set(known.lo, known.hi);
+    for (const SlotRange& range : options_.ranges) {
+      const SlotSetting same_slots{range.node, range.role, range.input};
+      if (!applies(same_slots, place.node, place.role, place.input)) continue;
+      set(range.lo, range.hi);
+      if (range.observer < 0 || config.parameter) continue;
+      config.observer = static_cast<RangeMethod>(range.observer);
+      config.own_observer = true;
+    }
+    const int64_t most = config.lo + (int64_t{1} << config.bits) - 1;
+    if (config.hi <= config.lo || config.hi > most || (config.has(policy::kSymmetric) && config.hi < 1))
+      return at_slot(model_, map_, slot, {Status::kBadOption, -1, -1, config.hi, most});
+    return kNoError;
+  }
+
+  bool is_about(const KnownParams& known, int32_t slot, const Place& place) const {
+    if (place.role == SlotRole::kWeights)
+      return model_.node(place.node).inputs[static_cast<size_t>(place.input)] == known.tensor;
+    if (known.node < 0) return known.tensor == slot;
+    return place.role == SlotRole::kInput && known.node == place.node && known.input == place.input;
   }
 
   // ---- states
@@ -184,7 +216,8 @@ class SlotMaker {
     if (rule == nullptr || !is_int8(n)) return kNoError;
     const NodeInfo node = model_.node(n);
     for (size_t i = 0; i < node.inputs.size; ++i)
-      if (node.inputs[i] >= 0 && rule->is_operand(i)) ITG_TRY(join_edge(n, i));
+      if (node.inputs[i] >= 0 && rule->is_operand(i) && (rule->inputs_as_output || !has_own_params(n, i)))
+        ITG_TRY(join_edge(n, i));
     const int32_t input = node.inputs[0], output = node.outputs[0];
     const bool inward = options_.compat == Compat::kTengine && is_alone(input);
     if (rule->output == OutputRule::kSameAsInput) {
@@ -205,7 +238,9 @@ class SlotMaker {
     // A scale a channel and one for all cannot be one config, whatever becomes of it.
     if (slots.own(reader).has(policy::kPerChannel) != slots.config(tensor).has(policy::kPerChannel))
       return kNoError;
-    if (slots.own(reader).bits >= slots.config(tensor).bits) return join(reader, tensor);
+    const QuantConfig &reads = slots.own(reader), &written = slots.config(tensor);
+    const bool holds = reads.lo <= written.lo && reads.hi >= written.hi;
+    if (reads.bits >= written.bits && (holds || reads.bits > 8)) return join(reader, tensor);
     // Codes of 16 bits were asked for: who reads them takes them, unless fewer were asked for there.
     bool asks = false;
     for (const SlotSetting& setting : options_.slots)
@@ -213,6 +248,11 @@ class SlotMaker {
     if (slots.config(tensor).bits > 8 && !asks) return join(reader, tensor);
     if (use_of(tensor).reads == 1) return join(tensor, reader);
     return kNoError;
+  }
+  bool has_own_params(int32_t node, size_t input) const {
+    for (const KnownParams& known : options_.known)
+      if (known.node == node && known.input == static_cast<int32_t>(input)) return true;
+    return false;
   }
 
   // One node reads it, and the caller does not.

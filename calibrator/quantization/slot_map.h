@@ -19,8 +19,9 @@ struct SlotMap {
 };
 
 // Joins by the operators' rules:
-//   - What reads a tensor with as many bits as it was written with, or more, reads those codes; a single
-//     reader with fewer bits quantizes in the writer's stead; among several it quantizes once more.
+//   - What reads a tensor and has all the codes that it was written with, or more, reads those; a single reader with
+//     fewer codes quantizes in the writer's stead; among several it quantizes once more. So does a reader whose own
+//     parameters are known.
 //   - An output that follows its input (max pool, reshape, transpose, ...) has the input's quantization.
 //   - A state follows its next value.
 //   - A layer with weights follows a Clamp behind it that alone reads it.
@@ -36,6 +37,11 @@ Result<SlotMap> make_slots(const Model& model, const CalibratorOptions& options,
 int32_t state_of(const CalibratorOptions& options, int32_t tensor, bool is_next);
 // Whether it is held in codes: those that read it and the one that writes its next value are in int8.
 bool is_in_codes(const SlotMap& map, const StateInfo& state);
+
+// What known parameters are of.
+inline int32_t slot_of(const SlotMap& map, const KnownParams& known) {
+  return known.node < 0 ? known.tensor : map.input_slot(known.node, static_cast<size_t>(known.input));
+}
 
 size_t slot_count(const Model& model);
 // Memory for make_slots(), and for choose_params() behind it.

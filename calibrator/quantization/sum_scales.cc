@@ -6,9 +6,9 @@
 namespace intaglio {
 namespace {
 
-bool is_known(const Model& model, Span<const KnownParams> list, const JointSlots& slots, int32_t root) {
+bool is_known(const Model& model, Span<const KnownParams> list, const SlotMap& map, int32_t root) {
   for (const KnownParams& known : list)
-    if (!model.tensor(known.tensor).is_constant() && slots.root(known.tensor) == root) return true;
+    if (!model.tensor(known.tensor).is_constant() && map.slots.root(slot_of(map, known)) == root) return true;
   return false;
 }
 
@@ -19,7 +19,7 @@ Error widen_sum(const Model& model, Span<const KnownParams> known, SlotMap& map,
   if (def == nullptr || !def->quant.sums) return kNoError;
   JointSlots& slots = map.slots;
   const int32_t output = slots.root(node.outputs[0]);
-  if (slots.own(output).state != QuantState::kActivated || is_known(model, known, slots, output))
+  if (slots.own(output).state != QuantState::kActivated || is_known(model, known, map, output))
     return kNoError;
   float largest = 0.0f;
   for (size_t i = 0; i < node.inputs.size; ++i) {

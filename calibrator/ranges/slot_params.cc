@@ -61,7 +61,9 @@ class SlotParams {
     const Span<const KnownParams> list = source_.options.known;
     for (size_t i = 0; i < list.size && !known_.empty(); ++i) {
       if (model_.tensor(list[i].tensor).is_constant()) continue;
-      const int32_t root = map_.slots.root(list[i].tensor);
+      const int32_t root = map_.slots.root(slot_of(map_, list[i]));
+      if (list[i].node >= 0 && root == map_.slots.root(list[i].tensor))
+        continue;  // it reads the tensor's own codes
       int32_t& known = known_[static_cast<size_t>(root)];
       if (known < 0 || list[i].tensor == map_.tensor_of[static_cast<size_t>(root)])
         known = static_cast<int32_t>(i);
@@ -238,13 +240,17 @@ class SlotParams {
     return rule != nullptr && rule->unary != nullptr;
   }
 
+  bool is_auto(const QuantConfig& config) const {
+    return source_.options.method == RangeMethod::kAuto && !config.own_observer;
+  }
+
   // A method that the caller asks for by name looks at the tensor alone. With a function behind a tensor the observer is
   // the lane's spare one.
-  Seen seen_of(int32_t tensor) const {
+  Seen seen_of(int32_t tensor, const QuantConfig& config) const {
     const TensorObserver& all = observer_of(tensor);
     const Bounds bounds = bounds_of(tensor);
     const int32_t reader = reader_of(tensor);
-    if (source_.options.method != RangeMethod::kAuto || !is_function(reader)) return {all, bounds};
+    if (!is_auto(config) || !is_function(reader)) return {all, bounds};
     const NodeInfo node = model_.node(reader);
     // Of a function of a function, 1 / sigmoid(x), the first one's slope says little.
     if (is_function(reader_of(node.outputs[0]))) return {all, bounds};
@@ -268,9 +274,8 @@ class SlotParams {
   }
 
   Range range_of_seen(int32_t tensor, const QuantConfig& config) const {
-    if (config.bits > 8 && source_.options.method == RangeMethod::kAuto)
-      return wide_range(observer_of(tensor), bounds_of(tensor));
-    const Seen known = seen_of(tensor);
+    if (config.bits > 8 && is_auto(config)) return wide_range(observer_of(tensor), bounds_of(tensor));
+    const Seen known = seen_of(tensor, config);
     const bool is_input = writers_[static_cast<size_t>(tensor)] < 0;
     const bool in_head = in_head_[static_cast<size_t>(tensor)];
     // With more than a few samples the head's own room is enough.
@@ -278,7 +283,7 @@ class SlotParams {
     const bool is_probed =
         config.observer == RangeMethod::kAuto && source_.seen.sample_count < probed && !is_input;
     Range range;
-    if (source_.options.method == RangeMethod::kAuto && !is_input && half_ == kBothHalves && in_head)
+    if (is_auto(config) && !is_input && half_ == kBothHalves && in_head)
       range = vector_range(known.observer, known.bounds);
     else
       range = observed_range(known, config);
@@ -292,7 +297,7 @@ class SlotParams {
     if (input < 0) return false;
     const InputValues& values = source_.seen.inputs[static_cast<size_t>(input)];
     if (range_of_pixels(model_, input, values, range)) return true;
-    if (source_.options.method != RangeMethod::kAuto || config.bits != 8 || config.has(policy::kSymmetric) ||
+    if (!is_auto(config) || config.bits != 8 || config.has(policy::kSymmetric) ||
         config.has(policy::kPowerOfTwo))
       return false;
     const double step = code_step(values);
@@ -345,7 +350,7 @@ class SlotParams {
       const auto hi = static_cast<double>(fixed.scale) * (128 - fixed.zero_point);
       return params_of({fixed.zero_point == -128 ? 0.0 : -hi, hi}, config);
     }
-    if (config.bits == 8) return fixed;
+    if (config.lo == -128 && config.hi == 127) return fixed;
     if (config.bits > 8 && config.has(policy::kSymmetric))
       return {fixed.scale * static_cast<float>(128 - fixed.zero_point) / static_cast<float>(config.hi + 1), 0,
               config.lo, config.hi};

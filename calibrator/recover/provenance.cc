@@ -42,7 +42,7 @@ void Provenance::describe_options(const RecoveryContext& context) {
   add(options.weight_bits < 10 ? digits + 1 : digits);
   add("-bit weights");
   if (options.safe_pairs) add(" in safe pairs");
-  if (!options.slots.empty()) add(", slots with settings of their own");
+  if (!options.slots.empty() || !options.ranges.empty()) add(", slots with settings of their own");
   if (!options.known.empty()) add(", known parameters");
   bool recovers = false;
   for (const RecoveryRule& rule : recovery_rules()) {

@@ -25,7 +25,6 @@ class Reader {
       return Failure{path_ +
                      ": has no activation_encodings and no param_encodings; is it a file of AIMET's?"};
     wide_.note(table_, path_, kWideSlots);
-    narrow_.note(table_, path_, kNarrowSlots);
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
     return std::move(table_);
   }
@@ -75,7 +74,9 @@ class Reader {
         if (!is_bias) wide_.add(place + ", " + std::to_string(*bits) + " bits");
         return Done{};
       }
-      if (*bits < 8) narrow_.add(place + ", " + std::to_string(*bits) + " bits");
+      const auto codes = static_cast<int32_t>(int64_t{1} << *bits);
+      entry.lo = is_weights ? 1 - codes / 2 : -128;
+      entry.hi = is_weights ? codes / 2 - 1 : -128 + codes - 1;
       if (auto step =
               add_scales(where, *scales, *offsets, is_weights ? int64_t{1} << (*bits - 1) : kUnsigned, entry);
           !step)
@@ -113,7 +114,7 @@ class Reader {
   const std::string& path_;
   const ParamsJson& file_;
   ParamsTable table_;
-  ParamsSlots wide_, narrow_;
+  ParamsSlots wide_;
 };
 
 ParamsJson encoding_of(float scale, int32_t zero_point, bool is_symmetric) {

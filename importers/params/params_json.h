@@ -34,7 +34,5 @@ struct ParamsSlots {
 };
 inline constexpr char kWideSlots[] =
     "have more than 8 bits and are left out; keep their nodes in float where int8 is too coarse";
-inline constexpr char kNarrowSlots[] =
-    "have fewer codes than 8 bits; their scales are taken, and values beyond their codes are not cut off";
 
 }  // namespace intaglio

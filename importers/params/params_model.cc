@@ -4,9 +4,11 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "calibrator/calibration.h"
 #include "calibrator/host/system/files.h"
+#include "calibrator/quantization/scales.h"
 #include "importers/params/params_layers.h"
 #include "importers/params/params_table.h"
 
@@ -14,6 +16,8 @@ namespace intaglio {
 namespace {
 
 // ---- out of an int8 model
+
+constexpr char kRequantized[] = "/requantized";
 
 class ModelParams {
  public:
@@ -27,8 +31,9 @@ class ModelParams {
       const NodeInfo node = model_.node(n);
       if (const QuantRule* const rule = layer_rule(model_, int8_ops(), node)) add_layer(node, *rule);
       for (const int32_t input : node.inputs)
-        if (input >= 0) add_tensor(input, node);
-      for (const int32_t output : node.outputs) add_tensor(output, node);
+        if (input >= 0) add_tensor(input, node, {-128, 127});
+      for (const int32_t output : node.outputs) add_tensor(output, node, codes_written(node));
+      add_reads(node);
     }
     const CalibrationInfo info = model_.calibration();
     if (info.samples_digest.size == sizeof(ParamsProvenance::digest)) {
@@ -60,7 +65,17 @@ class ModelParams {
                               {weights.quantization.scales.begin(), weights.quantization.scales.end()},
                               0,
                               weights.name,
-                              {}});
+                              {},
+                              false,
+                              -greatest_code(weights),
+                              greatest_code(weights)});
+    const auto bias = static_cast<size_t>(rule.bias_input);
+    if (bias < node.inputs.size && node.inputs[bias] >= 0) {
+      ParamsReader reader{operator_name(node), model_.tensor(node.inputs[bias]).name, {}};
+      for (const float scale : weights.quantization.scales)
+        reader.bias_scales.push_back(scale * in.scales[0]);
+      table_.readers.push_back(std::move(reader));
+    }
     const auto residual = static_cast<size_t>(rule.residual_input);
     if (rule.residual_input >= 0 && residual < node.inputs.size && node.inputs[residual] >= 0)
       table_.entries.push_back({ParamsOf::kTensor,
@@ -73,11 +88,14 @@ class ModelParams {
 
   // Under the FP32 model's name. What was added at a border, or for one reader alone, is not the tensor's
   // own.
-  void add_tensor(int32_t tensor, const NodeInfo& node) {
+  void add_tensor(int32_t tensor, const NodeInfo& node, std::pair<int32_t, int32_t> codes) {
     const TensorInfo info = model_.tensor(tensor);
     if (info.is_constant() || info.dtype != DType::kS8 || !seen_.insert(tensor).second) return;
     std::string name = info.name;
-    if (name.find("/requantized") != std::string::npos) return;
+    if (name.find(kRequantized) != std::string::npos) {
+      made_for_[tensor] = {name.substr(0, name.find(kRequantized)), codes};
+      return;
+    }
     for (const char* const end : {"/s8", "/8bit"}) {
       if (!ends_with(name, end)) continue;
       const std::string own = name.substr(0, name.size() - std::strlen(end));
@@ -85,18 +103,74 @@ class ModelParams {
       if (end[1] == '8') return;
       name = own;
     }
+    own_names_[tensor] = name;
     table_.entries.push_back({ParamsOf::kTensor,
                               name,
                               {info.quantization.scales[0]},
                               info.quantization.zero_point,
                               operator_name(node),
-                              {}});
+                              {},
+                              false,
+                              codes.first,
+                              codes.second});
+  }
+
+  // What the calibrator has quantized again for a node is that node's own. A Concat's operands follow its output.
+  void add_reads(const NodeInfo& node) {
+    for (const int32_t input : node.inputs) {
+      const auto own = own_names_.find(input);
+      if (own != own_names_.end()) table_.readers.push_back({operator_name(node), own->second, {}});
+      const auto made = made_for_.find(input);
+      if (made == made_for_.end() || node.op == Op::kConcat) continue;
+      const Quantization& q = model_.tensor(input).quantization;
+      const auto& [name, codes] = made->second;
+      ParamsEntry entry{ParamsOf::kReader,   name, {q.scales[0]}, q.zero_point,
+                        operator_name(node), {},   false,         codes.first,
+                        codes.second};
+      if (table_.find_same(entry) == nullptr) table_.entries.push_back(std::move(entry));
+    }
+  }
+
+  // Of the fewest bits that hold the codes of weights.
+  static int32_t greatest_code(const TensorInfo& weights) {
+    int32_t greatest = 1;
+    for (const uint8_t byte : weights.constant)
+      greatest = std::max(greatest, std::abs(static_cast<int32_t>(static_cast<int8_t>(byte))));
+    int32_t whole = 1;  // of so many bits
+    while (whole < greatest) whole = 2 * whole + 1;
+    return std::min(whole, 127);
+  }
+
+  // The codes that a node was told to write, as far as the bounds of its reals do not explain them; of a table those that
+  // it has. They begin below 0, so that no format takes them for unsigned ones.
+  std::pair<int32_t, int32_t> codes_written(const NodeInfo& node) const {
+    const TensorInfo out = model_.tensor(node.outputs[0]);
+    if (out.dtype != DType::kS8 || out.is_constant()) return {-128, 127};
+    int32_t lo = -128, hi = 127;
+    if (const auto* const clamp = node.options.get<Clamp>()) {
+      const QuantParams whole{out.quantization.scales[0], out.quantization.zero_point};
+      if (clamp->hi < quantize_value(clamp->max, whole)) hi = clamp->hi;
+      if (clamp->lo > quantize_value(clamp->min, whole)) lo = clamp->lo;
+      // A bound that stands where the codes begin hides their beginning.
+      if (hi < 127 && lo == -128 && clamp->lo >= -hi - 1) lo = -hi - 1;
+    } else if (node.op == Op::kLookup) {
+      int32_t least = 127, greatest = -128;
+      for (const uint8_t byte : model_.tensor(node.inputs[1]).constant) {
+        least = std::min(least, static_cast<int32_t>(static_cast<int8_t>(byte)));
+        greatest = std::max(greatest, static_cast<int32_t>(static_cast<int8_t>(byte)));
+      }
+      if (greatest - least < 128 && greatest > 0) lo = least, hi = greatest;
+    }
+    return {std::min(lo, -1), hi};
   }
 
   const Model& model_;
   std::map<std::string, int32_t> names_;  // of nodes, how often
   std::set<std::string> tensors_;
   std::set<int32_t> seen_;
+  std::map<int32_t, std::string> own_names_;  // of tensors with entries
+  std::map<int32_t, std::pair<std::string, std::pair<int32_t, int32_t>>>
+      made_for_;  // of those made for a reader
   ParamsTable table_;
 };
 
@@ -113,7 +187,8 @@ class Resolver {
 
   Outcome<ResolvedParams> resolve() {
     for (const ParamsEntry& entry : table_.entries)
-      if (auto step = add(entry); !step) return step.failure();
+      if (auto step = entry.of == ParamsOf::kReader ? add_reader(entry) : add(entry); !step)
+        return step.failure();
     return std::move(resolved_);
   }
 
@@ -141,10 +216,7 @@ class Resolver {
   Outcome<Done> add(const ParamsEntry& entry) {
     const int32_t tensor = tensor_of(entry);
     if (tensor < 0) {
-      if (!unknown_.insert(entry.name).second) return Done{};
-      resolved_.unknown.push_back(entry.name);
-      resolved_.nearest.push_back(unknown_.size() <= kMostSuggested ? layers_.nearest(entry.name)
-                                                                    : std::string());
+      add_unknown(entry.name);
       return Done{};
     }
     const TensorInfo info = model_.tensor(tensor);
@@ -164,13 +236,63 @@ class Resolver {
     if (!is_new) {
       if (before->second->scales == entry.scales && before->second->zero_point == entry.zero_point)
         return Done{};
-      return Failure{where(entry) + ": " + info.name + " has another scale or zero point at " +
-                     where(*before->second) + "; a tensor has one quantization here"};
+      if (entry.of != ParamsOf::kLayerInput)
+        return Failure{where(entry) + ": " + info.name + " has another scale or zero point at " +
+                       where(*before->second) + "; only a layer's input may have its own"};
+      KnownParams own = known_of(entry, tensor);
+      own.node = layers_.find(entry.name);
+      own.input = 0;
+      resolved_.known.push_back(own);
+      ++resolved_.activations;
+      return Done{};
     }
-    KnownParams known{tensor, entry.scales[0], entry.zero_point, {}};
-    if (info.is_constant()) known.channel_scales = {entry.scales.data(), entry.scales.size()};
+    KnownParams known = known_of(entry, tensor);
+    if (info.is_constant()) {
+      known.channel_scales = {entry.scales.data(), entry.scales.size()};
+      known.hi = entry.hi < 127 ? entry.hi : 0;  // an entry of a tensor may be of weights, too
+      known.lo = -known.hi;
+    }
     ++(info.is_constant() ? resolved_.weight_layers : resolved_.activations);
     resolved_.known.push_back(known);
+    return Done{};
+  }
+
+  static KnownParams known_of(const ParamsEntry& entry, int32_t tensor) {
+    KnownParams known{tensor, entry.scales[0], entry.zero_point, {}, -1, -1, 0, 0};
+    if (entry.has_limits()) known.lo = entry.lo, known.hi = entry.hi;
+    return known;
+  }
+
+  void add_unknown(const std::string& name) {
+    if (!unknown_.insert(name).second) return;
+    resolved_.unknown.push_back(name);
+    resolved_.nearest.push_back(unknown_.size() <= kMostSuggested ? layers_.nearest(name) : std::string());
+  }
+
+  // A tensor that one operator reads in its own way.
+  Outcome<Done> add_reader(const ParamsEntry& entry) {
+    const auto tensor = tensors_.find(entry.name);
+    const int32_t n = layers_.find_node(entry.node);
+    if (tensor == tensors_.end() || n < 0) {
+      add_unknown(tensor == tensors_.end() ? entry.name : entry.node);
+      return Done{};
+    }
+    const NodeInfo node = model_.node(n);
+    if (entry.scales.size() != 1 || model_.tensor(tensor->second).is_constant())
+      return Failure{where(entry) + ": has other parameters than " +
+                     where(*table_.find(ParamsOf::kTensor, entry.name)) +
+                     "; a constant, and a scale for each channel, have one quantization"};
+    KnownParams known = known_of(entry, tensor->second);
+    for (size_t i = 0; i < node.inputs.size; ++i) {
+      if (node.inputs[i] != tensor->second) continue;
+      known.node = n;
+      known.input = static_cast<int32_t>(i);
+      resolved_.known.push_back(known);
+    }
+    if (known.node < 0)
+      return Failure{where(entry) + ": " + entry.node + " does not read it, and it has other parameters at " +
+                     where(*table_.find(ParamsOf::kTensor, entry.name)) + "; is the file of another model?"};
+    ++resolved_.activations;
     return Done{};
   }
 
@@ -253,14 +375,24 @@ Outcome<std::vector<int32_t>> missing_params(const Model& model, CalibratorOptio
   if (!calibrator) return Failure{"the model cannot be calibrated"};
   Calibration& calibration = Calibration::of(*calibrator);
   options = calibration.options;
-  // Each one that is found is given some scale, and the next one sought.
-  for (Error error; static_cast<size_t>(model.tensor_count()) >= missing.size();) {
+  // Each one that is found is given some scale, and the next one sought: of the tensor first, then of the nodes that read
+  // it in their own way.
+  std::set<std::tuple<int32_t, int32_t, int32_t>> given;
+  for (size_t tries = 0; tries <= slot_count(model); ++tries) {
     options.known = {known.data(), known.size()};
-    error = choose_params({calibration.fp32, options, calibration.observing, calibration.seen},
-                          options.method, kBothHalves, calibration.slots);
+    const Error error = choose_params({calibration.fp32, options, calibration.observing, calibration.seen},
+                                      options.method, kBothHalves, calibration.slots);
     if (error.status != Status::kQuantizationMissing) break;
-    missing.push_back(error.tensor);
-    known.push_back({error.tensor, 1.0f, 0, {}});
+    if (std::find(missing.begin(), missing.end(), error.tensor) == missing.end())
+      missing.push_back(error.tensor);
+    KnownParams some{error.tensor, 1.0f, 0, {}, -1, -1, 0, 0};
+    for (int32_t n = -1;
+         !given.insert({error.tensor, some.node, some.input}).second && n + 1 < model.node_count();) {
+      const NodeInfo node = model.node(++n);
+      for (size_t i = 0; i < node.inputs.size; ++i)
+        if (node.inputs[i] == error.tensor) some.node = n, some.input = static_cast<int32_t>(i);
+    }
+    known.push_back(some);
   }
   return missing;
 }

@@ -1,6 +1,10 @@
 // PPQ's JSON: configs[operator][tensor] says how, values[dominator] holds the scales. What PPQ does not know
 // stands under "intaglio": where the parameters come from, with a digest, so that it holds for these values
 // alone.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include "calibrator/observe/digest.h"
 #include "importers/params/params_json.h"
 
@@ -11,6 +15,7 @@ using Json = ParamsJson;
 
 constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR",    "EXPONENTIAL",
                                        "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
+constexpr int32_t kBiasBits = 32;
 constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
 
 std::string hex(const uint8_t* bytes, size_t size) {
@@ -48,7 +53,6 @@ class Reader {
       }
     }
     wide_.note(table_, path_, kWideSlots);
-    narrow_.note(table_, path_, kNarrowSlots);
     second_.note(table_, path_, "quantize a tensor a second time, in another way, and are left out");
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
     read_provenance();
@@ -90,18 +94,20 @@ class Reader {
         if (const Json* const is = json_member(*policy, property);
             is != nullptr && is->is_boolean() && is->get<bool>())
           return Failure{where + ": int8 does not hold the policy " + property + "; keep the node in float"};
-    const bool is_unsigned = *lo >= 0;
+    const bool is_unsigned = *lo >= 0 && *hi > 127;  // codes that int8 has 128 lower
     if (*lo >= *hi || *lo < -128 || *hi > (is_unsigned ? 255 : 127))
       return Failure{where + ": codes of " + std::to_string(*lo) + " to " + std::to_string(*hi) +
                      " are not 8 bits"};
     if (value == nullptr)
       return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
-    if (*hi - *lo < 254) narrow_.add(place + ", " + std::to_string(*lo) + " to " + std::to_string(*hi));
-    return add_value(node, tensor, place, *value, {is_unsigned ? 128 : 0, passive});
+    const int32_t shift = is_unsigned ? 128 : 0;
+    return add_value(node, tensor, place, *value,
+                     {shift, static_cast<int32_t>(*lo) - shift, static_cast<int32_t>(*hi) - shift, passive});
   }
 
   struct ValueForm {
-    int32_t shift = 0;  // of unsigned codes
+    int32_t shift = 0;            // of unsigned codes
+    int32_t lo = -128, hi = 127;  // after it
     bool is_passive = false;
   };
   Outcome<Done> add_value(const std::string& node, const std::string& tensor, const std::string& place,
@@ -110,7 +116,7 @@ class Reader {
     const std::string where = path_ + ": " + place;
     const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
-    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place};
+    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place, false, form.lo, form.hi};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);
@@ -123,20 +129,22 @@ class Reader {
                      std::to_string(entry.scales.size()) + " scales"};
     for (const Json* const item : list) {
       const auto zero = json_whole(item);
-      if (!zero || *zero - shift < -128 || *zero - shift > 127 || (list.size() > 1 && *zero != shift))
+      if (!zero || *zero - shift < form.lo || *zero - shift > form.hi || (list.size() > 1 && *zero != shift))
         return Failure{where + ": the zero point " + item->dump() + " is no code" +
                        (list.size() > 1 ? ", or not that of symmetric weights" : "")};
       entry.zero_point = static_cast<int32_t>(*zero) - shift;
     }
-    // A tensor stands under each operator that touches it.
+    // A tensor stands under each operator that touches it: the first one writes it, and another that has other parameters
+    // quantizes it a second time.
     if (const ParamsEntry* const known = table_.find(ParamsOf::kTensor, tensor)) {
-      if (known->scales == entry.scales && known->zero_point == entry.zero_point) return Done{};
+      if (known->scales == entry.scales && known->zero_point == entry.zero_point && known->lo >= entry.lo &&
+          known->hi <= entry.hi)
+        return Done{};
       if (form.is_passive) {
         second_.add(place);
         return Done{};
       }
-      return Failure{where + ": another scale or zero point than at " + known->place +
-                     "; a tensor has one quantization here"};
+      entry.of = ParamsOf::kReader;
     }
     return add_entry(table_, std::move(entry), path_);
   }
@@ -172,22 +180,48 @@ class Reader {
   const std::string& path_;
   const Json& file_;
   ParamsTable table_;
-  ParamsSlots wide_, narrow_, second_;
+  ParamsSlots wide_, second_;
 };
 
 // ---- writing
 
-Json config_of(const ParamsEntry& entry, bool weights, size_t hash) {
+struct ConfigForm {
+  int32_t bits = 8, lo = -128, hi = 127;
+  bool is_per_channel = false, is_symmetric = false, is_power_of_two = false;
+};
+
+// The fewest bits that have so many codes.
+int32_t bits_of(int32_t lo, int32_t hi) {
+  int32_t bits = 2;
+  while (int32_t{1} << bits < hi - lo + 1) ++bits;
+  return bits;
+}
+
+bool is_power_of_two(float scale) {
+  int exponent = 0;
+  return std::frexp(scale, &exponent) == 0.5f;
+}
+
+ConfigForm form_of(const ParamsEntry& entry) {
+  const int32_t lo = entry.of == ParamsOf::kLayerWeights ? -entry.hi : entry.lo;
+  return {bits_of(lo, entry.hi),
+          lo,
+          entry.hi,
+          entry.scales.size() > 1,
+          entry.of == ParamsOf::kLayerWeights || entry.zero_point == 0,
+          std::all_of(entry.scales.begin(), entry.scales.end(), is_power_of_two)};
+}
+
+Json config_of(const ConfigForm& form, const char* state, size_t hash, size_t dominator) {
   Json policy;
   for (const char* const property : kProperties) policy[property] = false;
-  const bool channels = entry.scales.size() > 1;
-  policy[channels ? "PER_CHANNEL" : "PER_TENSOR"] = true;
+  policy[form.is_per_channel ? "PER_CHANNEL" : "PER_TENSOR"] = true;
   policy["LINEAR"] = true;
-  policy[weights || entry.zero_point == 0 ? "SYMMETRICAL" : "ASYMMETRICAL"] = true;
-  return {{"bit_width", 8},       {"policy", std::move(policy)},
-          {"state", "ACTIVATED"}, {"quant_min", weights ? -127 : -128},
-          {"quant_max", 127},     {"hash", hash},
-          {"dominator", hash}};
+  policy[form.is_symmetric ? "SYMMETRICAL" : "ASYMMETRICAL"] = true;
+  policy["POWER_OF_2"] = form.is_power_of_two;
+  return {{"bit_width", form.bits}, {"policy", std::move(policy)}, {"state", state},
+          {"quant_min", form.lo},   {"quant_max", form.hi},        {"hash", hash},
+          {"dominator", dominator}};
 }
 
 Json value_of(const ParamsEntry& entry) {
@@ -210,14 +244,34 @@ Outcome<ParamsTable> read_ppq(const std::string& path, std::string_view text) {
 
 Outcome<std::string> write_ppq(const ParamsTable& table) {
   Json configs = Json::object(), values = Json::object();
+  std::map<std::string, size_t> written;  // of each tensor: its entry's hash
+  std::map<std::string, ConfigForm> forms;
   size_t hash = 0;
   for (const ParamsEntry& entry : table.entries) {
     if (entry.of == ParamsOf::kLayerInput) continue;
     const bool weights = entry.of == ParamsOf::kLayerWeights;
     ++hash;
+    const ConfigForm form = form_of(entry);
     const std::string& node = weights ? entry.name : entry.node;
-    configs[node][weights ? entry.node : entry.name] = config_of(entry, weights, hash);
+    configs[node][weights ? entry.node : entry.name] = config_of(form, "ACTIVATED", hash, hash);
     values[std::to_string(hash)] = value_of(entry);
+    if (entry.of != ParamsOf::kTensor) continue;
+    written[entry.name] = hash;
+    forms[entry.name] = form;
+  }
+  for (const ParamsReader& reader : table.readers) {
+    Json& slots = configs[reader.node];
+    if (slots.contains(reader.tensor)) continue;  // its own
+    if (reader.bias_scales.empty()) {
+      slots[reader.tensor] = config_of(forms[reader.tensor], "OVERLAPPED", ++hash, written[reader.tensor]);
+      continue;
+    }
+    const ParamsEntry bias{
+        ParamsOf::kTensor, reader.tensor, reader.bias_scales, 0, reader.node, {}, false, 0, 0};
+    ++hash;
+    slots[reader.tensor] = config_of({kBiasBits, INT32_MIN, INT32_MAX, bias.scales.size() > 1, true, false},
+                                     "PASSIVE", hash, hash);
+    values[std::to_string(hash)] = value_of(bias);
   }
   Json file{{"configs", std::move(configs)}, {"dispatchings", Json::object()}, {"values", std::move(values)}};
   if (table.provenance) {

@@ -37,10 +37,14 @@ std::optional<ParamsFormat> params_format_of(const std::string& path) {
   return std::nullopt;
 }
 
-const ParamsEntry* ParamsTable::find(ParamsOf of, const std::string& name) const {
-  for (; indexed_ < entries.size(); ++indexed_)
-    places_.emplace(std::pair(entries[indexed_].of, entries[indexed_].name), indexed_);
-  const auto place = places_.find({of, name});
+const ParamsEntry* ParamsTable::find(ParamsOf of, const std::string& name, const std::string& reader) const {
+  for (; indexed_ < entries.size(); ++indexed_) {
+    const ParamsEntry& entry = entries[indexed_];
+    places_.emplace(
+        std::tuple(entry.of, entry.name, entry.of == ParamsOf::kReader ? entry.node : std::string()),
+        indexed_);
+  }
+  const auto place = places_.find({of, name, reader});
   return place == places_.end() ? nullptr : &entries[place->second];
 }
 
@@ -62,7 +66,7 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 Outcome<Done> add_entry(ParamsTable& table, ParamsEntry entry, const std::string& path) {
-  const ParamsEntry* const before = table.find(entry.of, entry.name);
+  const ParamsEntry* const before = table.find_same(entry);
   if (before != nullptr)
     return Failure{path + " " + entry.place + ": " + entry.name + " stands there already" +
                    (before->place.empty() ? "" : ", at " + before->place) + "; delete one of them"};

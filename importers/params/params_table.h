@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "calibrator/host/system/outcome.h"
@@ -30,7 +31,8 @@ std::optional<ParamsFormat> params_format_of(const std::string& path);
 
 // What an entry is about. A layer is a node with weights: the name is the node's, that of its weights, or of
 // its output.
-enum class ParamsOf : uint8_t { kTensor, kLayerInput, kLayerWeights };
+// kReader is a tensor as one operator alone reads it, quantized a second time: `node` names that operator.
+enum class ParamsOf : uint8_t { kTensor, kLayerInput, kLayerWeights, kReader };
 
 struct ParamsEntry {
   ParamsOf of = ParamsOf::kTensor;
@@ -39,7 +41,16 @@ struct ParamsEntry {
   int32_t zero_point = 0;     // int8: [-128, 127]
   std::string node;   // kTensor of a model: the operator that writes or reads it; kLayerWeights: the weights
   std::string place;  // "line 3" and the like, for messages
-  bool is_unfused = false;  // kLayerWeights: of weights before batch normalization went into them
+  bool is_unfused = false;      // kLayerWeights: of weights before batch normalization went into them
+  int32_t lo = -128, hi = 127;  // least and greatest code; of weights -hi is the least
+
+  bool has_limits() const { return lo > (of == ParamsOf::kLayerWeights ? -127 : -128) || hi < 127; }
+};
+
+// What reads a tensor in the tensor's own codes, and the scales of a layer's bias.
+struct ParamsReader {
+  std::string node, tensor;
+  std::vector<float> bias_scales;  // empty: it is no bias
 };
 
 // CalibrationInfo that owns its texts.
@@ -64,14 +75,19 @@ struct PrunedLayer {
 struct ParamsTable {
   std::vector<ParamsEntry> entries;
   std::vector<PrunedLayer> pruned;             // AMCT's prune_record
+  std::vector<ParamsReader> readers;           // of a model's
   std::optional<ParamsProvenance> provenance;  // where the file has it and has not been changed since
   std::vector<std::string> notes;              // what was passed over, a sentence each
 
-  // Entries may be added between calls; their names stay.
-  const ParamsEntry* find(ParamsOf of, const std::string& name) const;
+  // Entries may be added between calls; their names stay. Of kReader: with the operator's name.
+  const ParamsEntry* find(ParamsOf of, const std::string& name, const std::string& reader = {}) const;
+  // The entry that is about the same.
+  const ParamsEntry* find_same(const ParamsEntry& entry) const {
+    return find(entry.of, entry.name, entry.of == ParamsOf::kReader ? entry.node : std::string());
+  }
 
  private:
-  mutable std::map<std::pair<ParamsOf, std::string>, size_t> places_;
+  mutable std::map<std::tuple<ParamsOf, std::string, std::string>, size_t> places_;
   mutable size_t indexed_ = 0;
 };
 

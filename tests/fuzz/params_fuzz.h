@@ -17,7 +17,7 @@ int fuzz_params(const uint8_t* data, size_t size, Read read, Write write) {
   const auto again = read(std::string_view(*text));
   if (!again) __builtin_trap();
   for (const ParamsEntry& entry : again->entries) {
-    const ParamsEntry* const before = table->find(entry.of, entry.name);
+    const ParamsEntry* const before = table->find_same(entry);
     if (before == nullptr || before->scales != entry.scales || before->zero_point != entry.zero_point)
       __builtin_trap();
   }

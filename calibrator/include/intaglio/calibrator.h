@@ -37,12 +37,25 @@ struct SlotSetting {
   QuantPolicy policy = 0;            // one of the 12 legal masks; 0: unchanged
 };
 
-// Parameters of a tensor that are known beforehand, from another tool's file or from an earlier calibration.
+// The codes and the range method that slots have instead of the default. If several apply to a slot, the last one holds.
+struct SlotRange {
+  int32_t node = -1;                 // as in SlotSetting
+  SlotRole role = SlotRole::kEvery;  // as in SlotSetting
+  int32_t input = -1;                // as in SlotSetting
+  int32_t lo = 0, hi = 0;  // least and greatest code, no more of them than its bits have; both 0: unchanged
+  int32_t observer = -1;   // a RangeMethod, for what samples give a range; -1: unchanged
+};
+
+// Parameters of a tensor that are known beforehand, from another tool's file or from an earlier calibration. A tensor may
+// have several: its own, and others for single nodes that read it.
 struct KnownParams {
   int32_t tensor = -1;               // of the FP32 model: an activation, or the weights of layers
   float scale = 0.0f;                // of an activation, in [2^-40, 2^40]
   int32_t zero_point = 0;            // of an activation, within its codes
   Span<const float> channel_scales;  // of weights: one for all output channels, or one for each
+  int32_t node = -1;                 // -1: of the tensor itself; else of this node's input alone
+  int32_t input = -1;                // which input of the node, if there is one
+  int32_t lo = 0, hi = 0;            // least and greatest code; both 0: those of the slot
 };
 
 // Tells a program how far a call has come, and lets it cancel.
@@ -88,6 +101,7 @@ struct CalibratorOptions {
   bool int8_answers = false;
   // Settings of single slots. finish() refuses one that int8 cannot hold; `intaglio simulate` shows its effect.
   Span<const SlotSetting> slots;
+  Span<const SlotRange> ranges;
   // Parameters that hold instead of what samples and weights give. If several tensors share a range, the one holds
   // that the others follow, else the first that is listed.
   //

@@ -70,6 +70,7 @@ struct QuantConfig {
   QuantState state = QuantState::kInitial;
   QuantState saved_state = QuantState::kInitial;  // while kDequantized: the state to return to
   bool parameter = false;                         // a weight or bias: quantized once, when the model is baked
+  bool own_observer = false;                      // `observer` is this slot's own, whatever the others have
   uint8_t bits = 8;                               // kMinBits to kMaxBits
   int32_t lo = -128, hi = 127;                    // the least and the greatest code
   float scale = 0.0f;                             // above 0 once there are parameters
