@@ -122,6 +122,44 @@ TEST_CASE("sums of many, truth values along axes, slopes of any shape, responses
           doctest::Approx(static_cast<double>(i + 1) / std::pow(1 + 0.5 * sums[i], 0.75)).epsilon(1e-6));
 }
 
+TEST_CASE("magnitudes of a Fourier transform, of rows that are shorter or longer") {
+  for (const int32_t own : {6, 8, 11}) {
+    TfliteBuilder file;
+    constexpr int32_t kRfft = 131, kComplexAbs = 135, kLength = 8, kBins = 5;
+    constexpr int8_t kComplex = 8;
+    const int32_t x = file.tensor("x", kTfliteFloat, {2, 1, own}),
+                  c = file.tensor("c", kComplex, {2, 1, kBins}), d = file.tensor("d", kComplex, {2, kBins}),
+                  y = file.tensor("y", kTfliteFloat, {2, kBins});
+    file.op(kRfft, {x, file.constant("length", kTfliteInt32, {2}, Ints{1, kLength})}, {c});
+    file.op(kTfliteReshape, {c}, {d});
+    file.op(kComplexAbs, {d}, {y});
+    Random random(7);
+    const Reals values = random.reals(static_cast<size_t>(2 * own), -1.0f, 1.0f);
+    const std::string bytes = file.finish({x}, {y});
+    Import import(bytes);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const Reals found = run_import<float>(import, values);
+    for (int32_t row = 0; row < 2; ++row)
+      for (int32_t bin = 0; bin < kBins; ++bin) {
+        double re = 0, im = 0;
+        for (int32_t i = 0; i < std::min(own, kLength); ++i) {
+          const double v = double{values[static_cast<size_t>(row * own + i)]};
+          const double angle = 2 * std::acos(-1.0) * bin * i / kLength;
+          re += v * std::cos(angle);
+          im -= v * std::sin(angle);
+        }
+        CHECK(std::fabs(double{found[static_cast<size_t>(row * kBins + bin)]} - std::hypot(re, im)) < 1e-5);
+      }
+  }
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 8}), c = file.tensor("c", 8, {1, 5}),
+                y = file.tensor("y", 8, {1, 5});
+  file.op(131, {x, file.constant("length", kTfliteInt32, {2}, Ints{1, 8})}, {c});
+  file.op(kTfliteRelu, {c}, {y});
+  CHECK(Import(file.finish({x}, {y}))
+            .says("it takes complex numbers, which RESHAPE and COMPLEX_ABS alone do here"));
+}
+
 TEST_CASE("constants made of shapes and numbers") {
   TfliteBuilder file;
   const int32_t x = file.tensor("x", kTfliteFloat, {2, 3}),
@@ -144,6 +182,25 @@ TEST_CASE("constants made of shapes and numbers") {
   Import import(file.finish({x}, {y}));
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{0, 10, 20, 30, 40, 50}) == Reals{6, 18, 30, 36, 48, 60});
+}
+
+TEST_CASE("BROADCAST_ARGS: the shape that two shapes have together") {
+  const auto file_of = [](const Ints& first, const Ints& second) {
+    TfliteBuilder file;
+    constexpr int32_t kBroadcastTo = 130, kBroadcastArgs = 145;
+    const auto list = [&](const char* name, const Ints& values) {
+      return file.constant(name, kTfliteInt32, {static_cast<int32_t>(values.size())}, values);
+    };
+    const int32_t x = file.tensor("x", kTfliteFloat, {2, 1}), shape = file.tensor("shape", kTfliteInt32, {2}),
+                  y = file.tensor("y", kTfliteFloat, {2, 3});
+    file.op(kBroadcastArgs, {list("a", first), list("b", second)}, {shape});
+    file.op(kBroadcastTo, {x, shape}, {y});
+    return file.finish({x}, {y});
+  };
+  Import import(file_of({2, 1}, {3}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{1, 2}) == Reals{1, 1, 1, 2, 2, 2});
+  CHECK(Import(file_of({2, 2}, {3})).says("its shapes do not fit each other in axis 1"));
 }
 
 TEST_CASE("a detector's decoder is left to the program, and a note says so") {

@@ -82,13 +82,12 @@ int64_t of_integers(Arithmetic operation, int64_t a, int64_t b) {
   if (operation == Arithmetic::kMax) return std::max(a, b);
   if (operation == Arithmetic::kMin) return std::min(a, b);
   if (operation >= Arithmetic::kEqual) return compared(operation, a, b);
+  int64_t sum = 0;
+  if (operation == Arithmetic::kAdd && !__builtin_add_overflow(a, b, &sum)) return sum;
+  if (operation == Arithmetic::kSub && !__builtin_sub_overflow(a, b, &sum)) return sum;
   if (std::max(a, b) > kMaxNumber || std::min(a, b) < -kMaxNumber)
     fail("its numbers ", a, " and ", b, " are too large");
   switch (operation) {
-    case Arithmetic::kAdd:
-      return a + b;
-    case Arithmetic::kSub:
-      return a - b;
     case Arithmetic::kMul:
       return a * b;
     case Arithmetic::kPow: {

@@ -34,6 +34,7 @@ Span<const OnnxOperator> onnx_logic_operators();
 Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
+Span<const OnnxOperator> onnx_quant_operators();
 Span<const OnnxOperator> onnx_quantized_operators();
 Span<const OnnxOperator> onnx_recurrent_operators();
 Span<const OnnxOperator> onnx_reduce_operators();

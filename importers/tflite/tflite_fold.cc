@@ -98,12 +98,26 @@ void fold_range(TfliteOp& op) {
   op.set_values(progression(op.values(0), op.values(1), op.values(2)));
 }
 
+// The shape that two shapes have together.
+void fold_broadcast_args(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  std::vector<int64_t> a = op.integers(0), b = op.integers(1);
+  if (a.size() < b.size()) std::swap(a, b);
+  b.insert(b.begin(), a.size() - b.size(), 1);
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (a[d] != b[d] && a[d] != 1 && b[d] != 1) fail("its shapes do not fit each other in axis ", d);
+    if (a[d] == 1) a[d] = b[d];
+  }
+  op.set_values({{static_cast<int32_t>(a.size())}, false, a, {}});
+}
+
 struct Entry {
   Builtin builtin;
   void (*fold)(TfliteOp& op);
 };
 
 constexpr Entry kFolds[] = {
+    {Builtin::BROADCAST_ARGS, fold_broadcast_args},
     {Builtin::CONCATENATION, fold_concatenation},
     {Builtin::RESHAPE, fold_reshape},
     {Builtin::GATHER, fold_gather},
@@ -155,6 +169,11 @@ void import_zeros_like(TfliteOp& op) {
   const DraftTensor x = op.is_constant(0) ? op.constant(0) : op.draft().tensor(op.any_activation(0));
   DraftTensor zeros = tflite_tensor(op.file(), op.output_index(0));
   if (zeros.dtype == DType::kS8 && zeros.scales.size() != 1) fail("its output is int8 and needs one scale");
+  if (zeros.dtype != DType::kS8) {  // a scale of integers says nothing
+    zeros.scales.clear();
+    zeros.zero_point = 0;
+    zeros.axis = -1;
+  }
   zeros.shape = x.shape;
   zeros.constant = true;
   zeros.data.assign(static_cast<size_t>(elements(x.shape)) * element_bytes(zeros.dtype),

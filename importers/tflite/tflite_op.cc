@@ -15,8 +15,9 @@ DType dtype_of(int8_t type) {
   switch (type) {
     case kTfliteFloat32:
     case kTfliteFloat16:
-    case kTfliteBool:   // truth values are the numbers 1 and 0
-    case kTfliteInt16:  // the numbers that its codes stand for
+    case kTfliteBool:     // truth values are the numbers 1 and 0
+    case kTfliteInt16:    // the numbers that its codes stand for
+    case kTfliteComplex:  // magnitudes
       return DType::kF32;
     case kTfliteInt32:
     case kTfliteInt64:
@@ -304,22 +305,6 @@ Values TfliteOp::values(size_t i) const {
       fail("its shape ", shape_text(values.shape), " does not fit what it holds");
   });
   return values;
-}
-
-void TfliteOp::set_values(const Values& values) {
-  DraftTensor constant;
-  constant.name = name_;
-  constant.constant = true;
-  constant.shape = values.shape;
-  constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
-  std::vector<int32_t> narrowed;
-  for (const int64_t value : values.integers) narrowed.push_back(narrow(value, "number"));
-  file_.constant_bytes += 4 * (values.reals.size() + values.integers.size());
-  if (file_.constant_bytes > kMaxModelBytes)
-    fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
-         " bytes together");
-  values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
-  set_constant(std::move(constant));
 }
 
 Shape TfliteOp::output_shape_in_file() const {

@@ -61,6 +61,7 @@ class TfliteOp {
   Values values(size_t i) const;          // of such a constant
   void set_values(const Values& values);  // the output is such a constant
   Shape shape_in_file(size_t i) const;
+  int8_t type_in_file(size_t i) const { return tensor(i).type(); }
 
   // An output, the only one where no more were allowed, of the file's type and quantization; `shape` must be
   // the file's, unless input shapes were changed.

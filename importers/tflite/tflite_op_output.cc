@@ -4,6 +4,22 @@
 
 namespace intaglio::importers {
 
+void TfliteOp::set_values(const Values& values) {
+  DraftTensor constant;
+  constant.name = name_;
+  constant.constant = true;
+  constant.shape = values.shape;
+  constant.dtype = values.is_real ? DType::kF32 : DType::kS32;
+  std::vector<int32_t> narrowed;
+  for (const int64_t value : values.integers) narrowed.push_back(narrow(value, "number"));
+  file_.constant_bytes += 4 * (values.reals.size() + values.integers.size());
+  if (file_.constant_bytes > kMaxModelBytes)
+    fail("the constants that operators make are larger than the limit of ", kMaxModelBytes,
+         " bytes together");
+  values.is_real ? importers::set_values(constant, values.reals) : importers::set_values(constant, narrowed);
+  set_constant(std::move(constant));
+}
+
 int32_t TfliteOp::output_same(int32_t x, const Shape& shape, size_t i) {
   const int32_t made = output(shape, i);
   const DraftTensor& to = draft().tensor(made);

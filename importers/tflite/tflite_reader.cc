@@ -145,6 +145,7 @@ class Reader {
   void read_input(int32_t index) {
     DraftTensor input = tflite_tensor(file_, index);
     const tflite::Tensor& source = *file_.graph->tensors()->Get(static_cast<uint32_t>(index));
+    if (source.type() == kTfliteComplex) fail("input ", quoted(input.name), " holds complex numbers");
     Shape in_file = input.shape;
     if (const auto* signature = source.shape_signature();
         signature != nullptr && signature->size() == in_file.size())
@@ -182,6 +183,7 @@ class Reader {
       if (known == nullptr && !folds_tflite_constants(code))
         fail("this operator is not supported", code == Builtin::CUSTOM ? cut_before(activations_of(op)) : "");
       TfliteOp view(file_, op, source, name, !has_no_output(code));
+      check_complex(view, code);
       if (read_tflite_control(view, code, [this](const auto& outputs) { read_graph(outputs); })) return;
       if (fold_tflite_constants(view, code)) return;
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
@@ -194,6 +196,14 @@ class Reader {
     } catch (const ReadsFailed&) {
     }
     mark_failed(op);
+  }
+
+  // Complex numbers are their magnitudes here, which no more than these can work with.
+  static void check_complex(const TfliteOp& op, Builtin code) {
+    if (code == Builtin::RESHAPE || code == Builtin::COMPLEX_ABS) return;
+    for (size_t i = 0; i < op.input_count(); ++i)
+      if (op.has_input(i) && op.type_in_file(i) == kTfliteComplex)
+        fail("it takes complex numbers, which RESHAPE and COMPLEX_ABS alone do here");
   }
 
   // Tensors that the operator reads and that have been imported.
@@ -326,6 +336,8 @@ class Reader {
       int32_t made = file_.made[static_cast<size_t>(index)];
       const std::string name = quoted(tflite_tensor_name(file_, index));
       if (made < 0) fail("output ", name, " is not written by any operator");
+      if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == kTfliteComplex)
+        fail("output ", name, " holds complex numbers; end the network before it with --outputs");
       made = as_in_file(made, index);
       if (is_model_output(draft_, made)) fail("output ", name, " is listed twice");
       if (file_.graph->tensors()->Get(static_cast<uint32_t>(index))->type() == 3)

@@ -86,10 +86,54 @@ void import_local_response_normalization(TfliteOp& op) {
                               add_reshape(op.draft(), op.name() + "/factors", op.source(), factors, shape)));
 }
 
+// Magnitudes of the Fourier transform of each row: products with cosines and sines.
+void import_rfft(TfliteOp& op) {
+  op.check_inputs(2, 2);
+  constexpr int32_t kMostLength = 4096;
+  const std::vector<int64_t> lengths = op.integers(1);
+  if (lengths.size() != 2 || lengths[0] != 1 || lengths[1] < 2 || lengths[1] > kMostLength)
+    fail("its lengths must be 1 and 2 to ", kMostLength);
+  const auto length = static_cast<int32_t>(lengths[1]);
+  const int32_t x = read_real(op, 0);
+  Shape shape = op.draft().tensor(x).shape;
+  if (shape.size() < 2 || shape[shape.size() - 2] != 1)
+    fail("its input has the shape ", shape_text(shape), "; rows of [1, ", length, "] are expected");
+  const int32_t own = shape.back(), used = std::min(own, length), bins = length / 2 + 1;
+  const double turn = 2 * std::acos(-1.0) / length;
+  std::vector<float> waves;
+  for (const bool is_sine : {false, true})
+    for (int32_t bin = 0; bin < bins; ++bin)
+      for (int32_t i = 0; i < own; ++i) {
+        const double angle = turn * static_cast<double>(int64_t{bin} * i % length);
+        waves.push_back(i >= used ? 0.0f : static_cast<float>(is_sine ? std::sin(angle) : std::cos(angle)));
+      }
+  const auto rows = static_cast<int32_t>(elements(shape) / own);
+  const int32_t flat = add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {rows, own});
+  const int32_t weights = add_constant(op.draft(), op.name() + "/waves", DType::kF32, {2 * bins, own}, waves);
+  const int32_t bias = add_channel_constant(op.draft(), op.name() + "/bias", 2 * bins, 0.0f);
+  const int32_t parts = add_activation(op.draft(), op.name() + "/parts", DType::kF32, {rows, 2 * bins});
+  op.add(Op::kFullyConnected, {flat, weights, bias}, parts);
+  const int32_t squares = add_real_binary(op, Op::kMul, parts, parts);
+  const auto half = [&](int32_t first) {
+    return add_slice(op.draft(), op.name() + "/half", op.source(), squares, {0, first}, {1, 1}, {rows, bins});
+  };
+  const int32_t sums = add_real_binary(op, Op::kAdd, half(0), half(bins));
+  shape.back() = bins;
+  const int32_t magnitudes = add_activation(op.draft(), op.name() + "/magnitudes", DType::kF32, {rows, bins});
+  op.add(Op::kSqrt, {sums}, magnitudes);
+  finish_real(op, add_reshape(op.draft(), op.name() + "/shaped", op.source(), magnitudes, shape));
+}
+
+void import_complex_abs(TfliteOp& op) {
+  op.check_inputs(1, 1);
+  finish_real(op, read_real(op, 0));
+}
+
 constexpr char kInReals[] = "Codes become FP32 for it.";
 
 constexpr TfliteOperator kOperators[] = {
     {Builtin::ADD_N, import_add_n, {Op::kAdd}, "At most 64 inputs."},
+    {Builtin::COMPLEX_ABS, import_complex_abs, {}, "Of what RFFT2D gives, which is magnitudes here."},
     {Builtin::LOCAL_RESPONSE_NORMALIZATION,
      import_local_response_normalization,
      {Op::kMul, Op::kFullyConnected, Op::kPow},
@@ -106,6 +150,10 @@ constexpr TfliteOperator kOperators[] = {
      import_any,
      {Op::kMaxPool2d},
      "Axes are constants, at most 4096 elements each way."},
+    {Builtin::RFFT2D,
+     import_rfft,
+     {Op::kFullyConnected, Op::kMul, Op::kAdd, Op::kSqrt},
+     "Of rows of at most 4096; its magnitudes alone, behind COMPLEX_ABS."},
     {Builtin::SQUARED_DIFFERENCE, import_squared_difference, {Op::kSub, Op::kMul}, kInReals},
 };
 

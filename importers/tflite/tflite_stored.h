@@ -7,8 +7,8 @@ namespace intaglio::importers {
 
 // Element types as the file numbers them.
 inline constexpr int8_t kTfliteFloat32 = 0, kTfliteFloat16 = 1, kTfliteInt32 = 2, kTfliteUint8 = 3,
-                        kTfliteInt64 = 4, kTfliteBool = 6, kTfliteInt16 = 7, kTfliteInt8 = 9,
-                        kTfliteInt4 = 17;
+                        kTfliteInt64 = 4, kTfliteBool = 6, kTfliteInt16 = 7, kTfliteComplex = 8,
+                        kTfliteInt8 = 9, kTfliteInt4 = 17;
 
 // Bytes of so many elements in the file.
 uint64_t tflite_stored_bytes(int8_t type, int64_t elements);

@@ -1,0 +1,113 @@
+// Quant of Brevitas and QONNX: y = (clip(round(x / scale + zero point)) - zero point) * scale, of any number of bits.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+struct Codes {
+  std::vector<float> scales;
+  Shape of_scales;
+  float zero_point = 0.0f;
+  int32_t bits = 8;
+  float least = 0.0f, most = 0.0f;
+};
+
+float single(OnnxOp& op, int input, const char* what) {
+  const std::vector<float> values = op.numbers(input).values;
+  if (values.size() != 1) fail("it has ", values.size(), " ", what, "; one is supported");
+  return values[0];
+}
+
+Codes read_codes(OnnxOp& op) {
+  op.check_inputs(4, 4);
+  Codes codes;
+  OnnxConstant<float> scale = op.floats(1);
+  codes.scales = scale.values;
+  codes.of_scales = scale.shape;
+  codes.zero_point = single(op, 2, "zero points");
+  const float bits = single(op, 3, "bit widths");
+  if (!(bits >= 2.0f && bits <= 16.0f) || bits != std::floor(bits))
+    fail("its bit width is ", bits, "; 2 to 16 are supported");
+  codes.bits = static_cast<int32_t>(bits);
+  for (const float s : codes.scales)
+    if (!(s >= std::ldexp(1.0f, -40) && s <= std::ldexp(1.0f, 40)))
+      fail("the scale ", s, " is not within 2^-40 to 2^40");
+  if (codes.scales.empty()) fail("it has no scale");
+  const bool is_signed = op.integer("signed", 1) != 0, is_narrow = op.integer("narrow", 0) != 0;
+  if (const std::string mode = op.string("rounding_mode", "ROUND"); mode != "ROUND")
+    fail("rounding_mode ", quoted(mode), " is not supported; ROUND is");
+  const float half = std::ldexp(1.0f, codes.bits - 1);
+  codes.least = is_signed ? -half + (is_narrow ? 1.0f : 0.0f) : 0.0f;
+  codes.most = is_signed ? half - 1.0f : 2.0f * half - (is_narrow ? 2.0f : 1.0f);
+  if (codes.zero_point != std::floor(codes.zero_point) || codes.zero_point < codes.least ||
+      codes.zero_point > codes.most)
+    fail("the zero point ", codes.zero_point, " is not one of its codes");
+  return codes;
+}
+
+// The axis of the scales, of constants with one scale a channel; -1: one for all.
+int32_t axis_of(const Codes& codes, const Shape& shape) {
+  if (codes.scales.size() == 1) return -1;
+  int32_t axis = -1;
+  const size_t missing = shape.size() - std::min(shape.size(), codes.of_scales.size());
+  for (size_t d = 0; d < codes.of_scales.size(); ++d) {
+    if (codes.of_scales[d] == 1) continue;
+    if (axis >= 0 || missing + d >= shape.size() || codes.of_scales[d] != shape[missing + d])
+      fail("its scales ", shape_text(codes.of_scales), " do not fit ", shape_text(shape));
+    axis = static_cast<int32_t>(missing + d);
+  }
+  return axis;
+}
+
+void quantize_constant(OnnxOp& op, const Codes& codes) {
+  OnnxConstant<float> x = op.floats(0);
+  const int32_t axis = axis_of(codes, x.shape);
+  size_t behind = 1;
+  for (size_t d = x.shape.size(); axis >= 0 && d-- > static_cast<size_t>(axis) + 1;)
+    behind *= static_cast<size_t>(x.shape[d]);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const float scale = codes.scales[i / behind % codes.scales.size()];
+    if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);
+    const float code = std::nearbyint(x.values[i] / scale + codes.zero_point);
+    x.values[i] = (std::clamp(code, codes.least, codes.most) - codes.zero_point) * scale;
+  }
+  op.set_floats(x);
+  if (codes.bits <= 8) op.set_grid({codes.scales, axis});
+}
+
+void import_quant(OnnxOp& op) {
+  const Codes codes = read_codes(op);
+  if (op.is_constant(0)) return quantize_constant(op, codes);
+  if (codes.scales.size() != 1) fail("an activation with ", codes.scales.size(), " scales is not supported");
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const float scale = codes.scales[0];
+  const int32_t bounded = op.new_tensor(shape);
+  auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
+  bounds.min = (codes.least - codes.zero_point) * scale;
+  bounds.max = (codes.most - codes.zero_point) * scale;
+  if (codes.bits > 8) return op.set_output(bounded);  // FP32, as all of 16 bits
+  const int32_t y8 = add_activation(op.draft(), op.output_name() + "/codes", DType::kS8, shape);
+  op.draft().tensor(y8).scales = {scale};
+  op.draft().tensor(y8).zero_point = static_cast<int32_t>(codes.zero_point) - (codes.most > 127.0f ? 128 : 0);
+  op.add(Op::kQuantize, {bounded}, y8);
+  const int32_t y = op.new_tensor(shape);
+  op.add(Op::kDequantize, {y8}, y);
+  op.set_output(y);
+}
+
+constexpr char kLimits[] = "2 to 16 bits, more than 8 in FP32. Weights may have a scale a channel.";
+
+constexpr OnnxOperator kOperators[] = {
+    {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},
+    {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "qonnx.custom_op.general"},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_quant_operators() { return kOperators; }
+
+}  // namespace intaglio::importers
