@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "importers/draft/quantized_tables.h"
+#include "importers/tflite/tflite_operators.h"
 #include "tests/support/one_tflite_op.h"
 #include "tests/support/thrown.h"
 
