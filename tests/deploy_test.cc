@@ -99,6 +99,8 @@ TEST_CASE("the deploy table: 31 bits x 12 policies x 7 roundings, of activations
           CHECK(error.status == status);
           deployable += error.ok() ? 1 : 0;
           if (!error.ok()) CHECK(text_of(error).find("simulate it") != std::string::npos);
+          const bool too_many = status == Status::kBitsNotDeployable;
+          if (too_many) CHECK(error.limit == (weights || (policy & policy::kAsymmetric) != 0 ? 8 : 16));
         }
   // Bits 2 to 8: per tensor linear, four policies, one rounding; per channel or tensor symmetric linear,
   // seven. Bits 9 to 16: activations per tensor, symmetric and linear, one rounding.

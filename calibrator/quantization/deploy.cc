@@ -28,8 +28,8 @@ Error check_deployable(const QuantConfig& config) {
     default:
       break;
   }
-  if (config.bits > (may_be_wide ? 2 * kInt8Bits : kInt8Bits))
-    return {Status::kBitsNotDeployable, -1, -1, config.bits, kInt8Bits};
+  const int32_t most_bits = may_be_wide ? 2 * kInt8Bits : kInt8Bits;
+  if (config.bits > most_bits) return {Status::kBitsNotDeployable, -1, -1, config.bits, most_bits};
   if (config.bits <= kInt8Bits && (config.lo < -128 || config.hi > 127))  // as signed codes, which int8's are
     return {Status::kBitsNotDeployable, -1, -1, signed_bits(config), kInt8Bits};
   if (config.has(policy::kExponential)) return {Status::kExponentialNotDeployable, -1, -1, config.policy};
