@@ -30,17 +30,33 @@
 
 // An entry of a list: a constant of type Kernel with the name <family>_<isa>. What follows are statements that set
 // its other fields: `k.mr = 56; k.nr = 16`.
-#define ITG_KERNEL(Kernel, kernel_family, isa_name, ...) \
-  ITG_LISTED(                                            \
-      isa_name, [] {                                     \
-        Kernel k{};                                      \
-        k.name = #kernel_family "_" #isa_name;           \
-        k.isa = ::intaglio::isa_by_name::isa_name;       \
-        __VA_ARGS__;                                     \
-        return k;                                        \
+#define ITG_KERNEL(Kernel, kernel_family, isa_name, ...)                                       \
+  ITG_LISTED(                                                                                  \
+      isa_name, [] {                                                                           \
+        struct Text {                                                                          \
+          static constexpr ::intaglio::NameText<sizeof(#kernel_family "_" #isa_name)> text() { \
+            return {#kernel_family "_" #isa_name};                                             \
+          }                                                                                    \
+        };                                                                                     \
+        Kernel k{};                                                                            \
+        k.name = ::intaglio::KernelName<Text>::kText.data;                                     \
+        k.isa = ::intaglio::isa_by_name::isa_name;                                             \
+        __VA_ARGS__;                                                                           \
+        return k;                                                                              \
       }(), )
 
 namespace intaglio {
+
+// A kernel's name, in a section of its own: a linker keeps the string literals of a file together, so a program of the source
+// drop, which is few files, would hold the names of all kernels.
+template <uint32_t kSize>
+struct NameText {
+  char data[kSize];
+};
+template <typename Text>
+struct KernelName {
+  static constexpr auto kText = Text::text();
+};
 
 // isa_by_name::avx2 is isa::kAvx2.
 namespace isa_by_name {
