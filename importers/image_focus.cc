@@ -30,6 +30,7 @@ void add_focus(Draft& draft, const std::string& input) {
   draft.inputs[place] = picture;
   const size_t before = draft.nodes.size();
   std::vector<int32_t> parts;
+  parts.reserve(kParts);
   for (int32_t part = 0; part < kParts; ++part)
     parts.push_back(add_slice(draft, text(name, "/focus/", part), "Focus", picture,
                               {0, part % 2, part / 2, 0}, {1, 2, 2, 1}, {1, shape[1], shape[2], kColors}));

@@ -54,8 +54,8 @@ int32_t BakedTensors::add_named(const TensorInfo& info, const char* suffix, DTyp
 
 int32_t BakedTensors::add_numbered(int32_t tensor, const char* suffix, const QuantParams& p) {
   char numbered[24] = "";
-  size_t length = strlen(suffix);
-  memcpy(numbered, suffix, length);
+  size_t length = 0;
+  for (; suffix[length] != '\0'; ++length) numbered[length] = suffix[length];
   for (size_t number = graph_.tensors.size(); number > 0; number /= 10)
     numbered[length++] = static_cast<char>('0' + number % 10);
   return add_codes(graph_.tensors[static_cast<size_t>(tensor)], numbered, p);

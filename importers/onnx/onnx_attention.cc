@@ -56,8 +56,8 @@ int32_t for_each_head(OnnxOp& op, int32_t x, int32_t heads) {
   const int32_t own = op.draft().tensor(x).shape[1];
   if (own == heads) return x;
   if (heads % own != 0) fail("its ", heads, " heads of queries do not divide among ", own, " of keys");
-  std::vector<int32_t> from;
-  for (int32_t i = 0; i < heads; ++i) from.push_back(i / (heads / own));
+  std::vector<int32_t> from(static_cast<size_t>(heads));
+  for (int32_t i = 0; i < heads; ++i) from[static_cast<size_t>(i)] = i / (heads / own);
   return add_gather(op.draft(), op.name() + "/repeated", op.source(), x, 1, from);
 }
 

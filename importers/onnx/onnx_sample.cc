@@ -43,6 +43,7 @@ int32_t pixels(OnnxOp& op, int32_t rows, int32_t across, int32_t down, const Gri
                 y = clamped(op, down, static_cast<float>(-margin), static_cast<float>(g.h - 1 + margin));
   int32_t index = add_binary(op, Op::kAdd, add_scaled(op, y, static_cast<float>(width)), x);
   std::vector<float> first;  // pixel of each picture, at place 0
+  first.reserve(static_cast<size_t>(g.n));
   for (int32_t i = 0; i < g.n; ++i)
     first.push_back(static_cast<float>(int64_t{i} * height * width + margin * width + margin));
   const int32_t start = add_constant(op.draft(), op.name() + "/first", DType::kF32, {g.n, 1}, first);

@@ -161,7 +161,7 @@ std::string IrOp::name_of(const IrSource& source) {
   if (found != file_.names.end()) return found->second;
   const IrLayer& from = file_.layers[static_cast<size_t>(source.layer)];
   if (from.type != "Const") fail("it reads what layer ", quoted(from.name), " does not give");
-  const std::string name = reshaped_constant(
+  std::string name = reshaped_constant(
       source, ir_numbers(from.attributes.count("shape") != 0 ? from.attributes.at("shape") : std::string()));
   file_.names[{source.layer, source.port}] = name;
   return name;
