@@ -11,7 +11,6 @@
 #include "cli/known_params.h"
 #include "cli/output.h"
 #include "importers/params/params_prune.h"
-#include "intaglio/describe.h"
 
 namespace intaglio::cli {
 namespace {
@@ -72,13 +71,20 @@ Outcome<Done> run_export(const ParamsCommandArguments& arguments) {
   return Done{};
 }
 
-Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
-  const auto file = LoadedModel::open(arguments.model);
-  if (!file) return file.failure();
+// The FP32 model that a table is for; the output is neither of them.
+Outcome<LoadedModel> open_float_model(const ParamsCommandArguments& arguments) {
+  auto file = LoadedModel::open(arguments.model);
+  if (!file) return file;
   for (const std::string& input : {arguments.model, arguments.params.file})
     if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
   if (auto step = check_float(*file); !step) return step.failure();
   if (auto step = check_no_states(*file); !step) return step.failure();
+  return file;
+}
+
+Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
+  const auto file = open_float_model(arguments);
+  if (!file) return file.failure();
   KnownParamsFile known;
   if (auto step = known.read(arguments.params, *file); !step) return step.failure();
   QuantizationLists lists;
@@ -91,12 +97,8 @@ Outcome<Done> run_import(const ParamsCommandArguments& arguments) {
 // ---- prune
 
 Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
-  const auto file = LoadedModel::open(arguments.model);
+  const auto file = open_float_model(arguments);
   if (!file) return file.failure();
-  for (const std::string& input : {arguments.model, arguments.params.file})
-    if (auto step = check_output_path(arguments.output, input); !step) return step.failure();
-  if (auto step = check_float(*file); !step) return step.failure();
-  if (auto step = check_no_states(*file); !step) return step.failure();
   const auto table = read_named_params(arguments.params);
   if (!table) return table.failure();
   HostArena memory;
