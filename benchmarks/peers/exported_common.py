@@ -23,7 +23,8 @@ def run_ours(arguments, model, inputs, work, is_turned=True):
     return numpy.load(work / "y.npy")
 
 
-def arguments(description):
+def arguments(description, known):
+    """`known`: the names that may be given, and are all meant where none is. None: any, as they stand."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--command", type=pathlib.Path, default=environment.ROOT / "build/host/cli/intaglio")
@@ -31,7 +32,8 @@ def arguments(description):
     parser.add_argument("--pictures", type=int, default=50)
     parser.add_argument("names", nargs="*")
     found = parser.parse_args()
-    found.names = environment.known_names(found.names, [network.name for network in shared_networks.NETWORKS])
+    if known is not None:
+        found.names = environment.known_names(found.names, known)
     environment.require_command(found.command)
     if found.pictures < 1:
         parser.error("--pictures must be above 0")
