@@ -132,9 +132,7 @@ class Baker : private BakedTensors {
     const NodeInfo node = model_.node(n);
     if (answer_op(model_, n, options_) == Op::kNone && is_wide(params(node.outputs[0]))) return true;
     for (size_t i = 0; i < node.inputs.size && !rule.inputs_as_output; ++i)
-      if (node.inputs[i] >= 0 && !is_parameter(rule, i) && !rule.copies(i) &&
-          is_wide(params(slots_.input_slot(n, i))))
-        return true;
+      if (node.inputs[i] >= 0 && rule.is_operand(i) && is_wide(params(slots_.input_slot(n, i)))) return true;
     return false;
   }
 

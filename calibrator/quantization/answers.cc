@@ -69,10 +69,6 @@ int32_t find_writer(const Model& model, int32_t tensor, int32_t before) {
   return -1;
 }
 
-}  // namespace
-
-namespace {
-
 // As answer_op(), whatever the bits of its codes.
 Op op_of_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
   if (options.int8_answers || options.compat != Compat::kNone) return Op::kNone;

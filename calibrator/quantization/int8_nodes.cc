@@ -146,8 +146,7 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
   const bool follows = def->quant.output == OutputRule::kSameAsInput;
   if (!follows && bits_asked(options, node, SlotRole::kOutput, -1) > kNarrowBits) return true;
   for (size_t i = 0; i < info.inputs.size && !def->quant.inputs_as_output; ++i) {
-    if (info.inputs[i] < 0 || !def->quant.is_operand(i) ||
-        model.tensor(info.inputs[i]).dtype != DType::kF32)
+    if (info.inputs[i] < 0 || !def->quant.is_operand(i) || model.tensor(info.inputs[i]).dtype != DType::kF32)
       continue;
     if (reads_wide(model, options, node, static_cast<int32_t>(i))) return true;
   }

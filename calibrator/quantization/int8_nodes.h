@@ -18,11 +18,10 @@ bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t in
 // Whether a node has codes of 16 bits at an operand or its output, as the options ask for.
 bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options);
 
-// Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32, and it
-// does not follow an answer (answers.h). One with codes of 16 bits needs a
-// version for these. What stands behind an operator that has none stays in FP32, too, as long as it has
-// one input and no weights. A sum before a Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would
-// leave no codes for the scores.
+// Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
+// and it does not follow an answer (answers.h). One with codes of 16 bits needs a version for these. What stands
+// behind an operator that has none stays in FP32, too, as long as it has one input and no weights. A sum before a
+// Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would leave no codes for the scores.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
 
 }  // namespace intaglio

@@ -138,7 +138,7 @@ class SlotMaker {
   // Of known parameters, and then of the caller's own words.
   Error set_limits(int32_t slot, const Place& place, QuantConfig& config) {
     const auto set = [&config](int32_t lo, int32_t hi) {
-      if (lo == hi) return;
+      if (lo == 0 && hi == 0) return;
       config.lo = lo;
       config.hi = hi;
     };

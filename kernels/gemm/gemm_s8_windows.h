@@ -49,10 +49,10 @@ class WindowWalk {
   }
 
   // From a window to the next of its line.
-  ptrdiff_t step() const { return static_cast<ptrdiff_t>(of_.stride_w) * of_.channels; }
+  ptrdiff_t step() const { return static_cast<ptrdiff_t>(unsigned_step()); }
 
   WindowAt next() {
-    const WindowAt at = {y_, x_, from_, line_inside_ && x_ >= 0 && x_ <= last_x_};
+    const WindowAt at = {y_, x_, static_cast<ptrdiff_t>(from_), line_inside_ && x_ >= 0 && x_ <= last_x_};
     move(1);
     return at;
   }
@@ -61,7 +61,8 @@ class WindowWalk {
   bool next_four(WindowAt* at) {
     const bool even = line_inside_ && x_ >= 0 && x_ + 3 * of_.stride_w <= last_x_ && out_x_ + 4 <= of_.ow;
     if (even) {
-      for (int32_t r = 0; r < 4; ++r) at[r] = {y_, x_ + r * of_.stride_w, from_ + r * step(), true};
+      for (int32_t r = 0; r < 4; ++r)
+        at[r] = {y_, x_ + r * of_.stride_w, static_cast<ptrdiff_t>(from_) + r * step(), true};
       move(4);
     } else {
       for (int32_t r = 0; r < 4; ++r) at[r] = next();
@@ -70,9 +71,13 @@ class WindowWalk {
   }
 
  private:
+  size_t unsigned_step() const {
+    return static_cast<size_t>(of_.stride_w) * static_cast<size_t>(of_.channels);
+  }
+
   void move(int32_t windows) {
     x_ += windows * of_.stride_w;
-    from_ += windows * step();
+    from_ += static_cast<size_t>(windows) * unsigned_step();
     out_x_ += windows;
     if (out_x_ != of_.ow) return;
     out_x_ = 0;
@@ -86,14 +91,15 @@ class WindowWalk {
   void start_line() {
     y_ = out_y_ * of_.stride_h - of_.pad_top;
     x_ = out_x_ * of_.stride_w - of_.pad_left;
-    from_ = ((static_cast<ptrdiff_t>(image_) * of_.h + y_) * of_.w + x_) * of_.channels;
+    const size_t line = static_cast<size_t>(image_) * static_cast<size_t>(of_.h) + static_cast<size_t>(y_);
+    from_ = (line * static_cast<size_t>(of_.w) + static_cast<size_t>(x_)) * static_cast<size_t>(of_.channels);
     line_inside_ = y_ >= 0 && y_ <= last_y_;
   }
 
   const GemmS8Windows& of_;
   int32_t last_y_, last_x_;  // where a window may start that is inside
   int32_t out_x_, out_y_, image_, y_, x_;
-  ptrdiff_t from_;
+  size_t from_;  // WindowAt::from; unsigned, since outside the picture it may wrap, and is not used there
   bool line_inside_;
 };
 

@@ -46,7 +46,10 @@ bool PixelRuns::next(PixelRun* run) {
   int32_t count = past - along_;
   if (!inside && count > most_) count = most_;
   fill_taps(along_, inside ? 1 : count);
-  const int32_t step = (turned_ ? g_.window.stride_h * g_.w : g_.window.stride_w) * g_.ic;
+  // Unsigned, since of a single window it may be more than 32 bits. It is not used then.
+  const uint32_t pixels = turned_ ? static_cast<uint32_t>(g_.window.stride_h) * static_cast<uint32_t>(g_.w)
+                                  : static_cast<uint32_t>(g_.window.stride_w);
+  const auto step = static_cast<int32_t>(pixels * static_cast<uint32_t>(g_.ic));
   const int32_t y = turned_ ? along_ : line_, x = turned_ ? line_ : along_;
   *run = {rows_, inside ? step : 0, (image_ * g_.oh + y) * g_.ow + x, turned_ ? g_.ow : 1, count};
   along_ += count;
@@ -61,9 +64,10 @@ void PixelRuns::fill_taps(int32_t along, int32_t count) {
     int32_t y = input_y(window, turned_ ? along : line_, 0);
     for (int32_t ky = 0; ky < window.kernel_h; ++ky, y += window.dilation_h) {
       const int32_t columns = y >= 0 && y < g_.h ? g_.w : 0;  // a line that is outside has none
-      const ptrdiff_t from = (static_cast<ptrdiff_t>(y) * g_.w + x) * g_.ic;
+      const uintptr_t line = static_cast<uintptr_t>(y) * static_cast<uintptr_t>(g_.w);  // wraps outside
+      const uintptr_t from = (line + static_cast<uintptr_t>(x)) * static_cast<uintptr_t>(g_.ic);
       rows = fill_line_taps(rows, window.kernel_w, {x, columns, window.dilation_w, g_.ic},
-                            reinterpret_cast<uintptr_t>(input_) + static_cast<uintptr_t>(from), padding_);
+                            reinterpret_cast<uintptr_t>(input_) + from, padding_);
     }
   }
 }

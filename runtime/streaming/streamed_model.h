@@ -6,8 +6,6 @@
 
 namespace intaglio {
 
-// Largest integer of which b times is at most a. b > 0.
-
 // Reads the streamed plan. Of a model from open_streamed() the numbers are as checked there.
 struct StreamedModel {
   // The model with its streamed plan, checked but for overlaps: all that follows is about what this gives. A model

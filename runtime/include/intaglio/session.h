@@ -12,9 +12,9 @@ namespace intaglio {
 
 // Sees every tensor that a run writes. What it points to outlives the session.
 struct Observer {
-  // Called once for each model input when a run starts, with node -1, but for a picture that is fed by rows. Then called for each
-  // output of a node,
-  // after that node has run. The view's data is valid during the call only: later nodes reuse its memory.
+  // Called once for each model input when a run starts, with node -1, but for a picture that is fed by rows.
+  // Then called for each output of a node, after that node has run. The view's data is valid during the call
+  // only: later nodes reuse its memory.
   void (*on_tensor)(void* context, int32_t node, int32_t tensor, const TensorView& view) = nullptr;
   void* context = nullptr;  // is given to both functions
   // Called by Session::create() for each node whose weights it has packed: run() reads these, and no longer
