@@ -2,9 +2,19 @@
 
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/error_text.h"
+#include "importers/draft/import_error.h"
 #include "intaglio/ops.h"
 
 namespace intaglio::exporters {
+
+void refuse_16_bits(const Model& model) {
+  for (int32_t t = 0; t < model.tensor_count(); ++t) {
+    const TensorInfo info = model.tensor(t);
+    if (info.dtype == DType::kS16)
+      importers::fail("tensor ", importers::quoted(info.name),
+                      " has codes of 16 bits, which are not exported; calibrate with 8 bits alone");
+  }
+}
 
 Outcome<Done> import_again(Span<const uint8_t> file, const std::string& name, const ImportOptions& options,
                            Reimported& back) {

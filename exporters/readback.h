@@ -1,4 +1,4 @@
-// What an exporter reads back: a file as the model that the importer makes of it.
+// What the exporters share: what they refuse, and a file read back as the model that the importer makes of it.
 #pragma once
 
 #include "calibrator/host/system/host_arena.h"
@@ -7,6 +7,9 @@
 #include "intaglio/model.h"
 
 namespace intaglio::exporters {
+
+// Throws ImportError where the model has codes of 16 bits, which no exporter writes.
+void refuse_16_bits(const Model& model);
 
 struct Reimported {
   HostArena memory;

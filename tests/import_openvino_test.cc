@@ -2,81 +2,13 @@
 // and what is damaged or unknown is refused by name.
 #include <doctest/doctest.h>
 
-#include <cstring>
-
-#include "tests/support/imported.h"
+#include "tests/support/ir_builder.h"
 #include "tests/support/onnx_builder.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
-
-using Dims = std::vector<int64_t>;
-
-std::string joined(const Dims& dims) {
-  std::string text;
-  for (const int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
-  return text;
-}
-
-// An IR in memory: layers with one output each.
-class Ir {
- public:
-  int input(const std::string& name, const Dims& dims) {
-    return layer("Parameter", name, {}, dims, "shape=\"" + joined(dims) + "\" element_type=\"f32\"");
-  }
-  template <typename T>
-  int constant(const char* type, const Dims& dims, const std::vector<T>& values) {
-    const size_t offset = weights_.size(), size = values.size() * sizeof(T);
-    weights_.resize(offset + size);
-    std::memcpy(weights_.data() + offset, values.data(), size);
-    return layer("Const", "c" + std::to_string(layers_), {}, dims,
-                 "element_type=\"" + std::string(type) + "\" shape=\"" + joined(dims) + "\" offset=\"" +
-                     std::to_string(offset) + "\" size=\"" + std::to_string(size) + "\"");
-  }
-  int floats(const Dims& dims, const std::vector<float>& values) { return constant("f32", dims, values); }
-  int integers(const std::vector<int64_t>& values) {
-    return constant("i64", {static_cast<int64_t>(values.size())}, values);
-  }
-  int layer(const std::string& type, const std::string& name, const std::vector<int>& inputs,
-            const Dims& dims, const std::string& data = "", const std::string& version = "opset1") {
-    const std::string id = std::to_string(layers_);
-    text_ +=
-        "<layer id=\"" + id + "\" name=\"" + name + "\" type=\"" + type + "\" version=\"" + version + "\">";
-    if (!data.empty()) text_ += "<data " + data + "/>";
-    text_ += "<input>";
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      text_ += "<port id=\"" + std::to_string(i) + "\"/>";
-      edges_ += "<edge from-layer=\"" + std::to_string(inputs[i]) + "\" from-port=\"9\" to-layer=\"" + id +
-                "\" to-port=\"" + std::to_string(i) + "\"/>";
-    }
-    text_ += "</input>";
-    if (type != "Result") {
-      text_ += "<output><port id=\"9\" precision=\"FP32\">";
-      for (const int64_t dim : dims) text_ += "<dim>" + std::to_string(dim) + "</dim>";
-      text_ += "</port></output>";
-    }
-    text_ += "</layer>";
-    return layers_++;
-  }
-  void output(int from) { layer("Result", "result", {from}, {}); }
-  std::string xml() const {
-    return "<?xml version=\"1.0\"?><net name=\"n\" version=\"11\"><layers>" + text_ + "</layers><edges>" +
-           edges_ + "</edges></net>";
-  }
-  ImportOptions options() const {
-    ImportOptions options;
-    options.weights = {weights_.data(), weights_.size()};
-    return options;
-  }
-  const std::vector<uint8_t>& weights() const { return weights_; }
-
- private:
-  int layers_ = 0;
-  std::string text_, edges_;
-  std::vector<uint8_t> weights_;
-};
 
 std::string refusal(const Ir& ir) { return Import(ir.xml(), ir.options()).message(); }
 
@@ -162,6 +94,20 @@ TEST_CASE("matrix products with weights, of rows and of maps") {
       onnx.output("y");
       check_same(ir, onnx, 20);
     }
+}
+
+TEST_CASE("a matrix product of maps whose inner dimension is open too") {
+  Ir ir;
+  const int x = ir.input("x", {-1, -1, 2}), w = ir.floats({3, 2}, {1, 0, 0, 1, 1, -1});
+  ir.output(ir.layer("MatMul", "m", {x, w}, {-1, -1, 3}, "transpose_a=\"false\" transpose_b=\"true\""));
+  ImportOptions options = ir.options();
+  options.shapes = {{"x", {2, 2, 2}}};
+  Import import(ir.xml(), options);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.count(Op::kFullyConnected) == 1);
+  CHECK(import.dims(import.output()) == std::vector<int32_t>{2, 2, 3});
+  CHECK(run_import<float>(import, std::vector<float>{1, 2, 3, 5, -1, 4, 0, 7}) ==
+        std::vector<float>{1, 2, -1, 3, 5, -2, -1, 4, -5, 0, 7, -7});
 }
 
 TEST_CASE("functions, one by one, by their definitions") {
@@ -254,50 +200,6 @@ TEST_CASE("layers that move elements") {
   }
 }
 
-TEST_CASE("weights in codes keep them, in int8, with halves for scales, in groups too") {
-  Random random(3);
-  for (const bool groups : {false, true}) {
-    CAPTURE(groups);
-    std::vector<int8_t> codes(4 * (groups ? 1 : 4) * 9);
-    for (int8_t& code : codes) code = static_cast<int8_t>(static_cast<int>(random.bits() % 255) - 127);
-    Ir ir;
-    const int x = ir.input("x", {1, 4, 6, 6});
-    const auto range = [&](float value) { return ir.floats({1, 1, 1, 1}, {value}); };
-    const auto quantize = [&](const char* name, int of, float low, float high) {
-      return ir.layer("FakeQuantize", name, {of, range(low), range(high), range(low), range(high)},
-                      {1, 4, 6, 6}, "levels=\"256\" auto_broadcast=\"numpy\"");
-    };
-    const Dims shape{4, groups ? 1 : 4, 3, 3};
-    const int w =
-        ir.layer("Convert", "w", {ir.constant("i8", shape, codes)}, shape, "destination_type=\"f16\"");
-    const std::vector<uint16_t> halves{0x2000, 0x2400, 0x2800, 0x1c00};  // 2^-7, 2^-6, 2^-5, 2^-8
-    const int s = ir.constant("f16", {4, 1, 1, 1}, halves);
-    int scaled = ir.layer("Multiply", "scaled", {w, s}, shape, "auto_broadcast=\"numpy\"");
-    scaled = ir.layer("Convert", "real", {scaled}, shape, "destination_type=\"f32\"");
-    if (groups)
-      scaled = ir.layer("Reshape", "r", {scaled, ir.integers({4, 1, 1, 3, 3})}, {4, 1, 1, 3, 3},
-                        "special_zero=\"false\"");
-    const int conv = ir.layer(
-        groups ? "GroupConvolution" : "Convolution", "conv", {quantize("in", x, -1.28f, 1.27f), scaled},
-        {1, 4, 6, 6},
-        "strides=\"1, 1\" dilations=\"1, 1\" pads_begin=\"1, 1\" pads_end=\"1, 1\" auto_pad=\"explicit\"");
-    ir.output(quantize("out", conv, -2.56f, 2.54f));
-    Import import(ir.xml(), ir.options());
-    REQUIRE_MESSAGE(import.good(), import.message());
-    const GraphNode& made = import.node(groups ? Op::kDepthwiseConv2d : Op::kConv2d);
-    const TensorInfo& weights = import.tensor(made.inputs[1]);
-    REQUIRE(weights.dtype == DType::kS8);
-    CHECK(std::vector<float>(weights.quantization.scales.begin(), weights.quantization.scales.end()) ==
-          std::vector<float>{0x1p-7f, 0x1p-6f, 0x1p-5f, 0x1p-8f});
-    // The same codes, in another order.
-    std::vector<int8_t> found(weights.constant.size);
-    std::memcpy(found.data(), weights.constant.data, found.size());
-    std::sort(found.begin(), found.end());
-    std::sort(codes.begin(), codes.end());
-    CHECK(found == codes);
-  }
-}
-
 TEST_CASE("what is damaged or unknown is refused by name") {
   const auto whole = [](const std::string& xml) { return Import(xml).message(); };
   CHECK(whole("<?xml version=\"1.0\"?><net version=\"11\"><layers>").find("the OpenVINO IR is damaged: ") !=
@@ -350,13 +252,5 @@ TEST_CASE("any damage is refused, or gives a model that opens") {
   const int x = ir.input("x", {1, 4, 7, 6}), w = ir.floats({6, 4, 3, 3}, std::vector<float>(216, 0.5f));
   const int conv = ir.layer("Convolution", "conv", {x, w}, {1, 6, 3, 5}, kWindow);
   ir.output(ir.layer("Reshape", "r", {conv, ir.integers({1, -1})}, {1, 90}, "special_zero=\"true\""));
-  Random random(9);
-  const std::string xml = ir.xml();
-  for (int round = 0; round < 3000; ++round) {
-    std::string damaged = xml;
-    for (uint32_t flips = 1 + random.bits() % 3; flips > 0; --flips)
-      damaged[random.bits() % damaged.size()] = static_cast<char>(random.bits());
-    Import import(damaged, ir.options());
-    if (!import.good()) CHECK(!import.message().empty());
-  }
+  check_random_damage(ir.xml(), 9, 3000, 3, ir.options());
 }

@@ -8,6 +8,7 @@
 #include "exporters/onnx/onnx_opset.h"
 #include "exporters/onnx/qoperators.h"
 #include "exporters/onnx/quantizers.h"
+#include "exporters/readback.h"
 #include "importers/draft/import_error.h"
 #include "importers/draft/names.h"
 #include "importers/params/params_layers.h"
@@ -44,13 +45,8 @@ class Export {
  public:
   Export(onnx_file::GraphProto& graph, const Model& model, OnnxForm form, int64_t opset, OnnxExport& result)
       : graph_(graph), form_(form), quantizers_(graph_, form), model_(model), result_(result) {
-    for (int32_t t = 0; t < model.tensor_count(); ++t) {
-      const TensorInfo info = model.tensor(t);
-      if (info.dtype == DType::kS16)
-        fail("tensor ", quoted(info.name),
-             " has codes of 16 bits, which are not exported; calibrate with 8 bits alone");
-      tensors_[info.name] = t;
-    }
+    refuse_16_bits(model);
+    for (int32_t t = 0; t < model.tensor_count(); ++t) tensors_[model.tensor(t).name] = t;
     for (int32_t n = 0; n < model.node_count(); ++n) {
       model_nodes_[model.node(n).name] = n;
       for (const int32_t output : model.node(n).outputs) writers_[model.tensor(output).name] = n;

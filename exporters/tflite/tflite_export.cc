@@ -20,10 +20,7 @@ void export_steps(const Model& model, TfliteExport& result) {
   if (model.state_count() > 0)
     fail(
         "has states, which TFLite keeps in another way; 'intaglio import' without them gives their next values as outputs");
-  for (int32_t t = 0; t < model.tensor_count(); ++t)
-    if (model.tensor(t).dtype == DType::kS16)
-      fail("tensor ", quoted(model.tensor(t).name),
-           " has codes of 16 bits, which are not exported; calibrate with 8 bits alone");
+  refuse_16_bits(model);
   TfliteFile file;
   TfliteOperands operands(model, file);
   std::vector<int32_t> inputs, outputs;

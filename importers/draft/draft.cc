@@ -10,6 +10,13 @@ int64_t elements(const Shape& shape) {
   return product;
 }
 
+size_t elements_behind(const Shape& shape, int32_t axis) {
+  size_t behind = 1;
+  for (size_t d = shape.size(); axis >= 0 && d-- > static_cast<size_t>(axis) + 1;)
+    behind *= static_cast<size_t>(shape[d]);
+  return behind;
+}
+
 void check_shape(const Shape& shape, DType dtype) {
   if (shape.empty() || shape.size() > static_cast<size_t>(kMaxRank))
     fail("shape ", shape_text(shape), " has rank ", shape.size(), "; 1 to ", kMaxRank, " are supported");

@@ -106,6 +106,8 @@ struct Draft {
 inline std::vector<int32_t> to_vector(Span<const int32_t> list) { return {list.begin(), list.end()}; }
 
 int64_t elements(const Shape& shape);
+// Those of one index of the axis; 1 where the axis is -1.
+size_t elements_behind(const Shape& shape, int32_t axis);
 // Throws unless the model format can hold a tensor of this shape.
 void check_shape(const Shape& shape, DType dtype);
 Shape permuted(const Shape& shape, const Permutation& permutation);

@@ -39,9 +39,7 @@ std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor
 
 int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes, int32_t axis,
                          std::vector<int32_t>& bias) {
-  size_t behind = 1;
-  for (size_t d = weights.shape.size(); d-- > static_cast<size_t>(axis) + 1;)
-    behind *= static_cast<size_t>(weights.shape[d]);
+  const size_t behind = elements_behind(weights.shape, axis);
   const auto channels = static_cast<size_t>(weights.shape[static_cast<size_t>(axis)]);
   const auto channel = [&](size_t i) { return i / behind % channels; };
   std::vector<int32_t> low(channels, 0), high(channels, 0);

@@ -30,9 +30,7 @@ DraftTensor dequantized(DraftTensor constant);
 // The constant becomes the reals that these codes stand for in its scales, one or one for each index of its axis.
 template <typename Code>
 void set_reals(DraftTensor& constant, const std::vector<Code>& codes) {
-  size_t behind = 1;  // elements of one index of the scales' axis
-  for (size_t d = constant.shape.size(); constant.axis >= 0 && d-- > static_cast<size_t>(constant.axis) + 1;)
-    behind *= static_cast<size_t>(constant.shape[d]);
+  const size_t behind = elements_behind(constant.shape, constant.axis);
   std::vector<float> reals;
   for (const Code code : codes) {
     const double scale = constant.scales[reals.size() / behind % constant.scales.size()];

@@ -11,7 +11,7 @@ void import_dynamic_quantize_linear(OnnxOp& op) {
   if (op.output_count() != 3) fail("it has ", op.output_count(), " outputs where 3 are expected");
   op.set_output(op.activation(0), 0, false);
   op.set_floats({{}, {1.0f}}, 1);
-  op.set_integers({{}, {0}}, 2);
+  op.set_codes({{}, {0}}, onnx_file::TensorProto::UINT8, 2);
 }
 
 // Constant codes, or zero points, of 8 bits with a sign or without.
@@ -34,8 +34,7 @@ OnnxConstant<float> centred(OnnxOp& op, int i, int zero_point, size_t axis) {
   const auto of_axis = static_cast<size_t>(codes.shape[axis]);
   if (zeros.empty() || (zeros.size() != 1 && zeros.size() != of_axis))
     fail("it has ", zeros.size(), " zero points for ", of_axis, " channels");
-  size_t behind = 1;  // elements of one index of the axis
-  for (size_t d = axis + 1; d < codes.shape.size(); ++d) behind *= static_cast<size_t>(codes.shape[d]);
+  const size_t behind = elements_behind(codes.shape, static_cast<int32_t>(axis));
   for (size_t n = 0; n < codes.values.size(); ++n)
     reals.values.push_back(static_cast<float>(codes.values[n] - zeros[n / behind % zeros.size()]));
   return reals;

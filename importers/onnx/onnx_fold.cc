@@ -27,7 +27,9 @@ Values read(OnnxOp& op, int input) {
 
 void set(OnnxOp& op, const Values& values, int output = 0) {
   if (values.is_real) return op.set_floats({values.shape, values.reals}, output);
-  op.set_integers({values.shape, values.integers}, output);
+  const int64_t type = op.source() == "Cast" ? op.integer("to", 0) : op.type_of_codes(0);
+  if (!is_onnx_code(type)) return op.set_integers({values.shape, values.integers}, output);
+  op.set_codes({values.shape, values.integers}, static_cast<onnx_file::TensorProto::DataType>(type), output);
 }
 
 void fold_gather(OnnxOp& op) {
@@ -71,6 +73,10 @@ void fold_transpose(OnnxOp& op) {
   if (permutation.empty())
     for (size_t i = x.shape.size(); i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
   set(op, transposed(x, permutation));
+  if (op.grid(0) == nullptr) return;
+  OnnxGrid grid = *op.grid(0);
+  if (grid.axis >= 0) grid.axis = inverse(permutation).at(static_cast<size_t>(grid.axis));
+  op.set_grid(grid);
 }
 
 // Max, Min and Sum take any number of inputs.
@@ -109,7 +115,8 @@ void fold_cast(OnnxOp& op) {
   using Type = onnx_file::TensorProto;
   if (is_onnx_real(to)) return set(op, as_real(x));
   if (to == Type::BOOL) return set(op, mapped(Mapping::kNot, mapped(Mapping::kNot, as_integers(x))));
-  if (to != Type::INT64 && to != Type::INT32) fail("it casts a constant to element type ", to);
+  if (to != Type::INT64 && to != Type::INT32 && !is_onnx_code(to))
+    fail("it casts a constant to ", onnx_type_name(to));
   set(op, as_integers(x));
 }
 
@@ -164,6 +171,22 @@ void fold_constant_of_shape(OnnxOp& op) {
   set(op, filled(shape, one));
 }
 
+// A grid with a scale for each channel goes on where an axis of the new shape has the same channels.
+void keep_grid(OnnxOp& op, const Shape& from, const Shape& to) {
+  if (op.grid(0) == nullptr) return;
+  OnnxGrid grid = *op.grid(0);
+  const int32_t axis = grid.axis;
+  if (axis >= 0) {
+    grid.axis = -1;
+    for (int32_t d = 0; d < static_cast<int32_t>(to.size()); ++d)
+      if (to[static_cast<size_t>(d)] == from.at(static_cast<size_t>(axis)) &&
+          elements_behind(to, d) == elements_behind(from, axis))
+        grid.axis = d;
+    if (grid.axis < 0) return;
+  }
+  op.set_grid(grid);
+}
+
 // Another shape of the same elements: Reshape, Squeeze, Unsqueeze, Flatten and Identity.
 void fold_reshape(OnnxOp& op) {
   op.check_inputs(1, 2);
@@ -209,6 +232,7 @@ void fold_reshape(OnnxOp& op) {
                static_cast<int32_t>(elements({cut, from.end()}))};
   }
   set(op, x);
+  keep_grid(op, from, x.shape);
 }
 
 struct Entry {

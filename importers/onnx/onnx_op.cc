@@ -69,6 +69,11 @@ bool is_onnx_real(int64_t type) {
          type == TensorProto::BFLOAT16;
 }
 
+bool is_onnx_code(int64_t type) {
+  return type == TensorProto::UINT8 || type == TensorProto::INT8 || type == TensorProto::UINT16 ||
+         type == TensorProto::INT16;
+}
+
 bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
@@ -238,12 +243,15 @@ OnnxConstant<int64_t> OnnxOp::integers_of(const TensorProto& tensor) {
 }
 
 void OnnxOp::take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis) {
+  const OnnxGrid* const known = grid(i);
+  if (known == nullptr || (known->scales.size() > 1 && known->axis != axis)) return;
+  draft().tensor(constant).scales = known->scales;
+  draft().tensor(constant).axis = known->scales.size() > 1 ? draft_axis : -1;
+}
+
+const OnnxGrid* OnnxOp::grid(int i) const {
   const auto found = file_.grids.find(node_.input(i));
-  if (found == file_.grids.end()) return;
-  const OnnxGrid& grid = found->second;
-  if (grid.scales.size() > 1 && grid.axis != axis) return;
-  draft().tensor(constant).scales = grid.scales;
-  draft().tensor(constant).axis = grid.scales.size() > 1 ? draft_axis : -1;
+  return found == file_.grids.end() ? nullptr : &found->second;
 }
 
 const AttributeProto* OnnxOp::find(const char* name) const {
@@ -319,10 +327,11 @@ void OnnxOp::set_value(OnnxValue value, int i) {
 void OnnxOp::set_output(int32_t tensor, int i) { set_output(tensor, i, computes_integers()); }
 
 void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
-  set_value({tensor, nullptr, false, is_integer}, i);
+  const bool can_be_codes = draft().tensor(tensor).dtype != DType::kS32;
+  set_value({tensor, nullptr, false, is_integer, can_be_codes ? onnx_codes_read(file_, node_) : 0}, i);
 }
 
-void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false, false}, i); }
+void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant}, i); }
 
 void OnnxOp::set_alias(const std::string& name, int i) {
   const auto found = file_.values.find(name);
@@ -357,6 +366,15 @@ void OnnxOp::set_floats(const OnnxConstant<float>& constant, int i) {
 void OnnxOp::set_integers(const OnnxConstant<int64_t>& constant, int i) {
   count_constant_bytes(file_, constant.values.size() * sizeof(int64_t));
   set_own_constant(made_constant(constant, TensorProto::INT64), i);
+}
+
+void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataType type, int i) {
+  count_constant_bytes(file_, constant.values.size() * sizeof(int32_t));
+  auto made = std::make_unique<TensorProto>();
+  made->set_data_type(type);
+  for (const int32_t dim : constant.shape) made->add_dims(dim);
+  for (const int64_t code : constant.values) made->add_int32_data(static_cast<int32_t>(code));
+  set_own_constant(std::move(made), i);
 }
 
 DraftNode& OnnxOp::add(Op op, std::vector<int32_t> inputs, int32_t output) {

@@ -18,6 +18,8 @@ struct OnnxValue {
   bool failed = false;  // its node had a problem, which has been reported
   // Of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
   bool is_integer = false;
+  int64_t code_type =
+      0;  // of codes, and of what moves them: their element type in the file; 0: it holds no codes
 };
 
 // The values that a dequantized constant can have: multiples of the scale.
@@ -57,6 +59,10 @@ struct OnnxConstant {
 // Whether an element type of ONNX is one of reals; its name.
 bool is_onnx_real(int64_t type);
 std::string onnx_type_name(int64_t type);
+// Whether it is one of codes: 8 or 16 bits, with a sign or without.
+bool is_onnx_code(int64_t type);
+// The element type of the codes that a node reads, of its first input which holds some; 0: it reads none.
+int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node);
 
 class OnnxOp {
  public:
@@ -76,6 +82,7 @@ class OnnxOp {
   bool is_constant(int i) const;
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
   int64_t type_of_constant(int i) const { return value(i).constant->data_type(); }
+  int64_t type_of_codes(int i) const;  // of a constant's codes or an activation's; 0: it is not known
   bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
   int input_count() const { return node_.input_size(); }
@@ -123,14 +130,18 @@ class OnnxOp {
   std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
   void set_output(int32_t tensor, int i, bool is_integer);
+  void set_codes_output(int32_t tensor,
+                        int64_t type);  // codes that the node makes, and their type in the file
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
   // The output is what `name` stands for, which an If's branch has written.
   void set_alias(const std::string& name, int i);
   void set_own_constant(std::unique_ptr<onnx_file::TensorProto> constant, int i = 0);
   void set_floats(const OnnxConstant<float>& constant, int i = 0);
+  const OnnxGrid* grid(int i) const;  // of a constant input; nullptr: none is known
   void set_grid(const OnnxGrid& grid) { file_.grids[output_name()] = grid; }
   void set_integers(const OnnxConstant<int64_t>& constant, int i = 0);
+  void set_codes(const OnnxConstant<int64_t>& constant, onnx_file::TensorProto::DataType type, int i = 0);
   DraftNode& add(Op op, std::vector<int32_t> inputs, int32_t output);
   int32_t new_tensor(const Shape& shape, int i = 0);  // with the output's name
   int32_t new_tensor_like(int32_t x, const Shape& shape);

@@ -25,6 +25,23 @@ bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
   return true;
 }
 
+int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
+  for (const std::string& name : node.input()) {
+    const auto found = file.values.find(name);
+    if (found != file.values.end() && found->second.code_type != 0) return found->second.code_type;
+  }
+  return 0;
+}
+
+int64_t OnnxOp::type_of_codes(int i) const {
+  if (!is_constant(i)) return value(i).code_type;
+  return is_onnx_code(type_of_constant(i)) ? type_of_constant(i) : 0;
+}
+
+void OnnxOp::set_codes_output(int32_t tensor, int64_t type) {
+  set_value({tensor, nullptr, false, false, type});
+}
+
 // Of integers, bools and constants alone: then so is the result. Constants of reals make it real.
 bool OnnxOp::computes_integers() const {
   bool any = false;

@@ -75,8 +75,9 @@ std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::Fun
                                                             const onnx_file::NodeProto& node,
                                                             const std::string& prefix);
 
-// The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one.
-std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node);
+// The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one. `codes_type`: of the codes
+// that it takes, and gives where no zero point says another.
+std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node, int64_t codes_type);
 
 // A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
 int32_t add_unary(OnnxOp& op, Op kind, int32_t x);

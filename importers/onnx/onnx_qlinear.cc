@@ -7,16 +7,16 @@ namespace {
 
 using onnx_file::NodeProto;
 
-void set_axis(NodeProto& node, int64_t axis) {
+void set(NodeProto& node, const char* name, int64_t value) {
   auto& attribute = *node.add_attribute();
-  attribute.set_name("axis");
+  attribute.set_name(name);
   attribute.set_type(onnx_file::AttributeProto::INT);
-  attribute.set_i(axis);
+  attribute.set_i(value);
 }
 
 class Decomposer {
  public:
-  explicit Decomposer(const NodeProto& node) : node_(node) {
+  Decomposer(const NodeProto& node, int64_t codes_type) : node_(node), codes_type_(codes_type) {
     if (node.output_size() != 1) fail("it has ", node.output_size(), " outputs where 1 is expected");
   }
 
@@ -32,16 +32,13 @@ class Decomposer {
   std::string real(int i, int64_t axis = 1) {
     NodeProto& node = add("DequantizeLinear", {input(i), input(i + 1)});
     if (has(i + 2)) node.add_input(input(i + 2));
-    set_axis(node, axis);
+    set(node, "axis", axis);
     return node.output(0);
   }
   // A bias of int32 codes, whose scale is the product of those of inputs `a` and `b`.
   std::string real_bias(int i, int a, int b) {
     NodeProto& cast = add("Cast", {input(i)});
-    auto& to = *cast.add_attribute();
-    to.set_name("to");
-    to.set_type(onnx_file::AttributeProto::INT);
-    to.set_i(onnx_file::TensorProto::FLOAT);
+    set(cast, "to", onnx_file::TensorProto::FLOAT);
     const std::string codes = cast.output(0);
     const std::string scale = add("Mul", {input(a), input(b)}).output(0);
     return add("Mul", {codes, scale}).output(0);
@@ -60,7 +57,10 @@ class Decomposer {
   // The result, with the scale in input i and the zero point behind it.
   void codes(const std::string& result, int i) {
     NodeProto& node = add("QuantizeLinear", {result, input(i)});
-    if (has(i + 1)) node.add_input(input(i + 1));
+    if (has(i + 1))
+      node.add_input(input(i + 1));
+    else if (codes_type_ != 0)
+      set(node, "output_dtype", codes_type_);
     node.set_output(0, node_.output(0));
   }
   void end(const std::string& result) { add("Identity", {result}).set_output(0, node_.output(0)); }
@@ -83,6 +83,7 @@ class Decomposer {
   }
 
   const NodeProto& node_;
+  int64_t codes_type_;  // 0: it is not known
   std::vector<NodeProto> nodes_;
 };
 
@@ -182,12 +183,12 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::vector<NodeProto> decompose_qlinear(const NodeProto& node) {
+std::vector<NodeProto> decompose_qlinear(const NodeProto& node, int64_t codes_type) {
   const bool is_microsoft = node.domain() == "com.microsoft";
   for (const Row& row : kRows) {
     if (node.op_type() != row.op_type) continue;
     if (!is_microsoft && !(row.is_standard && is_standard_onnx(node.domain()))) continue;
-    Decomposer decomposer(node);
+    Decomposer decomposer(node, codes_type);
     row.decompose(decomposer, node);
     return decomposer.take();
   }

@@ -65,9 +65,7 @@ int32_t axis_of(const Codes& codes, const Shape& shape) {
 void quantize_constant(OnnxOp& op, const Codes& codes) {
   OnnxConstant<float> x = op.floats(0);
   const int32_t axis = axis_of(codes, x.shape);
-  size_t behind = 1;
-  for (size_t d = x.shape.size(); axis >= 0 && d-- > static_cast<size_t>(axis) + 1;)
-    behind *= static_cast<size_t>(x.shape[d]);
+  const size_t behind = elements_behind(x.shape, axis);
   for (size_t i = 0; i < x.values.size(); ++i) {
     const float scale = codes.scales[i / behind % codes.scales.size()];
     if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);

@@ -24,6 +24,7 @@ void check_scale(float scale, int least = kLeastScale) {
 struct Parameters {
   std::vector<float> scales;
   std::vector<int64_t> zero_points;  // as many
+  Type::DataType type = Type::INT8;  // of the codes
   bool is_unsigned = false;
   bool has_16_bits = false;
   int32_t axis = -1;  // -1: one for all
@@ -32,7 +33,31 @@ struct Parameters {
   int64_t most() const { return least() + (has_16_bits ? 65535 : 255); }
 };
 
-Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLeastScale) {
+// The element type of the codes that a QuantizeLinear gives: its zero point's, else the one that it names.
+int64_t type_given(OnnxOp& op) {
+  const int64_t of_zero_point = op.has_input(2) ? op.type_of_codes(2) : 0,
+                named = op.integer("output_dtype", 0);
+  if (named != 0 && of_zero_point != 0 && named != of_zero_point)
+    fail("its output type is ", onnx_type_name(named), " and its zero point is ",
+         onnx_type_name(of_zero_point));
+  if (named != 0) return named;
+  if (of_zero_point != 0) return of_zero_point;
+  return op.has_input(2) ? Type::INT8 : Type::UINT8;
+}
+
+// Of those that a DequantizeLinear takes: their own. Of constants that were computed it may not be known; then it is the
+// zero point's.
+int64_t type_taken(OnnxOp& op) {
+  const int64_t own = op.type_of_codes(0), of_zero_point = op.has_input(2) ? op.type_of_codes(2) : 0;
+  if (own != 0 && of_zero_point != 0 && own != of_zero_point)
+    fail("its codes are ", onnx_type_name(own), " and its zero point is ", onnx_type_name(of_zero_point));
+  const int64_t given = op.integer("output_dtype", 0);
+  if (given != 0 && !is_onnx_real(given))
+    fail("its output type is ", onnx_type_name(given), "; float, float16, double and bfloat16 are supported");
+  return own != 0 ? own : of_zero_point != 0 ? of_zero_point : int64_t{Type::INT8};
+}
+
+Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int least_scale = kLeastScale) {
   op.check_inputs(2, 3);
   Parameters p;
   p.scales = op.floats(1).values;
@@ -46,33 +71,21 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int least_scale = kLe
     if (shape[static_cast<size_t>(p.axis)] != static_cast<int32_t>(p.scales.size()))
       fail(p.scales.size(), " scales do not fit axis ", p.axis, " of ", shape_text(shape));
   }
-  const int64_t type = !op.has_input(2)    ? op.integer("output_dtype", Type::UINT8)
-                       : op.is_constant(2) ? op.type_of_constant(2)
-                                           : int64_t{Type::INT8};
-  p.is_unsigned = type == Type::UINT8 || type == Type::UINT16 || type == 0;
+  if (!is_onnx_code(type))
+    fail("codes of type ", onnx_type_name(type), " are not supported; those of 8 and 16 bits are");
+  p.type = static_cast<Type::DataType>(type);
+  p.is_unsigned = type == Type::UINT8 || type == Type::UINT16;
   p.has_16_bits = type == Type::UINT16 || type == Type::INT16;
   p.zero_points.assign(p.scales.size(), 0);
-  op.ignore("output_dtype");
-  if (!op.has_input(2)) {
-    if (type != 0 && type != Type::INT8 && !p.is_unsigned && !p.has_16_bits)
-      fail("output type ", onnx_type_name(type), " is not supported; 8 and 16 bits are");
-    return p;
-  }
+  if (!op.has_input(2)) return p;
   const auto zero_points = op.integers(2).values;
   if (zero_points.size() != p.scales.size())
     fail("it has ", zero_points.size(), " zero points for ", p.scales.size(), " scales");
   for (const int64_t zero_point : zero_points)
-    if (zero_point < (p.has_16_bits ? p.least() : -128) || zero_point > (p.has_16_bits ? p.most() : 255))
+    if (zero_point < p.least() || zero_point > p.most())
       fail("the zero point ", zero_point, " is not allowed");
   p.zero_points = zero_points;
   return p;
-}
-
-size_t elements_behind(const Shape& shape, int32_t axis) {
-  size_t behind = 1;
-  for (size_t d = shape.size(); axis >= 0 && d-- > static_cast<size_t>(axis) + 1;)
-    behind *= static_cast<size_t>(shape[d]);
-  return behind;
 }
 
 // An int8 tensor in place of x, quantized so.
@@ -217,7 +230,7 @@ int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
 void import_quantize_linear(OnnxOp& op) {
   if (op.is_constant(0)) {
     const OnnxConstant<float> x = op.floats(0);
-    const Parameters p = read_parameters(op, x.shape);
+    const Parameters p = read_parameters(op, x.shape, type_given(op));
     OnnxConstant<int64_t> codes{x.shape, {}};
     for (size_t i = 0; i < x.values.size(); ++i) {
       const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
@@ -227,26 +240,26 @@ void import_quantize_linear(OnnxOp& op) {
       codes.values.push_back(static_cast<int64_t>(
           std::clamp(code, static_cast<double>(p.least()), static_cast<double>(p.most()))));
     }
-    return op.set_integers(codes);
+    return op.set_codes(codes, p.type);
   }
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
-  const Parameters p = read_parameters(op, shape);
-  if (p.has_16_bits) return op.set_output(within_codes(op, x, p));
+  const Parameters p = read_parameters(op, shape, type_given(op));
+  if (p.has_16_bits) return op.set_codes_output(within_codes(op, x, p), p.type);
   const ChannelGrids grids(p.scales, p.zero_points, p.axis);
   const int32_t y =
       quantized(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (p.is_unsigned ? 128 : 0));
   op.add(Op::kQuantize, {grids.is_per_channel() ? grids.to_common(op, x) : x}, y);
-  op.set_output(y);
+  op.set_codes_output(y, p.type);
 }
 
 void import_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
     const int32_t x = op.activation_or_codes(0);
     const Shape shape = op.draft().tensor(x).shape;
-    const Parameters p = read_parameters(op, shape);
+    const Parameters p = read_parameters(op, shape, type_taken(op));
     const DraftTensor info = op.draft().tensor(x);
-    if (p.has_16_bits && info.dtype == DType::kF32) return op.set_output(x);
+    if (p.has_16_bits && info.dtype == DType::kF32) return op.set_codes_output(x, 0);
     if (info.dtype != DType::kS8) fail("it must take what a QuantizeLinear gives");
     const ChannelGrids grids(p.scales, p.zero_points, p.axis);
     const int64_t zero_point = grids.zero_point() - (p.is_unsigned ? 128 : 0);
@@ -260,10 +273,10 @@ void import_dequantize_linear(OnnxOp& op) {
     }
     const int32_t y = op.new_tensor(shape);
     op.add(Op::kDequantize, {codes}, y);
-    return op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y, 0, false);
+    return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, 0);
   }
   const OnnxConstant<int64_t> x = op.integers(0);
-  const Parameters p = read_parameters(op, x.shape, kLeastWeightScale);
+  const Parameters p = read_parameters(op, x.shape, type_taken(op), kLeastWeightScale);
   OnnxConstant<float> y{x.shape, {}};
   for (size_t i = 0; i < x.values.size(); ++i) {
     const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
@@ -323,9 +336,10 @@ void import_fake_quantize(OnnxOp& op) {
   const Shape shape = op.draft().tensor(x).shape;
   const Range low = read_range(op, 1, shape), high = read_range(op, 2, shape);
   const Range out_low = read_range(op, 3, shape), out_high = read_range(op, 4, shape);
-  if (out_low.values != low.values || out_high.values != high.values || out_low.axis != low.axis ||
-      out_high.axis != high.axis)
-    fail("its output range is not its input range");
+  const bool changes = out_low.values != low.values || out_high.values != high.values ||
+                       out_low.axis != low.axis || out_high.axis != high.axis;
+  if (changes && (low.axis >= 0 || high.axis >= 0 || out_low.axis >= 0 || out_high.axis >= 0))
+    fail("its output range is not its input range, of ranges for each channel");
   const ChannelGrids grids = grids_of(op, low, high, levels);
   const float scale = grids.scale();
   const double zero = static_cast<double>(grids.zero_point()) + (levels == 255 ? 127 : 128);
@@ -340,7 +354,13 @@ void import_fake_quantize(OnnxOp& op) {
   }
   op.add(Op::kQuantize, {bounded}, codes);
   const int32_t y = op.new_tensor(shape);
-  op.add(Op::kDequantize, {codes}, y);
+  int32_t given = codes;
+  if (changes) {  // the same codes stand for other numbers
+    const ChannelGrids others = grids_of(op, out_low, out_high, levels);
+    given = quantized(op, op.output_name() + "/other_codes", shape, others.scale(), others.zero_point());
+    add_same_codes(op.draft(), op.name(), op.source(), codes, given);
+  }
+  op.add(Op::kDequantize, {given}, y);
   op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
 }
 
@@ -356,8 +376,8 @@ constexpr OnnxOperator kOperators[] = {
      "com.microsoft"},
     {"FakeQuantize",
      import_fake_quantize,
-     {Op::kClamp, Op::kQuantize, Op::kDequantize},
-     "2 to 256 levels in one range, or one a channel, which hold 0.",
+     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kDequantize},
+     "2 to 256 levels in one range, or one a channel, which hold 0. Only one range may become another.",
      "org.openvinotoolkit"},
     {"QuantizeLinear",
      import_quantize_linear,

@@ -201,7 +201,8 @@ class Reader {
       fail("input ", quoted(input.name()), ": ", error.what());
     }
     const bool is_integer = !is_onnx_real(type.elem_type());
-    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer}).second)
+    const int64_t code_type = dtype == DType::kS8 ? type.elem_type() : 0;
+    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer, code_type}).second)
       fail("input ", quoted(input.name()), " is listed twice");
     draft_.inputs.push_back(tensor);
     if (is_integer) note_integers(tensor, type.elem_type());
@@ -236,7 +237,7 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      const auto parts = decompose_qlinear(node);
+      const auto parts = decompose_qlinear(node, onnx_codes_read(file_, node));
       for (const auto& part : parts) read_operator(part);
       if (parts.empty()) read_operator(node);
       return;

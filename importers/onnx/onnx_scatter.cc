@@ -5,9 +5,14 @@
 namespace intaglio::importers {
 namespace {
 
+// A constant, or an activation, of reals or codes.
+int32_t read_either(OnnxOp& op, int input) {
+  return op.is_constant(input) ? op.activation_or_numbers(input) : op.activation_or_codes(input);
+}
+
 void import_gather_nd(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const int32_t x = op.is_constant(0) ? op.activation_or_numbers(0) : op.activation_or_codes(0);
+  const int32_t x = read_either(op, 0);
   const Shape from = op.draft().tensor(x).shape;
   if (const int64_t batch = op.integer("batch_dims", 0); batch != 0)
     fail("batch_dims ", batch, " is not supported; 0 is");
@@ -49,11 +54,6 @@ void finish_replaced(OnnxOp& op, const ReplacedRows& r) {
     fail("it joins int8 codes; a DequantizeLinear must stand between");
   op.set_output(join == Op::kNone ? add_replaced_rows(op.draft(), op.output_name(), op.source(), r)
                                   : add_joined_rows(op.draft(), op.output_name(), op.source(), r, join));
-}
-
-// A constant, or an activation, of reals or codes.
-int32_t read_either(OnnxOp& op, int input) {
-  return op.is_constant(input) ? op.activation_or_numbers(input) : op.activation_or_codes(input);
 }
 
 void import_scatter_nd(OnnxOp& op) {

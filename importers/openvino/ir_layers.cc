@@ -87,36 +87,9 @@ void import_pool(IrOp& op) {
   op.add(is_max ? "MaxPool" : "AveragePool", {op.input(0)}, attributes);
 }
 
-// A constant of two axes is weights: rows of all other axes are multiplied by it.
 void import_mat_mul(IrOp& op) {
   op.check_inputs(2, 2);
   const bool transpose_a = op.flag("transpose_a", false), transpose_b = op.flag("transpose_b", false);
-  const IrShape a = op.input_shape(0), b = op.input_shape(1), out = op.output_shape();
-  const IrLayer& right = op.writer(1);
-  const bool is_weights =
-      b.size() == 2 && right.type != "Parameter" && a.size() >= 2 && !transpose_a &&
-      (op.is_constant(op.source(1)) || right.type == "Multiply" ||
-       (right.type == "FakeQuantize" && !right.inputs.empty() && op.is_constant(right.inputs[0])));
-  if (is_weights && right.type != "Const" && a.size() == 2) {
-    op.add("Gemm", {op.input(0), ir_weights(op, op.source(1), b)}, {{{"transB", transpose_b}}, {}, {}, {}});
-    return;
-  }
-  if (is_weights && a.back() > 0 && out.size() == a.size()) {
-    const std::string rows =
-        a.size() == 2 ? op.input(0)
-                      : op.add_inner("Reshape", {op.input(0), op.integers_constant({-1, a.back()}, {2})});
-    const IrOp::Attributes attributes{{{"transB", transpose_b}}, {}, {}, {}};
-    const std::string weights = ir_weights(op, op.source(1), b);
-    if (a.size() == 2) {
-      op.add("Gemm", {rows, weights}, attributes);
-      return;
-    }
-    IrShape shape = out;
-    shape[0] = -1;
-    op.add("Reshape", {op.add_inner("Gemm", {rows, weights}, attributes),
-                       op.integers_constant(shape, {static_cast<int64_t>(shape.size())})});
-    return;
-  }
   const auto transposed = [&](size_t i, bool is_transposed) {
     const size_t rank = op.input_shape(i).size();
     if (!is_transposed || rank < 2) return op.input(i);
@@ -132,8 +105,7 @@ void import_mat_mul(IrOp& op) {
 void import_reduce(IrOp& op) {
   op.check_inputs(2, 2);
   const std::vector<int64_t> axes = op.whole_numbers(1);
-  op.add(op.layer().type.c_str(),
-         {op.input(0), op.integers_constant(axes, {static_cast<int64_t>(axes.size())})},
+  op.add(op.layer().type.c_str(), {op.input(0), op.integers_constant(axes)},
          {{{"keepdims", op.flag("keep_dims", false)}}, {}, {}, {}});
 }
 
@@ -149,13 +121,13 @@ void import_batch_norm(IrOp& op) {
          {{}, {}, {{"epsilon", static_cast<float>(op.real("epsilon", 1e-5))}}, {}});
 }
 
-// (x - mean) / sqrt(variance + eps), or / (sqrt(variance) + eps)
+// (x - mean) / sqrt(variance + eps), or x - mean alone
 void import_mvn(IrOp& op) {
   op.check_inputs(2, 2);
   op.expect("eps_mode", {"inside_sqrt", "INSIDE_SQRT"});
   const std::vector<int64_t> axes = op.whole_numbers(1);
   const IrOp::Attributes keep{{{"keepdims", 1}}, {}, {}, {}};
-  const auto axes_constant = [&] { return op.integers_constant(axes, {static_cast<int64_t>(axes.size())}); };
+  const auto axes_constant = [&] { return op.integers_constant(axes); };
   const auto eps = static_cast<float>(op.real("eps", 1e-5));
   const std::string mean = op.add_inner("ReduceMean", {op.input(0), axes_constant()}, keep);
   if (!op.flag("normalize_variance", true)) {
@@ -177,8 +149,7 @@ void import_normalize_l2(IrOp& op) {
   if (mode != "add" && mode != "max") fail("eps_mode ", quoted(mode), " is not supported");
   const std::string squares = op.add_inner("Mul", {op.input(0), op.input(0)});
   const std::string sum =
-      op.add_inner("ReduceSum", {squares, op.integers_constant(axes, {static_cast<int64_t>(axes.size())})},
-                   {{{"keepdims", 1}}, {}, {}, {}});
+      op.add_inner("ReduceSum", {squares, op.integers_constant(axes)}, {{{"keepdims", 1}}, {}, {}, {}});
   const std::string bounded =
       op.add_inner(mode == "max" ? "Max" : "Add", {sum, op.number(static_cast<float>(op.real("eps", 0.0)))});
   op.add("Div", {op.input(0), op.add_inner("Sqrt", {bounded})});

@@ -337,12 +337,12 @@ std::string IrOp::floats(const std::vector<float>& values, const IrShape& shape)
   return tensor.name();
 }
 
-std::string IrOp::integers_constant(const std::vector<int64_t>& values, const IrShape& shape) {
+std::string IrOp::integers_constant(const std::vector<int64_t>& list) {
   auto& tensor = *file_.graph->add_initializer();
   tensor.set_name(file_.unique(layer_.name + "/constant"));
   tensor.set_data_type(Type::INT64);
-  for (const int64_t dim : shape) tensor.add_dims(dim);
-  for (const int64_t value : values) tensor.add_int64_data(value);
+  tensor.add_dims(static_cast<int64_t>(list.size()));
+  for (const int64_t value : list) tensor.add_int64_data(value);
   return tensor.name();
 }
 

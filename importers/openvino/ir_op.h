@@ -20,6 +20,7 @@ struct IrGraph {
   std::set<std::string> taken;
   std::set<int32_t> failed;                                      // layers with a problem
   std::map<std::pair<int32_t, IrShape>, std::string> constants;  // of Const layers, in a shape
+  std::vector<std::string> notes;                                // what the user should know of the import
 
   std::string unique(std::string name);
 };
@@ -49,7 +50,8 @@ class IrOp {
   std::string input(size_t i);
   std::string output(size_t i = 0);
   std::string name_of(const IrSource& source);
-  // Numbers of an input that is a constant, also behind Convert and Reshape; throws where it is none.
+  // Numbers of an input that is a constant, also behind layers that keep them in their order (Convert, Reshape, Squeeze,
+  // Unsqueeze); throws where it is none.
   IrConstant constant(size_t i) const;
   std::optional<IrConstant> find_constant(const IrSource& source) const;
   // Whether it is one; its numbers are not looked at.
@@ -82,14 +84,14 @@ class IrOp {
   void alias(const std::string& name, size_t i = 0);  // the output is what this name stands for
   std::string floats(const std::vector<float>& values, const IrShape& shape);
   std::string number(float value) { return floats({value}, {}); }
-  std::string integers_constant(const std::vector<int64_t>& values, const IrShape& shape);
+  std::string integers_constant(const std::vector<int64_t>& list);
   // A constant's bytes with another shape.
   std::string reshaped_constant(const IrSource& source, const IrShape& shape);
 
   IrGraph& file() { return file_; }
 
  private:
-  int32_t constant_layer(const IrSource& source) const;  // the Const behind Convert and Reshape; -1: none
+  int32_t constant_layer(const IrSource& source) const;  // the Const that constant() reads; -1: none
 
   IrGraph& file_;
   int32_t index_;

@@ -145,6 +145,18 @@ void import_fake_quantize(IrOp& op) {
   add_fake_quantize(op, inputs, op.layer(), op.output());
 }
 
+// Whether it gives whole numbers alone, in steps of 1 from the range's lowest to its highest.
+bool gives_codes(IrOp& op, const IrLayer& layer, double lowest, double highest) {
+  if (layer.type != "FakeQuantize" || layer.inputs.size() != 5) return false;
+  const auto low = op.find_constant(layer.inputs[3]), high = op.find_constant(layer.inputs[4]);
+  const auto is = [](const std::optional<IrConstant>& range, double value) {
+    return range && std::all_of(range->values.begin(), range->values.end(),
+                                [&](double limit) { return limit == value; });
+  };
+  const auto levels = layer.attributes.find("levels");
+  return levels != layer.attributes.end() && levels->second == "256" && is(low, lowest) && is(high, highest);
+}
+
 // Numbers that are stored in 16 or 64 bits stay what they are.
 void import_convert(IrOp& op) {
   op.check_inputs(1, 1);
@@ -165,6 +177,14 @@ void import_convert(IrOp& op) {
       {"i64", onnx_file::TensorProto::INT64},
       {"i32", onnx_file::TensorProto::INT32},
       {"boolean", onnx_file::TensorProto::BOOL}};
+  const bool is_unsigned = to == "u8";
+  if (is_unsigned || to == "i8") {
+    if (!gives_codes(op, from, is_unsigned ? 0 : -128, is_unsigned ? 255 : 127))
+      fail("conversion to ", quoted(to), " is supported behind a FakeQuantize of its 256 numbers alone");
+    op.file().notes.push_back(
+        text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
+    return op.alias(op.input(0));
+  }
   for (const auto& [name, number] : kTypes)
     if (to == name) {
       op.add("Cast", {op.input(0)}, {{{"to", number}}, {}, {}, {}});
@@ -212,9 +232,7 @@ std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape) {
     if (inner != nullptr && inner->type != "Convert") return ir_weights(op, layer->inputs[0], shape);
   }
   if (own == shape) return op.name_of(source);
-  return op.add("Reshape",
-                {op.name_of(source), op.integers_constant(shape, {static_cast<int64_t>(shape.size())})}, {},
-                name);
+  return op.add("Reshape", {op.name_of(source), op.integers_constant(shape)}, {}, name);
 }
 
 Span<const IrOperator> ir_quantized_operators() { return kOperators; }

@@ -7,10 +7,6 @@
 namespace intaglio::importers {
 namespace {
 
-std::string list_constant(IrOp& op, const std::vector<int64_t>& list) {
-  return op.integers_constant(list, {static_cast<int64_t>(list.size())});
-}
-
 void import_reshape(IrOp& op) {
   op.check_inputs(2, 2);
   const bool zero_copies = op.flag("special_zero", true);
@@ -21,7 +17,7 @@ void import_squeeze(IrOp& op) {
   op.check_inputs(1, 2);
   op.ignore("allow_axis_skip");
   std::vector<std::string> inputs{op.input(0)};
-  if (op.has_input(1)) inputs.push_back(list_constant(op, op.whole_numbers(1)));
+  if (op.has_input(1)) inputs.push_back(op.integers_constant(op.whole_numbers(1)));
   op.add(op.layer().type == "Squeeze" ? "Squeeze" : "Unsqueeze", inputs);
 }
 
@@ -54,7 +50,7 @@ void import_gather(IrOp& op) {
 
 // All outputs of one ONNX node.
 void add_split(IrOp& op, int64_t axis, const std::vector<int64_t>& sizes) {
-  op.add("Split", {op.input(0), list_constant(op, sizes)}, {{{"axis", axis}}, {}, {}, {}});
+  op.add("Split", {op.input(0), op.integers_constant(sizes)}, {{{"axis", axis}}, {}, {}, {}});
   auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
   for (size_t i = 1; i < op.layer().outputs.size(); ++i) node.add_output(op.output(i));
 }
@@ -93,15 +89,15 @@ void import_variadic_split(IrOp& op) {
 
 void import_slice(IrOp& op) {
   op.check_inputs(4, 5);
-  std::vector<std::string> inputs{op.input(0), list_constant(op, op.whole_numbers(1)),
-                                  list_constant(op, op.whole_numbers(2))};
+  std::vector<std::string> inputs{op.input(0), op.integers_constant(op.whole_numbers(1)),
+                                  op.integers_constant(op.whole_numbers(2))};
   std::vector<int64_t> axes;
   if (op.has_input(4))
     axes = op.whole_numbers(4);
   else
     for (size_t d = 0; d < op.whole_numbers(1).size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  inputs.push_back(list_constant(op, axes));
-  inputs.push_back(list_constant(op, op.whole_numbers(3)));
+  inputs.push_back(op.integers_constant(axes));
+  inputs.push_back(op.integers_constant(op.whole_numbers(3)));
   op.add("Slice", inputs);
 }
 
@@ -131,14 +127,14 @@ void import_strided_slice(IrOp& op) {
     last.push_back(is_one ? behind : mask_at(end_mask, d) ? (steps[d] < 0 ? -kEnd : kEnd) : ends[d]);
     if (is_one) gone.push_back(static_cast<int64_t>(d));
   }
-  const std::vector<std::string> inputs{op.input(0), list_constant(op, first), list_constant(op, last),
-                                        list_constant(op, axes), list_constant(op, step)};
+  const std::vector<std::string> inputs{op.input(0), op.integers_constant(first), op.integers_constant(last),
+                                        op.integers_constant(axes), op.integers_constant(step)};
   if (gone.empty()) {
     op.add("Slice", inputs);
     return;
   }
   const std::string sliced = op.add_inner("Slice", inputs);
-  op.add("Squeeze", {sliced, list_constant(op, gone)});
+  op.add("Squeeze", {sliced, op.integers_constant(gone)});
 }
 
 void import_pad(IrOp& op) {
@@ -148,7 +144,7 @@ void import_pad(IrOp& op) {
     fail("pad_mode ", quoted(mode), " is not supported");
   std::vector<int64_t> pads = op.whole_numbers(1);
   for (const int64_t pad : op.whole_numbers(2)) pads.push_back(pad);
-  std::vector<std::string> inputs{op.input(0), list_constant(op, pads)};
+  std::vector<std::string> inputs{op.input(0), op.integers_constant(pads)};
   if (mode == "constant" && op.has_input(3)) {
     const IrConstant value = op.constant(3);
     if (value.values.size() != 1) fail("its value has ", value.values.size(), " numbers where 1 is expected");
@@ -200,7 +196,7 @@ void import_interpolate(IrOp& op) {
     return;
   }
   if (by != "sizes" && by != "scales") fail("shape_calculation_mode ", quoted(by), " is not supported");
-  op.add("Resize", {op.input(0), "", "", list_constant(op, out)}, attributes);
+  op.add("Resize", {op.input(0), "", "", op.integers_constant(out)}, attributes);
 }
 
 void import_shape_of(IrOp& op) {
@@ -241,9 +237,9 @@ void import_shuffle(IrOp& op) {  // ShuffleChannels: [n, g, c / g, ...] with the
   if (axis != 1 || shape.size() != 4 || groups < 1 || shape[1] < 1 || shape[1] % groups != 0)
     fail("it shuffles ", groups, " groups of axis ", axis, "; only channels of pictures are supported");
   const std::string parted = op.add_inner(
-      "Reshape", {op.input(0), list_constant(op, {0, groups, shape[1] / groups, shape[2], shape[3]})});
+      "Reshape", {op.input(0), op.integers_constant({0, groups, shape[1] / groups, shape[2], shape[3]})});
   const std::string turned = op.add_inner("Transpose", {parted}, {{}, {{"perm", {0, 2, 1, 3, 4}}}, {}, {}});
-  op.add("Reshape", {turned, list_constant(op, {0, shape[1], shape[2], shape[3]})});
+  op.add("Reshape", {turned, op.integers_constant({0, shape[1], shape[2], shape[3]})});
 }
 
 void import_top_k(IrOp& op) {
@@ -253,7 +249,7 @@ void import_top_k(IrOp& op) {
   op.ignore("stable");
   const std::string mode = op.word("mode", "max");
   if (mode != "max" && mode != "min") fail("mode ", quoted(mode), " is not supported");
-  op.add("TopK", {op.input(0), list_constant(op, {single(op, 1)})},
+  op.add("TopK", {op.input(0), op.integers_constant({single(op, 1)})},
          {{{"axis", op.integer("axis", -1)}, {"largest", mode == "max"}, {"sorted", 1}}, {}, {}, {}});
   auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
   if (op.layer().outputs.size() > 1) node.add_output(op.output(1));

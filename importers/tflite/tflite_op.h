@@ -122,7 +122,7 @@ class TfliteOp {
   bool many_outputs_ = false;
 };
 
-// A tensor's type, shape and quantization, checked; `shape` only where it is wanted in another form.
+// A tensor's type, shape and quantization, checked.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
 bool has_tflite_data(const TfliteFile& file, int32_t index);  // whether the file's tensor is a constant
 DraftTensor tflite_constant(TfliteFile& file,

@@ -101,7 +101,8 @@ inline std::vector<float> run_file(const std::string& bytes, const std::vector<f
 
 // Bits of a foreign file changed at random, up to `most_flips` a round: refused with a message, or a model that
 // opens.
-inline void check_random_damage(const std::string& bytes, uint32_t seed, int rounds, int32_t most_flips) {
+inline void check_random_damage(const std::string& bytes, uint32_t seed, int rounds, int32_t most_flips,
+                                const ImportOptions& options = {}) {
   Random random(seed);
   int imported = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -110,7 +111,7 @@ inline void check_random_damage(const std::string& bytes, uint32_t seed, int rou
       char& at = damaged[random.bits() % damaged.size()];
       at = static_cast<char>(at ^ 1 << random.between(0, 7));
     }
-    Import import(damaged);
+    Import import(damaged, options);
     if (!import.good()) {
       CHECK(!import.message().empty());
       continue;

@@ -1,0 +1,145 @@
+// The element type of codes in ONNX files: of QuantizeLinear's output, DequantizeLinear's input, and what lies between.
+#include "tests/support/imported.h"
+#include "tests/support/quantized_onnx.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+struct CodeType {
+  Type::DataType type;
+  float least, most;
+  bool is_unsigned, is_wide;
+};
+constexpr CodeType kCodeTypes[] = {{Type::INT8, -128, 127, false, false},
+                                   {Type::UINT8, 0, 255, true, false},
+                                   {Type::INT16, -32768, 32767, false, true},
+                                   {Type::UINT16, 0, 65535, true, true}};
+
+}  // namespace
+
+// ONNX: without a zero point, output_dtype of QuantizeLinear says the type of the codes, and it is uint8 where nothing does.
+// output_dtype of DequantizeLinear is the type of the reals. The zero point is then 0.
+TEST_CASE("the type of codes without a zero point comes from who writes them") {
+  for (const CodeType& code : kCodeTypes)
+    for (const bool says_real : {false, true})
+      for (const bool moves : {false, true}) {
+        CAPTURE(code.type);
+        CAPTURE(says_real);
+        CAPTURE(moves);
+        OnnxBuilder file(23);
+        file.input("x", {1, 4});
+        file.floats("s", {}, {0.5f});
+        file.integers("shape", {2, 2});
+        set(file.node("QuantizeLinear", {"x", "s"}, "q"), "output_dtype", int64_t{code.type});
+        if (moves) file.node("Reshape", {"q", "shape"}, "m");
+        auto& node = file.node("DequantizeLinear", {moves ? "m" : "q", "s"}, "y");
+        if (says_real) set(node, "output_dtype", int64_t{Type::FLOAT});
+        file.output("y");
+        // 1 and -3 are codes 2 and -6; the others end at the codes' ends.
+        CHECK(run_file(file.bytes(), {1, -3, 1e6f, -1e6f}) ==
+              std::vector<float>{1, code.is_unsigned ? 0.0f : -3.0f, code.most / 2, code.least / 2});
+      }
+  OnnxBuilder plain(21);
+  plain.input("x", {1, 3});
+  plain.floats("s", {}, {0.5f});
+  plain.node("QuantizeLinear", {"x", "s"}, "q");
+  plain.node("DequantizeLinear", {"q", "s"}, "y");
+  plain.output("y");
+  CHECK(run_file(plain.bytes(), {1, -3, 1e6f}) == std::vector<float>{1, 0, 127.5f});
+}
+
+TEST_CASE("inputs of codes without a zero point have their own type's numbers") {
+  for (const bool is_unsigned : {false, true}) {
+    CAPTURE(is_unsigned);
+    OnnxBuilder file(21);
+    file.input("x", {1, 3});
+    auto& described = *file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type();
+    described.set_elem_type(is_unsigned ? Type::UINT8 : Type::INT8);
+    file.floats("s", {}, {0.5f});
+    file.node("DequantizeLinear", {"x", "s"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    // The model's codes are int8; those of uint8 are the file's minus 128.
+    CHECK(run_import<float>(import, std::vector<int8_t>{-128, 0, 127}) ==
+          (is_unsigned ? std::vector<float>{0, 64, 127.5f} : std::vector<float>{-64, 0, 63.5f}));
+  }
+}
+
+TEST_CASE("constants of codes without a zero point, as the file has them or quantized there") {
+  for (const CodeType& code : kCodeTypes)
+    for (const bool computed : {false, true}) {
+      CAPTURE(code.type);
+      CAPTURE(computed);
+      OnnxBuilder file(23);
+      file.input("x", {1, 4});
+      file.floats("s", {}, {0.5f});
+      if (computed) {
+        file.floats("c", {1, 4}, {1, -3, 1e6f, -1e6f});
+        set(file.node("QuantizeLinear", {"c", "s"}, "w"), "output_dtype", int64_t{code.type});
+      } else {
+        codes(file, "w", {1, 4}, code.type,
+              {2, code.is_unsigned ? 0 : -6, static_cast<int32_t>(code.most),
+               static_cast<int32_t>(code.least)});
+      }
+      file.node("DequantizeLinear", {"w", "s"}, "d");
+      file.node("Add", {"x", "d"}, "y");
+      file.output("y");
+      CHECK(run_file(file.bytes(), {0, 0, 0, 0}) ==
+            std::vector<float>{1, code.is_unsigned ? 0.0f : -3.0f, code.most / 2, code.least / 2});
+    }
+}
+
+TEST_CASE("operators on codes without a zero point give the codes that they take") {
+  OnnxBuilder file(21);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+  auto& add = file.node("QLinearAdd", {"q", "s", "", "q", "s", "", "s"}, "a");
+  add.set_domain("com.microsoft");
+  file.node("DequantizeLinear", {"a", "s"}, "y");
+  file.output("y");
+  CHECK(run_file(file.bytes(), {1, -3}) == std::vector<float>{2, -6});
+}
+
+TEST_CASE("a zero point keeps its type through operators of constants") {
+  for (const bool casts : {false, true}) {
+    OnnxBuilder file(21);
+    file.input("x", {1, 2});
+    scale(file, "s", 0.5f, Type::UINT8, 0);
+    if (casts) {
+      file.integers("number", {0});
+      set(file.node("Cast", {"number"}, "z"), "to", int64_t{Type::UINT8});
+    } else {
+      file.node("Identity", {"s0"}, "z");
+    }
+    file.node("QuantizeLinear", {"x", "s", "z"}, "q");
+    file.node("DequantizeLinear", {"q", "s", "z"}, "y");
+    file.output("y");
+    CHECK(run_file(file.bytes(), {100, -3}) == std::vector<float>{100, 0});
+  }
+}
+
+TEST_CASE("types of codes that contradict each other are refused") {
+  const auto message = [](bool quantizes) {
+    OnnxBuilder file(23);
+    file.input("x", {1, 2});
+    scale(file, "s", 0.5f, Type::INT8, 0);
+    scale(file, "u", 0.5f, Type::UINT8, 0);
+    auto& first = file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+    if (quantizes) set(first, "output_dtype", int64_t{Type::UINT8});
+    file.node("DequantizeLinear", {"q", "u", "u0"}, "y");
+    file.output("y");
+    return Import(file.bytes()).message();
+  };
+  CHECK(message(true).find("its output type is uint8 and its zero point is int8") != std::string::npos);
+  CHECK(message(false).find("its codes are int8 and its zero point is uint8") != std::string::npos);
+  OnnxBuilder other(23);
+  other.input("x", {1, 2});
+  other.floats("s", {}, {0.5f});
+  set(other.node("QuantizeLinear", {"x", "s"}, "q"), "output_dtype", int64_t{Type::INT32});
+  other.output("q");
+  CHECK(Import(other.bytes()).says("codes of type int32 are not supported; those of 8 and 16 bits are"));
+}
