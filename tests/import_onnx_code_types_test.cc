@@ -141,5 +141,66 @@ TEST_CASE("types of codes that contradict each other are refused") {
   other.floats("s", {}, {0.5f});
   set(other.node("QuantizeLinear", {"x", "s"}, "q"), "output_dtype", int64_t{Type::INT32});
   other.output("q");
-  CHECK(Import(other.bytes()).says("codes of type int32 are not supported; those of 8 and 16 bits are"));
+  CHECK(Import(other.bytes()).says("codes of type int32 are not supported; those of 4, 8 and 16 bits are"));
+}
+
+TEST_CASE("constants of 4 bits, packed two a byte, with a scale for each channel or each block") {
+  for (const bool is_signed : {false, true})
+    for (const bool blocks : {false, true}) {
+      CAPTURE(is_signed);
+      CAPTURE(blocks);
+      OnnxBuilder file(21);
+      file.input("x", {2, 3});
+      // Codes 1, 15, 8, 2, 7, 9; signed: 1, -1, -8, 2, 7, -7.
+      codes(file, "w", {2, 3}, Type::UINT8, {0xf1, 0x28, 0x97});
+      file.graph().mutable_initializer(0)->set_data_type(is_signed ? 22 : 21);
+      file.floats("s", blocks ? std::vector<int64_t>{2, 2} : std::vector<int64_t>{3},
+                  blocks ? std::vector<float>{1, 2, 4, 8} : std::vector<float>{1, 2, 4});
+      auto& node = file.node("DequantizeLinear", {"w", "s"}, "d");
+      set(node, "axis", int64_t{1});
+      if (blocks) set(node, "block_size", int64_t{2});
+      file.node("Add", {"x", "d"}, "y");
+      file.output("y");
+      const std::vector<float> plain =
+          is_signed ? std::vector<float>{1, -1, -8, 2, 7, -7} : std::vector<float>{1, 15, 8, 2, 7, 9};
+      const std::vector<float> factors =
+          blocks ? std::vector<float>{1, 1, 2, 4, 4, 8} : std::vector<float>{1, 2, 4, 1, 2, 4};
+      std::vector<float> expected;
+      for (size_t i = 0; i < 6; ++i) expected.push_back(plain[i] * factors[i]);
+      CHECK(run_file(file.bytes(), std::vector<float>(6, 0.0f)) == expected);
+    }
+  OnnxBuilder file(21);
+  file.input("x", {2, 3});
+  codes(file, "w", {2, 3}, Type::INT8, {1, 2, 3, 4, 5, 6});
+  file.floats("s", {2, 2}, {1, 2, 4, 8});
+  auto& node = file.node("DequantizeLinear", {"w", "s"}, "d");
+  set(node, "axis", int64_t{1});
+  set(node, "block_size", int64_t{4});
+  file.node("Add", {"x", "d"}, "y");
+  file.output("y");
+  CHECK(Import(file.bytes()).says("its scales have the shape [2, 2] where blocks of 4 have [2, 1]"));
+}
+
+TEST_CASE("steps of a scale that no model holds are reals") {
+  OnnxBuilder file(21);
+  file.input("x", {1, 4});
+  scale(file, "s", 0x1p118f, Type::UINT8, 255);
+  quantize(file, "x", "s", "y");
+  file.output("y");
+  // Codes end at -255 steps; numbers end at the one that stands for infinity, 2^127.
+  CHECK(run_file(file.bytes(), {0, 5, -0x1p118f, -0x1.8p125f}) ==
+        std::vector<float>{0, 0, -0x1p118f, -0x1.8p125f});
+  CHECK(run_file(file.bytes(), {0, 5, 0x1p120f, -3e38f}) == std::vector<float>{0, 0, 0, -255 * 0x1p118f});
+}
+
+TEST_CASE("codes that are looked up become reals behind it") {
+  OnnxBuilder file(21);
+  file.input("i", {1, 3});
+  file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(Type::INT64);
+  codes(file, "rows", {3, 1}, Type::UINT8, {10, 128, 255});
+  scale(file, "s", 0.5f, Type::UINT8, 128);
+  file.node("Gather", {"rows", "i"}, "g");
+  file.node("DequantizeLinear", {"g", "s", "s0"}, "y");
+  file.output("y");
+  CHECK(run_file<float>(file.bytes(), std::vector<int32_t>{2, 0, 1}) == std::vector<float>{63.5f, -59, 0});
 }

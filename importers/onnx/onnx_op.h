@@ -59,7 +59,9 @@ struct OnnxConstant {
 // Whether an element type of ONNX is one of reals; its name.
 bool is_onnx_real(int64_t type);
 std::string onnx_type_name(int64_t type);
-// Whether it is one of codes: 8 or 16 bits, with a sign or without.
+// Types that newer files have than the definition which this is compiled with.
+inline constexpr int64_t kOnnxUint4 = 21, kOnnxInt4 = 22;
+// Whether it is one of codes: 4, 8 or 16 bits, with a sign or without.
 bool is_onnx_code(int64_t type);
 // The element type of the codes that a node reads, of its first input which holds some; 0: it reads none.
 int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node);

@@ -28,7 +28,10 @@ bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
 int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
   for (const std::string& name : node.input()) {
     const auto found = file.values.find(name);
-    if (found != file.values.end() && found->second.code_type != 0) return found->second.code_type;
+    if (found == file.values.end()) continue;
+    const OnnxValue& value = found->second;
+    const int64_t type = value.constant == nullptr ? value.code_type : value.constant->data_type();
+    if (is_onnx_code(type)) return type;
   }
   return 0;
 }

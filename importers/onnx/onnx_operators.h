@@ -27,10 +27,12 @@ Span<const OnnxOperator> onnx_binary_operators();
 Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
+Span<const OnnxOperator> onnx_fake_quantize_operators();
 Span<const OnnxOperator> onnx_fold_operators();
 Span<const OnnxOperator> onnx_integer_operators();
 Span<const OnnxOperator> onnx_linear_operators();
 Span<const OnnxOperator> onnx_logic_operators();
+Span<const OnnxOperator> onnx_nbits_operators();
 Span<const OnnxOperator> onnx_norm_operators();
 Span<const OnnxOperator> onnx_pieces_operators();
 Span<const OnnxOperator> onnx_pool_operators();
@@ -43,7 +45,6 @@ Span<const OnnxOperator> onnx_resize_operators();
 Span<const OnnxOperator> onnx_sample_operators();
 Span<const OnnxOperator> onnx_scatter_operators();
 Span<const OnnxOperator> onnx_shape_operators();
-std::vector<ImportedOperator> onnx_qlinear_operators();
 
 // An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
 // can be.
@@ -75,9 +76,9 @@ std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::Fun
                                                             const onnx_file::NodeProto& node,
                                                             const std::string& prefix);
 
-// The nodes that a quantized operator (QLinearConv, ...) stands for; none where it is not one. `codes_type`: of the codes
-// that it takes, and gives where no zero point says another.
-std::vector<onnx_file::NodeProto> decompose_qlinear(const onnx_file::NodeProto& node, int64_t codes_type);
+// The nodes that an operator on codes (QLinearConv, ...) or a fused one stands for; none where it is neither.
+std::vector<onnx_file::NodeProto> decomposed_onnx(const OnnxFile& file, const onnx_file::NodeProto& node);
+std::vector<ImportedOperator> decomposed_onnx_operators();
 
 // A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.
 int32_t add_unary(OnnxOp& op, Op kind, int32_t x);

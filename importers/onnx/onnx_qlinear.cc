@@ -1,210 +1,185 @@
 // Operators that take and give codes, as onnxruntime's quantizer writes them, decomposed: DequantizeLinear
 // of each input, the FP32 operator, QuantizeLinear. A pass then makes one int8 node of the three.
-#include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_decomposer.h"
 
 namespace intaglio::importers {
 namespace {
 
-using onnx_file::NodeProto;
+constexpr int kMostInputs = 2 + 3 * 64;
 
-void set(NodeProto& node, const char* name, int64_t value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_file::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
-class Decomposer {
+// Where channels come last in the file, ONNX's own operator has them in front.
+class Pictures {
  public:
-  Decomposer(const NodeProto& node, int64_t codes_type) : node_(node), codes_type_(codes_type) {
-    if (node.output_size() != 1) fail("it has ", node.output_size(), " outputs where 1 is expected");
-  }
-
-  void check_inputs(int least, int most) const {
-    if (node_.input_size() < least || node_.input_size() > most)
-      fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
-  }
-  bool has(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
-  const std::string& input(int i) const { return node_.input(i); }
-  int input_count() const { return node_.input_size(); }
-
-  // Input i, whose scale and zero point are the next two.
-  std::string real(int i, int64_t axis = 1) {
-    NodeProto& node = add("DequantizeLinear", {input(i), input(i + 1)});
-    if (has(i + 2)) node.add_input(input(i + 2));
-    set(node, "axis", axis);
-    return node.output(0);
-  }
-  // A bias of int32 codes, whose scale is the product of those of inputs `a` and `b`.
-  std::string real_bias(int i, int a, int b) {
-    NodeProto& cast = add("Cast", {input(i)});
-    set(cast, "to", onnx_file::TensorProto::FLOAT);
-    const std::string codes = cast.output(0);
-    const std::string scale = add("Mul", {input(a), input(b)}).output(0);
-    return add("Mul", {codes, scale}).output(0);
-  }
-  // The operator itself, with the node's attributes but those named.
-  std::string operation(const char* op_type, const std::vector<std::string>& inputs,
-                        const std::vector<std::string>& without = {}) {
-    NodeProto& node = add(op_type, inputs);
-    for (const auto& attribute : node_.attribute()) {
-      bool keep = true;
-      for (const std::string& name : without) keep = keep && attribute.name() != name;
-      if (keep) *node.add_attribute() = attribute;
-    }
-    return node.output(0);
-  }
-  // The result, with the scale in input i and the zero point behind it.
-  void codes(const std::string& result, int i) {
-    NodeProto& node = add("QuantizeLinear", {result, input(i)});
-    if (has(i + 1))
-      node.add_input(input(i + 1));
-    else if (codes_type_ != 0)
-      set(node, "output_dtype", codes_type_);
-    node.set_output(0, node_.output(0));
-  }
-  void end(const std::string& result) { add("Identity", {result}).set_output(0, node_.output(0)); }
-  void check_channels_first() const {
-    for (const auto& attribute : node_.attribute())
-      if (attribute.name() == "channels_last" && attribute.i() != 0) fail("channels_last is not supported");
-  }
-
-  std::vector<NodeProto> take() { return std::move(nodes_); }
+  explicit Pictures(OnnxDecomposer& s) : s_(s), is_last_(s.integer("channels_last", 0) != 0) {}
+  std::string in(const std::string& x) const { return is_last_ ? moved(x, true) : x; }
+  std::string out(const std::string& y) const { return is_last_ ? moved(y, false) : y; }
 
  private:
-  NodeProto& add(const char* op_type, const std::vector<std::string>& inputs) {
-    nodes_.emplace_back();
-    NodeProto& node = nodes_.back();
-    node.set_op_type(op_type);
-    node.set_name(node_.name());
-    for (const std::string& name : inputs) node.add_input(name);
-    node.add_output(node_.output(0) + "/" + std::to_string(nodes_.size()));
-    return node;
+  std::string moved(const std::string& x, bool to_front) const {
+    const auto rank = static_cast<int64_t>(s_.shape(0).size());
+    if (rank < 3) fail("its input has the shape ", shape_text(s_.shape(0)), "; rank 3 or more is expected");
+    std::vector<int64_t> order{0};
+    if (to_front) order.push_back(rank - 1);
+    for (int64_t d = to_front ? 1 : 2; d < (to_front ? rank - 1 : rank); ++d) order.push_back(d);
+    if (!to_front) order.push_back(1);
+    return s_.add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
   }
 
-  const NodeProto& node_;
-  int64_t codes_type_;  // 0: it is not known
-  std::vector<NodeProto> nodes_;
+  OnnxDecomposer& s_;
+  bool is_last_;
 };
 
-void decompose_conv(Decomposer& s) {
+void decompose_conv(OnnxDecomposer& s) {
   s.check_inputs(8, 9);
-  std::vector<std::string> inputs{s.real(0), s.real(3, 0)};
+  const Pictures pictures(s);
+  std::vector<std::string> inputs{pictures.in(s.real_input(0)), s.real_input(3, 0)};
   if (s.has(8)) inputs.push_back(s.real_bias(8, 1, 4));
-  s.codes(s.operation("Conv", inputs), 6);
+  s.codes(pictures.out(s.add_own("Conv", inputs, {"channels_last"})), 6);
 }
 
-void decompose_mat_mul(Decomposer& s) {
+void decompose_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(8, 8);
-  s.codes(s.operation("MatMul", {s.real(0), s.real(3)}), 6);
+  s.codes(s.add("MatMul", {s.real_input(0), s.real_input(3)}), 6);
 }
 
 // Without a scale for it the result is FP32.
-void decompose_gemm(Decomposer& s, const NodeProto& node) {
+void decompose_gemm(OnnxDecomposer& s) {
   s.check_inputs(6, 9);
-  int64_t rows_are_channels = 0;
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.name() == "transB") rows_are_channels = attribute.i();
-    if (attribute.name() == "alpha" && attribute.f() != 1.0f && s.has(6))
-      fail("alpha ", attribute.f(), " with a bias is not supported");
-  }
-  std::vector<std::string> inputs{s.real(0), s.real(3, rows_are_channels != 0 ? 0 : 1)};
+  if (const float alpha = s.real("alpha", 1.0f); alpha != 1.0f && s.has(6))
+    fail("alpha ", alpha, " with a bias is not supported");
+  std::vector<std::string> inputs{s.real_input(0), s.real_input(3, s.integer("transB", 0) != 0 ? 0 : 1)};
   if (s.has(6)) inputs.push_back(s.real_bias(6, 1, 4));
-  const std::string result = s.operation("Gemm", inputs);
+  const std::string result = s.add_own("Gemm", inputs);
   s.has(7) ? s.codes(result, 7) : s.end(result);
 }
 
-void decompose_binary(Decomposer& s, const char* op_type) {
+// Its weights are codes, its input is not.
+void decompose_dynamic_mat_mul(OnnxDecomposer& s) {
+  s.check_inputs(3, 5);
+  s.check_one_output();
+  std::vector<std::string> weights{s.input(1), s.input(2)};
+  if (s.has(3)) weights.push_back(s.input(3));
+  const int64_t axis = static_cast<int64_t>(s.shape(1).size()) - 1;
+  std::string y =
+      s.add("MatMul", {s.input(0), s.add("DequantizeLinear", weights, {{{"axis", axis}}, {}, {}, {}})});
+  if (s.has(4)) y = s.add("Add", {y, s.input(4)});
+  s.end(y);
+}
+
+// The first input is what DynamicQuantizeLinear gives: reals here, with a scale beside them.
+void decompose_mat_mul_to_float(OnnxDecomposer& s) {
+  s.check_inputs(4, 7);
+  s.check_one_output();
+  std::vector<std::string> weights{s.input(1), s.input(3)};
+  if (s.has(5)) weights.push_back(s.input(5));
+  const int64_t axis = static_cast<int64_t>(s.shape(1).size()) - 1;
+  const std::string real = s.add("DequantizeLinear", weights, {{{"axis", axis}}, {}, {}, {}});
+  std::string x = s.add("Cast", {s.input(0)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+  if (s.has(4)) {
+    const std::string zero =
+        s.add("Cast", {s.input(4)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    x = s.add("Sub", {x, zero});
+  }
+  std::string y = s.add("MatMul", {s.add("Mul", {x, s.input(2)}), real});
+  if (s.has(6)) y = s.add("Add", {y, s.input(6)});
+  s.end(y);
+}
+
+template <const char* kOp>
+void decompose_binary(OnnxDecomposer& s) {
   s.check_inputs(7, 8);
-  s.codes(s.operation(op_type, {s.real(0), s.real(3)}), 6);
+  s.codes(s.add(kOp, {s.real_input(0), s.real_input(3)}), 6);
 }
 
-void decompose_unary(Decomposer& s, const char* op_type) {
+template <const char* kOp>
+void decompose_unary(OnnxDecomposer& s) {
   s.check_inputs(4, 5);
-  s.check_channels_first();
-  s.codes(s.operation(op_type, {s.real(0)}, {"channels_last", "opset"}), 3);
+  const Pictures pictures(s);
+  s.codes(pictures.out(s.add_own(kOp, {pictures.in(s.real_input(0))}, {"channels_last", "opset"})), 3);
 }
 
-void decompose_concat(Decomposer& s) {
-  s.check_inputs(5, 2 + 3 * 64);
+// On codes as they are.
+void decompose_max_pool(OnnxDecomposer& s) {
+  s.check_inputs(1, 1);
+  s.check_one_output();
+  const auto rank = static_cast<int64_t>(s.shape(0).size());
+  if (rank != 4) fail("its input has the shape ", shape_text(s.shape(0)), "; rank 4 is expected");
+  const std::string planes = s.add("Transpose", {s.input(0)}, {{}, {{"perm", {0, 3, 1, 2}}}, {}, {}});
+  s.end(s.add("Transpose", {s.add_own("MaxPool", {planes})}, {{}, {{"perm", {0, 2, 3, 1}}}, {}, {}}));
+}
+
+void decompose_concat(OnnxDecomposer& s) {
+  s.check_inputs(5, kMostInputs);
   if (s.input_count() % 3 != 2) fail("it has ", s.input_count(), " inputs, which is not 2 and three each");
   std::vector<std::string> inputs;
-  for (int i = 2; i < s.input_count(); i += 3) inputs.push_back(s.real(i));
-  s.codes(s.operation("Concat", inputs), 0);
+  for (int i = 2; i < s.input_count(); i += 3) inputs.push_back(s.real_input(i));
+  s.codes(s.add_own("Concat", inputs), 0);
 }
 
-struct Row {
-  const char* op_type;
-  void (*decompose)(Decomposer& s, const NodeProto& node);
-  Op becomes[4];
-  const char* limits;
-  bool is_standard = false;  // not com.microsoft's alone
-};
+void decompose_where(OnnxDecomposer& s) {
+  s.check_inputs(8, 9);
+  s.codes(s.add("Where", {s.input(0), s.real_input(1), s.real_input(4)}), 7);
+}
 
-constexpr Row kRows[] = {
+// Weights as codes [directions, inputs, gates * size], with a scale for each direction or for each of the last axis.
+void decompose_lstm(OnnxDecomposer& s) {
+  s.check_inputs(12, 12);
+  const auto real = [&](const std::string& x) {
+    return s.add("Cast", {x}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+  };
+  const auto weights = [&](int codes, int scale) {
+    const auto spread = [&](int i, const std::string& x) {
+      const Shape shape = s.shape(i);
+      const bool each = shape.size() == 2;
+      const int64_t directions = shape.empty() ? 1 : shape[0];
+      return s.add("Reshape", {x, s.integers({directions, 1, each ? shape[1] : 1})});
+    };
+    std::string y = real(s.input(codes));
+    if (s.has(scale + 1)) y = s.add("Sub", {y, spread(scale + 1, real(s.input(scale + 1)))});
+    y = s.add("Mul", {y, spread(scale, s.input(scale))});
+    return s.add("Transpose", {y}, {{}, {{"perm", {0, 2, 1}}}, {}, {}});
+  };
+  std::vector<std::string> inputs{s.input(0), weights(1, 8), weights(2, 10)};
+  for (int i = 3; i < 8; ++i) inputs.push_back(s.input(i));
+  s.add_own("LSTM", inputs, {}, s.output(0));
+  s.add_outputs({s.output(1), s.output(2)});
+}
+
+constexpr char kAdd[] = "Add", kMul[] = "Mul", kAveragePool[] = "AveragePool",
+               kGlobal[] = "GlobalAveragePool", kLeaky[] = "LeakyRelu", kMean[] = "ReduceMean",
+               kSigmoid[] = "Sigmoid", kSoftmax[] = "Softmax";
+
+constexpr OnnxDecomposition kRows[] = {
+    {"DynamicQuantizeMatMul",
+     decompose_dynamic_mat_mul,
+     {Op::kFullyConnected},
+     "It is computed in FP32, or calibrated."},
+    {"DynamicQuantizeLSTM",
+     decompose_lstm,
+     {Op::kFullyConnected, Op::kSigmoid, Op::kTanh, Op::kMul},
+     "As LSTM. It is computed in FP32, or calibrated."},
+    {"MatMulIntegerToFloat",
+     decompose_mat_mul_to_float,
+     {Op::kFullyConnected},
+     "It is computed in FP32, or calibrated."},
+    {"NhwcMaxPool", decompose_max_pool, {Op::kMaxPool2d}, "Rank 4."},
     {"QGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias."},
-    {"QLinearAdd", [](Decomposer& s, const NodeProto&) { decompose_binary(s, "Add"); }, {Op::kAdd}, ""},
-    {"QLinearAveragePool",
-     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "AveragePool"); },
-     {Op::kAvgPool2d},
-     "As AveragePool, with channels first."},
-    {"QLinearConcat",
-     [](Decomposer& s, const NodeProto&) { decompose_concat(s); },
-     {Op::kConcat},
-     "At most 64 inputs."},
-    {"QLinearConv",
-     [](Decomposer& s, const NodeProto&) { decompose_conv(s); },
-     {Op::kConv2d, Op::kDepthwiseConv2d},
-     "As Conv.",
-     true},
-    {"QLinearGlobalAveragePool",
-     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "GlobalAveragePool"); },
-     {Op::kMean},
-     "Rank 4, channels first."},
-    {"QLinearLeakyRelu",
-     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "LeakyRelu"); },
-     {Op::kLeakyRelu},
-     ""},
-    {"QLinearMatMul",
-     [](Decomposer& s, const NodeProto&) { decompose_mat_mul(s); },
-     {Op::kFullyConnected, Op::kBatchMatMul},
-     "As MatMul.",
-     true},
-    {"QLinearMul", [](Decomposer& s, const NodeProto&) { decompose_binary(s, "Mul"); }, {Op::kMul}, ""},
-    {"QLinearSigmoid",
-     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "Sigmoid"); },
-     {Op::kSigmoid},
-     ""},
-    {"QLinearSoftmax",
-     [](Decomposer& s, const NodeProto&) { decompose_unary(s, "Softmax"); },
-     {Op::kSoftmax},
-     "It is computed in FP32."},
+    {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, ""},
+    {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool."},
+    {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs."},
+    {"QLinearConv", decompose_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true},
+    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 4."},
+    {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, ""},
+    {"QLinearMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true},
+    {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, ""},
+    {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean."},
+    {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, ""},
+    {"QLinearSoftmax", decompose_unary<kSoftmax>, {Op::kSoftmax}, "It is computed in FP32."},
+    {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32."},
 };
 
 }  // namespace
 
-std::vector<NodeProto> decompose_qlinear(const NodeProto& node, int64_t codes_type) {
-  const bool is_microsoft = node.domain() == "com.microsoft";
-  for (const Row& row : kRows) {
-    if (node.op_type() != row.op_type) continue;
-    if (!is_microsoft && !(row.is_standard && is_standard_onnx(node.domain()))) continue;
-    Decomposer decomposer(node, codes_type);
-    row.decompose(decomposer, node);
-    return decomposer.take();
-  }
-  return {};
-}
-
-std::vector<ImportedOperator> onnx_qlinear_operators() {
-  std::vector<ImportedOperator> list;
-  for (const Row& row : kRows) {
-    ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
-    made.is_float = false;
-    list.push_back(made);
-    made.domain = "";
-    if (row.is_standard) list.push_back(made);
-  }
-  return list;
-}
+Span<const OnnxDecomposition> onnx_qlinear_decompositions() { return kRows; }
 
 }  // namespace intaglio::importers

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <unordered_set>
 
 #include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_order.h"
 #include "importers/onnx/onnx_reader.h"
 
 namespace intaglio::importers {
@@ -85,9 +85,7 @@ class Reader {
   void read_nodes(const onnx_file::GraphProto& graph, const std::vector<std::string>& outputs) {
     node_count_ += static_cast<size_t>(graph.node_size());
     check_count(node_count_, "nodes", kMaxFileNodes);
-    const std::vector<bool> needed = needed_nodes(graph, outputs);
-    for (int i = 0; i < graph.node_size(); ++i)
-      if (needed[static_cast<size_t>(i)]) read_node(graph.node(i), i);
+    for (const int i : needed_in_order(graph, outputs)) read_node(graph.node(i), i);
   }
 
   // The branch that the condition takes stands in place of the node.
@@ -218,6 +216,9 @@ class Reader {
     if (function != nullptr) return read_function(*function, node);
     if (known == nullptr)
       fail("this operator is not supported", standard ? "" : " (domain " + quoted(node.domain()) + ")",
+           node.domain() == "com.microsoft.nchwc"
+               ? "; onnxruntime wrote the file for one machine: save it with ORT_ENABLE_EXTENDED, not ALL"
+               : "",
            node.op_type() == "NonMaxSuppression" ? cut_before(activations_of(node)) : "");
     if (op.input_count() > 0 && op.has_input(0) && op.all_constant()) return op.evaluate(known->import);
     known->import(op);
@@ -237,7 +238,7 @@ class Reader {
 
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
-      const auto parts = decompose_qlinear(node, onnx_codes_read(file_, node));
+      const auto parts = decomposed_onnx(file_, node);
       for (const auto& part : parts) read_operator(part);
       if (parts.empty()) read_operator(node);
       return;
@@ -258,31 +259,6 @@ class Reader {
       for (const std::string& output : node.output())
         if (!output.empty()) known.push_back(output);
     return chosen_outputs(options_, own, known);
-  }
-
-  // Those that the outputs depend on. Nodes stand in the order in which they run.
-  static std::vector<bool> needed_nodes(const onnx_file::GraphProto& graph,
-                                        const std::vector<std::string>& outputs) {
-    std::unordered_set<std::string> wanted(outputs.begin(), outputs.end());
-    std::vector<bool> needed(static_cast<size_t>(graph.node_size()), false);
-    for (int i = graph.node_size(); i-- > 0;) {
-      const onnx_file::NodeProto& node = graph.node(i);
-      const bool is_needed =
-          std::any_of(node.output().begin(), node.output().end(),
-                      [&](const std::string& output) { return wanted.count(output) != 0; });
-      needed[static_cast<size_t>(i)] = is_needed;
-      if (is_needed) want_inputs(node, wanted);
-    }
-    return needed;
-  }
-
-  // Branches read the names of the graph around them.
-  static void want_inputs(const onnx_file::NodeProto& node, std::unordered_set<std::string>& wanted) {
-    wanted.insert(node.input().begin(), node.input().end());
-    for (const auto& attribute : node.attribute()) {
-      for (const auto& inner : attribute.g().node()) want_inputs(inner, wanted);
-      for (const auto& output : attribute.g().output()) wanted.insert(output.name());
-    }
   }
 
   // What a name stands for, as the caller gets it: integers as s32, a constant as a tensor that a run writes.

@@ -105,17 +105,25 @@ int32_t add_resize(OnnxOp& op, const Request& request) {
     plain = plain && (axis.is_same() || is_plain(axis, request.how));
   if (plain) return add_plain_resize(op, x, request);
   const bool crops = request.how.coordinates == "tf_crop_and_resize";
+  const bool picks = request.how.mode == "nearest" && !crops;
+  const int32_t codes = op.draft().tensor(x).dtype == DType::kS8 && !picks ? x : -1;  // weighted as reals
+  if (codes >= 0) {
+    x = op.new_tensor(request.from);
+    op.add(Op::kDequantize, {codes}, x);
+  }
   for (size_t i = 0; i < rank; ++i) {
     const ResampledAxis& axis = request.axes[i];
     if (axis.is_same() && !crops) continue;
-    if (request.how.mode == "nearest" && !crops)
+    if (picks)
       x = add_gather(op.draft(), op.output_name(), op.source(), x, static_cast<int32_t>(i),
                      nearest_indices(op.draft(), axis, request.how));
     else
-      x = add_weighted(op, op.draft().tensor(x).dtype == DType::kF32 ? x : op.activation(0),
-                       static_cast<int64_t>(i), axis, request.how);
+      x = add_weighted(op, x, static_cast<int64_t>(i), axis, request.how);
   }
-  return x;
+  if (codes < 0) return x;
+  const int32_t y = add_activation_like(op.draft(), op.output_name(), codes, op.draft().tensor(x).shape);
+  op.add(Op::kQuantize, {x}, y);
+  return y;
 }
 
 // All scales or sizes, where the file may give those of some axes only.

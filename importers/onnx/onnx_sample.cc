@@ -112,6 +112,11 @@ constexpr OnnxOperator kOperators[] = {
      import_grid_sample,
      {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
      "Rank 4, linear or nearest, with zeros or the border outside."},
+    {"GridSample",
+     import_grid_sample,
+     {Op::kGather, Op::kFloor, Op::kMul, Op::kAdd},
+     "As ONNX has it.",
+     "com.microsoft"},
 };
 
 }  // namespace

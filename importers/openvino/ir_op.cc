@@ -115,12 +115,6 @@ double value_at(const ConstantBytes& constant, size_t i) {
   }
 }
 
-onnx_file::AttributeProto& add_attribute(onnx_file::NodeProto& node, const char* name) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  return attribute;
-}
-
 }  // namespace
 
 std::string IrGraph::unique(std::string name) {
@@ -291,33 +285,13 @@ void IrOp::check_all_read() const {
 
 std::string IrOp::add(const char* op_type, const std::vector<std::string>& inputs,
                       const Attributes& attributes, const std::string& output_name, const char* domain) {
-  using Proto = onnx_file::AttributeProto;
   auto& node = *file_.graph->add_node();
   node.set_op_type(op_type);
   node.set_name(layer_.name);
   node.set_domain(domain);
   for (const std::string& input : inputs) node.add_input(input);
   node.add_output(output_name.empty() ? output() : output_name);
-  for (const auto& [name, value] : attributes.integers) {
-    auto& attribute = add_attribute(node, name);
-    attribute.set_type(Proto::INT);
-    attribute.set_i(value);
-  }
-  for (const auto& [name, list] : attributes.lists) {
-    auto& attribute = add_attribute(node, name);
-    attribute.set_type(Proto::INTS);
-    for (const int64_t value : list) attribute.add_ints(value);
-  }
-  for (const auto& [name, value] : attributes.reals) {
-    auto& attribute = add_attribute(node, name);
-    attribute.set_type(Proto::FLOAT);
-    attribute.set_f(value);
-  }
-  for (const auto& [name, value] : attributes.words) {
-    auto& attribute = add_attribute(node, name);
-    attribute.set_type(Proto::STRING);
-    attribute.set_s(value);
-  }
+  add_attributes(node, attributes);
   return node.output(0);
 }
 

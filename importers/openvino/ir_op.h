@@ -5,7 +5,7 @@
 #include <set>
 
 #include "importers/draft/imported_operator.h"
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_attributes.h"
 #include "importers/openvino/ir_file.h"
 
 namespace intaglio::importers {
@@ -70,12 +70,7 @@ class IrOp {
   void check_all_read() const;
 
   // Building. Without a name the result is the layer's output.
-  struct Attributes {
-    std::vector<std::pair<const char*, int64_t>> integers;
-    std::vector<std::pair<const char*, std::vector<int64_t>>> lists;
-    std::vector<std::pair<const char*, float>> reals;
-    std::vector<std::pair<const char*, std::string>> words;
-  };
+  using Attributes = OnnxAttributes;
   std::string add(const char* op_type, const std::vector<std::string>& inputs,
                   const Attributes& attributes = {}, const std::string& output = {}, const char* domain = "");
   // The result goes to another node of this layer.

@@ -66,7 +66,7 @@ RULES = [
     *[Rule([f"importers/{folder}/*"], [f"importers/{known}/*" for known in {folder, "draft"}] + BELOW_IMPORTERS, ANY)
       for folder in ("draft", "onnx", "tflite", "passes")],
     # Layers of an IR become ONNX nodes.
-    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/*.pb.h"] + BELOW_IMPORTERS, ANY),
+    Rule(["importers/openvino/*"], ["importers/openvino/*", "importers/draft/*", "importers/onnx/onnx_reader.h", "importers/onnx/onnx_attributes.h", "importers/onnx/*.pb.h"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/params/*"], ["importers/params/*"] + BELOW_IMPORTERS, ANY),
     Rule(["importers/*"], ["importers/*"] + BELOW_IMPORTERS, ANY),
     Rule(["exporters/*"], ["{folder}/*", "exporters/readback.h", "importers/import.h", "importers/draft/import_error.h", "importers/draft/names.h",

@@ -101,4 +101,11 @@ inline void set(OnnxBuilder::Node& node, const std::string& name, const std::vec
   for (const int64_t value : values) attribute.add_ints(value);
 }
 
+inline void set(OnnxBuilder::Node& node, const std::string& name, const std::vector<float>& values) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx_file::AttributeProto::FLOATS);
+  for (const float value : values) attribute.add_floats(value);
+}
+
 }  // namespace intaglio::test

@@ -1,0 +1,186 @@
+#include "importers/onnx/onnx_decomposer.h"
+
+#include <algorithm>
+
+namespace intaglio::importers {
+
+using onnx_file::AttributeProto;
+using onnx_file::NodeProto;
+
+OnnxDecomposer::OnnxDecomposer(const OnnxFile& file, const NodeProto& node) : file_(file), node_(node) {
+  const auto named = std::find_if(node.output().begin(), node.output().end(),
+                                  [](const std::string& output) { return !output.empty(); });
+  if (named == node.output().end()) fail("it has no output");
+  first_output_ = *named;
+}
+
+void OnnxDecomposer::check_inputs(int least, int most) const {
+  if (node_.input_size() < least || node_.input_size() > most)
+    fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
+}
+
+void OnnxDecomposer::check_one_output() const {
+  if (node_.output_size() != 1) fail("it has ", node_.output_size(), " outputs where 1 is expected");
+}
+
+Shape OnnxDecomposer::shape(int i) const {
+  if (!has(i)) fail("input ", i, " is missing");
+  const auto found = file_.values.find(input(i));
+  if (found == file_.values.end())
+    fail("input ", i, " (", quoted(input(i)), ") is read before anything writes it");
+  if (found->second.failed) throw ReadsFailed{};
+  if (found->second.constant == nullptr) return file_.draft->tensor(found->second.tensor).shape;
+  Shape shape;
+  for (const int64_t dim : found->second.constant->dims()) shape.push_back(narrow(dim, "dimension"));
+  return shape;
+}
+
+const AttributeProto* OnnxDecomposer::find(const char* name) const {
+  for (const AttributeProto& attribute : node_.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+int64_t OnnxDecomposer::integer(const char* name, int64_t otherwise) const {
+  const AttributeProto* const attribute = find(name);
+  return attribute == nullptr ? otherwise : attribute->i();
+}
+
+float OnnxDecomposer::real(const char* name, float otherwise) const {
+  const AttributeProto* const attribute = find(name);
+  return attribute == nullptr ? otherwise : attribute->f();
+}
+
+std::string OnnxDecomposer::word(const char* name, const char* otherwise) const {
+  const AttributeProto* const attribute = find(name);
+  return attribute == nullptr ? otherwise : attribute->s();
+}
+
+std::vector<float> OnnxDecomposer::reals(const char* name) const {
+  const AttributeProto* const attribute = find(name);
+  return attribute == nullptr ? std::vector<float>()
+                              : std::vector<float>(attribute->floats().begin(), attribute->floats().end());
+}
+
+std::vector<int64_t> OnnxDecomposer::list(const char* name) const {
+  const AttributeProto* const attribute = find(name);
+  return attribute == nullptr ? std::vector<int64_t>()
+                              : std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+}
+
+void OnnxDecomposer::expect_attributes(std::initializer_list<const char*> names) const {
+  for (const AttributeProto& attribute : node_.attribute())
+    if (std::find(names.begin(), names.end(), attribute.name()) == names.end())
+      fail("attribute ", quoted(attribute.name()), " is not supported");
+}
+
+NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
+                                  const std::string& output) {
+  NodeProto& node = nodes_.emplace_back();
+  node.set_op_type(op_type);
+  node.set_name(node_.name());
+  for (const std::string& name : inputs) node.add_input(name);
+  node.add_output(output.empty() ? text(first_output_, "/", nodes_.size()) : output);
+  return node;
+}
+
+std::string OnnxDecomposer::add(const char* op_type, const std::vector<std::string>& inputs,
+                                const OnnxAttributes& attributes, const std::string& output) {
+  NodeProto& node = append(op_type, inputs, output);
+  add_attributes(node, attributes);
+  return node.output(0);
+}
+
+std::string OnnxDecomposer::add_own(const char* op_type, const std::vector<std::string>& inputs,
+                                    const std::vector<std::string>& without, const std::string& output) {
+  NodeProto& node = append(op_type, inputs, output);
+  for (const AttributeProto& attribute : node_.attribute())
+    if (std::find(without.begin(), without.end(), attribute.name()) == without.end())
+      *node.add_attribute() = attribute;
+  return node.output(0);
+}
+
+void OnnxDecomposer::add_outputs(const std::vector<std::string>& names) {
+  for (const std::string& name : names) nodes_.back().add_output(name);
+}
+
+std::string OnnxDecomposer::number(float value) {
+  return add("Constant", {}, {{}, {}, {{"value_float", value}}, {}});
+}
+
+std::string OnnxDecomposer::integers(const std::vector<int64_t>& list) {
+  return add("Constant", {}, {{}, {{"value_ints", list}}, {}, {}});
+}
+
+std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axis,
+                                               const std::vector<int64_t>& sizes) {
+  // From opset 13 on the sizes are an input.
+  if (file_.opset >= 13) {
+    add("Split", {x, integers(sizes)}, {{{"axis", axis}}, {}, {}, {}});
+  } else {
+    add("Split", {x}, {{{"axis", axis}}, {{"split", sizes}}, {}, {}});
+  }
+  NodeProto& made = nodes_.back();
+  for (size_t i = 1; i < sizes.size(); ++i) made.add_output(text(made.output(0), "/", i));
+  return {made.output().begin(), made.output().end()};
+}
+
+std::string OnnxDecomposer::real_input(int i, int64_t axis) {
+  std::vector<std::string> inputs{input(i), input(i + 1)};
+  if (has(i + 2)) inputs.push_back(input(i + 2));
+  return add("DequantizeLinear", inputs, {{{"axis", axis}}, {}, {}, {}});
+}
+
+std::string OnnxDecomposer::real_bias(int i, int a, int b) {
+  const std::string codes = add("Cast", {input(i)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+  return add("Mul", {codes, add("Mul", {input(a), input(b)})});
+}
+
+void OnnxDecomposer::codes(const std::string& result, int i) {
+  if (has(i + 1)) {
+    add("QuantizeLinear", {result, input(i), input(i + 1)}, {}, output(0));
+    return;
+  }
+  const int64_t type = onnx_codes_read(file_, node_);
+  OnnxAttributes attributes;
+  if (type != 0) attributes.integers.push_back({"output_dtype", type});
+  add("QuantizeLinear", {result, input(i)}, attributes, output(0));
+}
+
+namespace {
+
+template <typename Call>
+void for_each_decomposition(Call call) {
+  for (const auto rows :
+       {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions()})
+    for (const OnnxDecomposition& row : rows) call(row);
+}
+
+}  // namespace
+
+std::vector<NodeProto> decomposed_onnx(const OnnxFile& file, const NodeProto& node) {
+  const bool is_microsoft = node.domain() == "com.microsoft", is_standard = is_standard_onnx(node.domain());
+  std::vector<NodeProto> nodes;
+  if (!is_microsoft && !is_standard) return nodes;
+  for_each_decomposition([&](const OnnxDecomposition& row) {
+    if (node.op_type() != row.op_type || !(is_microsoft || row.is_standard)) return;
+    OnnxDecomposer decomposer(file, node);
+    row.decompose(decomposer);
+    nodes = decomposer.take();
+  });
+  return nodes;
+}
+
+std::vector<ImportedOperator> decomposed_onnx_operators() {
+  std::vector<ImportedOperator> list;
+  for_each_decomposition([&](const OnnxDecomposition& row) {
+    ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
+    made.is_float = std::string(row.op_type).rfind('Q', 0) != 0;  // those take codes
+    list.push_back(made);
+    made.domain = "";
+    if (row.is_standard) list.push_back(made);
+  });
+  return list;
+}
+
+}  // namespace intaglio::importers

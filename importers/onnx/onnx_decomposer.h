@@ -1,0 +1,77 @@
+// An ONNX node that stands for several of ONNX's own operators: what a family's function sees of it, and the nodes that it
+// writes in its place.
+#pragma once
+
+#include "importers/onnx/onnx_attributes.h"
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::importers {
+
+class OnnxDecomposer {
+ public:
+  OnnxDecomposer(const OnnxFile& file, const onnx_file::NodeProto& node);
+
+  const std::string& source() const { return node_.op_type(); }
+  void check_inputs(int least, int most) const;
+  void check_one_output() const;
+  bool has(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
+  const std::string& input(int i) const { return node_.input(i); }
+  int input_count() const { return node_.input_size(); }
+  bool has_output(int i) const { return i < node_.output_size() && !node_.output(i).empty(); }
+  std::string output(int i) const { return has_output(i) ? node_.output(i) : std::string(); }
+  // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
+  Shape shape(int i) const;
+  int64_t integer(const char* name, int64_t otherwise) const;
+  float real(const char* name, float otherwise) const;
+  std::string word(const char* name, const char* otherwise) const;
+  std::vector<float> reals(const char* name) const;
+  std::vector<int64_t> list(const char* name) const;
+  // Throws where the node has an attribute that is none of these.
+  void expect_attributes(std::initializer_list<const char*> names) const;
+
+  // Writing. The result has a name of its own, or `output`, which is one of the node's.
+  std::string add(const char* op_type, const std::vector<std::string>& inputs,
+                  const OnnxAttributes& attributes = {}, const std::string& output = {});
+  // The same with the node's own attributes but those named.
+  std::string add_own(const char* op_type, const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& without = {}, const std::string& output = {});
+  void add_outputs(const std::vector<std::string>& names);  // further ones of the last node; "": none
+  std::string number(float value);
+  std::string integers(const std::vector<int64_t>& list);
+  // All outputs of a Split into parts of these sizes.
+  std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
+  void end(const std::string& result, int i = 0) { add("Identity", {result}, {}, output(i)); }
+
+  // Codes. Input i, whose scale and zero point are the next two, as reals.
+  std::string real_input(int i, int64_t axis = 1);
+  // A bias of int32 codes, whose scale is the product of those of inputs `a` and `b`.
+  std::string real_bias(int i, int a, int b);
+  // The result as codes, with the scale in input i and the zero point behind it.
+  void codes(const std::string& result, int i);
+
+  std::vector<onnx_file::NodeProto> take() { return std::move(nodes_); }
+
+ private:
+  onnx_file::NodeProto& append(const char* op_type, const std::vector<std::string>& inputs,
+                               const std::string& output);
+  const onnx_file::AttributeProto* find(const char* name) const;
+
+  const OnnxFile& file_;
+  const onnx_file::NodeProto& node_;
+  std::string first_output_;
+  std::vector<onnx_file::NodeProto> nodes_;
+};
+
+// An operator, the function that writes its nodes, and what they become.
+struct OnnxDecomposition {
+  const char* op_type;
+  void (*decompose)(OnnxDecomposer& s);
+  Op becomes[4];
+  const char* limits;
+  bool is_standard = false;  // not com.microsoft's alone
+};
+Span<const OnnxDecomposition> onnx_qlinear_decompositions();
+Span<const OnnxDecomposition> onnx_fused_decompositions();
+Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
+
+}  // namespace intaglio::importers

@@ -1,0 +1,162 @@
+// FakeQuantize of OpenVINO: reals rounded to the values of a range. Activations become int8 between Quantize and Dequantize,
+// constants FP32 that remembers its grid.
+#include <algorithm>
+#include <cmath>
+
+#include "importers/draft/quantized_tables.h"
+#include "importers/onnx/onnx_channel_grids.h"
+#include "importers/onnx/onnx_operators.h"
+
+namespace intaglio::importers {
+namespace {
+
+// A constant FakeQuantize's range, with one value or one for each index of an axis.
+struct Range {
+  std::vector<float> values;
+  int32_t axis = -1;
+};
+
+Range read_range(OnnxOp& op, int input, const Shape& shape) {
+  const OnnxConstant<float> constant = op.floats(input);
+  Range range{constant.values, -1};
+  if (range.values.size() == 1) return range;
+  if (constant.shape.size() > shape.size()) fail("its ranges do not fit ", shape_text(shape));
+  const size_t missing = shape.size() - constant.shape.size();
+  for (size_t d = 0; d < constant.shape.size(); ++d) {
+    if (constant.shape[d] == 1) continue;
+    if (range.axis >= 0 || constant.shape[d] != shape[missing + d])
+      fail("its ranges do not fit ", shape_text(shape));
+    range.axis = static_cast<int32_t>(missing + d);
+  }
+  if (range.axis < 0) fail("its ranges are empty");
+  return range;
+}
+
+void fake_quantize_constant(OnnxOp& op, int64_t levels) {
+  OnnxConstant<float> x = op.floats(0);
+  const Range ranges[4] = {read_range(op, 1, x.shape), read_range(op, 2, x.shape), read_range(op, 3, x.shape),
+                           read_range(op, 4, x.shape)};
+  OnnxGrid grid;
+  grid.axis = ranges[3].axis;
+  const auto of = [&](int i, size_t element) {
+    const Range& range = ranges[i];
+    const size_t channel = element / elements_behind(x.shape, range.axis) % range.values.size();
+    return range.values[channel];
+  };
+  const auto steps = static_cast<float>(levels - 1);
+  const bool is_per_channel = grid.axis >= 0;
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const float low = of(0, i), high = of(1, i), to_low = of(2, i), to_high = of(3, i);
+    if (is_per_channel && low == 0 && high == 0 && to_low == 0 &&
+        to_high == 0) {  // a dead channel among others
+      x.values[i] = 0;
+      continue;
+    }
+    if (!(high > low)) fail("its range ", low, " to ", high, " is empty");
+    const float step = std::nearbyint((std::clamp(x.values[i], low, high) - low) / (high - low) * steps);
+    x.values[i] = step / steps * (to_high - to_low) + to_low;
+  }
+  // Whether 0 is one of its values.
+  bool on_grid = ranges[2].axis == ranges[3].axis;
+  for (size_t c = 0; on_grid && c < ranges[3].values.size(); ++c) {
+    const float low = ranges[2].values[c], high = ranges[3].values[c];
+    const bool is_dead = is_per_channel && low == 0 && high == 0;
+    const float scale = is_dead ? std::ldexp(1.0f, kLeastScale) : (high - low) / steps;
+    check_scale(scale);
+    grid.scales.push_back(scale);
+    on_grid = on_grid && std::fabs(low / scale - std::nearbyint(low / scale)) < 0.02f;
+  }
+  op.set_floats(x);
+  if (on_grid) op.set_grid(grid);
+}
+
+// `distance` of 0 from the range's values, in steps.
+void count_range(OnnxRangeCounts& counts, double distance, bool is_odd) {
+  constexpr double kRounding = 0.01;
+  ++counts.all;
+  counts.odd += is_odd;
+  counts.moved += distance > kRounding;
+  counts.furthest = std::max(counts.furthest, distance);
+}
+
+// The int8 grid of an activation's range, or of one range a channel. 0 becomes a code wherever it stood.
+ChannelGrids grids_of(OnnxOp& op, const Range& low, const Range& high, int64_t levels) {
+  if (low.axis >= 0 && high.axis >= 0 && low.axis != high.axis) fail("its ranges have different axes");
+  const int32_t axis = std::max(low.axis, high.axis);
+  const size_t channels = std::max(low.values.size(), high.values.size());
+  const auto steps = static_cast<float>(levels - 1);
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;
+  for (size_t c = 0; c < channels; ++c) {
+    const float lowest = low.values[low.values.size() == 1 ? 0 : c],
+                highest = high.values[high.values.size() == 1 ? 0 : c];
+    if (axis >= 0 && lowest == 0.0f && highest == 0.0f) {  // a dead channel among others
+      scales.push_back(0.0f);
+      zero_points.push_back(INT64_MAX);
+      continue;
+    }
+    scales.push_back((highest - lowest) / steps);
+    check_scale(scales.back());
+    const double start = -double{lowest} / scales.back(), zero = std::nearbyint(start);
+    if (!(zero >= 0 && zero <= static_cast<double>(levels - 1))) fail("its range does not hold 0");
+    zero_points.push_back(static_cast<int64_t>(zero) - (levels == 255 ? 127 : 128));
+    count_range(op.ranges(), std::fabs(start - zero), std::fmod(zero, 2.0) != 0.0);
+  }
+  const auto live = std::find_if(scales.begin(), scales.end(), [](float scale) { return scale > 0.0f; });
+  if (live == scales.end()) fail("its range 0 to 0 is empty in each channel");
+  for (size_t c = 0; c < channels; ++c)
+    if (scales[c] == 0.0f) zero_points[c] = zero_points[static_cast<size_t>(live - scales.begin())];
+  return {scales, zero_points, axis};
+}
+
+void import_fake_quantize(OnnxOp& op) {
+  op.check_inputs(5, 5);
+  const int64_t levels = op.integer("levels", 0);
+  op.ignore("auto_broadcast");
+  if (levels < 2 || levels > 256) fail(levels, " levels are not supported; 2 to 256 are");
+  if (op.is_constant(0)) return fake_quantize_constant(op, levels);
+  const int32_t x = op.activation(0);
+  const Shape shape = op.draft().tensor(x).shape;
+  const Range low = read_range(op, 1, shape), high = read_range(op, 2, shape);
+  const Range out_low = read_range(op, 3, shape), out_high = read_range(op, 4, shape);
+  const bool changes = out_low.values != low.values || out_high.values != high.values ||
+                       out_low.axis != low.axis || out_high.axis != high.axis;
+  if (changes && (low.axis >= 0 || high.axis >= 0 || out_low.axis >= 0 || out_high.axis >= 0))
+    fail("its output range is not its input range, of ranges for each channel");
+  const ChannelGrids grids = grids_of(op, low, high, levels);
+  const float scale = grids.scale();
+  const double zero = static_cast<double>(grids.zero_point()) + (levels == 255 ? 127 : 128);
+  const int32_t codes = add_codes(op, op.output_name() + "/codes", shape, scale, grids.zero_point());
+  int32_t bounded = grids.is_per_channel() ? grids.to_common(op, x) : x;
+  if (levels < 255) {  // codes saturate at the range's end, which the layer before will do
+    const int32_t unbounded = bounded;
+    bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
+    auto& bounds = op.add(Op::kClamp, {unbounded}, bounded).options.as<Clamp>();
+    bounds.min = -scale * static_cast<float>(zero);
+    bounds.max = scale * static_cast<float>(static_cast<double>(levels - 1) - zero);
+  }
+  op.add(Op::kQuantize, {bounded}, codes);
+  const int32_t y = op.new_tensor(shape);
+  int32_t given = codes;
+  if (changes) {  // the same codes stand for other numbers
+    const ChannelGrids others = grids_of(op, out_low, out_high, levels);
+    given = add_codes(op, op.output_name() + "/other_codes", shape, others.scale(), others.zero_point());
+    add_same_codes(op.draft(), op.name(), op.source(), codes, given);
+  }
+  op.add(Op::kDequantize, {given}, y);
+  op.set_output(grids.is_per_channel() ? grids.to_own(op, y) : y);
+}
+
+constexpr OnnxOperator kOperators[] = {
+    {"FakeQuantize",
+     import_fake_quantize,
+     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kDequantize},
+     "2 to 256 levels in one range, or one a channel, which hold 0. Only one range may become another.",
+     "org.openvinotoolkit"},
+};
+
+}  // namespace
+
+Span<const OnnxOperator> onnx_fake_quantize_operators() { return kOperators; }
+
+}  // namespace intaglio::importers

@@ -1,0 +1,170 @@
+// Operators that onnxruntime's optimizer makes of several, decomposed into these again.
+#include "importers/onnx/onnx_decomposer.h"
+
+namespace intaglio::importers {
+namespace {
+
+// What a fused operator does last, by its attribute `activation`; its parameters are those of ONNX's own operator.
+void end_with_activation(OnnxDecomposer& s, const std::string& y, const std::vector<float>& parameters) {
+  const std::string kind = s.word("activation", "");
+  const auto parameter = [&](size_t i, float otherwise) {
+    return i < parameters.size() ? parameters[i] : otherwise;
+  };
+  if (kind.empty()) return s.end(y);
+  OnnxAttributes attributes;
+  std::vector<std::string> inputs{y};
+  if (kind == "LeakyRelu") {
+    attributes.reals = {{"alpha", parameter(0, 0.01f)}};
+  } else if (kind == "HardSigmoid") {
+    attributes.reals = {{"alpha", parameter(0, 0.2f)}, {"beta", parameter(1, 0.5f)}};
+  } else if (kind == "Clip") {
+    const std::string low = s.number(parameter(0, -3.402823466e38f));
+    inputs = {y, low, s.number(parameter(1, 3.402823466e38f))};
+  } else if (kind == "Elu") {
+    attributes.reals = {{"alpha", parameter(0, 1.0f)}};
+  } else if (kind != "Relu" && kind != "Sigmoid" && kind != "Tanh" && kind != "HardSwish" &&
+             kind != "Softplus") {
+    fail("its activation ", quoted(kind), " is not supported");
+  }
+  s.add(kind.c_str(), inputs, attributes, s.output(0));
+}
+
+void decompose_conv(OnnxDecomposer& s) {
+  s.check_inputs(2, 4);
+  s.check_one_output();
+  std::vector<std::string> inputs{s.input(0), s.input(1)};
+  if (s.has(2)) inputs.push_back(s.input(2));
+  std::string y = s.add_own("Conv", inputs, {"activation", "activation_params"});
+  if (s.has(3)) y = s.add("Add", {y, s.input(3)});
+  end_with_activation(s, y, s.reals("activation_params"));
+}
+
+void decompose_gemm(OnnxDecomposer& s) {
+  s.check_inputs(2, 3);
+  s.check_one_output();
+  std::vector<std::string> inputs{s.input(0), s.input(1)};
+  if (s.has(2)) inputs.push_back(s.input(2));
+  const std::string y =
+      s.add_own("Gemm", inputs, {"activation", "activation_alpha", "activation_beta", "activation_gamma"});
+  // Parameters have names here; those that the activation lacks are not there.
+  std::vector<float> parameters = s.reals("activation_params");
+  if (parameters.empty() && s.word("activation", "") != "Clip")
+    for (const char* name : {"activation_alpha", "activation_beta"})
+      if (const float value = s.real(name, -1e30f); value != -1e30f) parameters.push_back(value);
+  end_with_activation(s, y, parameters);
+}
+
+// alpha * a * b, each with its axes in another order where it says so.
+void decompose_mat_mul(OnnxDecomposer& s) {
+  s.check_inputs(2, 2);
+  s.check_one_output();
+  s.expect_attributes({"alpha", "transA", "transB", "transBatchA", "transBatchB"});
+  const auto operand = [&](int i, const char* transposes, const char* moves_first) {
+    const auto rank = static_cast<int64_t>(s.shape(i).size());
+    const bool is_transposed = s.integer(transposes, 0) != 0, is_first = s.integer(moves_first, 0) != 0;
+    if ((!is_transposed && !is_first) || rank < 2) return s.input(i);
+    std::vector<int64_t> order;  // the axis of rows is the last but one, or the first
+    for (int64_t d = is_first ? 1 : 0; d < (is_first ? rank - 1 : rank - 2); ++d) order.push_back(d);
+    order.insert(order.end(), {is_first ? 0 : rank - 2, rank - 1});
+    if (is_transposed) std::swap(order[order.size() - 1], order[order.size() - 2]);
+    return s.add("Transpose", {s.input(i)}, {{}, {{"perm", order}}, {}, {}});
+  };
+  const std::string a = operand(0, "transA", "transBatchA"), b = operand(1, "transB", "transBatchB");
+  const float alpha = s.real("alpha", 1.0f);
+  const std::string y = s.add("MatMul", {a, b});
+  s.end(alpha == 1.0f ? y : s.add("Mul", {y, s.number(alpha)}));
+}
+
+// Gelu of x and a bias: BiasGelu by the error function, FastGelu by tanh.
+void decompose_gelu(OnnxDecomposer& s) {
+  s.check_inputs(1, 2);
+  s.check_one_output();
+  const std::string x = s.has(1) ? s.add("Add", {s.input(0), s.input(1)}) : s.input(0);
+  s.add("Gelu", {x}, {{}, {}, {}, {{"approximate", s.source() == "FastGelu" ? "tanh" : "none"}}},
+        s.output(0));
+}
+
+void refuse_statistics(const OnnxDecomposer& s, int first, int last) {
+  for (int i = first; i <= last; ++i)
+    if (s.has_output(i)) fail("its output ", quoted(s.output(i)), " of statistics is not supported");
+}
+
+// The normalized sum of two inputs, and perhaps of a bias; output 3 is the sum itself.
+void decompose_skip(OnnxDecomposer& s, const char* normalization, bool has_beta) {
+  const int bias = has_beta ? 4 : 3;
+  s.check_inputs(3, bias + 1);
+  s.expect_attributes({"epsilon"});
+  refuse_statistics(s, 1, 2);
+  std::string sum = s.add("Add", {s.input(0), s.input(1)});
+  if (s.has(bias)) sum = s.add("Add", {sum, s.input(bias)});
+  if (s.has_output(3)) s.end(sum, 3);
+  if (!s.has_output(0)) return;
+  std::vector<std::string> inputs{sum, s.input(2)};
+  if (has_beta && s.has(3)) inputs.push_back(s.input(3));
+  s.add(normalization, inputs, {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
+}
+void decompose_skip_layer(OnnxDecomposer& s) { decompose_skip(s, "LayerNormalization", true); }
+void decompose_skip_simplified(OnnxDecomposer& s) { decompose_skip(s, "RMSNormalization", false); }
+
+void decompose_simplified(OnnxDecomposer& s) {
+  s.check_inputs(2, 2);
+  refuse_statistics(s, 1, s.has_output(1) ? 1 : 0);
+  s.add_own("RMSNormalization", {s.input(0), s.input(1)}, {}, s.output(0));
+}
+
+// Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves.
+void decompose_embedding(OnnxDecomposer& s) {
+  s.check_inputs(7, 9);
+  s.expect_attributes({"epsilon", "mask_index_type"});
+  const Shape ids = s.shape(0);
+  if (ids.size() != 2) fail("its input has the shape ", shape_text(ids), "; [batch, steps] is expected");
+  const int64_t steps = ids[1];
+  std::string sum = s.add("Gather", {s.input(2), s.input(0)});
+  const std::string places =
+      s.has(8) ? s.add("Gather", {s.input(3), s.input(8)})
+               : s.add("Slice", {s.input(3), s.integers({0}), s.integers({steps}), s.integers({0})});
+  sum = s.add("Add", {sum, places});
+  if (s.has(1) && s.has(4)) sum = s.add("Add", {sum, s.add("Gather", {s.input(4), s.input(1)})});
+  if (s.has_output(2)) s.end(sum, 2);
+  if (s.has_output(1)) {
+    if (!s.has(7)) fail("its output ", quoted(s.output(1)), " needs a mask");
+    const std::string mask =
+        s.add("Cast", {s.input(7)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    const std::string ones = s.add("Constant", {}, {{}, {}, {{"value_float", 1.0f}}, {}});
+    const std::string column = s.add("Expand", {ones, s.integers({steps, 1})});
+    s.end(s.add("Reshape", {s.add("MatMul", {mask, column}), s.integers({ids[0]})}), 1);
+  }
+  s.add("LayerNormalization", {sum, s.input(5), s.input(6)},
+        {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
+}
+
+constexpr OnnxDecomposition kRows[] = {
+    {"BiasGelu", decompose_gelu, {Op::kAdd, Op::kGelu}, ""},
+    {"EmbedLayerNormalization",
+     decompose_embedding,
+     {Op::kGather, Op::kAdd, Op::kNormalize},
+     "As its parts."},
+    {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
+    {"FusedConv",
+     decompose_conv,
+     {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
+     "As Conv and its activation."},
+    {"FusedGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm and its activation."},
+    {"FusedMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
+    {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
+    {"SkipLayerNormalization",
+     decompose_skip_layer,
+     {Op::kAdd, Op::kNormalize},
+     "Without outputs of statistics."},
+    {"SkipSimplifiedLayerNormalization",
+     decompose_skip_simplified,
+     {Op::kAdd, Op::kNormalize},
+     "Without outputs of statistics."},
+    {"TransposeMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
+};
+
+}  // namespace
+
+Span<const OnnxDecomposition> onnx_fused_decompositions() { return kRows; }
+
+}  // namespace intaglio::importers

@@ -1,0 +1,16 @@
+// What a tensor of an ONNX file stores: its numbers, whatever type and field they stand in.
+#pragma once
+
+#include "importers/onnx/onnx_op.h"
+
+namespace intaglio::importers {
+
+// Throws where the data stands elsewhere, or where the shape is larger than a tensor may be.
+Shape stored_onnx_shape(const onnx_file::TensorProto& tensor);
+// Its `count` numbers, which are those of `shape`. Throw where the tensor holds another number of them, or another kind.
+OnnxConstant<float> stored_onnx_floats(const onnx_file::TensorProto& tensor, const Shape& shape,
+                                       uint64_t count);
+OnnxConstant<int64_t> stored_onnx_integers(const onnx_file::TensorProto& tensor, const Shape& shape,
+                                           uint64_t count);
+
+}  // namespace intaglio::importers
