@@ -1,6 +1,7 @@
 // What a Calibrator keeps: a part for each stage, and the steps of its interface.
 #pragma once
 
+#include "calibrator/judge/replay.h"
 #include "calibrator/observe/observe_sample.h"
 #include "calibrator/ranges/slot_params.h"
 #include "calibrator/state/calibration_state.h"
@@ -8,6 +9,9 @@
 #include "intaglio/calibrator.h"
 
 namespace intaglio {
+
+// So many samples have their digests at hand whatever memory there is.
+inline constexpr size_t kFewSamples = 64;
 
 struct Calibrator::Parts {
   // It lives as long as the calibrator's memory.
@@ -18,9 +22,11 @@ struct Calibrator::Parts {
   FloatModel fp32;
   Observing observing;
   CalibrationState seen;
-  Slots slots;                   // of the last choose_params()
-  ReferenceOutputs references;   // FP32 outputs that are kept
-  Span<float> exact_outputs;     // of one sample a lane
+  Slots slots;                  // of the last choose_params()
+  ReferenceOutputs references;  // FP32 outputs that are kept
+  Span<float> exact_outputs;    // of one sample a lane
+  Span<uint8_t>
+      few_samples;  // Replay's list of kFewSamples: without it each look at a sample's half loads it
   Span<RecoveryRecord> records;  // room for them
   Span<uint8_t> output;          // memory of finish()
   CalibrationReport report;

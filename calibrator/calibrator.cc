@@ -130,6 +130,7 @@ Error make_lists(Calibration& calibration, Arena& arena) {
   calibration.slots.behind = arena.make<FunctionBehind>(has_functions(model) ? lanes : 0);
   observing.outputs = output_tensors(model, arena);
   calibration.exact_outputs = arena.make<float>(lanes * output_elements(observing.outputs));
+  calibration.few_samples = arena.make<uint8_t>(Replay::list_bytes(kFewSamples));
   calibration.records = arena.make<RecoveryRecord>(record_count(model));
   return kNoError;
 }
@@ -209,8 +210,8 @@ uint64_t observer_bytes(const Model& model, const CalibratorOptions& options) {
     outputs += output_tensor(model, output).elements * sizeof(float);
   for (int32_t t = 0; t < tensors; ++t) observers += model.tensor(t).is_constant() ? 0 : 1;
   return align_memory(
-      sizeof(Calibration) + slot_bytes(model) + static_cast<uint64_t>(tensors) * sizeof(int32_t) +
-      static_cast<uint64_t>(nodes) * sizeof(size_t) +
+      sizeof(Calibration) + slot_bytes(model) + Replay::list_bytes(kFewSamples) +
+      static_cast<uint64_t>(tensors) * sizeof(int32_t) + static_cast<uint64_t>(nodes) * sizeof(size_t) +
       lanes * (observers * sizeof(TensorObserver) + 2 * means * sizeof(int64_t) + largest * sizeof(double) +
                outputs + sizeof(LaneObservers) + (has_functions(model) ? sizeof(FunctionBehind) : 0) +
                model.inputs().size * sizeof(InputValues) + 5 * kSlack) +

@@ -73,8 +73,9 @@ class Finish {
   // The samples that were added, in the source.
   Error find_samples() {
     Error error;
-    calibration_.fp32.threads.hold(
-        [&] { error = samples_.check(kept_, !may_judge_by_half(options_.recover)); });
+    calibration_.fp32.threads.hold([&] {
+      error = samples_.check(kept_, Arena(calibration_.few_samples), !may_judge_by_half(options_.recover));
+    });
     ITG_TRY(error);
     walk_ = SampleWalk(samples_, calibration_.fp32, int8_.session(), int8_.lanes(), kept_);
     return kNoError;

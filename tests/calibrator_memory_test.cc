@@ -45,6 +45,8 @@ TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
   const Samples samples = small_cnn_samples(9);
   const size_t useful = *Calibrator::replay_bytes(model, 9);
   const Calibration least = calibrate(model, samples, 0);
+  CHECK(least.loads <
+        40 * 9);  // a few samples' digests are known whatever memory there is: no look at a half loads one
   // Less than a step of alignment is no memory.
   CHECK(calibrate(model, samples, kMemoryAlignment - 1).loads == least.loads);
   for (const size_t spare : {useful / 2 + 1, useful, 2 * useful}) {
@@ -52,6 +54,6 @@ TEST_CASE("memory beyond what is needed saves runs and changes no byte") {
     const Calibration made = calibrate(model, samples, spare);
     CHECK(made.bytes == least.bytes);
     CHECK(made.loads <= least.loads);
-    if (spare >= useful) CHECK(2 * made.loads < least.loads);
+    if (spare >= useful) CHECK(3 * made.loads < 2 * least.loads);
   }
 }

@@ -224,10 +224,15 @@ TEST_CASE("all recoveries: the same bytes for any order, threads, memory and ins
   CHECK(calibrate(model, samples, options) == expected);
   options.isa = isa::kScalar;
   CHECK(calibrate(model, samples, options) == expected);
-  options.replay_bytes = 1;
-  Bench poor(model, options);
-  poor.add(samples);
-  const SampleSource source = source_of(samples);
+  options.replay_bytes = 1;  // a few samples need none
+  CHECK(calibrate(model, samples, options) == expected);
+  Samples many;
+  while (many.size() < 65) many.push_back(samples[many.size() % samples.size()]);
+  CalibratorOptions layers = options;
+  layers.recover = recovery::kWeightScales;
+  Bench poor(model, layers);
+  poor.add(many);
+  const SampleSource source = source_of(many);
   CHECK(poor.calibrator.finish({}, &source).status == Status::kOutOfMemory);
 
   options.replay_bytes = *Calibrator::replay_bytes(*opened, 12, options);

@@ -4,7 +4,7 @@
 //   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
 //   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
 //   counted_run model RUNS FILE   with all that this CPU has
-//   counted_run calibrate SAMPLES FILE [replay] [report]   one calibration;
+//   counted_run calibrate SAMPLES FILE [replay] [report] [bias | none]   one calibration; the last: what lessens errors
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -262,12 +262,7 @@ int main(int argc, char** argv) {
     macs = argc > 3 ? run_model(argv[3], runs) : 0;
   } else if (strcmp(name, "calibrate") == 0 && argc > 3) {
     const Result<Model> fp32 = Model::open(read_file(argv[3]));
-    const auto given = [&](const char* word) {
-      for (int i = 4; i < argc; ++i)
-        if (strcmp(argv[i], word) == 0) return true;
-      return false;
-    };
-    if (fp32) macs = run_calibration(*fp32, runs, given("replay"), given("report"));
+    if (fp32) macs = run_calibration(*fp32, runs, {argv + 4, static_cast<size_t>(argc - 4)});
   } else {
     macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
     macs += run_named(name, gemv_s8_f32_count(), gemv_s8_f32_kernel, run_gemv_s8_f32, runs);

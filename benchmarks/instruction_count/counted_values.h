@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "intaglio/span.h"
+
 constexpr int32_t kSide = 14, kChannels = 128, kTaps = 9;  // of a depthwise convolution, 3x3, stride 1
 
 // Any numbers will do; weights of -128 do not occur, as in a calibrated model.
@@ -28,4 +30,5 @@ namespace intaglio {
 class Model;
 }
 // Calibrates (counted_calibration.cc); the bytes of the int8 model, 0 where that fails.
-int64_t run_calibration(const intaglio::Model& model, int32_t samples, bool replays, bool reports);
+int64_t run_calibration(const intaglio::Model& model, int32_t samples,
+                        intaglio::Span<const char* const> words);

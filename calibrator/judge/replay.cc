@@ -59,18 +59,23 @@ Digest Replay::digest_of_inputs(int32_t lane) const {
   return sha.finish();
 }
 
-Error Replay::check(Arena& arena, bool all_judge) {
+// Whether it has room; else nothing is taken from it.
+bool Replay::make_list(Arena& arena) {
   const auto samples = static_cast<size_t>(count());
   const Arena before = arena;
   digests_ = arena.make<Digest>(samples);
   references_ = arena.make<const float*>(samples);
   rank_ = arena.make<int32_t>(samples);
-  if (arena.exhausted()) {
-    arena = before;
-    digests_ = {};
-    references_ = {};
-    rank_ = {};
-  }
+  if (!arena.exhausted()) return true;
+  arena = before;
+  digests_ = {};
+  references_ = {};
+  rank_ = {};
+  return false;
+}
+
+Error Replay::check(Arena& arena, Arena least, bool all_judge) {
+  if (!make_list(arena)) make_list(least);
   Digest set;
   int32_t halves[2] = {};
   const int32_t lanes = known_.fp32.lane_count;

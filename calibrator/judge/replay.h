@@ -48,9 +48,13 @@ class Replay {
   // Sample which[lane] into each lane, none where that is -1; at once where the source can.
   Error load_each(Span<const int32_t> which);
   // Checks that the source's samples are those that were added, and makes the list that reference() and
-  // digest() read from `arena`; both know nothing where it has no room. With `all_judge` no half of them is
-  // set apart.
-  Error check(Arena& arena, bool all_judge);
+  // digest() read from `arena`, or from `least` where that has no room; both know nothing where neither has. With
+  // `all_judge` no half of them is set apart.
+  Error check(Arena& arena, Arena least, bool all_judge);
+  // Bytes of the list of so many samples.
+  static constexpr size_t list_bytes(size_t samples) {
+    return samples * (sizeof(Digest) + sizeof(const float*) + sizeof(int32_t)) + 2 * alignof(const float*);
+  }
   // Values of the outputs of sample `i`; nullptr where they are not known.
   const float* reference(int32_t i) const;
   // Every fourth sample in the order of their digests: what judges, and is not learned from. None where
@@ -66,6 +70,7 @@ class Replay {
   }
 
  private:
+  bool make_list(Arena& arena);
   Digest digest_of_inputs(int32_t lane = 0) const;  // which stand in the FP32 session
 
   SeenSamples known_;

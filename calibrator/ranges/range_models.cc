@@ -39,7 +39,7 @@ constexpr double kUnseenBits = 40.0;
 double cross_entropy(const Folded& folded, int32_t kept, int32_t codes) {
   constexpr int32_t kAtOnce = 32;
   const double tail = folded.total() - folded.values[kept];
-  double entropy = 0.0, masses[kAtOnce], shares[kAtOnce], logs[kAtOnce];
+  double entropy = 0.0, masses[kAtOnce], shares[kAtOnce] = {}, logs[kAtOnce];
   int32_t first = 0, waiting = 0;
   const auto add = [&] {
     log2_each(shares, waiting, logs);
@@ -60,6 +60,9 @@ double cross_entropy(const Folded& folded, int32_t kept, int32_t codes) {
   add();
   return entropy + tail * kUnseenBits;
 }
+
+// Bins between the ends that are tried first.
+constexpr int32_t kKlStride = 16;
 
 // n log2 n of the values in one bin.
 double information(const Folded& folded, int32_t bin) {
@@ -129,18 +132,30 @@ Range kl_range(const TensorObserver& o, const QuantConfig& config) {
   fold(o, folded);
   const double codes = (o.two_sided != 0 ? codes_of(config) / 2 : codes_of(config)) + 0.5;
   if (folded.end <= codes) return seen;  // each bin has a code
-  double least = 0.0, all = 0.0;
+  const auto entropy_of = [&](int32_t kept) {
+    return cross_entropy(folded, kept, static_cast<int32_t>(codes));
+  };
+  double least = entropy_of(folded.end), all = 0.0;
   for (int32_t bin = 0; bin < folded.end; ++bin) all += information(folded, bin);
   int32_t best = folded.end;
-  for (int32_t kept = folded.end; kept >= codes; --kept) {
+  for (int32_t kept = folded.end - kKlStride; kept >= codes; kept -= kKlStride) {
+    for (int32_t bin = kept; bin < kept + kKlStride; ++bin) all -= information(folded, bin);
     // No code tells its bins better apart than they are, and what is clipped onto the last one helps that by
     // log2 e bits a value at most. This only grows from here on.
     constexpr double kLog2E = 1.4426950408889634;
     const double tail = folded.total() - folded.values[kept];
-    if (kept < folded.end && tail * (kUnseenBits - kLog2E) - all > least) break;
-    all -= information(folded, kept - 1);
-    const double entropy = cross_entropy(folded, kept, static_cast<int32_t>(codes));
-    if (kept < folded.end && entropy >= least) continue;
+    if (tail * (kUnseenBits - kLog2E) - all > least) break;
+    const double entropy = entropy_of(kept);
+    if (entropy >= least) continue;
+    least = entropy;
+    best = kept;
+  }
+  const int32_t coarse = best, first = coarse + kKlStride - 1;
+  for (int32_t kept = first < folded.end ? first : folded.end; kept > coarse - kKlStride && kept >= codes;
+       --kept) {
+    if (kept == coarse) continue;
+    const double entropy = entropy_of(kept);
+    if (entropy > least || (entropy == least && kept < best)) continue;
     least = entropy;
     best = kept;
   }

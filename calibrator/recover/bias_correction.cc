@@ -300,7 +300,6 @@ bool is_told_by_samples(const RecoveryContext& context, int32_t n) {
 }  // namespace
 
 Error correct_layers(RecoveryContext& context, int32_t half) {
-  ITG_TRY(correct_layers_alone(context, half));
   const Graph& graph = context.int8.graph();
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   context.walk.start();

@@ -19,7 +19,8 @@ Error correct_layers_alone(RecoveryContext& context, int32_t half = kBothHalves)
 // anything of a vector.
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part = Part::kAll);
 
-// Both of every layer, in their order, from one half of the samples. Vectors that an activation cuts off get the first alone.
+// The second of every layer, in their order, from one half of the samples, where correct_layers_alone() has been. Vectors
+// that an activation cuts off are left out.
 Error correct_layers(RecoveryContext& context, int32_t half);
 
 // From the FP32 means alone first, undone where that makes the network's error grow. Where the samples can be

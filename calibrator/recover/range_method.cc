@@ -34,24 +34,32 @@ struct Way {
   bool by_samples;  // see RecoveryContext
 };
 
-Error correct_half(RecoveryContext& context, const Way& way, int32_t half) {
+// The int8 model with a method's ranges of one half, its biases corrected for the rounding of weights, where the options
+// ask for that. The context's own method stays as it is.
+Error build_half(RecoveryContext& context, RangeMethod method, int32_t half) {
+  const RangeMethod own = context.method;
+  context.method = method;
+  const Error built = context.build(half);
+  context.method = own;
+  ITG_TRY(built);
   if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
-  return way.by_samples ? correct_layers(context, half) : correct_layers_alone(context, half);
+  Error corrected;
+  context.fp32.threads.hold([&] { corrected = correct_layers_alone(context, half); });
+  return corrected;
 }
 
-// Adds what the ranges of one half, with biases that the same half has corrected, make of the samples of the other: what
-// a method clips counts for what the correction leaves of it. The context's own way stays as it is.
-Error judge_half(RecoveryContext& context, const Way& way, int32_t half, NetworkError& error,
-                 double most = kNoLimit) {
-  NetworkError part;
-  const RangeMethod method = context.method;
-  context.method = way.method;
-  const Error built = context.build(half);
-  context.method = method;
-  ITG_TRY(built);
+// What build_half() has left, with biases corrected by the half's samples.
+Error correct_half(RecoveryContext& context, int32_t half) {
+  if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
   Error corrected;
-  context.fp32.threads.hold([&] { corrected = correct_half(context, way, half); });
-  ITG_TRY(corrected);
+  context.fp32.threads.hold([&] { corrected = correct_layers(context, half); });
+  return corrected;
+}
+
+// Adds what the int8 model, made from one half, makes of the samples of the other: what a method clips counts for what
+// the correction leaves of it.
+Error add_other_half(RecoveryContext& context, int32_t half, NetworkError& error, double most = kNoLimit) {
+  NetworkError part;
   ITG_TRY(context.measure("range method", part, half == 0 ? Part::kOddHalf : Part::kEvenHalf,
                           most - error.noise));
   error.signal += part.signal;
@@ -59,12 +67,20 @@ Error judge_half(RecoveryContext& context, const Way& way, int32_t half, Network
   return kNoError;
 }
 
-// Stops where the noise is past `most`, which is then infinite or at least more.
-Error judge_way(RecoveryContext& context, const Way& way, double most, NetworkError& error) {
-  error = {};
+// Both ways, the second where `by_samples` is given. One model a half serves both. Stops where the noise is past `most`,
+// which is then infinite or at least more.
+Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError* alone,
+                   NetworkError* by_samples) {
+  for (NetworkError* const error : {alone, by_samples})
+    if (error != nullptr) *error = {};
+  const auto goes_on = [most](const NetworkError* error) { return error != nullptr && error->noise <= most; };
   for (const int32_t half : {0, 1}) {
-    ITG_TRY(judge_half(context, way, half, error, most));
-    if (error.noise > most) return kNoError;
+    if (!goes_on(alone) && !goes_on(by_samples)) return kNoError;
+    ITG_TRY(build_half(context, method, half));
+    if (goes_on(alone)) ITG_TRY(add_other_half(context, half, *alone, most));
+    if (!goes_on(by_samples)) continue;
+    ITG_TRY(correct_half(context, half));
+    ITG_TRY(add_other_half(context, half, *by_samples, most));
   }
   return kNoError;
 }
@@ -78,31 +94,33 @@ bool can_judge(const CalibrationState& seen) {
 }
 
 Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error) {
-  return judge_way(context, {context.method, by_samples}, kNoLimit, error);
+  return judge_method(context, context.method, kNoLimit, by_samples ? nullptr : &error,
+                      by_samples ? &error : nullptr);
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
   found = {};
+  found.of_best.noise = kNoLimit;
   const bool corrects =
       (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
   Way best{RangeMethod::kAuto, false};
-  const auto judge = [&](const Way& way) -> Error {
+  const auto compare = [&](const Way& way, const NetworkError& error) {
     const bool is_auto = way.method == RangeMethod::kAuto, is_first = is_auto && !way.by_samples;
-    NetworkError error;
-    ITG_TRY(judge_way(context, way, is_first ? kNoLimit : found.of_best.noise, error));
-    if (!is_first && error.noise >= found.of_best.noise) return kNoError;
+    if (!is_first && error.noise >= found.of_best.noise) return;
     found.of_best = error;
     if (is_auto) found.of_auto = error;
     if (is_auto || error.noise < worthwhile(context.seen) * found.of_auto.noise) best = way;
-    return kNoError;
   };
   // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
-  const auto judge_both = [&](RangeMethod method) -> Error {
-    ITG_TRY(judge({method, false}));
-    return corrects ? judge({method, true}) : kNoError;
+  const auto judge = [&](RangeMethod method) -> Error {
+    NetworkError alone, by_samples;
+    ITG_TRY(judge_method(context, method, found.of_best.noise, &alone, corrects ? &by_samples : nullptr));
+    compare({method, false}, alone);
+    if (corrects) compare({method, true}, by_samples);
+    return kNoError;
   };
-  ITG_TRY(judge_both(RangeMethod::kAuto));
-  for (const RangeMethod method : kSearch.methods) ITG_TRY(judge_both(method));
+  ITG_TRY(judge(RangeMethod::kAuto));
+  for (const RangeMethod method : kSearch.methods) ITG_TRY(judge(method));
   found.best = context.method = best.method;
   context.by_samples = best.by_samples;
   return kNoError;
@@ -112,7 +130,8 @@ Error MethodErrors::add_half(RecoveryContext& context, int32_t half) {
   const bool every =
       context.options.method == RangeMethod::kAuto && (context.options.recover & recovery::kRangeMethod) != 0;
   const auto add = [&](RangeMethod one) -> Error {
-    return judge_half(context, {one, false}, half, errors_[static_cast<size_t>(one)]);
+    ITG_TRY(build_half(context, one, half));
+    return add_other_half(context, half, errors_[static_cast<size_t>(one)]);
   };
   ITG_TRY(add(every ? RangeMethod::kAuto : context.method));
   if (every)

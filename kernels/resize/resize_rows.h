@@ -59,7 +59,7 @@ const ResizeRowsKernel& resize_rows_kernel(int32_t index);
 // The first that `isa` allows, compiled or not: here pass cpu_isa() & kCompiledIsa.
 int32_t resize_rows_select(IsaMask isa);
 
-// The same of int16 codes, which takes 64 bits in between.
+// One row of int16 codes, as `codes` above, by plain loops on every machine. The sum of the two rows has 64 bits.
 void resize_row_s16(const ResizeRow<int16_t, int32_t>& row);
 
 // Copies pixels of `pixel_bytes` by their taps' first element.

@@ -95,6 +95,8 @@ Error check_residual_shape(const NodeView& node) {
   return kNoError;
 }
 
+// Inlined, and with elements(first, last) that channel_view() calls as well: a board has int8 alone, and this is in the flash of
+// each program that checks its model.
 template <bool kIsWide>
 __attribute__((always_inline)) inline Error check_weights(const NodeView& node, int32_t axis,
                                                           float out_scale) {
