@@ -84,7 +84,8 @@ Json json_of_layers(const Session& session, const std::vector<double>& times) {
   Json layers = Json::array();
   for (int32_t n = 0; n < session.model().node_count(); ++n) {
     const NodeInfo node = session.model().node(n);
-    layers.push_back({{"name", node.name},
+    layers.push_back({{"node", n},
+                      {"name", node.name},
                       {"op", op_name(node.op)},
                       {"kernel", session.kernel_name(n)},
                       {"ms", times[static_cast<size_t>(n)]},
@@ -94,12 +95,12 @@ Json json_of_layers(const Session& session, const std::vector<double>& times) {
 }
 
 void print_layers(const Session& session, const std::vector<double>& times) {
-  Table table({"layer", "operator", "kernel", "output", "ms", "macs", "GMAC/s"}, 4);
+  Table table({"node", "layer", "operator", "kernel", "output", "ms", "macs", "GMAC/s"}, 5);
   for (int32_t n = 0; n < session.model().node_count(); ++n) {
     const NodeInfo node = session.model().node(n);
     const double ms = times[static_cast<size_t>(n)];
     const int64_t macs = macs_of(session.model(), node);
-    table.add({node.name, op_name(node.op), session.kernel_name(n),
+    table.add({std::to_string(n), node.name, op_name(node.op), session.kernel_name(n),
                shape_text(session.model().tensor(node.outputs[0]).shape), decimal(ms, 4),
                macs == 0 ? "" : grouped(static_cast<uint64_t>(macs)),
                macs == 0 || ms <= 0 ? "" : decimal(static_cast<double>(macs) / ms * 1e-6, 2)});
@@ -166,7 +167,7 @@ Command add_bench_command(CLI::App& parent) {
   add_flag(*app, "--per-layer", arguments->per_layer, "also show a table of the layers");
   add_flag(*app, "--json", arguments->json,
            "print one JSON object: {isa, threads, min_ms, median_ms, load_ms, packed_bytes, "
-           "in_place_bytes, layers: [{name, op, kernel, ms, macs}]}");
+           "in_place_bytes, layers: [{node, name, op, kernel, ms, macs}]}");
   return make_command(app, arguments, run_bench);
 }
 

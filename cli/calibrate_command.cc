@@ -99,7 +99,7 @@ Outcome<SampleClasses> add_samples(const Job& job, HeldOut& held_out) {
   const bool gives = gives_classes(job.file.model());
   SampleClasses classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& fp32) {
-    if (gives) classes.add(i, job.samples.name(i), fp32.output());
+    if (gives) classes.add(i, job.samples.name(i), fp32);
   });
   int32_t bad = -1;
   const Error error = held_out.add_all(source, &bad);
@@ -115,7 +115,7 @@ Outcome<std::vector<int32_t>> finish(const Job& job, Calibrator& calibrator, boo
   std::vector<int32_t> classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& int8) {
     classes.resize(job.samples.count());
-    classes[i] = best_class(real_values(int8.output())).value_or(-1);
+    classes[i] = best_class(class_scores(int8)).value_or(-1);
   });
   const Error error = calibrator.finish(sink.sink(), from_state ? nullptr : &source);
   job.progress.clear();
@@ -130,10 +130,16 @@ Outcome<std::vector<int32_t>> classes_of(const Job& job, LoadedSession& fp32, Lo
     job.progress.show("running the int8 model", i, job.samples.count());
     if (auto loaded = job.samples.load(i, fp32, int8); !loaded) return loaded.failure();
     int8->run();
-    classes.push_back(best_class(real_values(int8->output())).value_or(-1));
+    classes.push_back(best_class(class_scores(*int8)).value_or(-1));
   }
   job.progress.clear();
   return classes;
+}
+
+// Whether layers in FP32 are what to do next: the preprocessing and the number of samples come first.
+bool tries_float(const Job& job, const CalibrationFigures& figures, bool is_well_fed, bool from_state) {
+  return figures.verdict.grade != Grade::kGood && is_well_fed && job.samples.count() >= kEnoughSamples &&
+         !job.steps.has_states() && !from_state && !job.arguments.float_search.asked();
 }
 
 Outcome<Done> write_page(const std::string& path, const CalibrationPage& page) {
@@ -251,8 +257,14 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
   const std::vector<StageTime> stages = job.progress.stages();
   figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - job.start).count();
   if (!arguments.report.empty()) {
-    const CalibrationPage page{job.file,         *written,        *calibrator, layers,
-                               arguments.output, arguments.words, from_state,  figures};
+    CalibrationPage page{job.file,         *written,        *calibrator, layers,
+                         arguments.output, arguments.words, from_state,  figures};
+    page.float_was_tried = tries_float(job, figures, sign.empty(), from_state);
+    if (page.float_was_tried) {
+      auto advice = advise_float_layers(job.file, *written, job.samples, options, execution, job.progress);
+      if (!advice) return Failure{advice.message() + "; " + arguments.output + " is complete"};
+      page.float_advice = std::move(*advice);
+    }
     if (auto step = write_page(arguments.report, page); !step)
       return Failure{step.message() + "; " + arguments.output + " is complete"};
   }
@@ -264,7 +276,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
     print_json(json);
     return Done{};
   }
-  print_layers(*written, layers, true);
+  print_layers(model, *written, layers, true);
   print_figures(figures, arguments.output, report);
   if (mixed) print_float_search(arguments.float_search, *mixed);
   return Done{};

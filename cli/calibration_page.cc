@@ -7,9 +7,12 @@
 
 #include "calibrator/host/accuracy/layer_cost.h"
 #include "cli/calibration_page_style.h"
+#include "cli/depth_chart.h"
 #include "cli/html_text.h"
+#include "cli/input_text.h"
 #include "cli/layer_advice.h"
 #include "cli/layer_comparison.h"
+#include "cli/next_step.h"
 #include "cli/output.h"
 #include "intaglio/describe.h"
 
@@ -18,11 +21,6 @@ namespace {
 
 constexpr size_t kBars = 96, kWorst = 5;
 constexpr double kFew = 1e-3;  // of the values: what a range may leave out without being called wide
-
-std::string tag(const char* name, const std::string& content, const char* css_class = nullptr) {
-  const std::string attribute = css_class == nullptr ? "" : std::string(" class=\"") + css_class + "\"";
-  return "<" + std::string(name) + attribute + ">" + content + "</" + name + ">";
-}
 
 // A name cut in its middle where it is long; the whole of it where the reader points.
 std::string name_of(const std::string& name) {
@@ -44,7 +42,7 @@ std::string db_of_ratio(double noise_over_signal) { return db(sqnr_db(1.0, noise
 
 class Page {
  public:
-  explicit Page(const CalibrationPage& page) : page_(page) {
+  explicit Page(const CalibrationPage& page) : page_(page), numbers_(page.fp32.model()) {
     for (int32_t n = 0; n < page.int8.node_count(); ++n) all_macs_ += macs_of(page.int8, page.int8.node(n));
     for (size_t i = 0; i < page.layers.size; ++i) layers_.push_back(facts_of(page.layers[i]));
   }
@@ -59,7 +57,8 @@ class Page {
     html += tag("title", "Calibration of " + name) + tag("style", kCalibrationPageStyle) +
             "</head><body><main>\n";
     html += tag("h1", name);
-    html += verdict() + worst() + recoveries() + layer_table() + histograms() + footer();
+    html += inputs() + verdict() + next_step_html(page_) + depth() + worst() + recoveries() + layer_table() +
+            histograms() + footer();
     return html + "</main></body></html>\n";
   }
 
@@ -115,7 +114,28 @@ class Page {
     return std::max(0.0, to - from) / (layer.hi - layer.lo) * 256;
   }
 
+  // "12: conv_3", by the number that options take.
+  std::string numbered(const Layer& layer) const {
+    const std::string number = numbers_.text(layer.facts.output.name);
+    return (number.empty() ? "" : tag("span", number + ": ", "node")) + name_of(layer.node.name);
+  }
+
   // ---- sections
+
+  std::string inputs() const {
+    const Model& model = page_.fp32.model();
+    std::string lines;
+    for (size_t i = 0; i < model.inputs().size; ++i)
+      lines += tag("li", html_text(input_text(model, static_cast<int32_t>(i))));
+    return tag("section",
+               tag("h2", "What goes in") +
+                   tag("p",
+                       "The preprocessing that the model file holds. If the network was trained with another "
+                       "one, nothing below says anything: import it again with <code>--pixels</code>.",
+                       "note") +
+                   tag("ul", lines)) +
+           "\n";
+  }
 
   std::string verdict() const {
     const CalibrationFigures& figures = page_.figures;
@@ -141,10 +161,26 @@ class Page {
     std::string word = verdict.grade == Grade::kNone ? "no verdict" : grade_name(verdict.grade);
     word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
     std::string text = tag("p", word, "word") + tag("p", html_text(verdict.text));
-    if (!verdict.remedy.empty()) text += tag("p", "What to do first: " + html_text(verdict.remedy) + ".");
     const char* const css = verdict.grade == Grade::kNone ? "fair" : grade_name(verdict.grade);
     return "<section class=\"verdict " + std::string(css) + "\">" + text + tag("div", tiles, "tiles") +
            "</section>\n";
+  }
+
+  std::string depth() const {
+    std::vector<ChartPoint> points;
+    for (const Layer& layer : layers_)
+      points.push_back({html_text(numbers_.text(layer.facts.output.name) + " " + layer.node.name),
+                        sqnr_db(*layer.facts.report), sqnr_alone_db(*layer.facts.report)});
+    const std::string svg = depth_chart_svg(points);
+    if (svg.empty()) return "";
+    return tag("section",
+               tag("h2", "SQNR over depth") +
+                   tag("p",
+                       "In dB; larger is better. The line: with all layers before it. Hollow points: the layer alone, "
+                       "given exact inputs. Where the line falls, the error is made; on the calibration samples.",
+                       "note") +
+                   tag("figure", svg)) +
+           "\n";
   }
 
   std::vector<size_t> by_own_error() const {
@@ -179,43 +215,15 @@ class Page {
   }
 
   std::string card(const Layer& layer, const LayerAdvice& advice) const {
-    std::string html =
-        tag("h3", name_of(layer.node.name) + " " + tag("small", html_text(op_name(layer.node.op))));
+    std::string html = tag("h3", numbered(layer) + " " + tag("small", html_text(op_name(layer.node.op))));
     html += tag("p", "alone " + tag("b", db(sqnr_alone_db(*layer.facts.report))) + ", with all before it " +
                          tag("b", db(sqnr_db(*layer.facts.report))) + ", clipped " +
                          tag("b", clipped(layer) + " %"));
     html += picture(layer) + tag("p", html_text(advice.reason));
-    const std::string command = remedy(layer, advice);
-    if (!command.empty()) html += tag("pre", html_text(command));
     return tag("article", html);
   }
 
   static std::string clipped(const Layer& layer) { return decimal(100 * layer.facts.report->clipped, 2); }
-
-  // The command that was given, with the remedy's options; empty where some word cannot be pasted safely.
-  std::string remedy(const Layer& layer, const LayerAdvice& advice) const {
-    std::string more = advice.remedy;
-    if (advice.keep_float) {
-      const std::string name = pasted_word(layer.node.name);
-      if (name.empty() || name.find(',') != std::string::npos) return "";
-      more = "--keep-float " + name;
-    }
-    if (more.empty()) return "";
-    const std::string option = more.substr(0, more.find(' '));
-    std::string line = "intaglio calibrate";
-    for (size_t i = 0; i < page_.command.size(); ++i) {
-      if (page_.command[i] == option) {  // the new value takes the place of the old one
-        if (advice.keep_float && i + 1 < page_.command.size() && !pasted_word(page_.command[i + 1]).empty())
-          more = option + " " + pasted_word(page_.command[i + 1] + "," + layer.node.name);
-        ++i;
-        continue;
-      }
-      const std::string word = pasted_word(page_.command[i]);
-      if (word.empty()) return "";
-      line += " " + word;
-    }
-    return line + " " + more;
-  }
 
   std::string recoveries() const {
     const Span<const RecoveryRecord> records = page_.calibrator.report().recoveries;
@@ -267,8 +275,7 @@ class Page {
       const LayerReport& report = *layer.facts.report;
       const Quantization& q = layer.facts.output.quantization;
       const bool int8 = layer.facts.is_int8;
-      std::string row =
-          tag("th", name_of(layer.node.name) + " " + tag("small", html_text(op_name(layer.node.op))));
+      std::string row = tag("th", numbered(layer) + " " + tag("small", html_text(op_name(layer.node.op))));
       for (const std::string& cell :
            {int8 ? significant(layer.lo) + " &hellip; " + significant(layer.hi) : std::string("FP32"),
             int8 ? significant(static_cast<double>(q.scales[0])) : "",
@@ -324,7 +331,7 @@ class Page {
     std::string figures;
     for (const Layer& layer : layers_) {
       const std::string svg = picture(layer);
-      if (!svg.empty()) figures += tag("div", tag("h3", name_of(layer.node.name)) + svg);
+      if (!svg.empty()) figures += tag("div", tag("h3", numbered(layer)) + svg);
     }
     if (figures.empty()) return "";
     return tag("section",
@@ -351,6 +358,7 @@ class Page {
   }
 
   const CalibrationPage& page_;
+  NodeNumbers numbers_;
   std::vector<Layer> layers_;
   int64_t all_macs_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/calibration_figures.h"
+#include "cli/float_advice.h"
 #include "cli/loaded_model.h"
 #include "intaglio/calibrator.h"
 
@@ -19,6 +20,8 @@ struct CalibrationPage {
   std::vector<std::string> command;  // the words that were given, to be given again with more
   bool from_state = false;           // the figures are of these samples, the ranges of more
   CalibrationFigures figures;
+  std::optional<FloatAdvice> float_advice;  // where it gains something
+  bool float_was_tried = false;
 };
 
 std::string calibration_page(const CalibrationPage& page);

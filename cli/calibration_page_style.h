@@ -33,6 +33,13 @@ figcaption{display:flex;justify-content:space-between;gap:.5rem;flex-wrap:wrap}
 .histogram{display:block;width:100%;height:4.5rem;background:var(--soft)}
 .histogram .range{fill:var(--range)}.histogram .bars{fill:var(--bar)}
 .histogram .edge{stroke:var(--good);stroke-width:2;fill:none;vector-effect:non-scaling-stroke}
+.depth{display:block;width:100%;height:auto;min-height:9rem}
+.depth text{fill:var(--faint);font-size:11px}.depth .grid{stroke:var(--line)}
+.depth .line{stroke:var(--bar);stroke-width:2;fill:none}
+.depth .all{fill:var(--bar)}.depth .alone{fill:var(--paper);stroke:var(--good);stroke-width:1.5}
+ul{margin:.25rem 0;padding-left:1.2rem;overflow-wrap:anywhere}
+.node{color:var(--faint);font-weight:400}
+code{background:var(--soft);border-radius:.2rem;padding:0 .2rem}
 .wide{overflow-x:auto;border:1px solid var(--line);border-radius:.4rem}
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:.85rem}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -46,6 +53,9 @@ td.kept{color:var(--good)}td.undone{color:var(--faint)}
 summary{cursor:pointer;padding:.4rem 0}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:1rem}
 .grid>div{min-width:0}
+@media print{:root{--paper:#fff;--ink:#000;--faint:#444;--line:#bbb;--soft:#f3f5f7;--bar:#355;--range:#dde}
+main{max-width:none;padding:0}.wide{overflow:visible;border:0}tr th:first-child{position:static}details{display:none}
+table{font-size:.7rem}th,td{padding:.15rem .3rem}thead{display:table-header-group}tr,article,figure{break-inside:avoid}}
 footer{border-top:1px solid var(--line);margin-top:2rem;padding-top:.75rem;overflow-wrap:anywhere}
 )css";
 

@@ -4,16 +4,36 @@
 #include <cmath>
 #include <numeric>
 
+#include "calibrator/host/system/files.h"
 #include "calibrator/host/system/text_lines.h"
+#include "importers/import.h"
+#include "importers/tflite/tflite_labels.h"
 
 namespace intaglio::cli {
+
+int32_t picture_batch(const Model& model) {
+  if (model.image_count() == 0) return 1;
+  const int32_t batch = model.tensor(model.inputs()[static_cast<size_t>(model.image(0).input)]).shape[0];
+  const auto has_it = [&](int32_t t) {
+    const Shape& shape = model.tensor(t).shape;
+    return shape.rank > 1 && shape[0] == batch;
+  };
+  return std::all_of(model.outputs().begin(), model.outputs().end(), has_it) ? batch : 1;
+}
 
 bool gives_classes(const Model& model) {
   if (model.outputs().size != 1) return false;
   const TensorInfo output = model.tensor(model.outputs()[0]);
   const Shape shape = output.shape;
-  return output.dtype != DType::kS32 && shape.rank > 0 && shape.elements() > 1 &&
-         shape.back(0) == shape.elements();
+  return output.dtype != DType::kS32 && shape.rank > 0 && shape.back(0) > 1 &&
+         shape.back(0) * int64_t{picture_batch(model)} == shape.elements();
+}
+
+std::vector<float> class_scores(const Session& session) {
+  const TensorView output = session.output();
+  std::vector<float> scores = real_values(output);
+  scores.resize(static_cast<size_t>(output.info.shape.back(0)));
+  return scores;
 }
 
 std::vector<float> real_values(const TensorView& view) {
@@ -80,20 +100,36 @@ Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   if (!gives_classes(model))
     return Failure{path + ": the model's output holds no scores of classes; leave --names out"};
-  const auto lines = read_lines(path, kMostBytes);
-  if (!lines) return lines.failure();
+  const auto file = read_file(path, kMaxModelBytes);
+  if (!file) return file.failure();
+  Span<const uint8_t> text = file->span();
+  if (is_tflite_file(text)) {
+    const auto labels = importers::tflite_labels(text);
+    if (!labels) return Failure{path + ": " + labels.message()};
+    if (!*labels)
+      return Failure{path + ": its metadata names no label file; give a text file, a name a line"};
+    text = **labels;
+  } else if (text.size > kMostBytes) {
+    return Failure{path + ": is no list of names: it has " + std::to_string(text.size) + " bytes"};
+  }
   ClassNames names;
-  for (const TextLine& line : *lines) {
+  for (const TextLine& line : lines_of(text)) {
     if (line.number != names.names_.size() + 1)
       return Failure{path + " line " + std::to_string(names.names_.size() + 1) +
                      ": is empty; each class needs a name"};
     names.names_.push_back(line.text);
   }
-  const auto classes = static_cast<size_t>(model.tensor(model.outputs()[0]).shape.elements());
+  const auto classes = static_cast<size_t>(model.tensor(model.outputs()[0]).shape.back(0));
   if (names.names_.size() != classes)
     return Failure{path + ": holds " + std::to_string(names.names_.size()) + " names, the model has " +
                    std::to_string(classes) + " classes"};
   return names;
+}
+
+void add_names_option(CLI::App& app, std::string& path, const std::string& what) {
+  add_option(app, "--names", path,
+             what + ": a text file with one a line, class 0 first, or a TFLite file whose metadata has one")
+      .type_name("NAMES.txt|NET.tflite");
 }
 
 std::string ClassNames::of(int32_t label) const {

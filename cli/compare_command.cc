@@ -70,7 +70,8 @@ double percent(size_t part, size_t whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Json json_of(const Comparison& comparison, const Model& test, size_t count) {
+Json json_of(const Comparison& comparison, const Model& reference, const Model& test, size_t count) {
+  const NodeNumbers numbers(reference);
   const OutputFigures figures = comparison.figures();
   const auto agreement = comparison.agreement();
   Json json{{"count", count},
@@ -81,7 +82,9 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
             {"channels_shifted", comparison.shifted},
             {"layers", Json::array()}};
   for (const LayerReport& layer : comparison.layers) {
-    json["layers"].push_back({{"name", test.tensor(layer.tensor).name},
+    const char* const name = test.tensor(layer.tensor).name;
+    json["layers"].push_back({{"node", numbers.json(name)},
+                              {"name", name},
                               {"op", op_name(test.node(layer.node).op)},
                               {"cosine", json_number(cosine(layer))},
                               {"sqnr_db", json_number(sqnr_db(layer))},
@@ -90,8 +93,8 @@ Json json_of(const Comparison& comparison, const Model& test, size_t count) {
   return json;
 }
 
-void print_comparison(const Comparison& comparison, const Model& test, size_t count) {
-  print_layers(test, {comparison.layers.data(), comparison.layers.size()}, true);
+void print_comparison(const Comparison& comparison, const Model& reference, const Model& test, size_t count) {
+  print_layers(reference, test, {comparison.layers.data(), comparison.layers.size()}, true);
   if (comparison.scaled || comparison.shifted)
     print("\n  -: the model is %s, so channels of these layers are not those of the FP32 model\n",
           comparison.scaled ? "equalized" : "one with absorbed biases");
@@ -180,11 +183,11 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
     paired = *judged;
   }
   if (!arguments.json) {
-    print_comparison(*comparison, test_model, samples->count());
+    print_comparison(*comparison, reference_file->model(), test_model, samples->count());
     if (paired) print_paired(*paired, samples->count());
     return Done{};
   }
-  Json json = json_of(*comparison, test_model, samples->count());
+  Json json = json_of(*comparison, reference_file->model(), test_model, samples->count());
   if (paired) {
     json["top1_a"] = percent(paired->reference_right, samples->count());
     json["top1_b"] = percent(paired->test_right, samples->count());

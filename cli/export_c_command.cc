@@ -16,7 +16,7 @@ namespace {
 
 struct ExportArguments {
   std::string model, folder, target = "scalar", prefix = "net";
-  bool planned = false;
+  bool planned = false, json = false;
 };
 
 constexpr const char* kFooter =
@@ -120,17 +120,30 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
   exported.fed = fed;
+  Json names = Json::array();
   for (const TextFile& part : exported_files(exported)) {
+    names.push_back(safe(part.name));
     const std::string path = (fs::path(arguments.folder) / part.name).string();
     const auto written =
         write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
     if (!written) return written.failure();
   }
+  const size_t plan_bytes = plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size();
+  if (arguments.json) {
+    print_json({{"target", target->name},
+                {"files", names},
+                {"model_bytes", model.bytes().size},
+                {"plan_bytes", arguments.planned ? Json(plan_bytes) : Json(nullptr)},
+                {"memory_bytes", needs->total()},
+                {"persistent_bytes", needs->persistent_bytes},
+                {"activation_bytes", needs->activation_bytes},
+                {"scratch_bytes", needs->scratch_bytes}});
+    return Done{};
+  }
   print("%s: %s for %s%s\n", safe(arguments.folder).c_str(), safe(exported.source).c_str(),
         target->name.c_str(), arguments.planned ? ", planned" : "");
   print("  flash   model %s bytes", grouped(model.bytes().size).c_str());
-  if (arguments.planned)
-    print(", plan %s", grouped(plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size()).c_str());
+  if (arguments.planned) print(", plan %s", grouped(plan_bytes).c_str());
   print("\n");
   print("  memory  %s bytes: %s persistent, %s activations, %s scratch\n", grouped(needs->total()).c_str(),
         grouped(needs->persistent_bytes).c_str(), grouped(needs->activation_bytes).c_str(),
@@ -155,6 +168,9 @@ Command add_export_c_command(CLI::App& parent) {
              "begin every name with this, so that several models fit one program")
       .type_name("NAME")
       .show_default();
+  add_flag(*app, "--json", arguments->json,
+           "print one JSON object: {target, files, model_bytes, plan_bytes, memory_bytes, persistent_bytes, "
+           "activation_bytes, scratch_bytes}");
   return make_command(app, arguments, run_export);
 }
 

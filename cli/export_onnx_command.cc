@@ -12,7 +12,7 @@ namespace {
 
 struct ExportOnnxArguments {
   std::string model, network, output, form = "qdq";
-  bool external_data = false;
+  bool external_data = false, json = false;
 };
 
 constexpr const char* kFooter =
@@ -47,6 +47,14 @@ Outcome<Done> run_export_onnx(const ExportOnnxArguments& arguments) {
       !step)
     return step.failure();
   for (const std::string& note : made->notes) print_note(note);
+  if (arguments.json) {
+    print_json({{"bytes", made->bytes.size()},
+                {"form", arguments.form},
+                {"layers", made->layers},
+                {"activations", made->activations},
+                {"notes", json_lines(made->notes)}});
+    return Done{};
+  }
   print("%s: %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
         arguments.form.c_str());
   print("  layers       %d with int8 weights\n", made->layers);
@@ -75,6 +83,8 @@ Command add_export_onnx_command(CLI::App& parent) {
       .show_default();
   add_flag(*app, "--external-data", arguments->external_data,
            "read weights that the network has in other files of its folder; the file written holds them all");
+  add_flag(*app, "--json", arguments->json,
+           "print one JSON object: {bytes, form, layers, activations, notes}");
   return make_command(app, arguments, run_export_onnx);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 struct ExportTfliteArguments {
   std::string model, output;
+  bool json = false;
 };
 
 constexpr const char* kFooter =
@@ -31,6 +32,10 @@ Outcome<Done> run_export_tflite(const ExportTfliteArguments& arguments) {
   if (auto step = write_file_atomically(arguments.output, {made->bytes.data(), made->bytes.size()}); !step)
     return step.failure();
   for (const std::string& note : made->notes) print_note(note);
+  if (arguments.json) {
+    print_json({{"bytes", made->bytes.size()}, {"layers", made->layers}, {"notes", json_lines(made->notes)}});
+    return Done{};
+  }
   print("%s: %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str());
   print("  layers  %d with int8 weights\n", made->layers);
   return Done{};
@@ -45,6 +50,7 @@ Command add_export_tflite_command(CLI::App& parent) {
   add_option(*app, "-o,--output", arguments->output, "the TFLite file to write")
       .required()
       .type_name("OUT.tflite");
+  add_flag(*app, "--json", arguments->json, "print one JSON object: {bytes, layers, notes}");
   return make_command(app, arguments, run_export_tflite);
 }
 

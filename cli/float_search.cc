@@ -39,6 +39,7 @@ class FloatSearch {
     if (!first) return first.failure();
     result_.before = result_.after = first->judgement;
     result_.bytes_before = result_.bytes_after = first->bytes.size();
+    if (arguments_.gain) arguments_.min_sqnr = first->judgement.sqnr + *arguments_.gain;
     if (holds(first->judgement)) return result_;
     if (auto step = rank(first->bytes); !step) return step.failure();
     return search();
@@ -131,8 +132,8 @@ class FloatSearch {
       copy_inputs(*fp32_, **int8);
       compare_layers(*fp32_, **int8, {pairs.data(), pairs.size()}, {reports.data(), reports.size()}, false);
       if (labels_.empty()) continue;
-      exact_right += best_class(real_values(fp32_->output())) == labels_[i] ? 1 : 0;
-      right += best_class(real_values((*int8)->output())) == labels_[i] ? 1 : 0;
+      exact_right += best_class(class_scores(*fp32_)) == labels_[i] ? 1 : 0;
+      right += best_class(class_scores(**int8)) == labels_[i] ? 1 : 0;
     }
     progress_.clear();
     Judgement judgement;
@@ -176,7 +177,6 @@ class FloatSearch {
   // The errors of the layers add up to more or less than what is measured, so that the wanted sum is found by
   // calibrating. The cheapest model for which what was asked for holds is taken.
   Outcome<FloatSearchResult> search() {
-    constexpr int kMostAttempts = 8;
     constexpr double kStep = 0.5, kCloseEnough = 1.1;
     const double sum = layers_->error(layers_->floats_at_first());
     const double measured = std::pow(10.0, -result_.before.sqnr / 10);
@@ -184,7 +184,7 @@ class FloatSearch {
     double wanted =
         arguments_.min_sqnr ? sum * std::pow(10.0, -*arguments_.min_sqnr / 10) / measured : sum * kStep;
     std::vector<std::vector<bool>> tried;
-    for (int count = 0; count < kMostAttempts; ++count) {
+    for (int count = 0; count < arguments_.attempts; ++count) {
       // Of two goals the one may say nothing of the other.
       wanted = std::min(wanted, fails / kCloseEnough);
       const std::vector<bool> is_float = layers_->choose(wanted);
@@ -199,14 +199,20 @@ class FloatSearch {
       if (!made) return made.failure();
       if (holds(made->judgement)) {
         good = wanted;
+        if (arguments_.gain) result_.layers.clear();
         take(is_float, *made);
+        if (arguments_.gain) break;
       } else {
+        if (arguments_.gain && made->judgement.sqnr > result_.after.sqnr) {
+          result_.layers.clear();
+          take(is_float, *made);
+        }
         fails = wanted;
       }
       if (good > 0.0 && fails < kCloseEnough * good) break;
       wanted = good > 0.0 ? std::sqrt(good * fails) : wanted * next_step(made->judgement, kStep);
     }
-    if (good > 0.0) return result_;
+    if (good > 0.0 || arguments_.gain) return result_;
     return last_resort(tried);
   }
 
@@ -280,7 +286,7 @@ class FloatSearch {
   const LoadedModel& file_;
   LoadedSession& fp32_;
   CalibrationSamples& samples_;
-  const FloatSearchArguments& arguments_;
+  FloatSearchArguments arguments_;
   CalibratorOptions options_;
   ProgressLine& progress_;
   std::vector<int32_t> labels_;  // of the samples that judge

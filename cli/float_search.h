@@ -14,6 +14,10 @@ struct FloatSearchArguments {
   std::optional<double> min_sqnr;  // dB
   std::optional<double> max_drop;  // points of top1
   std::string labels;
+  // What is asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
+  // of them.
+  std::optional<double> gain;
+  int attempts = 8;
 
   bool asked() const { return min_sqnr || max_drop; }
 };

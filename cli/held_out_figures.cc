@@ -6,7 +6,7 @@
 namespace intaglio::cli {
 namespace {
 
-int32_t class_of(const Session& session) { return best_class(real_values(session.output())).value_or(-1); }
+int32_t class_of(const Session& session) { return best_class(class_scores(session)).value_or(-1); }
 
 }  // namespace
 

@@ -44,6 +44,11 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
+std::string tag(const char* name, const std::string& content, const char* css_class) {
+  const std::string attribute = css_class == nullptr ? "" : std::string(" class=\"") + css_class + "\"";
+  return "<" + std::string(name) + attribute + ">" + content + "</" + name + ">";
+}
+
 std::string pasted_word(std::string_view word) {
   if (word.empty()) return "";
   bool plain = true;

@@ -10,6 +10,8 @@ namespace intaglio::cli {
 // Text as it stands in an element or a quoted attribute: unsafe characters as \x1b and the like (safe() of
 // output.h), markup as character references. Long words may break at any place.
 std::string html_text(std::string_view text);
+// An element around markup.
+std::string tag(const char* name, const std::string& content, const char* css_class = nullptr);
 
 // A word for a POSIX shell, quoted where it has to be. Empty where no quoting makes it safe to paste: control
 // characters, or bytes that are no printable ASCII.

@@ -7,9 +7,11 @@
 #include "calibrator/host/system/npy.h"
 #include "cli/command.h"
 #include "cli/input_text.h"
+#include "cli/inspection.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "importers/import.h"
+#include "importers/tflite/tflite_labels.h"
 #include "intaglio/describe.h"
 #include "runtime/op_search.h"
 
@@ -22,7 +24,7 @@ struct ImportArguments {
   std::string dump_after;
   int32_t batch = 1, stream = -1;
   std::vector<std::string> shapes, states, initial, outputs;
-  bool external_data = false, focus = false;
+  bool external_data = false, focus = false, json = false;
 };
 
 constexpr const char* kFooter =
@@ -161,16 +163,18 @@ std::string unsupported_nodes(const Model& model) {
   return lines;
 }
 
-// Options that nothing of this network asks for.
-void note_without_effect(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network) {
+// Options that nothing of this network asks for, and names that it has.
+void print_notes(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network) {
   const Span<const int32_t> inputs = model.inputs();
   if (arguments.batch > 1 && std::none_of(inputs.begin(), inputs.end(), [&](int32_t t) {
         const Shape& shape = model.tensor(t).shape;
         return shape.rank > 0 && shape[0] == arguments.batch;
       }))
     print_note("--batch has no effect: no input of the network has an open batch size, or one of 1");
-  if (arguments.external_data && is_tflite_file(network))
-    print_note("--external-data: a TFLite network holds its weights itself");
+  if (!is_tflite_file(network)) return;
+  if (arguments.external_data) print_note("--external-data: a TFLite network holds its weights itself");
+  if (const auto labels = importers::tflite_labels(network); labels && *labels)
+    print_note("the file names its classes; 'intaglio run --names " + arguments.network + "' shows them");
 }
 
 void print_inputs(const Model& model) {
@@ -184,6 +188,39 @@ void print_outputs(const Model& model) {
     print("  output '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
           dtype_name(info.dtype));
   }
+}
+
+std::vector<int32_t> states_of(const Model& model) {
+  std::vector<int32_t> states;
+  for (int32_t i = 0; i < model.state_count(); ++i) states.push_back(model.state(i).input);
+  return states;
+}
+
+Json json_of(const Model& model, const std::vector<std::string>& notes) {
+  const std::vector<int32_t> states = states_of(model);
+  return {{"inputs", json_of_tensors(model, model.inputs())},
+          {"outputs", json_of_tensors(model, model.outputs())},
+          {"states", json_of_tensors(model, {states.data(), states.size()})},
+          {"preprocessing", json_of_images(model)},
+          {"nodes", model.node_count()},
+          {"weight_bytes", weight_bytes(model)},
+          {"arena_bytes", model.activation_bytes()},
+          {"bytes", model.bytes().size},
+          {"notes", json_lines(notes)}};
+}
+
+void print_import(const ImportArguments& arguments, const Model& model) {
+  print("%s -> %s\n", safe(arguments.network).c_str(), safe(arguments.output).c_str());
+  print_inputs(model);
+  print_outputs(model);
+  for (const int32_t state : states_of(model)) {
+    const TensorInfo info = model.tensor(state);
+    print("  state '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
+          dtype_name(info.dtype));
+  }
+  print("  %-8s %d\n", "nodes", model.node_count());
+  print("  %-8s %s bytes\n", "weights", grouped(weight_bytes(model)).c_str());
+  print("  %-8s %s bytes\n", "arena", grouped(model.activation_bytes()).c_str());
 }
 
 Outcome<Done> run_import(const ImportArguments& arguments) {
@@ -230,20 +267,11 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
 
   for (const std::string& note : imported->report.notes) print_note(note);
-  note_without_effect(arguments, *model, file->span());
-  size_t weight_bytes = 0;
-  for (int32_t t = 0; t < model->tensor_count(); ++t) weight_bytes += model->tensor(t).constant.size;
-  print("%s -> %s\n", safe(arguments.network).c_str(), safe(arguments.output).c_str());
-  print_inputs(*model);
-  print_outputs(*model);
-  for (int32_t i = 0; i < model->state_count(); ++i) {
-    const TensorInfo info = model->tensor(model->state(i).input);
-    print("  state '%s': %s %s\n", safe(info.name).c_str(), shape_text(info.shape).c_str(),
-          dtype_name(info.dtype));
-  }
-  print("  %-8s %d\n", "nodes", model->node_count());
-  print("  %-8s %s bytes\n", "weights", grouped(weight_bytes).c_str());
-  print("  %-8s %s bytes\n", "arena", grouped(model->activation_bytes()).c_str());
+  print_notes(arguments, *model, file->span());
+  if (arguments.json)
+    print_json(json_of(*model, imported->report.notes));
+  else
+    print_import(arguments, *model);
   return Done{};
 }
 
@@ -316,6 +344,10 @@ Command add_import_command(CLI::App& parent) {
              "print the network as it is after a pass of the import, once a round")
       .one_of(pass_names())
       .type_name("PASS");
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {inputs, outputs, states, preprocessing, nodes, weight_bytes, arena_bytes, bytes, "
+      "notes}");
   return make_command(app, arguments, run_import);
 }
 

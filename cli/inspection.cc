@@ -12,7 +12,19 @@
 namespace intaglio::cli {
 namespace {
 
-// Bytes of the constants, each counted once however many tensors share it.
+std::vector<int32_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
+
+Json json_of_tensor(const TensorInfo& info) {
+  Json json{{"name", info.name}, {"dtype", dtype_name(info.dtype)}, {"shape", dims_of(info.shape)}};
+  if (info.quantization.scales.size == 1) {
+    json["scale"] = info.quantization.scales[0];
+    json["zero_point"] = info.quantization.zero_point;
+  }
+  return json;
+}
+
+}  // namespace
+
 size_t weight_bytes(const Model& model) {
   std::map<const uint8_t*, size_t> constants;
   for (int32_t t = 0; t < model.tensor_count(); ++t) {
@@ -24,6 +36,27 @@ size_t weight_bytes(const Model& model) {
   for (const auto& constant : constants) bytes += constant.second;
   return bytes;
 }
+
+Json json_of_tensors(const Model& model, Span<const int32_t> tensors) {
+  Json list = Json::array();
+  for (const int32_t t : tensors) list.push_back(json_of_tensor(model.tensor(t)));
+  return list;
+}
+
+Json json_of_images(const Model& model) {
+  Json list = Json::array();
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    const ImageInput image = model.image(i);
+    list.push_back({{"input", image.input},
+                    {"color", color_name(image.color)},
+                    {"resize", resize_name(image.resize)},
+                    {"mean", std::vector<float>(image.mean, image.mean + image.channels)},
+                    {"norm", std::vector<float>(image.norm, image.norm + image.channels)}});
+  }
+  return list;
+}
+
+namespace {
 
 // The nodes from the one that writes a tensor to the last that reads it.
 struct Life {
@@ -51,8 +84,6 @@ std::vector<int32_t> activations_of(const Model& model) {
   return tensors;
 }
 
-std::vector<int32_t> dims_of(const Shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
-
 std::string hex(Span<const uint8_t> bytes) {
   std::string text;
   for (const uint8_t byte : bytes) {
@@ -72,21 +103,6 @@ std::string scale_text(float scale) {
 std::pair<float, float> scale_range(const Quantization& quantization) {
   const auto [least, most] = std::minmax_element(quantization.scales.begin(), quantization.scales.end());
   return {*least, *most};
-}
-
-Json json_of_tensor(const TensorInfo& info) {
-  Json json{{"name", info.name}, {"dtype", dtype_name(info.dtype)}, {"shape", dims_of(info.shape)}};
-  if (info.quantization.scales.size == 1) {
-    json["scale"] = info.quantization.scales[0];
-    json["zero_point"] = info.quantization.zero_point;
-  }
-  return json;
-}
-
-Json json_of_tensors(const Model& model, Span<const int32_t> tensors) {
-  Json list = Json::array();
-  for (const int32_t t : tensors) list.push_back(json_of_tensor(model.tensor(t)));
-  return list;
 }
 
 Json json_of_session(const SessionReport& session) {
@@ -112,24 +128,12 @@ Json json_of_calibration(const CalibrationInfo& info) {
           {"library_version", info.library_version}};
 }
 
-Json json_of_images(const Model& model) {
-  Json list = Json::array();
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    const ImageInput image = model.image(i);
-    list.push_back({{"input", image.input},
-                    {"color", color_name(image.color)},
-                    {"resize", resize_name(image.resize)},
-                    {"mean", std::vector<float>(image.mean, image.mean + image.channels)},
-                    {"norm", std::vector<float>(image.norm, image.norm + image.channels)}});
-  }
-  return list;
-}
-
 Json json_of_ops(const Model& model) {
   Json list = Json::array();
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeInfo node = model.node(n);
-    list.push_back({{"name", node.name},
+    list.push_back({{"node", n},
+                    {"name", node.name},
                     {"op", op_name(node.op)},
                     {"inputs", std::vector<int32_t>(node.inputs.begin(), node.inputs.end())},
                     {"outputs", std::vector<int32_t>(node.outputs.begin(), node.outputs.end())},
@@ -320,9 +324,9 @@ void print_inspection(const InspectArguments& arguments, const LoadedModel& file
         grouped(model.activation_lower_bound()).c_str());
   print_streamed_summary(model);
   if (session.problem.empty()) {
-    print("  %-14s %s bytes on %s with %d %s: %s persistent, %s activations, %s scratch\n", "session",
-          grouped(session.needs.total()).c_str(), session.target.c_str(), session.threads,
-          session.threads == 1 ? "thread" : "threads", grouped(session.needs.persistent_bytes).c_str(),
+    print("  %-14s %s bytes on %s with %d %s:\n  %-14s %s persistent, %s activations, %s scratch\n",
+          "session", grouped(session.needs.total()).c_str(), session.target.c_str(), session.threads,
+          session.threads == 1 ? "thread" : "threads", "", grouped(session.needs.persistent_bytes).c_str(),
           grouped(session.needs.activation_bytes).c_str(), grouped(session.needs.scratch_bytes).c_str());
     if (session.streamed_bytes > 0)
       print("  %-14s %s bytes by rows (--streamed, export-c)\n", "", grouped(session.streamed_bytes).c_str());

@@ -21,6 +21,13 @@ struct SessionReport {
   std::string problem;        // why there is no session; empty where there is one
 };
 
+// Bytes of the constants, each counted once however many tensors share it.
+size_t weight_bytes(const Model& model);
+// [{name, dtype, shape, scale, zero_point}]
+Json json_of_tensors(const Model& model, Span<const int32_t> tensors);
+// [{input, color, resize, mean, norm}]
+Json json_of_images(const Model& model);
+
 Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,
                      const SessionReport& session);
 void print_inspection(const InspectArguments& arguments, const LoadedModel& file,

@@ -37,20 +37,16 @@ LayerAdvice advise(const LayerFacts& facts) {
     advice.reason =
         decimal(100 * layer.clipped, 1) +
         " % of its values lie beyond the chosen range and are cut off. More samples keep them, or a "
-        "range as wide as the values seen.";
-    advice.remedy = "--method minmax";
+        "range as wide as the values seen (--method minmax).";
   } else if (facts.used_codes < kFewCodes) {
     advice.reason = "A few far values stretch its range: nearly all others share " +
                     decimal(facts.used_codes, 0) + " of the 256 codes. In FP32 this layer loses nothing.";
-    advice.keep_float = true;
   } else if (facts.has_weights && rounding_share(facts) < 0.5) {
     advice.reason =
         "Its rounded weights make most of the error, not the codes of its output. Recoveries choose them so that "
-        "the output suffers least.";
-    advice.remedy = "--recover all";
+        "the output suffers least (--recover all).";
   } else {
     advice.reason = "256 codes are few for what it puts out. In FP32 this layer loses nothing.";
-    advice.keep_float = true;
   }
   return advice;
 }

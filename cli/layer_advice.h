@@ -19,10 +19,8 @@ struct LayerFacts {
 };
 
 struct LayerAdvice {
-  std::string reason;       // one or two sentences, plain
-  std::string remedy;       // options to calibrate again with, without the command; empty: none is known
-  bool keep_float = false;  // the remedy names the layer in --keep-float
-  bool sound = false;       // nothing is the matter
+  std::string reason;  // one or two sentences, plain
+  bool sound = false;  // nothing is the matter
 };
 
 LayerAdvice advise(const LayerFacts& facts);

@@ -17,22 +17,15 @@ namespace {
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 Outcome<Done> add_class(Session& session, const std::string& sample, std::vector<int32_t>& classes) {
-  const auto best = best_class(real_values(session.output()));
+  const auto best = best_class(class_scores(session));
   if (!best) return Failure{"sample " + sample + ": the model gives a score that is no number"};
   classes.push_back(*best);
   return Done{};
 }
 
-std::string quantization_text(const TensorInfo& info) {
-  if (info.quantization.scales.size != 1) return dtype_name(info.dtype);
-  char text[64];
-  std::snprintf(text, sizeof text, "%.6g, %d", static_cast<double>(info.quantization.scales[0]),
-                info.quantization.zero_point);
-  return text;
-}
-
+// The scale and the zero point follow from it; 'intaglio inspect --quant' shows them.
 std::string range_text(const TensorInfo& info) {
-  if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return "";
+  if (info.dtype != DType::kS8 || info.quantization.scales.size != 1) return dtype_name(info.dtype);
   const auto scale = static_cast<double>(info.quantization.scales[0]);
   char text[64];
   std::snprintf(text, sizeof text, "%.4g..%.4g", scale * (-128 - info.quantization.zero_point),
@@ -134,15 +127,36 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   return result;
 }
 
-void print_layers(const Model& test, Span<const LayerReport> layers, bool alone) {
-  std::vector<std::string> titles{"layer", "operator", "range", "scale, zero point", "SQNR dB"};
+NodeNumbers::NodeNumbers(const Model& fp32) {
+  for (int32_t n = 0; n < fp32.node_count(); ++n)
+    for (const int32_t t : fp32.node(n).outputs) nodes_[fp32.tensor(t).name] = n;
+}
+
+int32_t NodeNumbers::of(const std::string& tensor) const {
+  const auto found = nodes_.find(tensor);
+  return found == nodes_.end() ? -1 : found->second;
+}
+
+std::string NodeNumbers::text(const std::string& tensor) const {
+  const int32_t node = of(tensor);
+  return node < 0 ? "" : std::to_string(node);
+}
+
+Json NodeNumbers::json(const std::string& tensor) const {
+  const int32_t node = of(tensor);
+  return node < 0 ? Json(nullptr) : Json(node);
+}
+
+void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> layers, bool alone) {
+  const NodeNumbers numbers(fp32);
+  std::vector<std::string> titles{"node", "layer", "operator", "range", "SQNR dB"};
   if (alone) titles.push_back("alone dB");
   titles.insert(titles.end(), {"cosine", "clipped %"});
-  Table table(titles, 2);
+  Table table(titles, 3);
   for (const LayerReport& layer : layers) {
     const TensorInfo output = test.tensor(layer.tensor);
-    std::vector<std::string> row{output.name, op_name(test.node(layer.node).op), range_text(output),
-                                 quantization_text(output), decimal(sqnr_db(layer), 2)};
+    std::vector<std::string> row{numbers.text(output.name), output.name, op_name(test.node(layer.node).op),
+                                 range_text(output), decimal(sqnr_db(layer), 2)};
     if (alone) row.push_back(decimal(sqnr_alone_db(layer), 2));
     row.insert(row.end(), {decimal(cosine(layer), 6), decimal(100 * layer.clipped, 3)});
     table.add(row);

@@ -1,7 +1,9 @@
 // Two models on the same samples: layer by layer, and by the classes they give.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/output.h"
@@ -44,7 +46,21 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
 // The share of places with equal classes; nothing where there are none.
 std::optional<double> agreement_of(const std::vector<int32_t>& a, const std::vector<int32_t>& b);
 
-// One row a layer; `layers` are of `test`.
-void print_layers(const Model& test, Span<const LayerReport> layers, bool alone);
+// The nodes of the FP32 model by the tensors that they write. An int8 model has these tensors under the same names, and
+// nodes of its own between them; options name nodes of the FP32 model.
+class NodeNumbers {
+ public:
+  explicit NodeNumbers(const Model& fp32);
+  int32_t of(const std::string& tensor) const;  // -1: the FP32 model has no such tensor
+  // "12"; "" where there is none.
+  std::string text(const std::string& tensor) const;
+  Json json(const std::string& tensor) const;  // null where there is none
+
+ private:
+  std::map<std::string, int32_t> nodes_;
+};
+
+// One row a layer; `layers` are of `test`, and their numbers those of `fp32`.
+void print_layers(const Model& fp32, const Model& test, Span<const LayerReport> layers, bool alone);
 
 }  // namespace intaglio::cli

@@ -36,6 +36,7 @@ inline constexpr OptionRule kOptionRules[] = {
      {{"--mean"}, {"--norm"}},
      "a recipe holds a mean and a norm of its own"},
     {"import", {"--initial"}, OptionRuleKind::kNeeds, {{"--state"}}, "it says what a state begins with"},
+    {"import", {"--dump-after"}, OptionRuleKind::kExcludes, {{"--json"}}, "the network it prints is no JSON"},
     // plan
     {"plan",
      {"--feed-rows"},

@@ -66,6 +66,12 @@ void print_json(const Json& json) {
   print("%s\n", json.dump(2, ' ', true, Json::error_handler_t::replace).c_str());
 }
 
+Json json_lines(const std::vector<std::string>& lines) {
+  Json json = Json::array();
+  for (const std::string& line : lines) json.push_back(safe(line));
+  return json;
+}
+
 Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 void print(const char* format, ...) {
@@ -113,11 +119,10 @@ std::string safe(std::string_view text, bool lines) {
   return result;
 }
 
-std::string shortened(const std::string& text) {
-  constexpr size_t kMost = 48, kHead = 24;
-  if (width_of(text) <= kMost) return text;
+std::string shortened(const std::string& text, size_t most) {
+  if (width_of(text) <= most) return text;
   const auto is_inside = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
-  size_t head = kHead, tail = text.size() - (kMost - kHead - 3);
+  size_t head = most / 2, tail = text.size() - (most - head - 3);
   while (head > 0 && is_inside(head)) --head;
   while (tail < text.size() && is_inside(tail)) ++tail;
   return text.substr(0, head) + "..." + text.substr(tail);
@@ -156,16 +161,32 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::print() const {
+// Of each column; the widest of the left ones give way until a line fits.
+std::vector<size_t> Table::widths() const {
+  constexpr size_t kMost = 100, kLeast = 8;
   std::vector<size_t> widths(rows_.front().size());
   for (const auto& row : rows_) {
     for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
   }
+  size_t all = 2 * widths.size();
+  for (const size_t width : widths) all += width;
+  while (all > kMost) {
+    const auto widest = std::max_element(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(left_));
+    if (*widest <= kLeast) break;
+    --*widest;
+    --all;
+  }
+  return widths;
+}
+
+void Table::print() const {
+  const std::vector<size_t> wide = widths();
   for (const auto& row : rows_) {
     std::string line;
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - width_of(row[c]), ' ');
-      line += (c == 0 ? "  " : "   ") + (c < left_ ? row[c] + padding : padding + row[c]);
+      const std::string cell = shortened(row[c], wide[c]);
+      const std::string padding(wide[c] - std::min(wide[c], width_of(cell)), ' ');
+      line += "  " + (c < left_ ? cell + padding : padding + cell);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     cli::print("%s\n", line.c_str());

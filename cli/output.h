@@ -18,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 // One object, ASCII alone.
 void print_json(const Json& json);
+// As safe() makes them.
+Json json_lines(const std::vector<std::string>& lines);
 // null where the number is not finite: JSON has no infinity.
 Json json_number(double value);
 
@@ -32,8 +34,8 @@ Outcome<Done> finish_results();
 // unless `lines` keeps them.
 std::string safe(std::string_view text, bool lines = false);
 
-// The start and the end of a long name, whole characters.
-std::string shortened(const std::string& text);
+// The start and the end of a long name, whole characters: at most `most`, which is 4 or more.
+std::string shortened(const std::string& text, size_t most = 48);
 
 // To stderr, as "intaglio: note: ..." and so on.
 void print_note(const std::string& text);
@@ -44,8 +46,8 @@ std::string decimal(double value, int digits);  // "exact" where it is infinite,
 std::string grouped(uint64_t number);           // 1 234 567
 std::string shape_text(const Shape& shape);     // 1x28x28x3
 
-// Columns as wide as they need to be, long names cut in their middle; the first `left` ones flush left, the
-// others flush right.
+// Columns as wide as they need to be; the first `left` ones (1 or more) flush left, the others flush right. A line has
+// at most 100 characters: long cells of the left columns are cut in their middle.
 class Table {
  public:
   Table(std::vector<std::string> titles, size_t left);
@@ -53,6 +55,8 @@ class Table {
   void print() const;
 
  private:
+  std::vector<size_t> widths() const;
+
   std::vector<std::vector<std::string>> rows_;
   size_t left_;
 };

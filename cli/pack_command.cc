@@ -10,6 +10,7 @@ namespace {
 
 struct PackArguments {
   std::string model, output, isa;
+  bool json = false;
 };
 
 constexpr const char* kFooter =
@@ -42,6 +43,10 @@ Outcome<Done> run_pack(const PackArguments& arguments) {
     return Failure{arguments.model + ": holds no int8 weights that a kernel of " + arguments.isa +
                    " packs; there is nothing to do"};
   if (auto written = write_file_atomically(arguments.output, *packed); !written) return written.failure();
+  if (arguments.json) {
+    print_json({{"bytes", packed->size}, {"packed_bytes", bytes}, {"nodes", nodes}, {"isa", arguments.isa}});
+    return Done{};
+  }
   print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(packed->size).c_str());
   print("  packed  %s bytes of %d nodes for %s\n", grouped(bytes).c_str(), nodes, arguments.isa.c_str());
   return Done{};
@@ -58,6 +63,7 @@ Command add_pack_command(CLI::App& parent) {
   add_option(*app, "--isa", arguments->isa, "the instruction set: " + isa_names())
       .required()
       .type_name("NAME");
+  add_flag(*app, "--json", arguments->json, "print one JSON object: {bytes, packed_bytes, nodes, isa}");
   return make_command(app, arguments, run_pack);
 }
 

@@ -66,6 +66,12 @@ Outcome<Done> run_export(const ParamsCommandArguments& arguments) {
   if (options.find("no recovery") == std::string::npos)
     print_note(arguments.model + ": was made with '" + options +
                "': biases and codes that a recovery has changed are not in the file");
+  if (arguments.json) {
+    print_json({{"format", params_format_name(*format)},
+                {"entries", table->entries.size()},
+                {"bytes", text->size()}});
+    return Done{};
+  }
   print("%s: parameters of %s, %s\n", safe(arguments.output).c_str(), safe(arguments.model).c_str(),
         params_format_name(*format));
   return Done{};
@@ -291,6 +297,7 @@ Command add_params_command(CLI::App& parent) {
   add_option(*exports, "model", arguments->model, "the int8 model file").required().type_name("NET.int8.itg");
   add_option(*exports, "-o,--output", arguments->output, "the file to write").required().type_name("FILE");
   add_params_format_option(*exports, "--format", "FILE", arguments->params.format);
+  add_flag(*exports, "--json", arguments->json, "print one JSON object: {format, entries, bytes}");
 
   CLI::App* const imports = add_subcommand(
       *app, "import", "make an int8 model from an FP32 model and a file of parameters", kFooter);

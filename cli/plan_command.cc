@@ -11,7 +11,7 @@ namespace {
 
 struct PlanArguments {
   std::string model, output, memory = "least";
-  bool feeds_rows = false;
+  bool feeds_rows = false, json = false;
 };
 
 constexpr const char* kFooter =
@@ -40,12 +40,19 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   const auto streamed = streamed_needs(*planned);
   if (!streamed) return file->failure(streamed.error());
   if (auto written = write_file_atomically(arguments.output, *planned); !written) return written.failure();
-  print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->size).c_str());
-  print("  activations  %s bytes layer by layer", grouped(file->model().activation_bytes()).c_str());
-  if (streamed->activation_bytes > 0) {
-    print(", %s by rows\n", grouped(streamed->activation_bytes).c_str());
+  const size_t by_rows = streamed->activation_bytes;
+  if (arguments.json) {
+    print_json({{"bytes", planned->size},
+                {"arena_bytes", file->model().activation_bytes()},
+                {"streamed_bytes", by_rows > 0 ? Json(by_rows) : Json(nullptr)},
+                {"feeds_rows", streamed->is_fed}});
   } else {
-    print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
+    print("%s: %s bytes\n", safe(arguments.output).c_str(), grouped(planned->size).c_str());
+    print("  activations  %s bytes layer by layer", grouped(file->model().activation_bytes()).c_str());
+    if (by_rows > 0)
+      print(", %s by rows\n", grouped(by_rows).c_str());
+    else
+      print(goal->flat ? "\n" : "; rows would save nothing (only int8 layers run by rows)\n");
   }
   if (arguments.feeds_rows && !streamed->is_fed)
     print_note(
@@ -63,6 +70,8 @@ Command add_plan_command(CLI::App& parent) {
   add_memory_option(*app, arguments->memory);
   add_flag(*app, "--feed-rows", arguments->feeds_rows,
            "the model's first input comes row by row: it has a line buffer, too, where that saves memory");
+  add_flag(*app, "--json", arguments->json,
+           "print one JSON object: {bytes, arena_bytes, streamed_bytes, feeds_rows}");
   return make_command(app, arguments, run_plan);
 }
 

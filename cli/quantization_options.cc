@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "calibrator/host/system/text_lines.h"
+#include "cli/output.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::cli {
@@ -28,22 +29,34 @@ int32_t index_of(const char* const (&words)[count], const std::string& word) {
   return static_cast<int32_t>(std::find(words, words + count, word) - words);
 }
 
-// By the node's own name, or its first output's; -1: no such node.
-int32_t find_node(const Model& model, const std::string& name) {
-  int32_t found = -1;
-  for (int32_t n = 0; n < model.node_count(); ++n) {
-    const NodeInfo node = model.node(n);
-    if (name == node.name || name == model.tensor(node.outputs[0]).name) found = n;
-  }
-  return found;
-}
-
 Outcome<int32_t> read_number(const std::string& text) {
   int32_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size())
     return Failure{"'" + text + "' is no number"};
   return value;
+}
+
+// By the node's own name, or its first output's, or its number: "12" where no name is "12", "@12" always. -1: no such
+// node.
+int32_t find_node(const Model& model, const std::string& name) {
+  int32_t found = -1;
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    if (name == node.name || name == model.tensor(node.outputs[0]).name) found = n;
+  }
+  const auto number = read_number(name.rfind('@', 0) == 0 ? name.substr(1) : name);
+  if (!number || *number < 0 || *number >= model.node_count()) return found;
+  if (found < 0) return *number;
+  if (found != *number)
+    print_note("'" + name + "' is the name of node " + std::to_string(found) + ", which is taken; @" +
+               std::to_string(*number) + " is the node of this number");
+  return found;
+}
+
+Failure no_node(const LoadedModel& file, const std::string& name) {
+  return {file.path() + " has no node " + name + "; 'intaglio inspect " + file.path() +
+          " --ops' lists their numbers and names"};
 }
 
 // all, activations, weights, NODE, NODE/in0, NODE/out, NODE/weights
@@ -72,8 +85,7 @@ Outcome<Done> read_slot(const std::string& text, const LoadedModel& file, SlotSe
   }
   if (setting.role != SlotRole::kEvery) node = text.substr(0, slash);
   setting.node = find_node(file.model(), node);
-  if (setting.node < 0)
-    return Failure{file.path() + " has no node " + node + "; 'intaglio inspect --ops' lists them"};
+  if (setting.node < 0) return no_node(file, node);
   return Done{};
 }
 
@@ -199,9 +211,11 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
       app, "--set", arguments.set,
       "quantize one slot or many in another way: "
       "SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-tensor+linear+symmetric,observer=kl. SLOT is all, "
-      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights. May be repeated; the last one holds")
+      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; NODE is a number or a name. May be repeated; the last one holds")
       .type_name("SLOT:KEY=VALUE,...");
-  add_option(app, "--keep-float", arguments.keep_float, "keep these nodes in FP32; separate them by commas")
+  add_option(
+      app, "--keep-float", arguments.keep_float,
+      "keep these nodes in FP32, by their numbers or names in 'intaglio inspect NET.itg --ops'; separate them by commas")
       .type_name("NODE,...");
 }
 
@@ -218,9 +232,7 @@ Outcome<Done> read_quantization(const QuantizationArguments& arguments, const Lo
   if (!arguments.keep_float.empty()) {
     for (const std::string& name : split(arguments.keep_float, ',')) {
       const int32_t node = find_node(file.model(), name);
-      if (node < 0)
-        return Failure{"--keep-float: " + file.path() + " has no node " + name +
-                       "; 'intaglio inspect --ops' lists them"};
+      if (node < 0) return Failure{"--keep-float: " + no_node(file, name).message};
       lists.float_nodes.push_back(node);
     }
   }

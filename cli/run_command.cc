@@ -46,7 +46,11 @@ NpyType npy_type(DType dtype) {
 // The outputs of all samples, one array an output.
 class OutputArrays {
  public:
-  OutputArrays(const Model& model, bool raw) : model_(model), raw_(raw), bytes_(model.outputs().size) {}
+  OutputArrays(const Model& model, bool raw)
+      : model_(model),
+        raw_(raw),
+        batch_(static_cast<size_t>(picture_batch(model))),
+        bytes_(model.outputs().size) {}
 
   void add(const Session& session) {
     ++samples_;
@@ -54,11 +58,11 @@ class OutputArrays {
       const TensorView view = session.output(static_cast<int32_t>(i));
       if (stays(view.info.dtype)) {
         const auto* const data = static_cast<const uint8_t*>(view.data);
-        bytes_[i].insert(bytes_[i].end(), data, data + view.info.bytes());
+        bytes_[i].insert(bytes_[i].end(), data, data + view.info.bytes() / batch_);
       } else {
         const std::vector<float> values = real_values(view);
         const auto* const data = reinterpret_cast<const uint8_t*>(values.data());
-        bytes_[i].insert(bytes_[i].end(), data, data + values.size() * sizeof(float));
+        bytes_[i].insert(bytes_[i].end(), data, data + values.size() / batch_ * sizeof(float));
       }
     }
   }
@@ -67,7 +71,7 @@ class OutputArrays {
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const TensorInfo info = model_.tensor(model_.outputs()[i]);
       std::vector<int64_t> shape(info.shape.dims, info.shape.dims + info.shape.rank);
-      if (!shape.empty() && shape[0] == 1) {
+      if (!shape.empty() && (shape[0] == 1 || batch_ > 1)) {
         shape[0] = samples_;
       } else if (samples_ > 1) {
         shape.insert(shape.begin(), samples_);
@@ -90,6 +94,7 @@ class OutputArrays {
 
   const Model& model_;
   bool raw_;
+  size_t batch_;  // of which the first place is written
   int64_t samples_ = 0;
   std::vector<std::vector<uint8_t>> bytes_;
 };
@@ -105,7 +110,7 @@ Json json_of(const Session& session, const std::string& sample, const Shown& sho
   Json outputs = Json::array();
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
-    const std::vector<float> values = real_values(view);
+    const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
     Json output{
         {"name", view.info.name},
         {"dtype", dtype_name(view.info.dtype)},
@@ -130,7 +135,7 @@ void print_sample(const Session& session, const std::string& sample, const Shown
   print("%s\n", safe(sample).c_str());
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
-    const std::vector<float> values = real_values(view);
+    const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
     if (shown.classes) {
       for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
         const auto score = static_cast<double>(values[static_cast<size_t>(c)]);
@@ -219,7 +224,7 @@ Command add_run_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(
       *app, "--input", arguments->inputs,
-      "a PNG, JPEG or BMP picture, a folder of them, or an .npy array of samples. For a model with several "
+      "a PNG, JPEG, BMP or WebP picture, a folder of them, or an .npy array of samples. For a model with several "
       "inputs give it once for each, as NAME=X.npy")
       .required()
       .repeated()
@@ -229,9 +234,7 @@ Command add_run_command(CLI::App& parent) {
       .range(1, 1000000)
       .type_name("N")
       .show_default();
-  add_option(*app, "--names", arguments->names,
-             "show classes by these names: a text file with one a line, class 0 first")
-      .type_name("NAMES.txt");
+  add_names_option(*app, arguments->names, "show classes by these names");
   add_option(
       *app, "--output", arguments->output,
       "write the outputs to this file, as float32, or as int32 where they are indices. Several outputs go to Y.0.npy, Y.1.npy and so on")

@@ -166,8 +166,8 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
   return facts;
 }
 
-void SampleClasses::add(size_t i, const std::string& sample, const TensorView& output) {
-  const std::vector<float> scores = real_values(output);
+void SampleClasses::add(size_t i, const std::string& sample, const Session& fp32) {
+  const std::vector<float> scores = class_scores(fp32);
   found_.resize(std::max(found_.size(), i + 1));
   found_[i] = best_class(scores).value_or(-1);
   if (is_near_uniform(scores)) uniform_.add(sample);

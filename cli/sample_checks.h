@@ -34,7 +34,7 @@ Outcome<SampleFacts> check_samples(CalibrationSamples& samples, const Executor& 
 class SampleClasses {
  public:
   // Sample `i`, in any order.
-  void add(size_t i, const std::string& sample, const TensorView& output);
+  void add(size_t i, const std::string& sample, const Session& fp32);
   void warn() const;
   std::string preprocessing_sign() const;                       // as in SampleFacts
   const std::vector<int32_t>& found() const { return found_; }  // -1: a score is no number

@@ -73,9 +73,9 @@ std::string without_ending(const std::string& name) { return std::filesystem::pa
 void add_sample_options(CLI::App& app, SampleArguments& arguments) {
   add_option(
       app, "--images", arguments.images,
-      "the samples: a folder of PNG, JPEG or BMP pictures, one picture, or an .npy array. The first "
-      "dimension of an array counts samples: uint8 for pictures, float32 for input values, int32 or int64 for token "
-      "numbers and other integers")
+      "the samples: a folder of PNG, JPEG, BMP or WebP pictures, one picture, or an .npy array. The first "
+      "dimension of an array counts samples: uint8 for pictures, any other type for input values; int8 for the codes of an "
+      "int8 input")
       .type_name("DIR|X.npy");
   add_option(
       app, "--input", arguments.inputs,

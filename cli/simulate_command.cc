@@ -56,19 +56,15 @@ class Simulation {
       if (next < pairs_.size && pairs_[next].node == n)
         found[next++] = real_values(simulator_.session().tensor(simulator_.model().node(n).outputs[0]));
     });
-    simulated_scores_ = real_values(simulator_.session().output());
     for (int32_t n = 0; n < fp32_.node_count(); ++n) {
       fp32.run_nodes(n, n + 1);
       for (const int32_t output : fp32_.node(n).outputs)
         exact_[static_cast<size_t>(output)] = real_values(fp32.tensor(output));
     }
-    fp32_scores_ = real_values(fp32.output());
     for (size_t i = 0; i < pairs_.size; ++i)
       add(exact_[static_cast<size_t>(pairs_[i].reference_tensor)], found[i], layers_[i]);
   }
 
-  const std::vector<float>& fp32_scores() const { return fp32_scores_; }
-  const std::vector<float>& simulated_scores() const { return simulated_scores_; }
   size_t size() const { return pairs_.size; }
   const LayerPair& pair(size_t i) const { return pairs_[i]; }
   const LayerReport& layer(size_t i) const { return layers_[i]; }
@@ -95,7 +91,6 @@ class Simulation {
   Span<const LayerPair> pairs_;
   std::vector<std::vector<float>> exact_;
   std::vector<LayerReport> layers_;
-  std::vector<float> fp32_scores_, simulated_scores_;
 };
 
 // How a slot is quantized, in a few words: "8", "4 half-up", "16 exponential".
@@ -130,12 +125,15 @@ Forms forms_of(const Model& fp32, const Simulator& simulator, int32_t n, int32_t
 }
 
 void print_table(const Model& fp32, const Simulator& simulator, const Simulation& simulation) {
-  Table table({"layer", "operator", "by", "input bits", "weight bits", "output bits", "SQNR dB", "cosine"},
-              6);
+  const NodeNumbers numbers(fp32);
+  Table table(
+      {"node", "layer", "operator", "by", "input bits", "weight bits", "output bits", "SQNR dB", "cosine"},
+      7);
   for (size_t i = 0; i < simulation.size(); ++i) {
     const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
     const Forms forms = forms_of(fp32, simulator, n, tensor);
-    table.add({fp32.tensor(tensor).name, op_name(simulator.model().node(n).op),
+    const char* const name = fp32.tensor(tensor).name;
+    table.add({numbers.text(name), name, op_name(simulator.model().node(n).op),
                simulator.is_simulated(n) ? "simulation" : "kernels", forms.input, forms.weights, forms.output,
                decimal(sqnr_db(simulation.layer(i)), 2), decimal(cosine(simulation.layer(i)), 6)});
   }
@@ -143,11 +141,14 @@ void print_table(const Model& fp32, const Simulator& simulator, const Simulation
 }
 
 Json layers_json(const Model& fp32, const Simulator& simulator, const Simulation& simulation) {
+  const NodeNumbers numbers(fp32);
   Json layers = Json::array();
   for (size_t i = 0; i < simulation.size(); ++i) {
     const int32_t n = simulation.pair(i).node, tensor = simulation.pair(i).reference_tensor;
     const Forms forms = forms_of(fp32, simulator, n, tensor);
-    layers.push_back({{"name", safe(fp32.tensor(tensor).name)},
+    const char* const name = fp32.tensor(tensor).name;
+    layers.push_back({{"node", numbers.json(name)},
+                      {"name", safe(name)},
                       {"op", op_name(simulator.model().node(n).op)},
                       {"simulated", simulator.is_simulated(n)},
                       {"input", forms.input},
@@ -189,8 +190,8 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
     fill_inputs(**fp32, *sample);
     simulation.run(**fp32);
     if (!gives_classes(model)) continue;
-    exact.push_back(best_class(simulation.fp32_scores()).value_or(-1));
-    found.push_back(best_class(simulation.simulated_scores()).value_or(-1));
+    exact.push_back(best_class(class_scores(**fp32)).value_or(-1));
+    found.push_back(best_class(class_scores((**simulator).session())).value_or(-1));
   }
   progress.clear();
   const std::optional<double> agreement = agreement_of(exact, found);

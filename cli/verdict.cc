@@ -7,7 +7,6 @@ namespace {
 
 constexpr double kGoodSqnr = 20, kGoodAgreement = 0.97, kFairSqnr = 15, kBestAgreement = 0.99, kPoorSqnr = 8,
                  kPoorAgreement = 0.9;
-constexpr size_t kEnoughSamples = 16;
 
 // Fewer equal classes than a model that agrees with this share would show by chance (two deviations).
 bool surely_below(double agreement, double share, size_t judged) {

@@ -8,6 +8,9 @@
 
 namespace intaglio::cli {
 
+// With fewer samples, more of them are what to try first.
+inline constexpr size_t kEnoughSamples = 16;
+
 enum class Grade { kNone, kGood, kFair, kPoor };
 
 struct Verdict {

@@ -17,6 +17,7 @@ namespace {
 
 struct VerifyArguments {
   std::string model;
+  bool json = false;
 };
 
 constexpr const char* kFooter =
@@ -123,6 +124,17 @@ Outcome<Done> run_verify(const VerifyArguments& arguments) {
           ": gives different outputs by rows; this is a fault of the library, please report it with "
           "the file"};
   }
+  if (arguments.json) {
+    print_json({{"good", true},
+                {"bytes", file->file_bytes()},
+                {"format_version", model.format_version()},
+                {"nodes", model.node_count()},
+                {"tensors", model.tensor_count()},
+                {"arena_bytes", model.activation_bytes()},
+                {"streamed", by_rows},
+                {"pack_bytes", *packs}});
+    return Done{};
+  }
   print("%s: good\n", safe(arguments.model).c_str());
   print("  structure   %s bytes, format %u, checksum, %d tensors with names of their own\n",
         grouped(file->file_bytes()).c_str(), static_cast<unsigned>(model.format_version()),
@@ -142,6 +154,10 @@ Command add_verify_command(CLI::App& parent) {
   CLI::App* app =
       add_subcommand(parent, "verify", "check whether a model file is whole and can be run", kFooter);
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
+  add_flag(
+      *app, "--json", arguments->json,
+      "print one JSON object: {good, bytes, format_version, nodes, tensors, arena_bytes, streamed, pack_bytes}. Of a "
+      "bad file there is none, and the exit code is 1");
   return make_command(app, arguments, run_verify);
 }
 

@@ -33,6 +33,10 @@ endif()
 if(TARGET intaglio_cli)
   install(TARGETS intaglio_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   add_dependencies(intaglio_installed intaglio_cli)
+  if(TARGET intaglio_command_pages)  # man pages, completion of bash, zsh and fish
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/cli/pages/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+    add_dependencies(intaglio_installed intaglio_command_pages)
+  endif()
 endif()
 
 install(EXPORT intaglio NAMESPACE intaglio:: FILE intaglioTargets.cmake DESTINATION ${package})

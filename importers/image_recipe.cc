@@ -35,7 +35,7 @@ constexpr NamedRecipe kRecipes[] = {
 };
 
 bool takes_picture(const TensorInfo& info) {
-  return info.shape.rank == 4 && info.shape[0] == 1 && (info.shape[3] == 1 || info.shape[3] == 3) &&
+  return info.shape.rank == 4 && (info.shape[3] == 1 || info.shape[3] == 3) &&
          (info.dtype == DType::kF32 || (info.dtype == DType::kS8 && info.quantization.scales.size == 1));
 }
 
@@ -117,10 +117,11 @@ class ImageInputs {
       if (!wanted.input.empty() && wanted.input != info.name) continue;
       if (takes_picture(info)) return i;
       if (!wanted.input.empty())
-        fail("input ", quoted(info.name), " cannot take a picture: it must be [1, height, width, 1 or 3]");
+        fail("input ", quoted(info.name),
+             " cannot take a picture: it must be [batch, height, width, 1 or 3]");
     }
     if (!wanted.input.empty()) fail("there is no input ", quoted(wanted.input), "; the inputs are ", names);
-    fail("image preprocessing was given, but no input can take a picture ([1, height, width, 1 or 3]): ",
+    fail("image preprocessing was given, but no input can take a picture ([batch, height, width, 1 or 3]): ",
          names);
   }
 

@@ -287,8 +287,7 @@ bool check_images(Failure& fail, const schema::Model& root, const Model& model) 
     const auto bad = [&](int64_t channel) { return fail(Status::kBadImageInput, -1, index, channel); };
     if (image.color() > schema::ColorOrder::MAX || image.resize() > schema::ResizeMode::MAX) return bad(-1);
     const TensorInfo info = model.tensor(index);
-    if (info.shape.rank != 4 || info.shape[0] != 1)
-      return fail(Status::kBadRank, -1, index, info.shape.rank, 4);
+    if (info.shape.rank != 4) return fail(Status::kBadRank, -1, index, info.shape.rank, 4);
     const int32_t channels = info.shape[3];
     if (channels > kMaxImageChannels) return bad(channels);
     const auto holds = [&](const auto* list, int64_t size) {

@@ -146,7 +146,7 @@ TEST_CASE("broken pictures are named, or left out where that is asked for") {
       {"empty.png", {}, "empty.png"},
       {"cut.png", {whole.begin(), whole.end() - 40}, "cut.png: is cut off"},
       {"damaged.png", damaged, "damaged.png: is damaged"},
-      {"text.png", {'h', 'e', 'l', 'l', 'o'}, "text.png: is no PNG, JPEG or BMP picture"},
+      {"text.png", {'h', 'e', 'l', 'l', 'o'}, "text.png: is no PNG, JPEG, BMP or WebP picture"},
       {"nothing.png", png_file(0, 0, 3, {}), "nothing.png: cannot be decoded"},
   };
   for (const auto& c : cases) {

@@ -46,10 +46,10 @@ std::string npy_samples(int32_t count) {
 }
 
 std::string page_of(const CommandFolder& folder, const std::vector<std::string>& names,
-                    const std::string& more = "") {
+                    const std::string& more = "", int32_t samples = 12) {
   AlignedBytes model = named_model(names);
   folder.put("net.itg", std::vector<uint8_t>(model.data(), model.data() + model.size()));
-  folder.put("x.npy", npy_samples(12));
+  folder.put("x.npy", npy_samples(samples));
   folder.good("calibrate %/net.itg --images %/x.npy -o %/int8.itg --report %/page.html" + more);
   return folder.get("page.html");
 }
@@ -90,7 +90,8 @@ TEST_CASE("a page with verdict, worst layers, recoveries, every layer and its hi
   const std::string html = page_of(folder, {"first", "second", "third"});
   check_structure(html);
   size_t last = 0;
-  for (const char* const part : {"<title>", "class=\"word\"", "output SQNR", "Worst layers", "Recoveries",
+  for (const char* const part : {"<title>", "What goes in", "class=\"word\"", "output SQNR", "What to do",
+                                 "SQNR over depth", "class=\"line\"", "Worst layers", "Recoveries",
                                  "bias correction", "All layers", "zero point", "Values seen", "SHA-256"}) {
     CAPTURE(part);
     const size_t at = html.find(part, last);
@@ -100,8 +101,11 @@ TEST_CASE("a page with verdict, worst layers, recoveries, every layer and its hi
   for (const char* const name : {"first", "second"})
     CHECK(occurrences(html, "title=\"" + std::string(name) + "\"") >= 2);
   CHECK(occurrences(html, "title=\"third\"") >= 1);  // the answer: in FP32, no histogram
-  CHECK(occurrences(html, "<svg") >= 2);
-  CHECK(occurrences(html, "class=\"range\"") == occurrences(html, "<svg"));
+  CHECK(occurrences(html, "class=\"histogram\"") >= 2);
+  CHECK(occurrences(html, "class=\"range\"") == occurrences(html, "class=\"histogram\""));
+  CHECK(occurrences(html, "class=\"all\"") == 3);  // a point a layer
+  CHECK(holds(html, "&#39;in&#39;: values 1 x 8, no picture; f32"));
+  CHECK(occurrences(html, "<pre>") <= 1);
 }
 
 TEST_CASE("the page needs nothing beside itself and runs nothing") {
@@ -130,6 +134,32 @@ TEST_CASE("names from the model are text, and no command to paste is made of wha
     if (command.find("reboot") != std::string::npos)
       CHECK(command.find("&#39;$(reboot)&#39;\\&#39;&#39;`&#39;") != std::string::npos);
   }
+}
+
+TEST_CASE("one piece of advice, whose command gains what it says") {
+  const CommandFolder folder;
+  // A name that no shell takes as it is: the command has numbers.
+  const std::string html =
+      page_of(folder, {"a b", "$(reboot)", "c", "d"}, " --weight-bits 4 --keep-float c", 24);
+  check_structure(html);
+  CHECK(occurrences(html, "<pre>") == 1);
+  const size_t at = html.find("<pre>intaglio calibrate ");
+  REQUIRE(at != std::string::npos);
+  const std::string command = html.substr(at + 5, html.find("</pre>", at) - at - 5);
+  CAPTURE(command);
+  CHECK(occurrences(command, "--keep-float") == 1);
+  CHECK(command.find("--keep-float c,@") != std::string::npos);
+  const size_t plus = html.find("<b>+");
+  REQUIRE(plus != std::string::npos);
+  const double gain = std::stod(html.substr(plus + 4));
+  CHECK(gain >= 0.5);
+  const std::string words = command.substr(std::string("intaglio ").size()) + " --json";
+  const std::string float_nodes = words.substr(words.find("--keep-float"));
+  const std::string plain = "calibrate %/net.itg --images %/x.npy -o %/again.itg --json --weight-bits 4 ";
+  const double before = folder.json(plain + "--keep-float c")["calibration_sqnr_db"];
+  const double after =
+      folder.json(plain + float_nodes.substr(0, float_nodes.find(" --json")))["calibration_sqnr_db"];
+  CHECK(after - before == doctest::Approx(gain).epsilon(0.02));
 }
 
 TEST_CASE("the page is written all or nothing, and not over the model") {

@@ -57,6 +57,27 @@ TEST_CASE("the tag is found in either byte order, and nothing else is taken for 
   CHECK(orientation(jpeg(other)) == 1);
 }
 
+TEST_CASE("a WebP's chunk is found among others, with JPEG's prefix or without") {
+  const auto webp = [](const std::vector<uint8_t>& data) {
+    std::vector<uint8_t> file = {'R', 'I', 'F', 'F', 0, 0, 0, 0, 'W', 'E', 'B', 'P',
+                                 'V', 'P', '8', 'X', 3, 0, 0, 0, 1,   2,   3,   0};
+    file.insert(file.end(), {'E', 'X', 'I', 'F'});
+    put_number(file, static_cast<uint32_t>(data.size()), 4, false);
+    file.insert(file.end(), data.begin(), data.end());
+    return file;
+  };
+  const auto orientation_of = [](const std::vector<uint8_t>& file) {
+    return webp_orientation({file.data(), file.size()});
+  };
+  const std::vector<uint8_t> with = exif(6, true), without(with.begin() + 6, with.end());
+  CHECK(orientation_of(webp(with)) == 6);
+  CHECK(orientation_of(webp(without)) == 6);
+  CHECK(orientation_of(webp({})) == 1);
+  const std::vector<uint8_t> file = webp(with);
+  for (size_t size = 0; size < file.size(); ++size)
+    CHECK(orientation_of({file.begin(), file.begin() + static_cast<ptrdiff_t>(size)}) == 1);
+}
+
 TEST_CASE("cut anywhere, no byte past the end is read") {
   const std::vector<uint8_t> file = jpeg(exif(6, false));
   for (size_t size = 0; size < 80; ++size) {

@@ -191,8 +191,8 @@ TEST_CASE("broken pictures are refused at any length") {
       CHECK_FALSE(decode({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)}));
     }
   }
-  CHECK(refused(decode({'G', 'I', 'F', '8', '9', 'a'}), "no PNG, JPEG or BMP"));
-  CHECK(refused(decode({'P', '6', '\n', '1', ' ', '1'}), "no PNG, JPEG or BMP"));
+  CHECK(refused(decode({'G', 'I', 'F', '8', '9', 'a'}), "no PNG, JPEG, BMP or WebP"));
+  CHECK(refused(decode({'P', '6', '\n', '1', ' ', '1'}), "no PNG, JPEG, BMP or WebP"));
 }
 
 TEST_CASE("a PNG whose parts do not fit their checksums is refused") {
@@ -241,6 +241,30 @@ TEST_CASE("kinds of JPEG: gray, colour and CMYK, baseline and progressive; arith
     CAPTURE(size);
     CHECK_FALSE(decode({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)}));
   }
+}
+
+TEST_CASE("WebP gives its pixels; cut anywhere it is refused") {
+  // 3 x 2 pixels, lossless.
+  const std::vector<uint8_t> file = {
+      0x52, 0x49, 0x46, 0x46, 0x42, 0x00, 0x00, 0x00, 0x57, 0x45, 0x42, 0x50, 0x56, 0x50, 0x38, 0x4c, 0x35, 0x00, 0x00,
+      0x00, 0x2f, 0x02, 0x40, 0x00, 0x00, 0x2f, 0x40, 0x98, 0x6d, 0xb4, 0x39, 0xdc, 0x7b, 0xfe, 0x96, 0xa7, 0x21, 0x24,
+      0x20, 0x74, 0x1f, 0xfc, 0x7f, 0x89, 0x20, 0xdb, 0x66, 0x17, 0xa9, 0xbf, 0xe5, 0xe7, 0x3f, 0xe0, 0xcf, 0x78, 0x26,
+      0x45, 0x01, 0x85, 0x6c, 0x23, 0xc0, 0xa1, 0x7b, 0x05, 0x4e, 0xe9, 0x22, 0xfa, 0x1f, 0xc3, 0x0b, 0x00};
+  const auto picture = decode(file);
+  if (!picture && picture.message().find("without libwebp") != std::string::npos) return;
+  REQUIRE_MESSAGE(picture, picture.message());
+  CHECK(picture->width == 3);
+  CHECK(picture->height == 2);
+  CHECK(picture->channels == 3);
+  CHECK(picture->pixels ==
+        std::vector<uint8_t>{255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 20, 30, 40, 50, 60, 70, 80, 90});
+  for (size_t size = 0; size + 1 < file.size(); ++size) {
+    CAPTURE(size);
+    CHECK_FALSE(decode({file.begin(), file.begin() + static_cast<ptrdiff_t>(size)}));
+  }
+  DecodeLimits small;
+  small.max_bytes = 41;
+  CHECK(refused(decode_picture({file.data(), file.size()}, small), "needs more than"));
 }
 
 TEST_CASE("pictures without pixels, or of one row") {

@@ -127,8 +127,20 @@ TEST_CASE("a bad picture is named, with what is wrong") {
   const ImageInput plain = plain_recipe(3);
   CHECK(found->load(0, input.view, &plain));
   CHECK(refused(found->load(1, input.view, &plain), "bad.png: is cut off"));
-  CHECK(refused(found->load(2, input.view, &plain), "text.jpg: is no PNG, JPEG or BMP"));
+  CHECK(refused(found->load(2, input.view, &plain), "text.jpg: is no PNG, JPEG, BMP or WebP"));
   CHECK(refused(found->load(3, input.view, &plain), "zero.png: is empty"));
+}
+
+TEST_CASE("every place of a batch holds the picture") {
+  const TemporaryFolder folder;
+  folder.put("a.png", png_file(2, 2, 3, pixels(0, 12)));
+  const auto found = ImageFolder::open(folder.path());
+  REQUIRE(found);
+  Input one({1, 2, 2, 3}, DType::kF32), three({3, 2, 2, 3}, DType::kF32);
+  const ImageInput plain = plain_recipe(3);
+  REQUIRE(found->load(0, one.view, &plain));
+  REQUIRE(found->load(0, three.view, &plain));
+  for (size_t k = 0; k < 3; ++k) CHECK(std::memcmp(three.bytes.data() + 48 * k, one.bytes.data(), 48) == 0);
 }
 
 TEST_CASE("places without samples") {
@@ -137,7 +149,7 @@ TEST_CASE("places without samples") {
   CHECK(refused(ImageFolder::open(folder.path()), "holds no pictures"));
   std::filesystem::create_directory(folder / "inner");
   CHECK(refused(ImageFolder::open(folder.path()),
-                "holds no pictures (names ending in png, jpg, jpeg or bmp), and no folders"));
+                "holds no pictures (names ending in png, jpg, jpeg, bmp or webp), and no folders"));
 }
 
 TEST_CASE("folders of pictures are classes") {
@@ -256,7 +268,16 @@ TEST_CASE("float and int8 arrays are inputs, one a sample") {
 
   REQUIRE(write_npy(folder / "i.npy", NpyType::kS32, {1, 1}, raw(pixels(0, 4))));
   Input one_real({1, 1}, DType::kF32);
-  CHECK(refused(ImageFolder::open(folder / "i.npy")->load(0, one_real.view, nullptr), "holds int32"));
+  CHECK(refused(ImageFolder::open(folder / "i.npy")->load(0, one_real.view, nullptr),
+                "which float32 may not hold"));
+  const std::vector<int16_t> shorts = {300, -2};
+  REQUIRE(write_npy(folder / "t.npy", NpyType::kS16, {2, 1},
+                    {reinterpret_cast<const uint8_t*>(shorts.data()), 4}));
+  REQUIRE(ImageFolder::open(folder / "t.npy")->load(0, one_real.view, nullptr));
+  CHECK(one_real.view.as<float>()[0] == 300.0f);
+  Input one_code({1, 1}, DType::kS8, 0.5f, 3);
+  REQUIRE(ImageFolder::open(folder / "t.npy")->load(1, one_code.view, nullptr));
+  CHECK(one_code.view.as<int8_t>()[0] == -1);
   REQUIRE(write_npy(folder / "e.npy", NpyType::kF32, {0, 1}, {}));
   CHECK(refused(ImageFolder::open(folder / "e.npy"), "holds no samples"));
   CHECK(refused(ImageFolder::open(folder.put("bad.npy", std::string("text and more text"))), "no .npy file"));
@@ -278,12 +299,13 @@ TEST_CASE("integer inputs take int32 and int64 of 32 bits") {
   REQUIRE(found->load(0, input.view, nullptr));
   CHECK(input.view.as<int32_t>()[0] == 5);
   CHECK(input.view.as<int32_t>()[1] == INT32_MIN);
-  CHECK(refused(found->load(1, input.view, nullptr),
-                "its element 1 is 2147483648; the model's input image takes numbers of 32 bits"));
+  CHECK(refused(
+      found->load(1, input.view, nullptr),
+      "sample 1, for the model's input image: its element 1 is 2147483648; numbers of 32 bits are wanted"));
   REQUIRE(write_npy(folder / "f.npy", NpyType::kF32, {2, 2},
                     {reinterpret_cast<const uint8_t*>(small.data()), 4 * small.size()}));
   CHECK(refused(ImageFolder::open(folder / "f.npy")->load(0, input.view, nullptr),
-                "takes integers: int32 or int64"));
+                "holds float32, and integers are wanted: int32 or int64"));
 }
 
 TEST_CASE("uint8 arrays are pictures") {
@@ -326,4 +348,28 @@ TEST_CASE("labels by name, by index, and in order") {
   CHECK(refused(read("a.png 1\n2\n"), "no class after the name"));
   CHECK(refused(read("1\na.png 2\n"), "more than a class"));
   CHECK(refused(read("\n"), "holds no labels"));
+
+  const std::vector<std::string> names = {"cat", "great dane", "tench, Tinca tinca"};
+  const auto by_name = [&](const std::string& text) {
+    return Labels::read(folder.put("labels.txt", text), names);
+  };
+  const auto called = by_name("a.png cat\nb c.png,great dane\nd.png\ttench, Tinca tinca\ne.png 1\n");
+  REQUIRE(called);
+  CHECK(*called->of("a.png") == 0);
+  CHECK(*called->of("b c.png") == 1);
+  CHECK(*called->of("d.png") == 2);
+  CHECK(*called->of("e.png") == 1);
+  const auto rows = by_name("great dane\ncat\n");
+  REQUIRE(rows);
+  CHECK(*rows->of("0") == 1);
+  CHECK(*rows->of("1") == 0);
+  CHECK(refused(by_name("a.png dog\n"), "line 1: 'dog' is no class (a number from 0, or one of the names)"));
+  std::filesystem::create_directories(folder / "all/great dane");
+  std::filesystem::create_directories(folder / "all/cat");
+  const auto folders = Labels::read(folder / "all", names);
+  REQUIRE(folders);
+  CHECK(*folders->of("great dane/1.png") == 1);
+  CHECK(*folders->of("cat/1.png") == 0);
+  std::filesystem::create_directory(folder / "all/dog");
+  CHECK(refused(Labels::read(folder / "all", names), "its folder 'dog' is none of the 3 names"));
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tests/support/temporary_folder.h"
@@ -53,7 +54,8 @@ TEST_CASE("what is written is read back") {
   CHECK(read_npy(folder / "a.npy", 23).message().find("more than the 23") != std::string::npos);
   CHECK(read_npy(folder / "b.npy").message().find("no such file") != std::string::npos);
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{24}, {}, {1, 2, 3, 4}}) {
-    for (const NpyType type : {NpyType::kU8, NpyType::kS8, NpyType::kS32, NpyType::kS64}) {
+    for (size_t kind = 0; kind < kNpyTypes; ++kind) {
+      const auto type = static_cast<NpyType>(kind);
       size_t size = element_bytes(type);
       for (const int64_t d : shape) size *= static_cast<size_t>(d);
       const std::vector<uint8_t> data(size, 3);
@@ -63,6 +65,52 @@ TEST_CASE("what is written is read back") {
       CHECK(parsed->shape == shape);
     }
   }
+}
+
+namespace {
+
+template <typename T>
+Outcome<std::vector<float>> reals(NpyType type, const std::vector<T>& elements) {
+  std::vector<float> values(elements.size());
+  const auto done =
+      npy_values(type, {reinterpret_cast<const uint8_t*>(elements.data()), elements.size() * sizeof(T)},
+                 {values.data(), values.size()});
+  if (!done) return done.failure();
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("elements of every type are the numbers that they stand for") {
+  using Reals = std::vector<float>;
+  CHECK(*reals<uint8_t>(NpyType::kU8, {0, 255}) == Reals{0, 255});
+  CHECK(*reals<int8_t>(NpyType::kS8, {-128, 127}) == Reals{-128, 127});
+  CHECK(*reals<uint16_t>(NpyType::kU16, {65535}) == Reals{65535});
+  CHECK(*reals<int16_t>(NpyType::kS16, {-32768}) == Reals{-32768});
+  CHECK(*reals<uint32_t>(NpyType::kU32, {1u << 24}) == Reals{16777216});
+  CHECK(*reals<int32_t>(NpyType::kS32, {-(1 << 24)}) == Reals{-16777216});
+  CHECK(*reals<int64_t>(NpyType::kS64, {-5}) == Reals{-5});
+  CHECK(*reals<uint8_t>(NpyType::kBool, {0, 1}) == Reals{0, 1});
+  CHECK(*reals<double>(NpyType::kF64, {0.1, -1e-320}) == Reals{0.1f, -0.0f});
+  // IEEE binary16: one, the largest, the least normal and the least number, infinity.
+  CHECK(*reals<uint16_t>(NpyType::kF16, {0x3c00, 0xfbff, 0x0400, 0x0001, 0x8000, 0x7c00}) ==
+        Reals{1.0f, -65504.0f, 0x1p-14f, 0x1p-24f, -0.0f, INFINITY});
+  CHECK(std::isnan((*reals<uint16_t>(NpyType::kF16, {0x7e01}))[0]));
+  CHECK(std::isinf((*reals<double>(NpyType::kF64, {INFINITY}))[0]));
+  const auto says = [](const auto& outcome, const std::string& part) {
+    return !outcome && outcome.message().find(part) != std::string::npos;
+  };
+  CHECK(says(reals<double>(NpyType::kF64, {0, 1e39}), "its element 1 is"));
+  CHECK(says(reals<int32_t>(NpyType::kS32, {(1 << 24) + 1}), "its element 0 is 16777217, which float32"));
+  CHECK(says(reals<uint32_t>(NpyType::kU32, {0xffffffffu}), "4294967295"));
+  CHECK(says(reals<int64_t>(NpyType::kS64, {INT64_MIN}), "-9223372036854775808"));
+  int32_t whole[2];
+  const uint32_t wide[] = {7, 0x80000000u};
+  const Span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(wide), sizeof wide};
+  CHECK(npy_integers(NpyType::kU32, {bytes.data, 4}, {whole, 1}));
+  CHECK(whole[0] == 7);
+  CHECK(says(npy_integers(NpyType::kU32, bytes, {whole, 2}), "its element 1 is 2147483648"));
+  CHECK(says(npy_integers(NpyType::kF16, bytes, {whole, 2}), "float16"));
 }
 
 TEST_CASE("headers as numpy and others write them") {
@@ -79,7 +127,7 @@ TEST_CASE("what is not read says why") {
   CHECK(refused(file_with(header("'<f4'", "False", "(1,)"), 4, 3), "version 3"));
   CHECK(refused(file_with(header("'|O'", "False", "(1,)"), 8), "pickles"));
   CHECK(refused(file_with(header("'>f4'", "False", "(1,)"), 4), "big-endian"));
-  CHECK(refused(file_with(header("'<f8'", "False", "(1,)"), 8), "'<f8'"));
+  CHECK(refused(file_with(header("'<c8'", "False", "(1,)"), 8), "'<c8'"));
   CHECK(refused(file_with(header("[('a', '<f4')]", "False", "(1,)"), 4), "records"));
   CHECK(refused(file_with(header("'<f4'", "True", "(2, 2)"), 16), "Fortran order"));
   CHECK(refused(file_with(header("'<f4'", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), 4), "8 dimensions"));

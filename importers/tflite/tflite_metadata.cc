@@ -71,24 +71,47 @@ void read_input(const tflite_metadata::TensorMetadata& input, int32_t index, Dra
   if (picture.is_named || !picture.mean.empty()) draft.pictures.push_back(picture);
 }
 
+// Of the first graph; nullptr without metadata. `copy` outlives it. `is_damaged`: there is some, and it is passed over.
+const tflite_metadata::SubGraphMetadata* metadata_of(const tflite::Model& model, Bytes& copy,
+                                                     bool& is_damaged) {
+  const size_t size = metadata_bytes(model, copy);
+  if (size == 0) return nullptr;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(copy.data());
+  const auto max_tables = static_cast<flatbuffers::uoffset_t>(size / 4);
+  flatbuffers::Verifier verifier(bytes, size, kMaxDepth, max_tables);
+  is_damaged = !tflite_metadata::VerifyModelMetadataBuffer(verifier);
+  if (is_damaged) return nullptr;
+  const auto* const graphs = tflite_metadata::GetModelMetadata(bytes)->subgraphs();
+  return graphs == nullptr || graphs->size() == 0 ? nullptr : graphs->Get(0);
+}
+
 }  // namespace
 
 void read_tflite_metadata(const tflite::Model& model, Draft& draft) {
   Bytes copy;
-  const size_t size = metadata_bytes(model, copy);
-  if (size == 0) return;
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(copy.data());
-  const auto max_tables = static_cast<flatbuffers::uoffset_t>(size / 4);
-  flatbuffers::Verifier verifier(bytes, size, kMaxDepth, max_tables);
-  if (!tflite_metadata::VerifyModelMetadataBuffer(verifier)) {
-    draft.notes.push_back("the file's metadata is damaged and passed over");
-    return;
-  }
-  const auto* const graphs = tflite_metadata::GetModelMetadata(bytes)->subgraphs();
-  if (graphs == nullptr || graphs->size() == 0 || graphs->Get(0)->inputs() == nullptr) return;
-  const auto& inputs = *graphs->Get(0)->inputs();
+  bool is_damaged = false;
+  const auto* const graph = metadata_of(model, copy, is_damaged);
+  if (is_damaged) draft.notes.push_back("the file's metadata is damaged and passed over");
+  if (graph == nullptr || graph->inputs() == nullptr) return;
+  const auto& inputs = *graph->inputs();
   for (uint32_t i = 0; i < inputs.size() && i < draft.inputs.size(); ++i)
     read_input(*inputs.Get(i), static_cast<int32_t>(i), draft);
+}
+
+std::string label_file_name(const tflite::Model& model) {
+  Bytes copy;
+  bool is_damaged = false;
+  const auto* const graph = metadata_of(model, copy, is_damaged);
+  if (graph == nullptr || graph->outputs() == nullptr || graph->outputs()->size() == 0) return "";
+  const auto* const files = graph->outputs()->Get(0)->associated_files();
+  if (files == nullptr) return "";
+  for (const auto* const file : *files) {
+    const auto type = file->type();
+    const bool names_classes = type == tflite_metadata::AssociatedFileType::TENSOR_AXIS_LABELS ||
+                               type == tflite_metadata::AssociatedFileType::TENSOR_VALUE_LABELS;
+    if (names_classes && file->name() != nullptr) return file->name()->str();
+  }
+  return "";
 }
 
 }  // namespace intaglio::importers

@@ -15,5 +15,7 @@ Draft read_tflite(Span<const uint8_t> bytes, const ReadOptions& options, Problem
 // Adds what the file's metadata says of the draft's inputs, which are those of the file, in its order. Damaged
 // metadata is passed over with a note: nothing of the network hangs on it.
 void read_tflite_metadata(const tflite::Model& model, Draft& draft);
+// The file, behind the network, that names the classes of the first output; "" where the metadata names none.
+std::string label_file_name(const tflite::Model& model);
 
 }  // namespace intaglio::importers

@@ -71,6 +71,24 @@ int32_t jpeg_orientation(Span<const uint8_t> file) {
   return 1;
 }
 
+int32_t webp_orientation(Span<const uint8_t> file) {
+  static constexpr char kPrefix[] = {'E', 'x', 'i', 'f', 0, 0};  // some writers keep JPEG's
+  Numbers numbers(file);
+  numbers.use_big_endian(false);
+  for (size_t at = 12; at + 8 <= file.size;) {
+    const size_t bytes = numbers.u32(at + 4);
+    if (bytes > file.size - at - 8) return 1;
+    if (std::memcmp(file.data + at, "EXIF", 4) == 0) {
+      const bool has_prefix =
+          bytes >= sizeof kPrefix && std::memcmp(file.data + at + 8, kPrefix, sizeof kPrefix) == 0;
+      const size_t skipped = has_prefix ? sizeof kPrefix : 0;
+      return orientation_in({file.data + at + 8 + skipped, bytes - skipped});
+    }
+    at += 8 + bytes + bytes % 2;
+  }
+  return 1;
+}
+
 Picture oriented(Picture picture, int32_t orientation) {
   if (orientation <= 1 || orientation > 8) return picture;
   const bool is_transposed = orientation >= 5;

@@ -13,6 +13,7 @@
 #include "calibrator/host/pictures/jpeg_check.h"
 #include "calibrator/host/pictures/picture_faults.h"
 #include "calibrator/host/pictures/png_check.h"
+#include "calibrator/host/pictures/webp_decode.h"
 
 #if ITG_STB
 namespace {
@@ -93,14 +94,14 @@ static_assert(STBI_MAX_DIMENSIONS == intaglio::kMaxDecodedSide);
 namespace intaglio {
 namespace {
 
-enum class Format { kUnknown, kPng, kJpeg, kBmp };
+enum class Format { kUnknown, kPng, kJpeg, kBmp, kWebp };
 
 Format format_of(Span<const uint8_t> file) {
   static constexpr uint8_t kPngStart[] = {0x89, 'P', 'N', 'G', 0x0d, 0x0a, 0x1a, 0x0a};
   if (file.size >= 8 && std::memcmp(file.data, kPngStart, 8) == 0) return Format::kPng;
   if (file.size >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff) return Format::kJpeg;
   if (file.size >= 2 && file[0] == 'B' && file[1] == 'M') return Format::kBmp;
-  return Format::kUnknown;
+  return is_webp(file) ? Format::kWebp : Format::kUnknown;
 }
 
 #if ITG_STB
@@ -145,11 +146,18 @@ Outcome<Picture> decode_with_stb(Span<const uint8_t>, const DecodeLimits&, bool)
 }
 #endif
 
+Outcome<Picture> upright(Outcome<Picture> picture, int32_t orientation, const DecodeLimits& limits) {
+  if (!picture || orientation == 1) return picture;
+  if (picture->pixels.size() > limits.max_bytes / 2)
+    return Failure{picture_needs_more_than(limits.max_bytes)};
+  return oriented(std::move(*picture), orientation);
+}
+
 }  // namespace
 
 Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& limits) {
   const Format format = format_of(file);
-  if (format == Format::kUnknown) return Failure{"is no PNG, JPEG or BMP picture"};
+  if (format == Format::kUnknown) return Failure{"is no PNG, JPEG, BMP or WebP picture"};
   if (format == Format::kJpeg && ITG_STB && !ITG_STB_JPEG) {
     return Failure{
         "is a JPEG, and this program was built with a stb_image older than 2.30, which is not safe for JPEG: "
@@ -157,18 +165,15 @@ Outcome<Picture> decode_picture(Span<const uint8_t> file, const DecodeLimits& li
   }
   if (file.size > INT_MAX) return Failure{"has more than 2 GiB"};
   if (format == Format::kBmp) return decode_bmp(file, limits);
+  if (format == Format::kWebp) return upright(decode_webp(file, limits), webp_orientation(file), limits);
   const std::string fault =
       format == Format::kPng ? png_fault(file, limits.check_sums) : jpeg_fault(file, limits.max_bytes);
   if (!fault.empty()) return Failure{fault};
   const std::vector<uint8_t> marked =
       format == Format::kPng ? png_with_whole_palette(file) : std::vector<uint8_t>{};
   if (!marked.empty()) return decode_with_stb({marked.data(), marked.size()}, limits, true);
-  Outcome<Picture> picture = decode_with_stb(file, limits, false);
-  const int32_t orientation = format == Format::kJpeg ? jpeg_orientation(file) : 1;
-  if (!picture || orientation == 1) return picture;
-  if (picture->pixels.size() > limits.max_bytes / 2)
-    return Failure{picture_needs_more_than(limits.max_bytes)};
-  return oriented(std::move(*picture), orientation);
+  return upright(decode_with_stb(file, limits, false), format == Format::kJpeg ? jpeg_orientation(file) : 1,
+                 limits);
 }
 
 }  // namespace intaglio

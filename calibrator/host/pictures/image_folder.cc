@@ -31,7 +31,8 @@ std::string extension_of(const fs::path& path) {
 
 bool is_picture_name(const fs::path& path) {
   const std::string extension = extension_of(path);
-  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" || extension == ".bmp";
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" || extension == ".bmp" ||
+         extension == ".webp";
 }
 
 std::string counted(size_t n, const char* one, const char* many) {
@@ -148,8 +149,9 @@ Outcome<Done> ImageFolder::list_folder() {
   listed.others.insert(listed.others.end(), inner.others.begin(), inner.others.end());
   if (enters) listed.folders = std::move(inner.folders);
   if (samples_.empty())
-    return Failure{path_ +
-                   ": holds no pictures (names ending in png, jpg, jpeg or bmp), and no folders of pictures"};
+    return Failure{
+        path_ +
+        ": holds no pictures (names ending in png, jpg, jpeg, bmp or webp), and no folders of pictures"};
   std::vector<std::string>& others = listed.others;
   const size_t folders = listed.folders.size();
   std::sort(samples_.begin(), samples_.end(),
@@ -269,34 +271,21 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
     pixels = {decoded->pixels.data(), decoded->pixels.size()};
   }
 
-  const auto scratch_bytes = ImageWriter::measure(*recipe, input.info, info);
+  // Every place of a batch holds the picture.
+  TensorView first = input;
+  const size_t batch = static_cast<size_t>(std::max(input.info.shape[0], 1)),
+               place = input.info.bytes() / batch;
+  std::vector<int32_t> dims(input.info.shape.dims, input.info.shape.dims + input.info.shape.rank);
+  dims[0] = 1;
+  first.info.shape.dims = dims.data();
+  const auto scratch_bytes = ImageWriter::measure(*recipe, first.info, info);
   if (!scratch_bytes) return Failure{where(i) + ": " + text_of(scratch_bytes.error())};
   std::vector<uint8_t> scratch(*scratch_bytes);
   const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
-  const Error error = write_image(*recipe, input, info, pixels, row_bytes, {scratch.data(), scratch.size()});
+  const Error error = write_image(*recipe, first, info, pixels, row_bytes, {scratch.data(), scratch.size()});
   if (!error.ok()) return Failure{where(i) + ": " + text_of(error)};
-  return Done{};
-}
-
-Outcome<Done> ImageFolder::load_integers(size_t i, const TensorView& input) const {
-  if (array_.type != NpyType::kS32 && array_.type != NpyType::kS64)
-    return Failure{path_ + ": holds " + npy_type_name(array_.type) + ", the model's input " +
-                   input.info.name + " takes integers: int32 or int64"};
-  auto bytes = content(i);
-  if (!bytes) return bytes.failure();
-  if (array_.type == NpyType::kS32) {
-    std::memcpy(input.data, bytes->data(), bytes->size());
-    return Done{};
-  }
-  const Span<int32_t> to = input.as<int32_t>();
-  for (size_t k = 0; k < to.size; ++k) {
-    int64_t value = 0;
-    std::memcpy(&value, bytes->data() + k * sizeof value, sizeof value);
-    if (value < INT32_MIN || value > INT32_MAX)
-      return Failure{where(i) + ": its element " + std::to_string(k) + " is " + std::to_string(value) +
-                     "; the model's input " + input.info.name + " takes numbers of 32 bits"};
-    to[k] = static_cast<int32_t>(value);
-  }
+  auto* const data = static_cast<uint8_t*>(input.data);
+  for (size_t k = 1; k < batch; ++k) std::memcpy(data + k * place, data, place);
   return Done{};
 }
 
@@ -309,22 +298,30 @@ Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
     return Failure{path_ + ": samples have the shape " + shape_text(sample) + ", the model's input " +
                    input.info.name + " takes " + shape_text(wanted)};
   }
-  if (input.info.dtype == DType::kS32) return load_integers(i, input);
-  const bool from_float = array_.type == NpyType::kF32;
-  if ((input.info.dtype != DType::kS8 && input.info.dtype != DType::kF32) ||
-      (!from_float && input.info.dtype != DType::kS8)) {
+  const DType to = input.info.dtype;
+  const bool are_codes = array_.type == NpyType::kS8 && to != DType::kS32;
+  if ((to != DType::kS8 && to != DType::kF32 && to != DType::kS32) || (are_codes && to == DType::kF32)) {
     return Failure{path_ + ": holds " + npy_type_name(array_.type) + ", the model's input " +
-                   input.info.name + " takes " + dtype_name(input.info.dtype)};
+                   input.info.name + " takes " + dtype_name(to) +
+                   (are_codes ? "; int8 arrays are codes: give the values as float32" : "")};
   }
   auto bytes = content(i);
   if (!bytes) return bytes.failure();
-  if (from_float == (input.info.dtype == DType::kF32)) {
+  const auto named = [&](const Outcome<Done>& step) {
+    return step ? Outcome<Done>(Done{})
+                : Failure{where(i) + ", for the model's input " + input.info.name + ": " + step.message()};
+  };
+  if (to == DType::kS32) return named(npy_integers(array_.type, bytes->span(), input.as<int32_t>()));
+  if (to == DType::kF32) return named(npy_values(array_.type, bytes->span(), input.as<float>()));
+  if (are_codes) {
     std::memcpy(input.data, bytes->data(), bytes->size());
     return Done{};
   }
   if (!has_one_scale(input.info)) return no_scale(input.info);
-  const auto* values = reinterpret_cast<const float*>(bytes->data());
   const Span<int8_t> codes = input.as<int8_t>();
+  std::vector<float> values(codes.size);
+  if (auto step = named(npy_values(array_.type, bytes->span(), {values.data(), values.size()})); !step)
+    return step;
   for (size_t k = 0; k < codes.size; ++k) {
     codes[k] = quantize(values[k], input.info.quantization.scales[0], input.info.quantization.zero_point);
   }

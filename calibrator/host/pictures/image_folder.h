@@ -21,9 +21,10 @@ struct SampleOptions {
   DecodeLimits decode;
 };
 
-// A folder's files that end in png, jpg, jpeg or bmp are samples, in the order of their names. A folder without such files is
-// one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA), float32
-// and int8 hold input tensors. Holds names alone: a sample is read when it is asked for.
+// A folder's files that end in png, jpg, jpeg, bmp or webp are samples, in the order of their names. A folder without such files is
+// one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an
+// array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA); int8 holds an int8 input's codes; other
+// types hold the values of an input. Holds names alone: a sample is read when it is asked for.
 class ImageFolder {
  public:
   static Outcome<ImageFolder> open(const std::string& path, const SampleOptions& options = {});
@@ -45,8 +46,8 @@ class ImageFolder {
   // SHA-256 of the sample's content: the file's bytes, or the sample's bytes in the array.
   Outcome<Digest> digest(size_t i) const;
 
-  // Fills a model's input. Pictures go through `recipe`, and are refused where the model has none (null). Float
-  // arrays are quantized by an int8 input's scale.
+  // Fills a model's input. Pictures go through `recipe`, and are refused where the model has none (null); of a batch each
+  // place gets the picture. Values are quantized by an int8 input's scale.
   Outcome<Done> load(size_t i, const TensorView& input, const ImageInput* recipe) const;
 
  private:
@@ -66,7 +67,6 @@ class ImageFolder {
   Outcome<FileBytes> content(size_t i) const;
   Outcome<Picture> picture(size_t i) const;
   Outcome<Done> load_array(size_t i, const TensorView& input) const;
-  Outcome<Done> load_integers(size_t i, const TensorView& input) const;
 
   std::string path_;
   DecodeLimits decode_limits_;

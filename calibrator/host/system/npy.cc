@@ -1,6 +1,8 @@
 #include "calibrator/host/system/npy.h"
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <cstring>
 
 namespace intaglio {
@@ -9,6 +11,55 @@ namespace {
 constexpr size_t kMaxNpyRank = 8;
 constexpr size_t kMaxTextShown = 24;
 const char kMagic[] = "\x93NUMPY";
+
+struct TypeText {
+  const char *text, *name;  // in a header, in a message
+};
+constexpr TypeText kTypes[kNpyTypes] = {{"|u1", "uint8"},   {"|i1", "int8"},    {"<i4", "int32"},
+                                        {"<i8", "int64"},   {"<f4", "float32"}, {"<u2", "uint16"},
+                                        {"<i2", "int16"},   {"<u4", "uint32"},  {"<f2", "float16"},
+                                        {"<f8", "float64"}, {"|b1", "bool"}};
+
+template <typename T>
+T element(Span<const uint8_t> bytes, size_t i) {
+  T value;
+  std::memcpy(&value, bytes.data + i * sizeof value, sizeof value);
+  return value;
+}
+
+// IEEE binary16; NaN stays one.
+float real_of_half(uint16_t half) {
+  const int exponent = half >> 10 & 31, fraction = half & 1023;
+  const float size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                     : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                     : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  return (half & 0x8000) != 0 ? -size : size;
+}
+
+bool is_integer(NpyType type) {
+  return type != NpyType::kF16 && type != NpyType::kF32 && type != NpyType::kF64;
+}
+
+int64_t integer_element(NpyType type, Span<const uint8_t> bytes, size_t i) {
+  switch (type) {
+    case NpyType::kS8:
+      return element<int8_t>(bytes, i);
+    case NpyType::kU16:
+      return element<uint16_t>(bytes, i);
+    case NpyType::kS16:
+      return element<int16_t>(bytes, i);
+    case NpyType::kU32:
+      return element<uint32_t>(bytes, i);
+    case NpyType::kS32:
+      return element<int32_t>(bytes, i);
+    case NpyType::kS64:
+      return element<int64_t>(bytes, i);
+    case NpyType::kBool:
+      return element<uint8_t>(bytes, i) != 0 ? 1 : 0;
+    default:
+      return element<uint8_t>(bytes, i);
+  }
+}
 
 // The header is a Python dictionary; only the three entries that numpy writes are known, each once.
 class HeaderParser {
@@ -74,25 +125,18 @@ class HeaderParser {
   }
 
   Outcome<Done> parse_type(NpyHeader* header) {
-    static constexpr struct {
-      const char* text;
-      NpyType type;
-    } kTypes[] = {{"|u1", NpyType::kU8},
-                  {"|i1", NpyType::kS8},
-                  {"<i4", NpyType::kS32},
-                  {"<i8", NpyType::kS64},
-                  {"<f4", NpyType::kF32}};
     std::string text;
     if (!take_string(&text)) return Failure{"the elements are records, which are not read"};
-    for (const auto& known : kTypes) {
-      if (text != known.text) continue;
-      header->type = known.type;
+    for (size_t i = 0; i < kNpyTypes; ++i) {
+      if (text != kTypes[i].text) continue;
+      header->type = static_cast<NpyType>(i);
       return Done{};
     }
     const std::string found = "'" + text.substr(0, kMaxTextShown) + "'";
     if (text.find('O') != std::string::npos) return Failure{"Python objects (pickles) are not read"};
     if (!text.empty() && text[0] == '>') return Failure{"big-endian elements (" + found + ") are not read"};
-    return Failure{"elements of type " + found + " are not read; convert them to float32, uint8 or int8"};
+    return Failure{"elements of type " + found +
+                   " are not read; convert them to float32, or to uint8 where they are pixels"};
   }
 
   Outcome<Done> parse_order() {
@@ -129,21 +173,7 @@ class HeaderParser {
 
 }  // namespace
 
-const char* npy_type_name(NpyType type) {
-  switch (type) {
-    case NpyType::kU8:
-      return "uint8";
-    case NpyType::kS8:
-      return "int8";
-    case NpyType::kS32:
-      return "int32";
-    case NpyType::kS64:
-      return "int64";
-    case NpyType::kF32:
-      return "float32";
-  }
-  return "?";
-}
+const char* npy_type_name(NpyType type) { return kTypes[static_cast<size_t>(type)].name; }
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text = "(";
@@ -214,9 +244,44 @@ Outcome<NpyArray> read_npy(const std::string& path, uint64_t max_bytes) {
   return NpyArray{std::move(*header), std::move(*data)};
 }
 
+Outcome<Done> npy_values(NpyType type, Span<const uint8_t> bytes, Span<float> values) {
+  constexpr int64_t kExact = int64_t{1} << 24;
+  for (size_t i = 0; i < values.size; ++i) {
+    if (is_integer(type)) {
+      const int64_t number = integer_element(type, bytes, i);
+      if (number < -kExact || number > kExact)
+        return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
+                       ", which float32 may not hold exactly; give values within 2^24 of 0"};
+      values[i] = static_cast<float>(number);
+    } else if (type == NpyType::kF64) {
+      const auto number = element<double>(bytes, i);
+      if (std::isfinite(number) && std::abs(number) > static_cast<double>(FLT_MAX))
+        return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
+                       ", beyond float32"};
+      values[i] = static_cast<float>(number);
+    } else {
+      values[i] =
+          type == NpyType::kF16 ? real_of_half(element<uint16_t>(bytes, i)) : element<float>(bytes, i);
+    }
+  }
+  return Done{};
+}
+
+Outcome<Done> npy_integers(NpyType type, Span<const uint8_t> bytes, Span<int32_t> values) {
+  if (!is_integer(type))
+    return Failure{std::string("holds ") + npy_type_name(type) + ", and integers are wanted: int32 or int64"};
+  for (size_t i = 0; i < values.size; ++i) {
+    const int64_t number = integer_element(type, bytes, i);
+    if (number < INT32_MIN || number > INT32_MAX)
+      return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
+                     "; numbers of 32 bits are wanted"};
+    values[i] = static_cast<int32_t>(number);
+  }
+  return Done{};
+}
+
 std::vector<uint8_t> npy_file(NpyType type, const std::vector<int64_t>& shape, Span<const uint8_t> data) {
-  static constexpr const char* kTypeTexts[] = {"|u1", "|i1", "<i4", "<i8", "<f4"};
-  std::string text = std::string("{'descr': '") + kTypeTexts[static_cast<size_t>(type)] +
+  std::string text = std::string("{'descr': '") + kTypes[static_cast<size_t>(type)].text +
                      "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
   const size_t start = 10;
   while ((start + text.size() + 1) % 64 != 0) text += ' ';

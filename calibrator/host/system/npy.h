@@ -9,10 +9,12 @@
 
 namespace intaglio {
 
-enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32 };
+enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32, kU16, kS16, kU32, kF16, kF64, kBool };
+inline constexpr size_t kNpyTypes = 11;
 
 constexpr size_t element_bytes(NpyType type) {
-  return type == NpyType::kS64 ? 8 : type == NpyType::kS32 || type == NpyType::kF32 ? 4 : 1;
+  constexpr uint8_t kBytes[kNpyTypes] = {1, 1, 4, 8, 4, 2, 2, 4, 2, 8, 1};
+  return kBytes[static_cast<size_t>(type)];
 }
 const char* npy_type_name(NpyType type);  // "float32"
 
@@ -42,6 +44,12 @@ struct NpyArray {
     return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
   }
 };
+
+// `bytes`, elements of any type, as the numbers that they are, in `values`, which has a place for each. float64 is rounded;
+// what lies beyond float32, and an integer that float32 cannot hold, is refused.
+Outcome<Done> npy_values(NpyType type, Span<const uint8_t> bytes, Span<float> values);
+// The same for integers, into 32 bits; elements of a float type are refused.
+Outcome<Done> npy_integers(NpyType type, Span<const uint8_t> bytes, Span<int32_t> values);
 
 Outcome<NpyArray> read_npy(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 

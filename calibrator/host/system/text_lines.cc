@@ -22,12 +22,10 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes) {
-  auto file = read_file(path, max_bytes);
-  if (!file) return file.failure();
-  const char* at = reinterpret_cast<const char*>(file->data());
-  const char* const end = at + file->size();
-  if (file->size() >= 3 && std::memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
+std::vector<TextLine> lines_of(Span<const uint8_t> text) {
+  const char* at = reinterpret_cast<const char*>(text.data);
+  const char* const end = at + text.size;
+  if (text.size >= 3 && std::memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
   std::vector<TextLine> lines;
   for (size_t number = 1; at < end; ++number) {
     const auto* line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
@@ -40,6 +38,12 @@ Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_
     at = line_end < end ? line_end + 1 : end;
   }
   return lines;
+}
+
+Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes) {
+  const auto file = read_file(path, max_bytes);
+  if (!file) return file.failure();
+  return lines_of(file->span());
 }
 
 std::string line_name(const std::string& path, const TextLine& line) {

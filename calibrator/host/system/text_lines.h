@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrator/host/system/outcome.h"
+#include "intaglio/span.h"
 
 namespace intaglio {
 
@@ -15,6 +16,7 @@ struct TextLine {
 };
 
 // Empty lines are left out. Line ends of any system, and a byte order mark, are no text.
+std::vector<TextLine> lines_of(Span<const uint8_t> text);
 Outcome<std::vector<TextLine>> read_lines(const std::string& path, uint64_t max_bytes);
 
 // What stands between the `at`, empty parts too: one more than there are of them.
