@@ -199,5 +199,6 @@ void itg_model_image(const itg_model* model, int32_t index, itg_image* image) {
   memcpy(result.mean, info.mean, sizeof result.mean);
   memcpy(result.norm, info.norm, sizeof result.norm);
   result.table = info.table.data;
+  result.border = info.border;
   give(image, result);
 }

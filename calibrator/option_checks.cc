@@ -76,6 +76,10 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
     }
     if (!model.tensor(known.tensor).is_constant()) {
       if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
+      const bool is_wide = known.hi > 127;  // kernels compute symmetric codes of 16 bits
+      if (is_wide && (known.zero_point != 0 || known.lo < -known.hi))
+        return {Status::kBadOption, -1, known.tensor, known.zero_point != 0 ? known.zero_point : known.lo,
+                -known.hi};
       continue;
     }
     const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));

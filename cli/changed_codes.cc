@@ -34,8 +34,9 @@ std::vector<int8_t> rounded(const Model& model, int32_t tensor, const std::vecto
 }  // namespace
 
 ChangedCodes changed_activation_codes(const ParamsEntry& a, const ParamsEntry& b) {
-  ChangedCodes count{0, 256};
-  for (int32_t code = -128; code < 128; ++code) {
+  const int32_t lo = a.is_wide() ? a.lo : -128, hi = a.is_wide() ? a.hi : 127;
+  ChangedCodes count{0, hi - lo + 1};
+  for (int32_t code = lo; code <= hi; ++code) {
     const double number = static_cast<double>(a.scales[0]) * (code - a.zero_point);
     count.changed += std::nearbyint(number / static_cast<double>(b.scales[0])) + b.zero_point != code;
   }

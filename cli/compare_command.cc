@@ -57,7 +57,8 @@ bool same_recipes(const Model& a, const Model& b) {
   if (a.image_count() != b.image_count()) return false;
   for (int32_t i = 0; i < a.image_count(); ++i) {
     const ImageInput x = a.image(i), y = b.image(i);
-    if (x.input != y.input || x.color != y.color || x.resize != y.resize || x.channels != y.channels)
+    if (x.input != y.input || x.color != y.color || x.resize != y.resize || x.border != y.border ||
+        x.channels != y.channels)
       return false;
     for (int32_t c = 0; c < x.channels; ++c) {
       if (x.mean[c] != y.mean[c] || x.norm[c] != y.norm[c]) return false;

@@ -22,7 +22,7 @@ struct ImportArguments {
   std::string network, output;
   std::string pixels, mean, norm, color, resize;
   std::string dump_after;
-  int32_t batch = 1, stream = -1;
+  int32_t batch = 1, stream = -1, border = -1;
   std::vector<std::string> shapes, states, initial, outputs;
   bool external_data = false, focus = false, json = false;
 };
@@ -103,6 +103,7 @@ Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions
   if (arguments.color == "gray") image.color = ColorOrder::kGray;
   if (arguments.resize == "crop") image.resize = ResizeMode::kCrop;
   if (arguments.resize == "letterbox") image.resize = ResizeMode::kLetterbox;
+  if (arguments.border >= 0) image.border = static_cast<uint8_t>(arguments.border);
   options.image = image;
   return Done{};
 }
@@ -301,9 +302,13 @@ Command add_import_command(CLI::App& parent) {
       .type_name("ORDER");
   add_option(*app, "--resize", arguments->resize,
              "how a picture of another size is made to fit: stretch (default), crop (the central 87.5 %) or "
-             "letterbox (all of it, with gray borders)")
+             "letterbox (all of it, with borders)")
       .one_of({"stretch", "crop", "letterbox"})
       .type_name("MODE");
+  add_option(*app, "--border", arguments->border,
+             "the pixel of a letterbox's borders (default 128; YOLO has 114)")
+      .range(0, 255)
+      .type_name("N");
   add_flag(
       *app, "--focus", arguments->focus,
       "the network begins behind YOLOv5's focus, with 12 channels: the model takes the picture before it, twice as "

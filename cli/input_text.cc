@@ -52,6 +52,7 @@ std::string input_text(const Model& model, int32_t input) {
     if (image.input != input) continue;
     text = std::string("picture ") + color_name(image.color) + " " + std::to_string(shape[1]) + " x " +
            std::to_string(shape[2]) + ", " + formula(image) + ", " + resize_name(image.resize);
+    if (image.resize == ResizeMode::kLetterbox) text += " with borders of " + std::to_string(image.border);
   }
   if (text.empty()) {
     text = "values ";

@@ -50,6 +50,7 @@ Json json_of_images(const Model& model) {
     list.push_back({{"input", image.input},
                     {"color", color_name(image.color)},
                     {"resize", resize_name(image.resize)},
+                    {"border", image.border},
                     {"mean", std::vector<float>(image.mean, image.mean + image.channels)},
                     {"norm", std::vector<float>(image.norm, image.norm + image.channels)}});
   }

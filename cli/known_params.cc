@@ -112,6 +112,7 @@ Outcome<Done> KnownParamsFile::read(const ParamsArguments& arguments, const Load
   if (!resolved) return resolved.failure();
   resolved_ = std::move(*resolved);
   for (const std::string& note : table_.notes) print_note(note);
+  for (const std::string& note : resolved_.notes) print_note(note);
   if (!table_.pruned.empty())
     print_note(path_ + ": its prune_record is not applied here; 'intaglio params prune' does that first");
   std::vector<std::string> unknown;

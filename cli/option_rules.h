@@ -35,6 +35,11 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kExcludes,
      {{"--mean"}, {"--norm"}},
      "a recipe holds a mean and a norm of its own"},
+    {"import",
+     {"--border"},
+     OptionRuleKind::kNeeds,
+     {{"--resize", "letterbox"}},
+     "it is the pixel of a letterbox's borders"},
     {"import", {"--initial"}, OptionRuleKind::kNeeds, {{"--state"}}, "it says what a state begins with"},
     {"import", {"--dump-after"}, OptionRuleKind::kExcludes, {{"--json"}}, "the network it prints is no JSON"},
     // plan

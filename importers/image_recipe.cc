@@ -136,6 +136,7 @@ class ImageInputs {
            " channels, which the color order does not fit: use ",
            image.channels == 1 ? "gray" : "rgb or bgr");
     image.resize = wanted.resize;
+    image.border = wanted.border;
     return image;
   }
 

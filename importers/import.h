@@ -30,7 +30,8 @@ struct ImagePreprocessing {
   std::vector<float> mean, norm;
   std::optional<ColorOrder> color;  // by default gray for one channel, RGB otherwise
   ResizeMode resize = ResizeMode::kStretch;
-  std::string input;  // by default the first input that can take a picture
+  uint8_t border = kUsualBorder;  // of a letterbox
+  std::string input;              // by default the first input that can take a picture
 
   bool has_values() const { return !pixels.empty() || !mean.empty() || !norm.empty(); }
 };

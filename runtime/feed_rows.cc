@@ -12,11 +12,11 @@ namespace {
 
 // The recipe of the model's first input; without channels where it has none.
 ImageInput recipe_of(const Model& model) {
-  for (int32_t i = 0; i < model.image_count(); ++i) {
-    const ImageInput recipe = model.image(i);
-    if (recipe.input == 0) return recipe;
-  }
-  return {};
+  ImageInput recipe;
+  int32_t i = 0;
+  do recipe = model.image(i++);  // the one behind the last has no channels
+  while (recipe.input != 0);
+  return recipe;
 }
 
 bool has_rows(const Shape& shape) { return shape.rank == 4 && shape[0] == 1 && shape[1] <= kMaxFedRows; }

@@ -6,7 +6,6 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kOne = 2048;  // the weights of an output pixel along one axis sum to this
-constexpr int32_t kBorderPixel = 128;
 
 int32_t at_least_one(int64_t v) { return v < 1 ? 1 : static_cast<int32_t>(v); }
 
@@ -168,7 +167,7 @@ Error ImageWriter::begin(const ImageInput& recipe, const TensorView& target, con
 void ImageWriter::fill_border() {
   const Box whole{0, 0, target_w_, target_h_};
   for (int32_t y = 0; y < target_h_; ++y) {
-    emit_row(whole, y, [](int32_t) { return kBorderPixel; });
+    emit_row(whole, y, [this](int32_t) { return int32_t{recipe_.border}; });
   }
 }
 

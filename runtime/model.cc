@@ -160,11 +160,11 @@ ImageInput Model::image(int32_t index) const {
   info.input = image.input();
   info.color = static_cast<ColorOrder>(image.color());
   info.resize = static_cast<ResizeMode>(image.resize());
+  info.border = image.border();
   info.channels = static_cast<int32_t>(image.mean()->size());
-  for (int32_t c = 0; c < info.channels; ++c) {
-    info.mean[c] = image.mean()->Get(static_cast<flatbuffers::uoffset_t>(c));
-    info.norm[c] = image.norm()->Get(static_cast<flatbuffers::uoffset_t>(c));
-  }
+  const size_t bytes = static_cast<size_t>(info.channels) * sizeof(float);
+  memcpy(info.mean, image.mean()->Data(), bytes);
+  memcpy(info.norm, image.norm()->Data(), bytes);
   info.table = span_of(image.table());
   return info;
 }

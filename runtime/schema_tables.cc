@@ -36,7 +36,7 @@ const uint8_t kFields[] = {
     // 9: State
     kField32, kField32, kField32,
     // 10: ImageInput
-    kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes,
+    kField32, kField8, kField8, kFieldWords, kFieldWords, kFieldBytes, kField8,
     // 11: Segment
     kField32, kField32, kFieldWords, kFieldWords, kFieldWords, kField32, kField32, kField32,
     // 12: Plan
@@ -89,8 +89,8 @@ const uint8_t kFields[] = {
     kField32, kField32, kField8, kField8,
 };
 const uint8_t kFirstField[] = {
-    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 62, 70, 74, 80, 82, 85, 89, 95, 98, 100, 102, 104, 105, 107,
-    108, 109, 110, 112, 114, 117, 119, 120, 122, 125, 129, 133,
+    0, 16, 20, 22, 27, 38, 42, 45, 47, 53, 56, 63, 71, 75, 81, 83, 86, 90, 96, 99, 101, 103, 105, 106, 108,
+    109, 110, 111, 113, 115, 118, 120, 121, 123, 126, 130, 134,
 };
 const int32_t kTableCount = 36;
 const uint8_t kFirstOfUnion = 17, kUnionTypes = 19;

@@ -32,6 +32,8 @@ const std::map<std::string, std::string> kBare = {{"import", "import %/net.onnx 
 const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--mean", "1"},
                                                     {"--norm", "1"},
+                                                    {"--resize", "crop"},
+                                                    {"--border", "114"},
                                                     {"--images", "%/pictures"},
                                                     {"--input", "%/x"},
                                                     {"--percentile", "0.9"},

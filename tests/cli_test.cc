@@ -162,6 +162,11 @@ TEST_CASE("import says what each input is") {
       "picture bgr 28 x 28, (pixel - (103.53, 116.28, 123.675)) * (0.0174292, 0.017507, 0.0171248), stretch"));
   CHECK(holds(folder.good("inspect %/net.itg").out,
               "picture bgr 28 x 28, (pixel - (103.53, 116.28, 123.675))"));
+  const std::string letterbox = "--pixels 0..1 --resize letterbox";
+  CHECK(holds(folder.good(import + letterbox).out, "letterbox with borders of 128; f32\n"));
+  CHECK(holds(folder.good(import + letterbox + " --border 114").out, "letterbox with borders of 114; f32\n"));
+  CHECK(holds(folder.good("inspect %/net.itg --json").out, "\"border\": 114"));
+  CHECK(folder.run(import + letterbox + " --border 256").code == 2);
   folder.bad("import @/meter.onnx -o %/y.itg --mean 0.485,0.456,0.406 --norm 0.229,0.224,0.225",
              "give --mean 123.675,116.28,103.53 --norm 0.01712475");
   folder.bad("import @/meter.onnx -o %/y.itg --resize crop",

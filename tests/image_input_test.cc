@@ -231,25 +231,29 @@ TEST_CASE("crop takes 87.5 % of the largest central rectangle in the target's pr
   CHECK(resized(recipe, noise(1, 1, PixelOrder::kRgb, 5), 4, 4).size() == 48);
 }
 
-TEST_CASE("letterbox keeps the whole picture and fills with 128") {
-  const Recipe recipe(ColorOrder::kRgb, ResizeMode::kLetterbox);
+TEST_CASE("letterbox keeps the whole picture and fills the rest with the border") {
+  Recipe recipe(ColorOrder::kRgb, ResizeMode::kLetterbox);
   const Picture picture = noise(40, 20, PixelOrder::kRgb, 5);
-  for (const DType dtype : {DType::kS8, DType::kF32}) {
-    const auto found = resized(recipe, picture, 16, 17, dtype);  // content 17 x 9 (8.5 rounds up) at y = 3
-    const auto content = plain_resize(picture, {0, 0, 40, 20}, 9, 17);
-    for (int y = 0; y < 16; ++y)
-      for (int i = 0; i < 51; ++i) {
-        const bool inside = y >= 3 && y < 12;
-        const int expected = inside ? content[static_cast<size_t>((y - 3) * 51 + i)] : 128;
-        CHECK(found[static_cast<size_t>(y * 51 + i)] == expected);
-      }
+  const auto content = plain_resize(picture, {0, 0, 40, 20}, 9, 17);
+  for (const uint8_t border : {uint8_t{0}, uint8_t{114}, kUsualBorder, uint8_t{255}}) {
+    recipe.input.border = border;
+    for (const DType dtype : {DType::kS8, DType::kF32}) {
+      const auto found = resized(recipe, picture, 16, 17, dtype);  // content 17 x 9 (8.5 rounds up) at y = 3
+      for (int y = 0; y < 16; ++y)
+        for (int i = 0; i < 51; ++i) {
+          const bool inside = y >= 3 && y < 12;
+          const int expected = inside ? content[static_cast<size_t>((y - 3) * 51 + i)] : border;
+          CHECK(found[static_cast<size_t>(y * 51 + i)] == expected);
+        }
+    }
   }
   // Tall: borders at the sides. Content 5 x 10 at x = 2.
+  recipe.input.border = kUsualBorder;
   const Picture tall = noise(20, 40, PixelOrder::kRgb, 6);
   const auto found = resized(recipe, tall, 10, 10);
-  const auto content = plain_resize(tall, {0, 0, 20, 40}, 10, 5);
+  const auto tall_content = plain_resize(tall, {0, 0, 20, 40}, 10, 5);
   CHECK(found[0] == 128);
-  CHECK(found[6] == content[0]);
+  CHECK(found[6] == tall_content[0]);
   CHECK(found[21] == 128);
 }
 

@@ -28,8 +28,9 @@ TEST_CASE("PPQ's files: configs") {
   check_table(ppq(config(8, "ACTIVATED", -128, 127,
                          R"(, "policy": {"EXPONENTIAL": false, "LINEAR": true, "DYNAMIC": 1})")),
               {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
-  const std::string none = "F: holds no scales of 8 bits or fewer";
-  refused(ppq(config(9, "ACTIVATED", -128, 127)), none);
+  const std::string none = "F: holds no scales that can be taken";
+  check_table(ppq(config(9, "ACTIVATED", -128, 127)), {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
+  refused(ppq(config(17, "ACTIVATED", -128, 127)), none);
   for (const char* state : {"FP32", "SOI"}) refused(ppq(config(8, state, -128, 127)), none);
   for (const char* state : {"PASSIVE", "PASSIVE_BAKED"}) {
     check_table(ppq(config(8, state, -128, 127)), {{ParamsOf::kTensor, "x", {0.5f}, 0, "conv", place}});
@@ -193,10 +194,22 @@ TEST_CASE("PPQ's files: slots that int8 does not have are noted, and a passive o
   CHECK(file("")->notes.empty());
   CHECK(file("")->entries[0].lo == -8);
   CHECK(file("")->entries[0].hi == 7);
-  CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", -32768, 32767))->notes ==
-        std::vector<std::string>{
-            "F: 1 of its slots have more than 8 bits and are left out; keep their nodes in float "
-            "where int8 is too coarse (the first: configs/conv/v, 16 bits)"});
+  const auto wide = file(R"(, "v": )" + config(16, "ACTIVATED", -32768, 32767));
+  REQUIRE_MESSAGE(wide, wide.message());
+  CHECK(wide->notes.empty());
+  REQUIRE(wide->entries.size() == 2);
+  CHECK(wide->entries[1].lo == -32767);
+  CHECK(wide->entries[1].hi == 32767);
+  CHECK(wide->entries[1].zero_point == 0);
+  const std::string left_out =
+      "F: 1 of its slots have more than 16 bits, or 9 to 16 with a zero point that is not their middle, and are left "
+      "out; keep their nodes in float where int8 is too coarse (the first: configs/conv/v, ";
+  CHECK(file(R"(, "v": )" + config(20, "ACTIVATED", -32768, 32767))->notes ==
+        std::vector<std::string>{left_out + "20 bits)"});
+  CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", 0, 65535))->notes ==
+        std::vector<std::string>{left_out + "zero point 0)"});
+  CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", -32769, 32767)).message() ==
+        "F: configs/conv/v: codes of -32769 to 32767 are not 16 bits");
   const std::string other =
       R"({"bit_width": 8, "state": "PASSIVE", "quant_min": -128, "quant_max": 127, "dominator": 8})";
   const auto passive = read_ppq("F", R"({"configs": {"add": {"x": )" + other + R"(}, "conv": {"x": )" +
@@ -213,7 +226,7 @@ TEST_CASE("AIMET's encodings, of both versions") {
   const char* const old = R"({"version": "0.6.1",
       "activation_encodings": {"x": [{"bitwidth": 8, "dtype": "int", "is_symmetric": "False", "offset": -28, "scale": 0.5}],
                                "f": [{"bitwidth": 16, "dtype": "float"}],
-                               "v": [{"bitwidth": 16, "dtype": "int", "offset": -32768, "scale": 0.001}]},
+                               "v": [{"bitwidth": 16, "dtype": "int", "offset": -32767, "scale": 0.001}]},
       "param_encodings": {"w": [{"bitwidth": 8, "offset": -128, "scale": 0.25}, {"bitwidth": 8, "offset": -128, "scale": 2}],
                           "b": [{"bitwidth": 32, "offset": -2147483648, "scale": 1}]}})";
   const char* const recent = R"({"version": "1.0.0",
@@ -225,10 +238,12 @@ TEST_CASE("AIMET's encodings, of both versions") {
       {ParamsOf::kLayerWeights, "w", {0.25f, 2.0f}, 0, "w", "param_encodings/w"}};
   check_table(read_aimet("F", old), expected, 1);
   check_table(read_aimet("F", recent), expected);
-  CHECK(read_aimet("F", old)->notes ==
-        std::vector<std::string>{
-            "F: 1 of its slots have more than 8 bits and are left out; keep their nodes in float where "
-            "int8 is too coarse (the first: activation_encodings/v, 16 bits)"});
+  CHECK(
+      read_aimet("F", old)->notes ==
+      std::vector<std::string>{
+          "F: 1 of its slots have more than 16 bits, or 9 to 16 with a zero point that is not their middle, and are "
+          "left out; keep their nodes in float where int8 is too coarse (the first: activation_encodings/v, offset "
+          "-32767)"});
   const auto text = write_aimet(*read_aimet("F", recent));
   REQUIRE(text);
   check_table(read_aimet("F", *text), expected);
@@ -269,8 +284,9 @@ TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
       "w": [{"bitwidth": 8, "offset": -128, "scale": 0.25}],
       "b": [{"bitwidth": 32, "offset": -2147483648, "scale": 1}]}})");
   check_table(read, {{ParamsOf::kLayerWeights, "w", {0.25f}, 0, "w", "param_encodings/w"}}, 1);
-  CHECK(read->notes ==
-        std::vector<std::string>{
-            "F: 1 of its slots have more than 8 bits and are left out; keep their nodes in float where "
-            "int8 is too coarse (the first: param_encodings/v, 16 bits)"});
+  CHECK(
+      read->notes ==
+      std::vector<std::string>{
+          "F: 1 of its slots have more than 16 bits, or 9 to 16 with a zero point that is not their middle, and are "
+          "left out; keep their nodes in float where int8 is too coarse (the first: param_encodings/v, 16 bits)"});
 }

@@ -182,6 +182,49 @@ TEST_CASE("PPQ's file has the bits, limits, states and policies that hold") {
   }
 }
 
+TEST_CASE("codes of 16 and of fewer bits come back from PPQ's and AIMET's files, to the byte") {
+  Fixture f;
+  f.options.int8_answers = true;
+  SlotSetting settings[2];
+  settings[0].role = SlotRole::kOutput;
+  settings[0].node = 0;
+  settings[0].bits = 16;
+  settings[1].role = SlotRole::kOutput;
+  settings[1].node = kDepthwise;
+  settings[1].bits = 6;
+  f.options.slots = {settings, 2};
+  AlignedBytes first = f.calibrate();
+  const Model int8 = *Model::open(first.span());
+  const auto table = params_of_model(int8, "M");
+  REQUIRE_MESSAGE(table, table.message());
+  const ParamsEntry* const stem = table->find(ParamsOf::kTensor, "stem");
+  REQUIRE(stem != nullptr);
+  CHECK(stem->is_wide());
+  for (const ParamsFormat format : {ParamsFormat::kPpq, ParamsFormat::kAimet}) {
+    const auto text = write_params(*table, format);
+    REQUIRE_MESSAGE(text, text.message());
+    CHECK(text->find(format == ParamsFormat::kPpq ? "\"bit_width\": 16" : "\"bitwidth\": 16") !=
+          std::string::npos);
+    const auto again = format == ParamsFormat::kPpq ? read_ppq("F", *text) : read_aimet("F", *text);
+    REQUIRE_MESSAGE(again, again.message());
+    CHECK(again->notes.empty());
+    const auto resolved = resolve_params(*again, f.model, "F");
+    REQUIRE_MESSAGE(resolved, resolved.message());
+    Fixture g;
+    g.options.int8_answers = true;
+    g.options.known = {resolved->known.data(), resolved->known.size()};
+    const CalibrationInfo info = int8.calibration();
+    g.options.provenance = &info;
+    AlignedBytes baked = g.bake();
+    REQUIRE(baked.span().size == first.span().size);
+    CHECK(memcmp(baked.span().data, first.span().data, first.span().size) == 0);
+  }
+  for (const ParamsFormat format :
+       {ParamsFormat::kTengine, ParamsFormat::kTengineUint8, ParamsFormat::kNcnn, ParamsFormat::kAmct})
+    CHECK(write_params(*table, format).message().find("has codes of 16 bits, which the format") !=
+          std::string::npos);
+}
+
 TEST_CASE("known parameters of single inputs are checked") {
   Fixture f;
   const int32_t stem = f.model.node(0).outputs[0];
@@ -196,4 +239,10 @@ TEST_CASE("known parameters of single inputs are checked") {
   CHECK(!f.refusal().empty());
   known = {stem, 0.5f, -8, {}, -1, -1, -8, 7};
   CHECK(f.refusal().empty());
+  known = {stem, 0.5f, 0, {}, -1, -1, -32767, 32767};
+  CHECK(f.refusal().empty());
+  known = {stem, 0.5f, 1, {}, -1, -1, -32767, 32767};  // codes of 16 bits are symmetric
+  CHECK(!f.refusal().empty());
+  known = {stem, 0.5f, 0, {}, -1, -1, -32768, 32767};
+  CHECK(!f.refusal().empty());
 }

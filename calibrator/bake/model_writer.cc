@@ -186,7 +186,7 @@ class Writer {
       const auto norm = builder_.CreateVector(image.norm, channels);
       list[i] = schema::CreateImageInput(builder_, image.input, static_cast<schema::ColorOrder>(image.color),
                                          static_cast<schema::ResizeMode>(image.resize), mean, norm,
-                                         vector(image.table));
+                                         vector(image.table), image.border);
     }
     return builder_.CreateVector(list.data, list.size);
   }

@@ -32,11 +32,24 @@ bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t in
 
 namespace {
 
-constexpr int32_t kNarrowBits = 8;
+constexpr int32_t kNarrowBits = 8, kNarrowMost = 127;
 
-// What has been asked of the bits of a slot; 0: nothing. node: -1 for what no node writes.
-int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role, int32_t input) {
-  int32_t bits = 0;
+}  // namespace
+
+bool is_known_wide(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input) {
+  bool wide = false;
+  for (const KnownParams& known : options.known)
+    if (known.tensor == tensor && known.node == node && (node < 0 || known.input == input))
+      wide = known.hi > kNarrowMost;
+  return wide;
+}
+
+namespace {
+
+// What has been asked of the bits of a tensor's slot; 0: nothing. node: -1 for what no node writes.
+int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role, int32_t input,
+                   int32_t tensor) {
+  int32_t bits = is_known_wide(options, tensor, role == SlotRole::kInput ? node : -1, input) ? kWideBits : 0;
   for (const SlotSetting& setting : options.slots)
     if (applies(setting, node, role, input) && setting.bits > 0) bits = setting.bits;
   return bits;
@@ -52,11 +65,11 @@ int32_t find_writer(const Model& model, int32_t tensor) {
 // Whether an input of a node has codes of 16 bits: it was asked for, or what is written there has them.
 bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
   while (true) {
-    int32_t bits = bits_asked(options, node, SlotRole::kInput, input);
-    if (bits != 0) return bits > kNarrowBits;
     const int32_t tensor = model.node(node).inputs[static_cast<size_t>(input)];
+    int32_t bits = bits_asked(options, node, SlotRole::kInput, input, tensor);
+    if (bits != 0) return bits > kNarrowBits;
     node = find_writer(model, tensor);
-    bits = bits_asked(options, node, SlotRole::kOutput, -1);
+    bits = bits_asked(options, node, SlotRole::kOutput, -1, tensor);
     if (node < 0) return bits > kNarrowBits;
     const OpDef* const def = find_op(float_ops(), model, model.node(node));
     const bool follows = def != nullptr && def->quant.output == OutputRule::kSameAsInput;
@@ -139,12 +152,14 @@ bool continues_float(const Model& model, int32_t node) {
 bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options) {
   bool asks = false;
   for (const SlotSetting& setting : options.slots) asks = asks || setting.bits > kNarrowBits;
+  for (const KnownParams& known : options.known) asks = asks || known.hi > kNarrowMost;
   if (!asks) return false;
   const NodeInfo info = model.node(node);
   const OpDef* const def = find_op(float_ops(), model, info);
   if (def == nullptr) return false;
   const bool follows = def->quant.output == OutputRule::kSameAsInput;
-  if (!follows && bits_asked(options, node, SlotRole::kOutput, -1) > kNarrowBits) return true;
+  if (!follows && bits_asked(options, node, SlotRole::kOutput, -1, info.outputs[0]) > kNarrowBits)
+    return true;
   for (size_t i = 0; i < info.inputs.size && !def->quant.inputs_as_output; ++i) {
     if (info.inputs[i] < 0 || !def->quant.is_operand(i) || model.tensor(info.inputs[i]).dtype != DType::kF32)
       continue;

@@ -18,6 +18,11 @@ bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t in
 // Whether a node has codes of 16 bits at an operand or its output, as the options ask for.
 bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options);
 
+inline constexpr int32_t kWideBits = 16;
+
+// Whether an activation is known to have codes of 16 bits. node, input: what a node reads as its own; -1: the tensor itself.
+bool is_known_wide(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input);
+
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (answers.h). One with codes of 16 bits needs a version for these. What stands
 // behind an operator that has none stays in FP32, too, as long as it has one input and no weights. A sum before a

@@ -110,7 +110,9 @@ class SlotMaker {
     QuantConfig config = default_config(place.role);
     const bool answers =
         place.role == SlotRole::kOutput && place.node >= 0 && gives_wide_answer(model_, place.node, options_);
-    int32_t bits = place.role == SlotRole::kWeights ? options_.weight_bits : answers ? 16 : 8;
+    int32_t bits = place.role == SlotRole::kWeights        ? options_.weight_bits
+                   : answers || is_known_wide(slot, place) ? kWideBits
+                                                           : 8;
     bool asks_policy = false;
     for (const SlotSetting& setting : options_.slots) {
       if (!applies(setting, place.node, place.role, place.input)) continue;
@@ -156,6 +158,12 @@ class SlotMaker {
     if (config.hi <= config.lo || config.hi > most || (config.has(policy::kSymmetric) && config.hi < 1))
       return at_slot(model_, map_, slot, {Status::kBadOption, -1, -1, config.hi, most});
     return kNoError;
+  }
+
+  bool is_known_wide(int32_t slot, const Place& place) const {
+    if (place.role != SlotRole::kInput) return intaglio::is_known_wide(options_, slot, -1, -1);
+    const int32_t tensor = model_.node(place.node).inputs[static_cast<size_t>(place.input)];
+    return intaglio::is_known_wide(options_, tensor, place.node, place.input);
   }
 
   bool is_about(const KnownParams& known, int32_t slot, const Place& place) const {

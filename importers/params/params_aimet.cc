@@ -6,8 +6,8 @@
 namespace intaglio {
 namespace {
 
-constexpr int64_t kUnsigned = 128;  // codes from 0 on are ours plus this
-constexpr int64_t kBiasBits = 32;   // a bias has its scale from its layer
+constexpr int64_t kMostBits = 16;
+constexpr int64_t kBiasBits = 32;  // a bias has its scale from its layer
 
 class Reader {
  public:
@@ -24,8 +24,8 @@ class Reader {
     if (!any)
       return Failure{path_ +
                      ": has no activation_encodings and no param_encodings; is it a file of AIMET's?"};
-    wide_.note(table_, path_, kWideSlots);
-    if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
+    wide_.note(table_.notes, path_, kWideSlots);
+    if (table_.entries.empty()) return Failure{path_ + ": holds no scales that can be taken"};
     return std::move(table_);
   }
 
@@ -69,18 +69,20 @@ class Reader {
       const std::optional<int64_t> bits = long_bits ? long_bits : short_bits;
       if (!bits || *bits < 2 || scales == nullptr || offsets == nullptr)
         return Failure{where + ": bitwidth, scale or offset is missing, or of another type"};
-      if (*bits > 8) {
+      if (*bits > (is_weights ? 8 : kMostBits)) {
         const bool is_bias = is_weights && *bits >= kBiasBits;
         if (!is_bias) wide_.add(place + ", " + std::to_string(*bits) + " bits");
         return Done{};
       }
-      const auto codes = static_cast<int32_t>(int64_t{1} << *bits);
-      entry.lo = is_weights ? 1 - codes / 2 : -128;
-      entry.hi = is_weights ? codes / 2 - 1 : -128 + codes - 1;
-      if (auto step =
-              add_scales(where, *scales, *offsets, is_weights ? int64_t{1} << (*bits - 1) : kUnsigned, entry);
-          !step)
-        return step;
+      const auto middle =
+          static_cast<int32_t>(int64_t{1} << (*bits - 1));  // codes from 0 on are ours plus this
+      entry.hi = middle - 1;
+      entry.lo = is_weights || entry.is_wide() ? -entry.hi : -middle;
+      if (auto step = add_scales(where, *scales, *offsets, middle, entry); !step) return step;
+      if (entry.is_wide() && entry.zero_point != 0) {
+        wide_.add(place + ", offset " + offsets->dump());
+        return Done{};
+      }
     }
     if (!is_weights && entry.scales.size() != 1)
       return Failure{where + ": " + std::to_string(entry.scales.size()) +
@@ -102,9 +104,10 @@ class Reader {
     }
     for (const ParamsJson* const item : offset_list) {
       const auto offset = json_whole(item);
-      if (!offset || *offset < -255 || *offset > 0 ||
+      if (!offset || *offset <= -2 * middle || *offset > 0 ||
           (entry.of == ParamsOf::kLayerWeights && *offset != -middle))
-        return Failure{where + ": the offset " + item->dump() + " is not within -255 to 0" +
+        return Failure{where + ": the offset " + item->dump() + " is not within " +
+                       std::to_string(1 - 2 * middle) + " to 0" +
                        (entry.of == ParamsOf::kLayerWeights ? ", or not that of symmetric weights" : "")};
       entry.zero_point = static_cast<int32_t>(-*offset - middle);
     }
@@ -117,14 +120,19 @@ class Reader {
   ParamsSlots wide_;
 };
 
-ParamsJson encoding_of(float scale, int32_t zero_point, bool is_symmetric) {
-  const auto real = [&](int32_t code) { return static_cast<double>(scale) * (code - zero_point); };
-  return {{"bitwidth", 8},
+// The least code is -middle, so limits that are not those of its bits need more bits.
+ParamsJson encoding_of(const ParamsEntry& entry, float scale) {
+  int32_t bits = 2;
+  while (entry.hi >= int32_t{1} << (bits - 1) || entry.lo < -(int32_t{1} << (bits - 1))) ++bits;
+  const int32_t middle = int32_t{1} << (bits - 1);
+  const auto real = [&](int32_t code) { return static_cast<double>(scale) * (code - entry.zero_point); };
+  const bool is_symmetric = entry.of == ParamsOf::kLayerWeights || entry.is_wide();
+  return {{"bitwidth", bits},
           {"dtype", "int"},
           {"is_symmetric", is_symmetric ? "True" : "False"},
-          {"max", real(127)},
-          {"min", real(-128)},
-          {"offset", -(zero_point + kUnsigned)},
+          {"max", real(middle - 1)},
+          {"min", real(-middle)},
+          {"offset", -(entry.zero_point + middle)},
           {"scale", static_cast<double>(scale)}};
 }
 
@@ -142,7 +150,7 @@ Outcome<std::string> write_aimet(const ParamsTable& table) {
     if (entry.of == ParamsOf::kLayerInput) continue;
     const bool is_weights = entry.of == ParamsOf::kLayerWeights;
     ParamsJson list = ParamsJson::array();
-    for (const float scale : entry.scales) list.push_back(encoding_of(scale, entry.zero_point, is_weights));
+    for (const float scale : entry.scales) list.push_back(encoding_of(entry, scale));
     (is_weights ? parameters[entry.node] : activations[entry.name]) = std::move(list);
   }
   return params_json_text(ParamsJson{{"version", "0.6.1"},

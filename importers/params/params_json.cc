@@ -56,10 +56,11 @@ std::vector<const ParamsJson*> json_list(const ParamsJson& value) {
   return items;
 }
 
-void ParamsSlots::note(ParamsTable& table, const std::string& path, const std::string& what) const {
+void ParamsSlots::note(std::vector<std::string>& notes, const std::string& path,
+                       const std::string& what) const {
   if (count > 0)
-    table.notes.push_back(path + ": " + std::to_string(count) + " of its slots " + what +
-                          " (the first: " + first + ")");
+    notes.push_back(path + ": " + std::to_string(count) + " of its slots " + what + " (the first: " + first +
+                    ")");
 }
 
 }  // namespace intaglio

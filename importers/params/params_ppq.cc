@@ -15,7 +15,7 @@ using Json = ParamsJson;
 
 constexpr const char* kProperties[] = {"PER_TENSOR",  "PER_CHANNEL",  "LINEAR",    "EXPONENTIAL",
                                        "SYMMETRICAL", "ASYMMETRICAL", "POWER_OF_2"};
-constexpr int32_t kBiasBits = 32;
+constexpr int32_t kBiasBits = 32, kMostBits = 16;
 constexpr const char* kNotHeld[] = {"EXPONENTIAL", "FLOATING", "DYNAMIC"};
 
 std::string hex(const uint8_t* bytes, size_t size) {
@@ -52,9 +52,9 @@ class Reader {
             if (auto step = add(node, tensor, config, *values); !step) return step.failure();
       }
     }
-    wide_.note(table_, path_, kWideSlots);
-    second_.note(table_, path_, "quantize a tensor a second time, in another way, and are left out");
-    if (table_.entries.empty()) return Failure{path_ + ": holds no scales of 8 bits or fewer"};
+    wide_.note(table_.notes, path_, kWideSlots);
+    second_.note(table_.notes, path_, "quantize a tensor a second time, in another way, and are left out");
+    if (table_.entries.empty()) return Failure{path_ + ": holds no scales that can be taken"};
     read_provenance();
     return std::move(table_);
   }
@@ -82,7 +82,7 @@ class Reader {
     const bool passive = is_passive(config);
     // A bias has its scale from its layer. What is not quantized has no values.
     if (name == "FP32" || name == "SOI" || (passive && (*bits > 16 || value == nullptr))) return Done{};
-    if (*bits > 8) {
+    if (*bits > kMostBits) {
       wide_.add(place + ", " + std::to_string(*bits) + " bits");
       return Done{};
     }
@@ -94,18 +94,21 @@ class Reader {
         if (const Json* const is = json_member(*policy, property);
             is != nullptr && is->is_boolean() && is->get<bool>())
           return Failure{where + ": int8 does not hold the policy " + property + "; keep the node in float"};
-    const bool is_unsigned = *lo >= 0 && *hi > 127;  // codes that int8 has 128 lower
-    if (*lo >= *hi || *lo < -128 || *hi > (is_unsigned ? 255 : 127))
+    const int32_t half = *bits > 8 ? 32768 : 128;
+    const bool is_unsigned = *lo >= 0 && *hi >= half;  // codes that are lower by half here
+    if (*lo >= *hi || *lo < -half || *hi >= (is_unsigned ? 2 * half : half))
       return Failure{where + ": codes of " + std::to_string(*lo) + " to " + std::to_string(*hi) +
-                     " are not 8 bits"};
+                     " are not " + (*bits > 8 ? "16" : "8") + " bits"};
     if (value == nullptr)
       return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
-    const int32_t shift = is_unsigned ? 128 : 0;
+    const int32_t shift = is_unsigned ? half : 0;
     return add_value(node, tensor, place, *value,
-                     {shift, static_cast<int32_t>(*lo) - shift, static_cast<int32_t>(*hi) - shift, passive});
+                     {*hi - shift > 127, shift, static_cast<int32_t>(*lo) - shift,
+                      static_cast<int32_t>(*hi) - shift, passive});
   }
 
   struct ValueForm {
+    bool is_wide = false;
     int32_t shift = 0;            // of unsigned codes
     int32_t lo = -128, hi = 127;  // after it
     bool is_passive = false;
@@ -116,7 +119,15 @@ class Reader {
     const std::string where = path_ + ": " + place;
     const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
-    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place, false, form.lo, form.hi};
+    ParamsEntry entry{ParamsOf::kTensor,
+                      tensor,
+                      {},
+                      0,
+                      node,
+                      place,
+                      false,
+                      form.is_wide ? std::max(form.lo, -form.hi) : form.lo,
+                      form.hi};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);
@@ -129,6 +140,10 @@ class Reader {
                      std::to_string(entry.scales.size()) + " scales"};
     for (const Json* const item : list) {
       const auto zero = json_whole(item);
+      if (form.is_wide && zero && *zero != shift) {
+        wide_.add(place + ", zero point " + item->dump());
+        return Done{};
+      }
       if (!zero || *zero - shift < form.lo || *zero - shift > form.hi || (list.size() > 1 && *zero != shift))
         return Failure{where + ": the zero point " + item->dump() + " is no code" +
                        (list.size() > 1 ? ", or not that of symmetric weights" : "")};
@@ -190,13 +205,6 @@ struct ConfigForm {
   bool is_per_channel = false, is_symmetric = false, is_power_of_two = false;
 };
 
-// The fewest bits that have so many codes.
-int32_t bits_of(int32_t lo, int32_t hi) {
-  int32_t bits = 2;
-  while (int32_t{1} << bits < hi - lo + 1) ++bits;
-  return bits;
-}
-
 bool is_power_of_two(float scale) {
   int exponent = 0;
   return std::frexp(scale, &exponent) == 0.5f;
@@ -204,7 +212,7 @@ bool is_power_of_two(float scale) {
 
 ConfigForm form_of(const ParamsEntry& entry) {
   const int32_t lo = entry.of == ParamsOf::kLayerWeights ? -entry.hi : entry.lo;
-  return {bits_of(lo, entry.hi),
+  return {entry.bits(),
           lo,
           entry.hi,
           entry.scales.size() > 1,

@@ -48,6 +48,12 @@ const ParamsEntry* ParamsTable::find(ParamsOf of, const std::string& name, const
   return place == places_.end() ? nullptr : &entries[place->second];
 }
 
+int32_t ParamsEntry::bits() const {
+  int32_t bits = 2;
+  while (int32_t{1} << bits < hi - lo + 1) ++bits;
+  return bits;
+}
+
 Outcome<float> checked_scale(double scale, const std::string& what) {
   const auto rounded = static_cast<float>(scale);
   if (is_scale(rounded)) return rounded;
@@ -99,6 +105,11 @@ Outcome<ParamsTable> read_params(const std::string& path, ParamsFormat format) {
 }
 
 Outcome<std::string> write_params(const ParamsTable& table, ParamsFormat format) {
+  if (format != ParamsFormat::kPpq && format != ParamsFormat::kAimet)
+    for (const ParamsEntry& entry : table.entries)
+      if (entry.is_wide())
+        return Failure{entry.name + " has codes of 16 bits, which the format " + params_format_name(format) +
+                       " does not hold; take ppq or aimet"};
   switch (format) {
     case ParamsFormat::kTengine:
     case ParamsFormat::kTengineUint8:

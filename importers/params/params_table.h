@@ -44,7 +44,11 @@ struct ParamsEntry {
   bool is_unfused = false;      // kLayerWeights: of weights before batch normalization went into them
   int32_t lo = -128, hi = 127;  // least and greatest code; of weights -hi is the least
 
-  bool has_limits() const { return lo > (of == ParamsOf::kLayerWeights ? -127 : -128) || hi < 127; }
+  int32_t bits() const;                      // the fewest that have codes from lo to hi
+  bool is_wide() const { return hi > 127; }  // 9 to 16 bits: zero point 0, and lo at least -hi
+  bool has_limits() const {
+    return is_wide() || lo > (of == ParamsOf::kLayerWeights ? -127 : -128) || hi < 127;
+  }
 };
 
 // What reads a tensor in the tensor's own codes, and the scales of a layer's bias.
@@ -120,6 +124,7 @@ struct ResolvedParams {
   std::vector<KnownParams> known;    // points into the table
   std::vector<std::string> unknown;  // names that the model does not have, each once
   std::vector<std::string> nearest;  // of each of them, the names of the model that are most like it
+  std::vector<std::string> notes;    // what was passed over, a sentence each
   int32_t weight_layers = 0, activations = 0;
 };
 // Fails where two entries contradict each other or do not fit the tensor. A layer is also found by the name of its

@@ -90,11 +90,8 @@ RowAccess pad_access(const NodeView& node) {
   return known_row_access(node, false);
 }
 
-// Corners that fall together have another step than the heights' quotient.
 RowAccess resize_access(const NodeView& node) {
-  const bool good = is_plain_int8(node) && is_picture(node.input(0)) &&
-                    node.options<ResizeOptions>().coordinates != Coordinates::kAlignCorners;
-  if (!good) return {};
+  if (!is_plain_int8(node) || !is_picture(node.input(0))) return {};
   const RowAccess access = known_row_access(node, false);
   return access.stride <= kMaxRowExtent && access.per <= kMaxRowExtent ? access : RowAccess();
 }
@@ -109,7 +106,8 @@ int32_t greatest_divisor(int32_t a, int32_t b) {
 }
 
 // Row y lies at y * stride / per + shift in the input, so the remainders of the quotient reach from the first row to the
-// last one.
+// last one. Where corners fall together the step is (from - 1) / (to - 1): the shift is 0 at the first row, and goes on
+// to less than stride / per - 1 at the last one.
 void set_resize_rows(const NodeView& node, RowAccess* access) {
   const ResizeOptions& options = node.options<ResizeOptions>();
   const int32_t from = node.input(0).shape[1], to = node.output().shape[1],
@@ -117,11 +115,14 @@ void set_resize_rows(const NodeView& node, RowAccess* access) {
   access->stride = from / common;
   access->per = to / common;
   const int32_t divisor = 2 * access->per;
-  const int32_t shift = options.coordinates == Coordinates::kHalfPixel ? access->stride - access->per : 0;
+  const int32_t centres = access->stride - access->per;  // between their centres, in halves of 1 / per
+  int32_t least = 0, most = 0;                           // of the shift
+  if (options.coordinates == Coordinates::kHalfPixel) least = most = centres;
+  if (options.coordinates == Coordinates::kAlignCorners) (centres < 0 ? least : most) = 2 * centres;
   const bool nearest = options.interpolation == Interpolation::kNearest;
   const NearestRounding rounding = nearest ? options.rounding : NearestRounding::kFloor;
-  access->pad = -round_quotient(rounding, shift, divisor);
-  const int32_t last = round_quotient(rounding, shift + divisor - 2, divisor) + (nearest ? 0 : 1);
+  access->pad = -round_quotient(rounding, least, divisor);
+  const int32_t last = round_quotient(rounding, most + divisor - 2, divisor) + (nearest ? 0 : 1);
   access->extent = last + access->pad + 1;
 }
 

@@ -347,7 +347,7 @@ class FieldChanges {
   void change_image(schema::ImageInputT& image) {
     switch (d_.below(6)) {
       case 0:
-        return set(image.input);
+        return d_.below(2) == 0 ? set(image.input) : set(image.border);
       case 1:
         return set(image.color);
       case 2:

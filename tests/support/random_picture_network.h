@@ -146,7 +146,7 @@ class RandomPictureNetwork {
     auto& resize = options->as<ResizeOptions>();
     resize.interpolation = random_.one_in(2) ? Interpolation::kNearest : Interpolation::kBilinear;
     resize.coordinates = random_.one_in(2) ? Coordinates::kHalfPixel : Coordinates::kAsymmetric;
-    if (random_.one_in(8)) resize.coordinates = Coordinates::kAlignCorners;
+    if (random_.one_in(3)) resize.coordinates = Coordinates::kAlignCorners;
     resize.rounding = static_cast<NearestRounding>(random_.between(0, 3));
   }
 

@@ -226,6 +226,7 @@ typedef struct itg_image {
   float mean[4];
   float norm[4];
   const int8_t* table; /* int8 inputs: [channels, 256], from pixel to code; NULL for FP32 inputs */
+  int32_t border;      /* letterbox: the pixel of its borders, in each channel, 0 to 255 */
 } itg_image;
 
 /* The size of a picture, and what its pixels are. */

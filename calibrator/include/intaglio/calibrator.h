@@ -55,7 +55,9 @@ struct KnownParams {
   Span<const float> channel_scales;  // of weights: one for all output channels, or one for each
   int32_t node = -1;                 // -1: of the tensor itself; else of this node's input alone
   int32_t input = -1;                // which input of the node, if there is one
-  int32_t lo = 0, hi = 0;            // least and greatest code; both 0: those of the slot
+  // Least and greatest code; both 0: those of the slot. Above 127 the slot has 16 bits: zero_point is 0, and lo is at
+  // least -hi.
+  int32_t lo = 0, hi = 0;
 };
 
 // Tells a program how far a call has come, and lets it cancel.

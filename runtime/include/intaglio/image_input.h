@@ -9,7 +9,7 @@
 //             rounded down. crop: 87.5 % of the largest rectangle with the target's proportions; half rounds up.
 //             Otherwise all of it.
 //   content   the part of the target that is filled. letterbox: the largest rectangle with the source's
-//             proportions, half rounds up, central in the same way; the rest is the pixel 128. Otherwise all of it.
+//             proportions, half rounds up, central in the same way; the rest is the pixel `border`. Otherwise all of it.
 //   resize    pixel = (sum over y, x of wy * wx * source[y][x] + 2^21) >> 22. The weights of an axis that
 //             brings S source pixels to T are integers that sum to 2048; divisions round down:
 //     T < S   the mean of the area: in parts of S, output t covers source pixel i from
@@ -36,10 +36,11 @@ enum class ColorOrder : uint8_t { kRgb = 0, kBgr = 1, kGray = 2 };
 enum class ResizeMode : uint8_t {
   kStretch = 0,    // each axis by its own factor
   kCrop = 1,       // the central part with the target's proportions, 87.5 % of the largest one
-  kLetterbox = 2,  // the whole picture, with borders of the pixel value 128
+  kLetterbox = 2,  // the whole picture, with borders of one pixel value
 };
 
 inline constexpr int32_t kMaxImageChannels = 4;
+inline constexpr uint8_t kUsualBorder = 128;
 inline constexpr int32_t kMaxPictureSide = 32767;  // of a source, in pixels
 
 // The recipe of one image input: real = (pixel - mean[c]) * norm[c], with channels `c` in the model's order. Pixels are
@@ -48,7 +49,8 @@ struct ImageInput {
   int32_t input = 0;  // index into the model's inputs
   ColorOrder color = ColorOrder::kRgb;
   ResizeMode resize = ResizeMode::kStretch;
-  int32_t channels = 0;  // 1 for gray, 3 otherwise
+  uint8_t border = kUsualBorder;  // letterbox: the pixel of its borders, in each channel
+  int32_t channels = 0;           // 1 for gray, 3 otherwise
   float mean[kMaxImageChannels] = {};
   float norm[kMaxImageChannels] = {};
   Span<const int8_t> table;  // int8 inputs: [channels, 256], from pixel to code; empty for FP32 inputs
