@@ -73,7 +73,11 @@ struct Steps {
   static bool show(void* context, const char* stage, int32_t done, int32_t total) {
     const Steps& steps = *static_cast<Steps*>(context);
     if (steps.calibration != nullptr) steps.line.set_step(steps.calibration->steps_done + 1, steps.count);
-    steps.line.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    try {
+      steps.line.show(stage, static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    } catch (const Stopped&) {  // goes through no code that knows no exceptions
+      return false;
+    }
     return true;
   }
 };
@@ -91,7 +95,7 @@ Failure failure_of(const Job& job, const Error& error, int32_t sample = -1) {
     return Failure{job.samples.problem()};
   const std::string what =
       sample < 0 ? job.file.path() : "sample " + job.samples.name(static_cast<size_t>(sample));
-  return Failure{what + ": " + error_text(error, &job.file.model())};
+  return failure_in(what, error, &job.file.model());
 }
 
 // Gives the classes that the FP32 model finds; none where its output is not classes.
@@ -219,7 +223,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
   OpenOptions checked;
   checked.skip_checksum = true;  // finish() has opened these bytes
   const auto written = Model::open(report.bytes, checked);
-  if (!written) return Failure{arguments.output + ": " + error_text(written.error())};
+  if (!written) return failure_in(arguments.output, written.error());
   figures.method = written->calibration().method;
   note_vanished_sums(*written);
   Span<const LayerReport> layers = report.layers;
@@ -228,7 +232,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
     auto fp32 = LoadedSession::create(job.file, execution);
     if (!fp32) return fp32.failure();
     auto int8 = LoadedSession::create(*written, execution);
-    if (!int8) return Failure{arguments.output + ": " + error_text(int8.error(), &*written)};
+    if (!int8) return failure_in(arguments.output, int8.error(), &*written);
     auto compared =
         compare_models(job.file, *fp32, *written, *int8, job.samples.samples(), wants_layers, job.progress);
     if (!compared) return compared.failure();

@@ -92,8 +92,7 @@ class FloatSearch {
     if (const Error error = calibrator->add_all(source, &bad); !error.ok()) {
       if (error.status == Status::kSamplesDiffer && !samples_.problem().empty())
         return Failure{samples_.problem()};
-      return Failure{"sample " + samples_.name(static_cast<size_t>(std::max(bad, 0))) + ": " +
-                     error_text(error, &model())};
+      return failure_in("sample " + samples_.name(static_cast<size_t>(std::max(bad, 0))), error, &model());
     }
     if (const Error error = calibrator->finish({}, &source); !error.ok()) return file_.failure(error);
     const Span<const uint8_t> written = calibrator->report().bytes;

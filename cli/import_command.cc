@@ -149,9 +149,9 @@ Outcome<Done> read_starts(const ImportArguments& arguments, ImportOptions& optio
   return Done{};
 }
 
-// Every node that no operator can run, one line each; empty where all can.
-std::string unsupported_nodes(const Model& model) {
-  std::string lines;
+// Every node that no operator can run, one line each, and the numbers of the first; no message where all can.
+Failure unsupported_nodes(const std::string& network, const Model& model) {
+  Failure all;
   for (int32_t n = 0; n < model.node_count(); ++n) {
     const NodeView node{n, model.node(n), &model};
     const OpDef* const def = find_op(all_ops(), model, node.info);
@@ -159,9 +159,14 @@ std::string unsupported_nodes(const Model& model) {
     const Error error = def == nullptr
                             ? node.error(Status::kOperatorMissing, static_cast<int64_t>(node.info.op))
                             : def->plan(node, {}, &plan);
-    if (!error.ok()) lines += "\n  " + error_text(error, &model);
+    if (error.ok()) continue;
+    if (all.message.empty()) {
+      all = failure_in(network, error, &model);
+      all.message = network + ": this version cannot run";
+    }
+    all.message += "\n  " + error_text(error, &model);
   }
-  return lines;
+  return all;
 }
 
 // Options that nothing of this network asks for, and names that it has.
@@ -258,13 +263,13 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (!imported) return imported.failure();
   Graph& graph = imported->graph;
   const auto bytes = finish_model(graph, all_ops(), memory.arena());
-  if (!bytes) return Failure{arguments.network + ": " + error_text(bytes.error())};
+  if (!bytes) return failure_in(arguments.network, bytes.error());
   const auto model = Model::open(*bytes);
-  if (!model) return Failure{arguments.network + ": " + error_text(model.error())};
-  if (const std::string lines = unsupported_nodes(*model); !lines.empty())
-    return Failure{arguments.network + ": this version cannot run" + lines};
+  if (!model) return failure_in(arguments.network, model.error());
+  if (const Failure missing = unsupported_nodes(arguments.network, *model); !missing.message.empty())
+    return missing;
   const auto needs = Session::measure(*model, all_ops());
-  if (!needs) return Failure{arguments.network + ": " + error_text(needs.error(), &*model)};
+  if (!needs) return failure_in(arguments.network, needs.error(), &*model);
   if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
 
   for (const std::string& note : imported->report.notes) print_note(note);

@@ -161,6 +161,10 @@ Outcome<LoadedModel> LoadedModel::map(const std::string& path) {
   return open(path, std::move(*bytes));
 }
 
+Outcome<LoadedModel> LoadedModel::of_bytes(const std::string& name, FileBytes bytes) {
+  return open(name, MappedFile(std::move(bytes)));
+}
+
 Outcome<LoadedModel> LoadedModel::step_of(const LoadedModel& file) {
   FileBytes memory(step_model_bytes(file.model()));
   const auto made = make_step_model(file.model(), {memory.data(), memory.size()});
@@ -175,7 +179,11 @@ Outcome<LoadedModel> LoadedModel::open(const std::string& path, MappedFile bytes
   file.path_ = path;
   file.bytes_ = std::move(bytes);
   const auto model = Model::open(file.bytes_.span());
-  if (!model) return Failure{path + ": " + error_text(model.error()) + remedy(model.error().status)};
+  if (!model) {
+    Failure failure = failure_in(path, model.error());
+    failure.message += remedy(model.error().status);
+    return failure;
+  }
   file.model_ = *model;
   return file;
 }

@@ -41,6 +41,9 @@ class LoadedModel {
   // For what runs it: mapped, so that weights which are used packed take memory once.
   static Outcome<LoadedModel> map(const std::string& path);
 
+  // Of bytes that are in memory already; messages call it `name`.
+  static Outcome<LoadedModel> of_bytes(const std::string& name, FileBytes bytes);
+
   // The model of one step of a model with states (intaglio/step_model.h).
   static Outcome<LoadedModel> step_of(const LoadedModel& file);
   // Its sessions run by rows, where `streamed` and the model has a streamed plan.
@@ -49,7 +52,7 @@ class LoadedModel {
   const Model& model() const { return model_; }
   const std::string& path() const { return path_; }
   size_t file_bytes() const { return bytes_.size(); }
-  Failure failure(const Error& error) const { return {path_ + ": " + error_text(error, &model_)}; }
+  Failure failure(const Error& error) const { return failure_in(path_, error, &model_); }
   // Gives back memory of a mapped file that nobody needs for now.
   void release(Span<const uint8_t> bytes) const { bytes_.release(bytes); }
 

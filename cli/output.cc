@@ -48,6 +48,8 @@ size_t width_of(const std::string& text) {
                                            [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
+thread_local CapturedOutput* captured_here = nullptr;
+
 // Why stdout did not take something; 0 where it took everything so far.
 int results_error = 0;
 
@@ -74,9 +76,28 @@ Json json_lines(const std::vector<std::string>& lines) {
 
 Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+CapturedOutput::CapturedOutput() : before_(captured_here) { captured_here = this; }
+CapturedOutput::~CapturedOutput() { captured_here = before_; }
+CapturedOutput* CapturedOutput::of_this_thread() { return captured_here; }
+
 void print(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
+  if (captured_here != nullptr) {
+    va_list again;
+    va_copy(again, arguments);
+    std::string& results = captured_here->results;
+    const size_t before = results.size();
+    const int length = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length > 0) {
+      results.resize(before + static_cast<size_t>(length) + 1);
+      std::vsnprintf(&results[before], static_cast<size_t>(length) + 1, format, arguments);
+      results.pop_back();
+    }
+    va_end(arguments);
+    return;
+  }
   note_results(std::vprintf(format, arguments) >= 0);
   va_end(arguments);
 }
@@ -128,8 +149,16 @@ std::string shortened(const std::string& text, size_t most) {
   return text.substr(0, head) + "..." + text.substr(tail);
 }
 
-void print_note(const std::string& text) { print_line("note: ", text); }
-void print_warning(const std::string& text) { print_line("warning: ", text); }
+void print_note(const std::string& text) {
+  if (captured_here != nullptr) return captured_here->notes.push_back(safe(text, true));
+  print_line("note: ", text);
+}
+
+void print_warning(const std::string& text) {
+  if (captured_here != nullptr) return captured_here->warnings.push_back(safe(text, true));
+  print_line("warning: ", text);
+}
+
 void print_error(const std::string& text) { print_line("", text); }
 
 std::string decimal(double value, int digits) {
@@ -201,7 +230,8 @@ std::string time_text(double seconds) {
   return "about " + std::to_string((minutes + 30) / 60) + " h";
 }
 
-ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine()
+    : captured_(captured_here), terminal_(captured_ == nullptr && ::isatty(STDERR_FILENO) == 1) {}
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::enter(const std::string& what, std::chrono::steady_clock::time_point now) {
@@ -225,6 +255,11 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   const bool is_new = stages_.empty() || what != stages_[stage_].name;
   if (is_new) enter(what, now);
   if (done == 0) turn_ = now;
+  if (captured_ != nullptr && captured_->progress &&
+      (is_new || now - last_ >= std::chrono::milliseconds(50))) {
+    last_ = now;
+    if (!captured_->progress(what, done, total)) throw Stopped();
+  }
   if (!terminal_ || (shown_ && !is_new && done < total && now - last_ < std::chrono::milliseconds(50)))
     return;
   last_ = now;

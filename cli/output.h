@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "calibrator/host/system/outcome.h"
+#include "cli/captured_output.h"
 #include "intaglio/tensor.h"
 
 namespace intaglio::cli {
@@ -71,7 +73,8 @@ struct StageTime {
 };
 
 // A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and
-// the time that it should still take. Silent where stderr is no terminal.
+// the time that it should still take. Silent where stderr is no terminal. Of captured output its `progress` is called
+// instead, and what it stops is thrown as Stopped.
 class ProgressLine {
  public:
   ProgressLine();
@@ -90,6 +93,7 @@ class ProgressLine {
  private:
   void enter(const std::string& what, std::chrono::steady_clock::time_point now);
 
+  CapturedOutput* captured_;
   bool terminal_;
   bool shown_ = false;
   std::string step_;  // "step 2 of 4: "

@@ -112,11 +112,11 @@ Outcome<Done> run_prune(const ParamsCommandArguments& arguments) {
   const auto summary = prune_model(file->model(), *table, arguments.params.file, graph, memory.arena());
   if (!summary) return summary.failure();
   const auto bytes = finish_model(graph, all_ops(), memory.arena());
-  if (!bytes) return Failure{arguments.model + ": " + error_text(bytes.error())};
+  if (!bytes) return failure_in(arguments.model, bytes.error());
   const auto model = Model::open(*bytes);
-  if (!model) return Failure{arguments.model + ": " + error_text(model.error())};
+  if (!model) return failure_in(arguments.model, model.error());
   if (const auto needs = Session::measure(*model, all_ops()); !needs)
-    return Failure{arguments.model + ": " + error_text(needs.error(), &*model)};
+    return failure_in(arguments.model, needs.error(), &*model);
   if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
   for (const std::string& note : table->notes) print_note(note);
   if (arguments.json) {

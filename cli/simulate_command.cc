@@ -175,7 +175,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
     const auto sample = samples.get(i);
     if (!sample) return sample.failure();
     if (const Error error = calibrator->add(*sample); !error.ok())
-      return Failure{"sample " + samples.name(i) + ": " + error_text(error, &model)};
+      return failure_in("sample " + samples.name(i), error, &model);
   }
   const auto simulator = Simulator::create(*calibrator, arguments.exact);
   if (!simulator) return Failure{file.path() + ": " + simulator.message()};

@@ -19,14 +19,16 @@ Outcome<Done> load_state(const std::string& path, const Model& model, Calibrator
   if (error.status == Status::kBadCalibrationState && error.value == 0)
     return Failure{path +
                    ": is no calibration state; give --state a state file, or a name that is not in use"};
-  if (!error.ok()) return Failure{path + ": " + error_text(error, &model) + kRemedy};
-  return Done{};
+  if (error.ok()) return Done{};
+  Failure failure = failure_in(path, error, &model);
+  failure.message += kRemedy;
+  return failure;
 }
 
 Outcome<Done> save_state(const std::string& path, const Calibrator& calibrator) {
   FileBytes state(calibrator.state_bytes());
   const Error error = calibrator.save({state.data(), state.size()});
-  if (!error.ok()) return Failure{path + ": " + error_text(error)};
+  if (!error.ok()) return failure_in(path, error);
   return write_file_atomically(path, state.span());
 }
 

@@ -1,5 +1,13 @@
 # How every target of ours is compiled.
 
+# A library that a shared object of ours may hold is compiled for any address.
+function(itg_position_independent name)
+  get_target_property(type ${name} TYPE)
+  if((ITG_C_SHARED OR ITG_PYTHON) AND NOT type STREQUAL "EXECUTABLE")
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+endfunction()
+
 # itg_target(NAME [DEVICE] [LEVEL -O...]): flags of the house; DEVICE for what may be linked into firmware. LEVEL is how an
 # optimized build compiles it: its text is part of what a device must hold (tests/law, size).
 function(itg_target name)
@@ -7,6 +15,7 @@ function(itg_target name)
   target_compile_features(${name} PUBLIC cxx_std_17)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
                                            VISIBILITY_INLINES_HIDDEN ON)
+  itg_position_independent(${name})
   # Promise 1: the same bits everywhere. Contraction would fuse what the contract rounds twice.
   target_compile_options(${name} PRIVATE -ffp-contract=off -Wall -Wextra -Wconversion -Wshadow
                                          -ffunction-sections -fdata-sections)

@@ -75,6 +75,7 @@ RULES = [
                            "importers/tflite/tflite_generated.h"] + BELOW_IMPORTERS, ANY),
     Rule(["cli/pair_safety.*"], ["intaglio/*", "cli/*", "kernels/gemm/gemm_s8_pairs.h", "runtime/ops/conv_geometry.h"], ANY),
     Rule(["cli/*"], ["intaglio/*", "calibrator/*", "importers/*", "exporters/*", "cli/*", "schema/*", "runtime/op_list.inc"] + PRIVATE_RUNTIME, ANY),
+    Rule(["python/bindings/*"], ["intaglio/*", "calibrator/host/*", "cli/*", "python/bindings/*"], ANY),
     Rule(["tests/*", "benchmarks/*", "examples/*"], ANY, ANY),
 ]
 # The folders of a part, lowest first: a file includes those of its own folder and of the folders before it. A folder

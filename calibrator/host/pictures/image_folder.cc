@@ -74,6 +74,37 @@ Failure no_scale(const TensorInfo& input) {
 
 }  // namespace
 
+Outcome<Done> fill_with_values(Span<const float> values, const TensorView& input) {
+  if (input.info.dtype == DType::kF32) {
+    std::memcpy(input.data, values.data, values.size * sizeof(float));
+    return Done{};
+  }
+  if (!has_one_scale(input.info)) return no_scale(input.info);
+  const Quantization& by = input.info.quantization;
+  const Span<int8_t> codes = input.as<int8_t>();
+  for (size_t k = 0; k < codes.size; ++k) codes[k] = quantize(values[k], by.scales[0], by.zero_point);
+  return Done{};
+}
+
+Outcome<Done> fill_with_picture(Span<const uint8_t> pixels, const PictureInfo& info, const ImageInput& recipe,
+                                const TensorView& input) {
+  TensorView first = input;
+  const size_t batch = static_cast<size_t>(std::max(input.info.shape[0], 1)),
+               place = input.info.bytes() / batch;
+  std::vector<int32_t> dims(input.info.shape.dims, input.info.shape.dims + input.info.shape.rank);
+  dims[0] = 1;
+  first.info.shape.dims = dims.data();
+  const auto scratch_bytes = ImageWriter::measure(recipe, first.info, info);
+  if (!scratch_bytes) return Failure{text_of(scratch_bytes.error())};
+  std::vector<uint8_t> scratch(*scratch_bytes);
+  const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
+  const Error error = write_image(recipe, first, info, pixels, row_bytes, {scratch.data(), scratch.size()});
+  if (!error.ok()) return Failure{text_of(error)};
+  auto* const data = static_cast<uint8_t*>(input.data);
+  for (size_t k = 1; k < batch; ++k) std::memcpy(data + k * place, data, place);
+  return Done{};
+}
+
 Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
                                               const std::function<Outcome<Digest>(size_t)>& digest) {
   std::vector<std::pair<Digest, size_t>> order;
@@ -271,21 +302,8 @@ Outcome<Done> ImageFolder::load(size_t i, const TensorView& input, const ImageIn
     pixels = {decoded->pixels.data(), decoded->pixels.size()};
   }
 
-  // Every place of a batch holds the picture.
-  TensorView first = input;
-  const size_t batch = static_cast<size_t>(std::max(input.info.shape[0], 1)),
-               place = input.info.bytes() / batch;
-  std::vector<int32_t> dims(input.info.shape.dims, input.info.shape.dims + input.info.shape.rank);
-  dims[0] = 1;
-  first.info.shape.dims = dims.data();
-  const auto scratch_bytes = ImageWriter::measure(*recipe, first.info, info);
-  if (!scratch_bytes) return Failure{where(i) + ": " + text_of(scratch_bytes.error())};
-  std::vector<uint8_t> scratch(*scratch_bytes);
-  const size_t row_bytes = static_cast<size_t>(info.width) * static_cast<size_t>(pixel_bytes(info.order));
-  const Error error = write_image(*recipe, first, info, pixels, row_bytes, {scratch.data(), scratch.size()});
-  if (!error.ok()) return Failure{where(i) + ": " + text_of(error)};
-  auto* const data = static_cast<uint8_t*>(input.data);
-  for (size_t k = 1; k < batch; ++k) std::memcpy(data + k * place, data, place);
+  if (auto step = fill_with_picture(pixels, info, *recipe, input); !step)
+    return Failure{where(i) + ": " + step.message()};
   return Done{};
 }
 
@@ -317,15 +335,10 @@ Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
     std::memcpy(input.data, bytes->data(), bytes->size());
     return Done{};
   }
-  if (!has_one_scale(input.info)) return no_scale(input.info);
-  const Span<int8_t> codes = input.as<int8_t>();
-  std::vector<float> values(codes.size);
+  std::vector<float> values(input.as<int8_t>().size);
   if (auto step = named(npy_values(array_.type, bytes->span(), {values.data(), values.size()})); !step)
     return step;
-  for (size_t k = 0; k < codes.size; ++k) {
-    codes[k] = quantize(values[k], input.info.quantization.scales[0], input.info.quantization.zero_point);
-  }
-  return Done{};
+  return fill_with_values({values.data(), values.size()}, input);
 }
 
 }  // namespace intaglio

@@ -78,6 +78,12 @@ class ImageFolder {
   std::vector<std::string> notes_;
 };
 
+// A model's input from its real values, in its order: an int8 one takes them by its scale. As many as it has elements.
+Outcome<Done> fill_with_values(Span<const float> values, const TensorView& input);
+// The same from one picture, by the recipe: every place of a batch holds it. `pixels` has no gaps between rows.
+Outcome<Done> fill_with_picture(Span<const uint8_t> pixels, const PictureInfo& info, const ImageInput& recipe,
+                                const TensorView& input);
+
 // The places of the `limit` smallest digests, ascending; of equal ones the first. All where there are fewer.
 Outcome<std::vector<size_t>> smallest_digests(size_t count, size_t limit,
                                               const std::function<Outcome<Digest>(size_t)>& digest);

@@ -11,4 +11,13 @@ std::string error_text(const Error& error, const Model* model) {
   return text;
 }
 
+Failure failure_in(const std::string& file, const Error& error, const Model* model) {
+  Failure failure{file + ": " + error_text(error, model), error};
+  if (model == nullptr) return failure;
+  if (error.node >= 0 && error.node < model->node_count()) failure.node = model->node(error.node).name;
+  if (error.tensor >= 0 && error.tensor < model->tensor_count())
+    failure.tensor = model->tensor(error.tensor).name;
+  return failure;
+}
+
 }  // namespace intaglio

@@ -1,0 +1,138 @@
+// From words to the subcommand that they name, and to what it says.
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/help_format.h"
+#include "cli/option_rules.h"
+#include "cli/output.h"
+#include "intaglio/model.h"
+#include "intaglio/version.h"
+
+namespace intaglio::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "intaglio makes int8 model files from FP32 networks, calibrated on a few pictures, and runs them.\n"
+    "Results are the same everywhere, to the bit.";
+
+constexpr const char* kFooter =
+    "From a network to a checked int8 model, in order:\n"
+    "  intaglio import    meter.onnx -o meter.itg --pixels -1..1\n"
+    "  intaglio calibrate meter.itg --images calibration/ -o meter.int8.itg\n"
+    "  intaglio eval      meter.int8.itg --images test/ --labels test_labels.txt\n"
+    "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
+    "'intaglio SUBCOMMAND --help' explains a subcommand.\n"
+    "Results are on stdout, with --json as one JSON object. Everything else is on stderr.\n"
+    "Exit code: 0 if what was asked for holds, 1 if not, 2 if the call was not understood, 130 after Ctrl-C.\n"
+    "A file is written whole, or stays as it was.";
+
+// What CLI11 says, in plain words where it has none.
+std::string plain(const std::string& problem) {
+  const std::string most = ": At Most 1 required but received ", convert = "Could not convert: ";
+  if (const size_t at = problem.find(most); at != std::string::npos)
+    return problem.substr(0, at) + " is given " + problem.substr(at + most.size()) + " times; give it once";
+  const size_t equals = problem.find(" = ");
+  if (problem.rfind(convert, 0) == 0 && equals != std::string::npos)
+    return problem.substr(convert.size(), equals - convert.size()) + ": '" + problem.substr(equals + 3) +
+           "' is no number";
+  return problem;
+}
+
+CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
+  std::string name = "intaglio";
+  for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
+  // CLI11 says only that one is missing.
+  if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
+    problem = "'" + first + "' is no subcommand; there are";
+    for (const CLI::App* known : app.get_subcommands({})) problem += " " + known->get_name();
+  }
+  return {CommandEnd::kWrongUse, {problem + "\nRun '" + name + " --help' for what there is."}};
+}
+
+CommandOutcome finish() {
+  const Outcome<Done> written = finish_results();
+  if (!written) return {CommandEnd::kFailed, written.failure()};
+  return {};
+}
+
+std::vector<Command> add_commands(CLI::App& app) {
+  app.set_version_flag("--version",
+                       "intaglio " ITG_VERSION ", model format " + std::to_string(kFormatVersion),
+                       "show the versions of the command and of its model files");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.set_help_flag("-h,--help", "show this help");
+  return {add_import_command(app),        add_calibrate_command(app), add_simulate_command(app),
+          add_run_command(app),           add_eval_command(app),      add_compare_command(app),
+          add_inspect_command(app),       add_export_c_command(app),  add_export_onnx_command(app),
+          add_export_tflite_command(app), add_pack_command(app),      add_plan_command(app),
+          add_params_command(app),        add_verify_command(app),    add_bench_command(app)};
+}
+
+CommandOutcome run(int argc, const char* const* argv, const BeforeWork& before) {
+  CLI::App app(kDescription, "intaglio");
+  const std::vector<Command> commands = add_commands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    std::ostringstream text;
+    app.exit(request, text, text);
+    print("%s", text.str().c_str());
+    return finish();
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(app, plain(error.what()), argc > 1 ? argv[1] : "");
+  }
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    if (const auto checked = check_options(*command.app); !checked) return wrong_use(app, checked.message());
+    if (before) before(*command.app);
+    const Outcome<Done> outcome = command.action();
+    if (!outcome) return {CommandEnd::kFailed, outcome.failure()};
+    return finish();
+  }
+  return {CommandEnd::kWrongUse, {}};
+}
+
+}  // namespace
+
+CommandOutcome run_command_line(int argc, const char* const* argv, const BeforeWork& before) {
+  try {
+    return run(argc, argv, before);
+  } catch (const std::bad_alloc&) {
+    return {CommandEnd::kFailed, {"out of memory: use fewer or smaller pictures, or a machine with more"}};
+  } catch (const std::exception& error) {
+    return {CommandEnd::kFailed, {std::string("internal error: ") + error.what() + "; please report it"}};
+  }
+}
+
+std::vector<OptionText> options_of(const std::string& subcommand) {
+  CLI::App app;
+  const std::vector<Command> commands = add_commands(app);
+  const CLI::App* found = &app;
+  std::istringstream names(subcommand);
+  for (std::string name; names >> name;) {
+    const std::vector<const CLI::App*> known = found->get_subcommands({});
+    const auto next = std::find_if(known.begin(), known.end(),
+                                   [&](const CLI::App* candidate) { return candidate->get_name() == name; });
+    if (next == known.end()) return {};
+    found = *next;
+  }
+  std::vector<OptionText> options;
+  for (const CLI::Option* option : found->get_options()) {
+    if (option == found->get_help_ptr()) continue;
+    options.push_back(
+        {option->get_positional() ? option->get_name(true) : "--" + option->get_lnames().front(),
+         option->get_type_name(), option->get_description(), option->get_expected_max() == 0,
+         option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll, option->get_required()});
+  }
+  return options;
+}
+
+}  // namespace intaglio::cli

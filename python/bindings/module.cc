@@ -1,0 +1,154 @@
+// intaglio._intaglio: commands and runs, for the Python beside it.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <mutex>
+
+#include "cli/captured_output.h"
+#include "cli/command_line.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "intaglio/describe.h"
+#include "intaglio/version.h"
+#include "python/bindings/raised.h"
+#include "python/bindings/runner.h"
+
+namespace intaglio::python {
+namespace {
+
+namespace py = pybind11;
+
+std::vector<const char*> pointers(const std::vector<std::string>& words) {
+  std::vector<const char*> pointers{"intaglio"};
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Tells Python how far the work is, and looks whether somebody pressed Ctrl-C. False: an exception waits in `raised`.
+class Listener {
+ public:
+  explicit Listener(py::object callback) : callback_(std::move(callback)) {}
+
+  bool tell(const std::string& stage, uint64_t done, uint64_t total) {
+    const py::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!callback_.is_none()) callback_(stage, done, total);
+    } catch (py::error_already_set& error) {
+      raised_ = std::make_unique<py::error_already_set>(std::move(error));
+      return false;
+    }
+    return true;
+  }
+  void rethrow() {
+    if (raised_ != nullptr) throw std::move(*raised_);
+  }
+
+ private:
+  py::object callback_;
+  std::unique_ptr<py::error_already_set> raised_;
+};
+
+// One command at a time: a process writes one file at a time. `progress` may run another command meanwhile.
+std::recursive_mutex& command_lock() {
+  static std::recursive_mutex lock;
+  return lock;
+}
+
+struct Said {
+  cli::CommandOutcome outcome;
+  std::string results;
+  std::vector<std::string> notes, warnings;
+};
+
+Said say(const std::vector<std::string>& words, Listener& listener) {
+  Said said;
+  const py::gil_scoped_release unlocked;
+  const std::lock_guard one(command_lock());
+  cli::CapturedOutput output;
+  output.progress = [&listener](const std::string& stage, uint64_t done, uint64_t total) {
+    return listener.tell(stage, done, total);
+  };
+  const std::vector<const char*> argv = pointers(words);
+  try {
+    said.outcome = cli::run_command_line(static_cast<int>(argv.size()) - 1, argv.data());
+  } catch (const cli::Stopped&) {  // rethrow() says why
+  }
+  said.results = std::move(output.results);
+  said.notes = std::move(output.notes);
+  said.warnings = std::move(output.warnings);
+  return said;
+}
+
+// What a command says: (its results, notes, warnings). Raises what went wrong.
+py::tuple run_words(const std::vector<std::string>& words, const py::object& progress) {
+  Listener listener(progress);
+  const Said said = say(words, listener);
+  listener.rethrow();
+  if (said.outcome.end == cli::CommandEnd::kWrongUse) raise_wrong_use(said.outcome.failure.message);
+  if (said.outcome.end == cli::CommandEnd::kFailed) raise(said.outcome.failure);
+  return py::make_tuple(said.results, said.notes, said.warnings);
+}
+
+// A whole process: what is said goes to stdout and stderr. The exit code.
+int run_program(std::vector<std::string> words) {
+  words.insert(words.begin(), "intaglio");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const py::gil_scoped_release unlocked;
+  return cli::run_program(static_cast<int>(words.size()), argv.data());
+}
+
+py::list options_of(const std::string& subcommand) {
+  py::list options;
+  for (const cli::OptionText& option : cli::options_of(subcommand))
+    options.append(py::make_tuple(option.name, option.value, option.what, option.flag, option.repeated,
+                                  option.required));
+  return options;
+}
+
+void write_file(const std::string& path, const py::buffer& bytes) {
+  const py::buffer_info given = bytes.request();
+  if (given.ndim != 1 || given.itemsize != 1 || given.strides[0] != 1)
+    throw py::type_error("a file is bytes without gaps");
+  Outcome<Done> written = Done{};
+  {
+    const py::gil_scoped_release unlocked;
+    const std::lock_guard one(command_lock());
+    written = write_file_atomically(
+        path, {static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)});
+  }
+  if (!written) raise(written.failure());
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_intaglio, module) {
+  module.attr("version") = ITG_VERSION;
+  module.attr("format_version") = static_cast<int>(kFormatVersion);
+  module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none());
+  module.def("run_program", run_program, py::arg("words"));
+  module.def("options_of", options_of, py::arg("subcommand"));
+  module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));
+  py::class_<Runner, std::shared_ptr<Runner>>(module, "Runner")
+      .def(py::init<py::buffer, std::string>(), py::arg("bytes"), py::arg("name"))
+      .def("set_execution", &Runner::set_execution, py::arg("threads"), py::arg("isa"))
+      .def("bytes", &Runner::bytes)
+      .def_property_readonly("name", &Runner::name)
+      .def_property_readonly("node_count", &Runner::node_count)
+      .def("inputs", &Runner::inputs)
+      .def("outputs", &Runner::outputs)
+      .def("states", &Runner::states)
+      .def("input", &Runner::input, py::arg("i"))
+      .def("output", &Runner::output, py::arg("i"))
+      .def("real_output", &Runner::real_output, py::arg("i"))
+      .def("fill_values", &Runner::fill_values, py::arg("i"), py::arg("values"))
+      .def("fill_picture", &Runner::fill_picture, py::arg("i"), py::arg("pixels"))
+      .def("run", &Runner::run)
+      .def("reset", &Runner::reset)
+      .def("kernel", &Runner::kernel, py::arg("node"));
+}
+
+}  // namespace intaglio::python

@@ -1,0 +1,38 @@
+#include "python/bindings/raised.h"
+
+#include "intaglio/describe.h"
+
+namespace intaglio::python {
+
+namespace py = pybind11;
+
+void raise(const Failure& failure) {
+  const py::object type = py::module_::import("intaglio.errors").attr("Error");
+  py::object error = type(failure.message);
+  const auto number_or_none = [](bool there, int64_t number) -> py::object {
+    if (there) return py::int_(number);
+    return py::none();
+  };
+  const auto name_or_none = [](const std::string& name) -> py::object {
+    if (!name.empty()) return py::str(name);
+    return py::none();
+  };
+  const Error& said = failure.error;
+  error.attr("status") = said.ok() ? py::object(py::none()) : py::str(status_name(said.status));
+  error.attr("node") = name_or_none(failure.node);
+  error.attr("node_index") = number_or_none(said.node >= 0, said.node);
+  error.attr("tensor") = name_or_none(failure.tensor);
+  error.attr("tensor_index") = number_or_none(said.tensor >= 0, said.tensor);
+  error.attr("value") = number_or_none(!said.ok(), said.value);
+  error.attr("limit") = number_or_none(!said.ok(), said.limit);
+  PyErr_SetObject(type.ptr(), error.ptr());
+  throw py::error_already_set();
+}
+
+void raise_wrong_use(const std::string& message) {
+  const py::object type = py::module_::import("intaglio.errors").attr("WrongUse");
+  PyErr_SetObject(type.ptr(), type(message).ptr());
+  throw py::error_already_set();
+}
+
+}  // namespace intaglio::python

@@ -1,0 +1,24 @@
+"""intaglio: int8 models from FP32 networks, calibrated on a few samples, and run.
+
+    import intaglio
+
+    net = intaglio.import_onnx("net.onnx", pixels="imagenet")
+    int8 = intaglio.calibrate(net, batches, report="page.html")
+    y = int8.run(x)
+    int8.save("net.int8.itg")
+    int8.measure("cortex-m4")
+    intaglio.compare(net, int8, batches).layers
+
+It is the command `intaglio` in Python's words: the same options, the same bytes.
+"""
+
+from ._intaglio import format_version, version as __version__
+from .errors import Error
+from .making import calibrate, command, compare, evaluate, import_onnx, import_openvino, import_tflite
+from .network import Network, Tensor, open
+from .tables import Report, Table
+
+__all__ = [
+    "Error", "Network", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "format_version",
+    "import_onnx", "import_openvino", "import_tflite", "open",
+]

@@ -1,0 +1,251 @@
+"""Samples as people have them, as files that a command reads: folders, arrays, iterables of batches."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .words import Folder, existing, is_path
+
+Shape = Tuple[int, ...]
+
+
+class Input(NamedTuple):
+    """An input of a network."""
+
+    name: str
+    shape: Shape
+    dtype: str
+    picture: Optional[str]
+
+    @property
+    def takes(self) -> str:
+        one = self.shape[1:] if self.shape[:1] == (1,) else self.shape
+        values = f"{self.dtype} arrays (N, {', '.join(map(str, one))})"
+        return f"{values}, or uint8 pictures (N, height, width, {one[-1]})" if self.picture else values
+
+
+def as_array(value: Any) -> np.ndarray:
+    """An array of numpy's, of torch's, TensorFlow's and other libraries' tensors too. A copy only where it must be."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "detach"):  # torch: on any device, with or without a gradient
+        value = value.detach().cpu()
+        if str(value.dtype) == "torch.bfloat16":
+            value = value.float()
+    return np.asarray(value)
+
+
+def _without_ones(shape: Sequence[int]) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _fits(shape: Sequence[int], wanted: Shape) -> bool:
+    return _without_ones(shape) == _without_ones(wanted)
+
+
+_TYPES = {np.dtype(name) for name in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float16", "float32",
+                                      "float64")}
+
+
+def _checked(array: np.ndarray, wanted: Input, where: str) -> np.ndarray:
+    """The array, if the command reads its type for this input: any floats and integers, uint8 for pictures, int8 for codes."""
+    hint = ""
+    if array.dtype in _TYPES:
+        if wanted.dtype == "int32":
+            if array.dtype.kind != "f":
+                return array.astype(np.int32) if array.dtype == np.uint8 else array
+            hint = "; make integers of it with .astype(numpy.int32) if it holds such"
+        elif array.dtype == np.uint8 and not wanted.picture:
+            hint = ("; uint8 is for pictures, for which it has no preprocessing: import the network with pixels=, or with mean= "
+                    "and norm=")
+        elif array.dtype == np.int8 and wanted.dtype != "int8":
+            hint = "; int8 is for codes: make values of it with .astype(numpy.float32) if it holds such"
+        else:
+            return array
+    raise TypeError(f"{where}: holds {array.dtype}, and the input {wanted.name!r} takes {wanted.takes}{hint}")
+
+
+def as_values(array: np.ndarray, where: str) -> np.ndarray:
+    """The numbers as float32. What it cannot hold is refused, as the command does."""
+    if array.dtype.kind != "f" and array.size and not -(2**24) <= int(array.min()) <= int(array.max()) <= 2**24:
+        raise ValueError(f"{where}: holds integers from {array.min()} to {array.max()}, which float32 may not hold exactly; give "
+                         "values within 2^24 of 0")
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float32, copy=False)
+    if array.dtype == np.float64 and (np.isinf(values) & np.isfinite(array)).any():
+        raise ValueError(f"{where}: holds numbers beyond float32")
+    return values
+
+
+def _channels_last(array: np.ndarray, first: int) -> np.ndarray:
+    return np.moveaxis(array, first, -1)
+
+
+def _picture_samples(array: np.ndarray, where: str) -> np.ndarray:
+    """[N, h, w] or [N, h, w, 1, 3 or 4]; channels may also come first."""
+    if array.ndim == 4 and array.shape[3] not in (1, 3, 4) and array.shape[1] in (1, 3, 4):
+        return _channels_last(array, 1)
+    if array.ndim == 3 and array.shape[2] in (1, 3, 4):
+        return array[np.newaxis]
+    if array.ndim == 3 and array.shape[0] in (3, 4) and array.shape[1] > 4:
+        return _channels_last(array, 0)[np.newaxis]
+    if array.ndim == 2:
+        return array[np.newaxis]
+    if array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3, 4)):
+        return array
+    raise ValueError(f"{where}: has the shape {array.shape}; pictures are (N, height, width) or (N, height, width, 1, 3 or 4)")
+
+
+def as_samples(value: Any, wanted: Input, where: str) -> np.ndarray:
+    """The samples in one array, [N, ...] in the order of the network's input. One sample without N is one, too.
+
+    Networks take channels last. An array with channels first, as torch has them, is turned where only that fits.
+    """
+    array = _checked(as_array(value), wanted, where)
+    if array.size == 0:
+        raise ValueError(f"{where}: has the shape {array.shape}, and so holds no samples")
+    if array.dtype == np.uint8 and wanted.picture:
+        return _picture_samples(array, where)
+    if _fits(array.shape, wanted.shape):
+        return array.reshape((1, *wanted.shape))
+    if array.ndim > 0 and _fits(array.shape[1:], wanted.shape):
+        return array.reshape((array.shape[0], *wanted.shape))
+    if array.ndim > 1 and _fits(_channels_last(array, 1).shape[1:], wanted.shape):
+        return _channels_last(array, 1).reshape((array.shape[0], *wanted.shape))
+    if array.ndim > 1 and _fits(_channels_last(array, 0).shape, wanted.shape):
+        return _channels_last(array, 0).reshape((1, *wanted.shape))
+    if array.ndim > 1 and len(_without_ones(wanted.shape)) <= 1 and array[0].size == np.prod(wanted.shape):
+        return array.reshape((array.shape[0], *wanted.shape))  # a feature map for one flat row
+    raise ValueError(f"{where}: has the shape {array.shape}, and the input {wanted.name!r} takes {wanted.takes}")
+
+
+class ArrayFile:
+    """An .npy file that grows batch by batch, so that samples need no more memory than one batch."""
+
+    HEADER_BYTES = 128
+
+    def __init__(self, path: str) -> None:
+        self._file: BinaryIO = open(path, "wb")
+        self._file.write(bytes(self.HEADER_BYTES))
+        self.count = 0
+        self.dtype: Optional[np.dtype] = None
+        self.shape: Shape = ()
+
+    def add(self, samples: np.ndarray, where: str) -> None:
+        if self.dtype is None:
+            self.dtype, self.shape = samples.dtype, samples.shape[1:]
+        if samples.dtype != self.dtype:
+            raise TypeError(f"{where}: holds {samples.dtype}, and those before it {self.dtype}; give one type")
+        if samples.shape[1:] != self.shape:
+            raise ValueError(f"{where}: its samples have the shape {samples.shape[1:]}, and those before it {self.shape}; "
+                             "give pictures of one size, or a folder of them")
+        self._file.write(np.ascontiguousarray(samples).data)
+        self.count += len(samples)
+
+    def close(self) -> None:
+        if self.dtype is not None:
+            header = repr({"descr": self.dtype.str, "fortran_order": False, "shape": (self.count, *self.shape)})
+            text = header.ljust(self.HEADER_BYTES - 11) + "\n"
+            self._file.seek(0)
+            self._file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", self.HEADER_BYTES - 10) + text.encode())
+        self._file.close()
+
+
+def _parts(item: Any, inputs: Sequence[Input], where: str) -> List[Any]:
+    """What one item of an iterable holds for each input: (x, y) pairs of a data loader hold labels that nobody reads."""
+    if isinstance(item, Mapping):
+        missing = [i.name for i in inputs if i.name not in item]
+        if missing and not (len(inputs) == 1 and len(item) == 1):
+            raise ValueError(f"{where}: has no {missing[0]!r}; the network's inputs are {', '.join(i.name for i in inputs)}, "
+                             f"and this one has {', '.join(map(str, item))}")
+        return [next(iter(item.values()))] if missing else [item[i.name] for i in inputs]
+    if isinstance(item, (list, tuple)) and item and not np.isscalar(item[0]):
+        if len(item) < len(inputs):
+            raise ValueError(f"{where}: has {len(item)} parts; the network has {len(inputs)} inputs")
+        if len(inputs) == 1 and isinstance(item[0], (list, tuple)):
+            return [item]
+        return list(item[: len(inputs)])
+    if len(inputs) != 1:
+        raise ValueError(f"{where}: the network has the inputs {', '.join(i.name for i in inputs)}; give a dict of arrays by "
+                         "their names, or a tuple in their order")
+    return [item]
+
+
+def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what: str) -> List[str]:
+    paths = [folder.place(f"samples{i}.npy", f"{what}" if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
+             for i, wanted in enumerate(inputs)]
+    files = [ArrayFile(path) for path in paths]
+    try:
+        for b, item in enumerate(batches):
+            where = f"{what}[{b}]"
+            counts = []
+            for part, wanted, file in zip(_parts(item, inputs, where), inputs, files):
+                samples = as_samples(part, wanted, where)
+                file.add(samples, where)
+                counts.append(len(samples))
+            if len(set(counts)) > 1:
+                raise ValueError(f"{where}: has {', '.join(map(str, counts))} samples for the inputs; give each as many")
+    finally:
+        for file in files:
+            file.close()
+    if files[0].count == 0:
+        raise ValueError(f"{what}: gave no samples; a generator gives what it has once, so make a new one")
+    return paths
+
+
+def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: str = "batches") -> List[str]:
+    """The command's words for samples: a path, an array, an iterable of batches, or a dict of these by inputs' names."""
+    if is_path(batches):
+        return ["--images", existing(batches)]
+    if isinstance(batches, Mapping):
+        unknown = [name for name in batches if name not in {i.name for i in inputs}]
+        if unknown:
+            raise ValueError(f"{what}: the network has no input {unknown[0]!r}; it has {', '.join(i.name for i in inputs)}")
+        words = []
+        for k, wanted in enumerate(inputs):
+            if wanted.name not in batches:
+                raise ValueError(f"{what}: has nothing for the input {wanted.name!r}")
+            given = batches[wanted.name]
+            if is_path(given):
+                path = existing(given)
+            else:
+                stream = given if not _is_array(given) else [given]
+                inner = _Numbered(folder, k)
+                path = _spool(stream, [wanted], inner, f"{what}[{wanted.name!r}]")[0]
+            words += ["--input", f"{wanted.name}={path}"]
+        return words
+    if not _is_array(batches) and not isinstance(batches, Iterable):
+        raise TypeError(f"{what}: {type(batches).__name__} is no path, array, iterable of arrays or dict of these")
+    paths = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
+    if len(inputs) == 1:
+        return ["--images", paths[0]]
+    return [word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or hasattr(value, "detach") or (
+        hasattr(value, "__array__") and not isinstance(value, (list, tuple)))
+
+
+class _Numbered:
+    """Places of one input's files in a folder."""
+
+    def __init__(self, folder: Folder, number: int) -> None:
+        self._folder, self._number = folder, number
+
+    def place(self, name: str, shown: str) -> str:
+        return self._folder.place(f"{self._number}_{name}", shown)
+
+
+def label_words(labels: Any, folder: Folder) -> List[str]:
+    """The command's words for right classes: a file or a folder, or a number for each sample."""
+    if is_path(labels):
+        return ["--labels", existing(labels)]
+    numbers = as_array(labels).ravel()
+    if numbers.dtype.kind not in "iu" or numbers.size == 0:
+        raise TypeError("labels: give a class number for each sample, or a path")
+    lines = "".join(f"{int(number)}\n" for number in numbers)
+    return ["--labels", folder.file("labels.txt", lines.encode(), "labels")]

@@ -1,0 +1,239 @@
+"""A model: what it holds, what it needs, and running it."""
+
+from __future__ import annotations
+
+import builtins
+import html
+import os
+import threading
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _intaglio
+from .batches import Input, as_samples, as_values
+from .tables import Report, Table
+from .words import Folder, existing, is_path, run, words_of
+
+__all__ = ["Network", "Tensor", "open"]
+
+
+class Tensor(NamedTuple):
+    """An input, an output or a state of a network. Activations have their channels last."""
+
+    name: str
+    shape: Tuple[int, ...]
+    dtype: str
+    """numpy's name of the type."""
+    scale: Optional[float]
+    """real = scale * (code - zero_point); None where it is not quantized."""
+    zero_point: Optional[int]
+    picture: Optional[str]
+    """How a picture becomes this input, in words; None where it takes no pictures."""
+
+
+class Network:
+    """A model file in memory, with a session that runs it.
+
+    `intaglio.open`, `intaglio.import_onnx` and `intaglio.calibrate` make one. Several threads may call `run`: they take
+    turns. Two networks run at the same time. Copies and pickles hold the file alone.
+    """
+
+    report: Optional[Report] = None
+    """What the calibration or the import said; None of a file that was opened."""
+
+    def __init__(self, content: Any, name: str = "network", threads: int = 1, isa: str = "") -> None:
+        self._runner = _intaglio.Runner(content, name)
+        self._lock = threading.RLock()
+        self._runner.set_execution(threads, isa)
+        self._threads, self._isa = threads, isa
+        self.inputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.inputs()]
+        self.outputs: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.outputs()]
+        self.states: List[Tensor] = [Tensor(**tensor) for tensor in self._runner.states()]
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the file that it was made from."""
+        return self._runner.name
+
+    @property
+    def node_count(self) -> int:
+        return self._runner.node_count
+
+    def __bytes__(self) -> bytes:
+        return self._runner.bytes().tobytes()
+
+    def __len__(self) -> int:
+        """Bytes of the file."""
+        return int(self._runner.bytes().size)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Network, (bytes(self), self.name, self._threads, self._isa)
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the file. It is written whole, or stays as it was."""
+        _intaglio.write_file(os.fspath(path), self._runner.bytes())
+
+    @property
+    def threads(self) -> int:
+        """How many threads work on each layer. Results do not depend on it."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, threads: int) -> None:
+        with self._lock:
+            self._runner.set_execution(threads, self._isa)
+            self._threads = threads
+
+    # Running.
+
+    def run(self, *values: Any, raw: bool = False, copy: bool = True) -> Any:
+        """Runs it on one sample, or on each sample of an array.
+
+        values: an array for each input, in their order; or one dict of arrays by the inputs' names. An array has the
+            shape of the input, or one dimension more in front, which counts samples. Float values of an int8 input are
+            quantized by its scale. A uint8 array is a picture of any size, where the network takes pictures.
+        raw: int8 outputs stay codes. Without it they are the real numbers that the codes stand for.
+        copy: False gives views of the session's memory, of the kind that the session has: the next run changes them.
+            Only for one sample.
+
+        With no values the session runs what `input_view` was filled with. Returns an array, or a tuple of them where
+        the network has several outputs. Of several samples their first dimension counts them. States go from one
+        sample to the next, and from one call to the next; `reset` sets them back.
+        """
+        arrays = self._arrays(values)
+        with self._lock:
+            count = len(arrays[0]) if arrays else 1
+            if count != 1 and not copy:
+                raise ValueError(f"copy=False shows the outputs of one run, and there are {count} samples")
+            found: List[List[np.ndarray]] = []
+            for k in range(count):
+                for i, array in enumerate(arrays):
+                    self._fill(i, array[k])
+                self._runner.run()
+                found.append([self._output(i, raw, copy) for i in range(len(self.outputs))])
+        joined = found[0] if count == 1 else [self._joined([sample[i] for sample in found], self.outputs[i])
+                                              for i in range(len(self.outputs))]
+        return joined[0] if len(joined) == 1 else tuple(joined)
+
+    __call__ = run
+
+    def _arrays(self, values: Tuple[Any, ...]) -> List[np.ndarray]:
+        if not values:
+            return []
+        if len(values) == 1 and isinstance(values[0], Mapping):
+            given = values[0]
+            names = [tensor.name for tensor in self.inputs]
+            wrong = [name for name in given if name not in names] + [name for name in names if name not in given]
+            if wrong:
+                raise ValueError(f"{self.name}: {wrong[0]!r} is {'no input' if wrong[0] in given else 'missing'}; its inputs "
+                                 f"are {', '.join(names)}")
+            values = tuple(given[name] for name in names)
+        if len(values) != len(self.inputs):
+            raise ValueError(f"{self.name}: has {len(self.inputs)} inputs ({', '.join(t.name for t in self.inputs)}), and "
+                             f"{len(values)} arrays were given")
+        arrays = [as_samples(value, wanted, tensor.name) for value, wanted, tensor in
+                  zip(values, self._wanted(), self.inputs)]
+        counts = {len(array) for array in arrays}
+        if len(counts) > 1:
+            raise ValueError(f"{self.name}: the inputs have {', '.join(str(len(array)) for array in arrays)} samples; give "
+                             "each as many")
+        return arrays
+
+    def _wanted(self) -> List[Input]:
+        return [Input(t.name, t.shape, t.dtype, t.picture) for t in self.inputs]
+
+    def _fill(self, i: int, sample: np.ndarray) -> None:
+        tensor = self.inputs[i]
+        if sample.dtype == np.uint8:
+            self._runner.fill_picture(i, np.ascontiguousarray(sample))
+        elif tensor.dtype == "int32":
+            low, high = int(sample.min()), int(sample.max())
+            if low < -(2**31) or high >= 2**31:
+                raise ValueError(f"{tensor.name}: holds {low if low < -(2**31) else high}, and takes numbers of 32 bits")
+            np.copyto(self._runner.input(i), sample, casting="unsafe")
+        elif str(sample.dtype) == tensor.dtype:
+            np.copyto(self._runner.input(i), sample)
+        else:
+            self._runner.fill_values(i, as_values(sample, tensor.name))
+
+    def _output(self, i: int, raw: bool, copy: bool) -> np.ndarray:
+        view = self._runner.output(i)
+        if not copy:
+            return view
+        if raw or view.dtype in (np.float32, np.int32):
+            return view.copy()
+        return self._runner.real_output(i)
+
+    @staticmethod
+    def _joined(arrays: Sequence[np.ndarray], tensor: Tensor) -> np.ndarray:
+        return np.concatenate(arrays) if tensor.shape[:1] == (1,) else np.stack(arrays)
+
+    def input_view(self, i: int = 0) -> np.ndarray:
+        """Input `i` in the session's memory, to be written without a copy. Write every input before each run."""
+        if not 0 <= i < len(self.inputs):
+            raise IndexError(f"{self.name}: has {len(self.inputs)} inputs, and no input {i}")
+        return self._runner.input(i)
+
+    def output_view(self, i: int = 0) -> np.ndarray:
+        """Output `i` in the session's memory, as the last run left it. The next run changes it."""
+        if not 0 <= i < len(self.outputs):
+            raise IndexError(f"{self.name}: has {len(self.outputs)} outputs, and no output {i}")
+        return self._runner.output(i)
+
+    def reset(self) -> None:
+        """Sets the states to their initial values."""
+        with self._lock:
+            self._runner.reset()
+
+    # What commands say of it.
+
+    def command(self, subcommand: str, own: Sequence[str] = (), **options: Any) -> Report:
+        """What `intaglio SUBCOMMAND` says of this network, with --json. Keywords are the command's options."""
+        with Folder() as folder:
+            words = [subcommand, self._file(folder), *own, *words_of(subcommand, options, ("json",)), "--json"]
+            answer = run(words, folder)
+        return Report(answer.json, f"{subcommand} {self.name}", answer.notes)
+
+    def _file(self, folder: Folder, name: str = "network.itg") -> str:
+        return folder.file(name, self._runner.bytes(), self.name)
+
+    def inspect(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
+        """What the file holds, and what a session needs."""
+        return self.command("inspect", target=target, threads=threads)
+
+    def measure(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
+        """The memory that running it needs, in bytes, exact: on this machine, or on a target such as 'cortex-m4'."""
+        return self.inspect(target, threads)["session"]
+
+    def bench(self, **options: Any) -> Report:
+        """How long a run takes on this machine. Keywords are the options of `intaglio bench`."""
+        return self.command("bench", **options)
+
+    def __repr__(self) -> str:
+        ends = [f"{t.name} {'x'.join(map(str, t.shape))} {t.dtype}" for t in self.inputs]
+        return f"<intaglio.Network {self.name}: {', '.join(ends)}; {self.node_count} nodes, {len(self)} bytes>"
+
+    def _repr_html_(self) -> str:
+        rows = [{"": kind, **tensor._asdict()} for kind, tensors in
+                (("input", self.inputs), ("output", self.outputs), ("state", self.states)) for tensor in tensors]
+        return f"<p><b>{html.escape(self.name)}</b>: {self.node_count} nodes, {len(self)} bytes</p>" + Table(rows)._repr_html_()
+
+
+def open(source: Any, *, threads: int = 1, isa: str = "") -> Network:
+    """A model file (.itg) by its path, or by its bytes.
+
+    threads: how many work on each layer. isa: no instruction set beyond this one, such as 'avx2'; results are the same.
+    """
+    if is_path(source):
+        path = existing(source)
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"{path}: is a folder; name a model file")
+        with builtins.open(path, "rb") as file:
+            return Network(file.read(), path, threads, isa)
+    return Network(source, "bytes", threads, isa)

@@ -1,0 +1,186 @@
+"""Keywords of Python as words of the command, and what the command says to them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pathlib
+import tempfile
+import textwrap
+import warnings
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _intaglio
+from .errors import Error, WrongUse
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a stage, how much of it is done, and how much there is to do."""
+
+
+class Option(NamedTuple):
+    name: str
+    value: str
+    what: str
+    flag: bool
+    repeated: bool
+    required: bool
+
+    @property
+    def keyword(self) -> str:
+        return self.name[2:].replace("-", "_")
+
+
+_options: Dict[str, Dict[str, Option]] = {}
+
+
+def options_of(subcommand: str) -> Dict[str, Option]:
+    """What a subcommand takes, by keywords of Python. Its arguments without a name are left out."""
+    if subcommand not in _options:
+        known = [Option(*fields) for fields in _intaglio.options_of(subcommand)]
+        _options[subcommand] = {option.keyword: option for option in known if option.name.startswith("--")}
+    return _options[subcommand]
+
+
+class Folder:
+    """A folder for what a command reads and writes, which goes with it. Its files have names of their own in messages."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="intaglio-")
+        self._shown: List[Tuple[str, str]] = []
+
+    def __enter__(self) -> "Folder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def place(self, name: str, shown: str) -> str:
+        """A file's path; messages call it `shown`."""
+        path = os.path.join(self._folder.name, name)
+        self._shown.append((path, shown))
+        return path
+
+    def file(self, name: str, content: Any, shown: str) -> str:
+        path = self.place(name, shown)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def renamed(self, text: str) -> str:
+        """The text with the names that the user knows. Longer paths come first: one may begin with another."""
+        for path, shown in sorted(self._shown, key=lambda pair: -len(pair[0])):
+            text = text.replace(path, shown)
+        return text
+
+
+class Answer(NamedTuple):
+    text: str
+    notes: List[str]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+def run(words: Sequence[str], folder: Optional[Folder] = None, progress: Optional[Progress] = None) -> Answer:
+    """Runs a command in this process. Warnings become warnings, failures exceptions."""
+    renamed = folder.renamed if folder is not None else (lambda text: text)
+    try:
+        text, notes, warned = _intaglio.run_words(list(words), progress)
+    except Error as error:
+        error.args = (renamed(str(error)),)
+        raise error from None
+    except WrongUse as error:
+        message = renamed(str(error)).split("\nRun 'intaglio")[0]
+        raise WrongUse(f"{words[0]}: {message}") from None
+    for warning in warned:
+        warnings.warn(renamed(warning), stacklevel=3)
+    return Answer(renamed(text), [renamed(note) for note in notes])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value)) if isinstance(value, float) else str(value)
+    if isinstance(value, np.ndarray):
+        return ",".join(_text(v) for v in value.ravel().tolist())
+    if isinstance(value, Iterable):
+        return ",".join(_text(v) for v in value)
+    raise TypeError(f"{value!r} is no text, number or sequence of them")
+
+
+def _given(option: Option, text: str) -> List[str]:
+    return [f"{option.name}={text}"] if text.startswith("-") else [option.name, text]
+
+
+def _words(option: Option, value: Any) -> List[str]:
+    if value is None or value is False:
+        return []
+    if option.flag:
+        if value is not True:
+            raise TypeError(f"{option.keyword} is True or False, not {value!r}")
+        return [option.name]
+    if value is True:
+        raise TypeError(f"{option.keyword} takes a value: {option.value}")
+    if isinstance(value, Mapping):
+        pairs = [f"{name}={_text(part)}" for name, part in value.items()]
+        return [word for pair in pairs for word in _given(option, pair)] if option.repeated else _given(
+            option, ",".join(pairs))
+    if option.repeated and not isinstance(value, (str, os.PathLike)):
+        return [word for part in value for word in _given(option, _text(part))]
+    return _given(option, _text(value))
+
+
+def words_of(subcommand: str, options: Mapping[str, Any], own: Sequence[str] = ()) -> List[str]:
+    """The words of keywords. `own` are options that the caller sets itself: they are no keywords."""
+    known = {name: option for name, option in options_of(subcommand).items() if name not in own}
+    words: List[str] = []
+    for name, value in options.items():
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
+        words += _words(known[name], value)
+    return words
+
+
+def takes_options_of(subcommand: str, own: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Shows the subcommand's options in a function's signature and in its documentation."""
+
+    def documented(function: Callable[..., Any]) -> Callable[..., Any]:
+        known = [option for name, option in options_of(subcommand).items() if name not in own]
+        signature = inspect.signature(function)
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {p.name for p in parameters}
+        parameters += [
+            inspect.Parameter(option.keyword, inspect.Parameter.KEYWORD_ONLY, default=False if option.flag else None)
+            for option in known if option.keyword not in taken
+        ]
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        lines = [inspect.cleandoc(function.__doc__ or ""), "", f"Options, as of `intaglio {subcommand}`:", ""]
+        for option in known:
+            if option.keyword in taken:
+                continue
+            text = f"{option.keyword}{'' if option.flag else '=' + option.value}: {option.what}"
+            lines += textwrap.wrap(text, 110, subsequent_indent="    ")
+        function.__doc__ = "\n".join(lines)
+        return function
+
+    return documented
+
+
+def existing(path: Any) -> str:
+    """The path as text, where there is something. Else FileNotFoundError, as open() raises."""
+    text = os.fspath(path)
+    os.stat(text)
+    return text
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, (str, pathlib.PurePath)) or (isinstance(value, os.PathLike))

@@ -1,0 +1,191 @@
+"""Import, calibration, comparison: the same bytes and figures as the command's."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import intaglio
+
+
+def test_import_gives_the_commands_bytes(demo, command, net, tmp_path):
+    command("import", demo / "meter.onnx", "-o", tmp_path / "net.itg", "--pixels", "-1..1")
+    assert bytes(net) == (tmp_path / "net.itg").read_bytes()
+    content = (demo / "meter.onnx").read_bytes()
+    assert bytes(intaglio.import_onnx(content, pixels="-1..1")) == bytes(net)
+    with open(demo / "meter.onnx", "rb") as file:
+        assert bytes(intaglio.import_onnx(file, pixels="-1..1")) == bytes(net)
+
+
+def test_keywords_are_the_commands_options(demo, command, tmp_path):
+    command("import", demo / "meter.onnx", "-o", tmp_path / "net.itg", "--mean", "127.5", "--norm", repr(1 / 127.5),
+            "--color", "bgr", "--resize", "letterbox")
+    made = intaglio.import_onnx(demo / "meter.onnx", mean=127.5, norm=1 / 127.5, color="bgr", resize="letterbox")
+    assert bytes(made) == (tmp_path / "net.itg").read_bytes()
+
+
+@pytest.mark.parametrize("options, words", [
+    ({}, []),
+    ({"method": "mse", "recover": "none"}, ["--method", "mse", "--recover", "none"]),
+    ({"int8_answers": True, "limit": 8}, ["--int8-answers", "--limit", "8"]),
+])
+def test_calibration_gives_the_commands_bytes(demo, command, net, pictures, tmp_path, options, words):
+    net.save(tmp_path / "net.itg")
+    said = command("calibrate", tmp_path / "net.itg", "--images", pictures, "-o", tmp_path / "int8.itg", "--json", *words)
+    made = intaglio.calibrate(net, pictures, **options)
+    assert bytes(made) == (tmp_path / "int8.itg").read_bytes()
+    figures = json.loads(said.stdout)
+    for name in ("images", "sqnr_db", "agreement", "judged", "sha256", "verdict"):
+        assert made.report[name] == figures[name]
+
+
+def test_arrays_and_iterables_give_the_bytes_of_an_npy_file(command, net, samples, tmp_path):
+    np.save(tmp_path / "x.npy", samples)
+    net.save(tmp_path / "net.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", tmp_path / "x.npy", "-o", tmp_path / "int8.itg")
+    wanted = (tmp_path / "int8.itg").read_bytes()
+    channels_first = np.moveaxis(samples, -1, 1)
+    labels = np.zeros(4, np.int64)
+    given = {
+        "path": str(tmp_path / "x.npy"),
+        "array": samples,
+        "not contiguous": np.asfortranarray(samples),
+        "channels first": channels_first,
+        "list of batches": [samples[:5], samples[5:]],
+        "single samples": list(samples),
+        "generator": (samples[i:i + 4] for i in range(0, 12, 4)),
+        "pairs of a data loader": [(channels_first[i:i + 4], labels) for i in range(0, 12, 4)],
+        "lists of a data loader": [[samples[i:i + 4], labels] for i in range(0, 12, 4)],
+        "dicts": [{net.inputs[0].name: samples[i:i + 4]} for i in range(0, 12, 4)],
+        "dict of arrays": {net.inputs[0].name: samples},
+        "dict of a path": {net.inputs[0].name: tmp_path / "x.npy"},
+        "other order": samples[::-1],
+    }
+    for what, batches in given.items():
+        assert bytes(intaglio.calibrate(net, batches)) == wanted, what
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int64, np.int16])
+def test_other_types_give_the_bytes_of_their_npy_file(command, net, samples, tmp_path, dtype):
+    array = (samples * 100).astype(dtype)
+    np.save(tmp_path / "x.npy", array)
+    net.save(tmp_path / "net.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", tmp_path / "x.npy", "-o", tmp_path / "int8.itg")
+    command("run", tmp_path / "net.itg", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no pixel gives these values
+        assert bytes(intaglio.calibrate(net, array)) == (tmp_path / "int8.itg").read_bytes()
+    np.testing.assert_array_equal(net.run(array), np.load(tmp_path / "y.npy"))
+
+
+class Tensor:
+    """As torch's, which is not needed for that."""
+
+    dtype = "torch.float32"
+
+    def __init__(self, array):
+        self.array = array
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.array, dtype)
+
+
+def test_tensors_are_taken_as_arrays(net, samples):
+    wanted = bytes(intaglio.calibrate(net, samples))
+    loader = [(Tensor(np.moveaxis(samples[i:i + 6], -1, 1)), Tensor(np.zeros(6))) for i in (0, 6)]
+    assert bytes(intaglio.calibrate(net, loader)) == wanted
+    np.testing.assert_array_equal(net.run(Tensor(samples)), net.run(samples))
+
+
+def test_torch(net, samples):
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.from_numpy(np.moveaxis(samples, -1, 1).copy()), torch.zeros(12))
+    loader = torch.utils.data.DataLoader(data, batch_size=5)
+    assert bytes(intaglio.calibrate(net, loader)) == bytes(intaglio.calibrate(net, samples))
+
+
+def test_pictures_as_arrays_give_the_bytes_of_their_npy_file(command, net, tmp_path):
+    grays = np.random.default_rng(2).integers(0, 256, (9, 40, 30), np.uint8)
+    np.save(tmp_path / "p.npy", grays)
+    net.save(tmp_path / "net.itg")
+    command("calibrate", tmp_path / "net.itg", "--images", tmp_path / "p.npy", "-o", tmp_path / "int8.itg")
+    wanted = (tmp_path / "int8.itg").read_bytes()
+    assert bytes(intaglio.calibrate(net, grays)) == wanted
+    assert bytes(intaglio.calibrate(net, (picture for picture in grays))) == wanted
+
+
+def test_report_page_names_what_the_user_named(net, pictures, tmp_path):
+    int8 = intaglio.calibrate(net, pictures, report=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<html" in page and "meter.onnx" in page and "intaglio-" not in page
+    assert bytes(int8) == bytes(intaglio.calibrate(net, pictures))
+
+
+def test_compare_is_the_commands(command, net, int8, pictures, tmp_path):
+    net.save(tmp_path / "net.itg")
+    int8.save(tmp_path / "int8.itg")
+    figures = json.loads(command("compare", tmp_path / "net.itg", tmp_path / "int8.itg", "--images", pictures, "--json").stdout)
+    compared = intaglio.compare(net, int8, pictures)
+    assert compared.sqnr_db == figures["sqnr_db"] and list(compared.layers) == figures["layers"]
+    worst = compared.layers.sorted_by("sqnr_db")
+    numbers = [v for v in worst.column("sqnr_db") if v is not None]
+    assert numbers == sorted(numbers) and len(worst) == len(figures["layers"])
+    for text in (str(compared), compared._repr_html_(), compared.layers._repr_html_()):
+        assert figures["layers"][0]["name"] in text
+
+
+def test_evaluate_counts_right_classes(command, int8, demo, tmp_path):
+    int8.save(tmp_path / "int8.itg")
+    figures = json.loads(command("eval", tmp_path / "int8.itg", "--images", demo / "test", "--labels", demo / "test_labels.txt",
+                                 "--json").stdout)
+    assert dict(intaglio.evaluate(int8, demo / "test", demo / "test_labels.txt")) == figures
+    x = np.random.default_rng(3).uniform(-1, 1, (6, *int8.inputs[0].shape[1:])).astype(np.float32)
+    right = int8.run(x).reshape(6, -1).argmax(1)
+    assert intaglio.evaluate(int8, x, right).top1 == 100
+    assert intaglio.evaluate(int8, x, [(right[0] + 1) % 10, *right[1:]]).top1 == pytest.approx(100 * 5 / 6)
+
+
+def test_save_open_pickle_and_command(net, tmp_path):
+    net.save(tmp_path / "net.itg")
+    for again in (intaglio.open(tmp_path / "net.itg"), intaglio.open(bytes(net)), pickle.loads(pickle.dumps(net))):
+        assert bytes(again) == bytes(net) and again.inputs == net.inputs and again.outputs == net.outputs
+    assert "input" in intaglio.command("inspect", tmp_path / "net.itg")
+
+
+def test_measure_is_exact_for_a_target(command, int8, tmp_path):
+    int8.save(tmp_path / "int8.itg")
+    wanted = json.loads(command("inspect", tmp_path / "int8.itg", "--target", "cortex-m4", "--json").stdout)["session"]
+    assert dict(int8.measure("cortex-m4")) == wanted
+    assert dict(int8.measure("cortex-m4")) != dict(int8.measure("cortex-m55"))
+
+
+def test_progress_is_told_and_can_end_the_work(net, pictures):
+    stages = []
+    intaglio.calibrate(net, pictures, progress=lambda stage, done, total: stages.append((stage, done, total)))
+    assert len({stage for stage, _, _ in stages}) > 1 and all(done <= total for _, done, total in stages)
+
+    class Enough(Exception):
+        pass
+
+    def stop(stage, done, total):
+        raise Enough(stage)
+
+    with pytest.raises(Enough):
+        intaglio.calibrate(net, pictures, progress=stop)
+    for last in {stage for stage, _, _ in stages}:  # at each stage, of the library's and of the command's
+
+        def stop_there(stage, done, total):
+            if stage == last:
+                raise Enough(stage)
+
+        with pytest.raises(Enough, match=last):
+            intaglio.calibrate(net, pictures, progress=stop_there)
+    assert bytes(intaglio.calibrate(net, pictures)) == bytes(intaglio.calibrate(net, pictures))

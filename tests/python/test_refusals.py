@@ -1,0 +1,170 @@
+"""What a new user does wrong: each is an exception that says what, where, and what to do."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import intaglio
+
+
+def test_wrong_paths(net, tmp_path):
+    for call in (lambda: intaglio.open(tmp_path / "no.itg"), lambda: intaglio.import_onnx(tmp_path / "no.onnx"),
+                 lambda: intaglio.calibrate(net, tmp_path / "no"), lambda: intaglio.calibrate(tmp_path / "no.itg", tmp_path)):
+        with pytest.raises(FileNotFoundError, match="no"):
+            call()
+    with pytest.raises(IsADirectoryError, match="folder"):
+        intaglio.open(tmp_path)
+    with pytest.raises(intaglio.Error, match="none does not exist"):
+        net.save(tmp_path / "none" / "net.itg")
+
+
+def test_not_a_model(demo, tmp_path, net):
+    with pytest.raises(intaglio.Error, match="intaglio import") as raised:
+        intaglio.open(demo / "meter.onnx")
+    assert raised.value.status == "kNotAModel"
+    broken = bytearray(bytes(net))
+    broken[len(broken) // 2] ^= 1
+    with pytest.raises(intaglio.Error) as raised:
+        intaglio.open(bytes(broken))
+    assert raised.value.status == "kBadChecksum" and raised.value.value != raised.value.limit
+    with pytest.raises(intaglio.Error, match="no bytes"):
+        intaglio.open(b"")
+    with pytest.raises(intaglio.Error, match="bytes"):
+        intaglio.import_onnx(b"not a network at all")
+    with pytest.raises(intaglio.Error, match="import_onnx"):
+        intaglio.import_tflite(demo / "meter.onnx")
+
+
+def test_wrong_shapes(net, samples):
+    with pytest.raises(ValueError, match=r"shape \(5, 3\).*takes float32 arrays \(N, 28, 28, 3\)"):
+        net.run(np.zeros((5, 3), np.float32))
+    with pytest.raises(ValueError, match=r"batches\[1\]: has the shape \(2, 7\)"):
+        intaglio.calibrate(net, [samples, np.zeros((2, 7), np.float32)])
+    with pytest.raises(ValueError, match="holds no samples"):
+        net.run(samples[:0])
+    with pytest.raises(ValueError, match="1 inputs"):
+        net.run(samples, samples)
+    with pytest.raises(ValueError, match="'other' is no input"):
+        net.run({"other": samples})
+    with pytest.raises(ValueError, match="copy=False"):
+        net.run(samples, copy=False)
+
+
+def test_wrong_types(net, samples, demo):
+    for wrong in (samples.astype(np.complex64), samples.astype(str), samples.astype(object)):
+        with pytest.raises(TypeError, match="takes float32"):
+            net.run(wrong)
+    with pytest.raises(TypeError, match="int8 is for codes.*astype"):
+        net.run(samples.astype(np.int8))
+    with pytest.raises(ValueError, match="within 2.24 of 0"):
+        net.run(np.full(samples.shape, 2**24 + 1))
+    with pytest.raises(ValueError, match="beyond float32"):
+        net.run(np.full(samples.shape, 1e300))
+    values_alone = intaglio.import_onnx(demo / "meter.onnx")
+    with pytest.raises(TypeError, match="pixels="):
+        values_alone.run(np.zeros((1, 28, 28), np.uint8))
+    with pytest.raises(TypeError, match="those before it float32; give one type"):
+        intaglio.calibrate(net, [samples, np.zeros((2, 28, 28), np.uint8)])
+    for wrong in (17, None.__class__):
+        with pytest.raises(TypeError):
+            intaglio.calibrate(net, wrong)
+    with pytest.raises(TypeError, match="give batches"):
+        intaglio.calibrate(net)
+
+
+def test_values_that_are_no_numbers(net, samples):
+    spoilt = samples.copy()
+    spoilt[3, 5, 5, 0] = np.nan
+    with pytest.raises(intaglio.Error, match="3"):
+        intaglio.calibrate(net, spoilt)
+
+
+def test_an_empty_generator(net, samples):
+    used = (batch for batch in [samples])
+    list(used)
+    for empty in (used, [], iter(())):
+        with pytest.raises(ValueError, match="gave no samples; a generator gives what it has once"):
+            intaglio.calibrate(net, empty)
+
+
+def test_a_generator_that_fails(net, samples):
+    def batches():
+        yield samples
+        raise KeyError("what the user's own code raises")
+
+    with pytest.raises(KeyError, match="own code"):
+        intaglio.calibrate(net, batches())
+
+
+def test_a_folder_with_a_broken_picture(net, pictures, tmp_path):
+    for path in pictures.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    broken = sorted(tmp_path.iterdir())[3]
+    broken.write_bytes(broken.read_bytes()[:100])
+    with pytest.raises(intaglio.Error, match=broken.name):
+        intaglio.calibrate(net, tmp_path)
+    left_out = intaglio.calibrate(net, tmp_path, skip_bad=True)
+    assert left_out.report.images == 15 and any(broken.name in note for note in left_out.report.notes)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(intaglio.Error, match="holds no pictures"):
+        intaglio.calibrate(net, tmp_path / "empty")
+
+
+def test_wrong_options(net, pictures, demo):
+    with pytest.raises(TypeError, match="no option 'metod'; there are .*method"):
+        intaglio.calibrate(net, pictures, metod="mse")
+    with pytest.raises(TypeError, match="output"):
+        intaglio.calibrate(net, pictures, output="x.itg")  # that is save()
+    with pytest.raises(TypeError, match="method"):
+        intaglio.calibrate(net, pictures, method="best")
+    with pytest.raises(TypeError, match="no effect without"):
+        intaglio.calibrate(net, pictures, percentile=0.999)
+    with pytest.raises(TypeError, match="True or False"):
+        intaglio.calibrate(net, pictures, int8_answers=1)
+    with pytest.raises(TypeError, match="pixels"):
+        intaglio.import_onnx(demo / "meter.onnx", pixels="0..2")
+    with pytest.raises(ValueError, match="1 to"):
+        net.threads = 0
+    with pytest.raises(intaglio.Error, match="cortex-m5"):
+        net.measure("cortex-m5")
+
+
+def test_errors_carry_what_the_library_says(int8, samples):
+    with pytest.raises(intaglio.Error, match="FP32") as raised:
+        intaglio.calibrate(int8, samples)
+    assert raised.value.status is None and raised.value.node is None
+
+
+def test_messages_name_no_temporary_file(net, int8, samples):
+    spoilt = samples.copy()
+    spoilt[0] = np.inf
+    for call in (lambda: intaglio.calibrate(net, spoilt), lambda: intaglio.calibrate(int8, samples),
+                 lambda: intaglio.compare(int8, net, samples), lambda: intaglio.import_onnx(b"x" * 100)):
+        with pytest.raises(intaglio.Error) as raised:
+            call()
+        assert "intaglio-" not in str(raised.value) and "/tmp" not in str(raised.value)
+
+
+def test_what_is_to_be_known_of_options_is_in_the_documentation():
+    import inspect
+
+    signature = inspect.signature(intaglio.calibrate)
+    assert {"network", "batches", "progress", "method", "report", "int8_answers"} <= set(signature.parameters)
+    assert not {"output", "json", "images"} & set(signature.parameters)
+    assert "recover=LIST" in intaglio.calibrate.__doc__ and "pixels=RECIPE" in intaglio.import_onnx.__doc__
+
+
+def test_the_command_comes_along(tmp_path, demo, command):
+    words = ["import", str(demo / "meter.onnx"), "-o", str(tmp_path / "net.itg"), "--pixels", "-1..1"]
+    program = [sys.executable, "-m", "intaglio"]
+    run = subprocess.run([*program, *words], capture_output=True, text=True, check=True, cwd=tmp_path, env=os.environ)
+    made = (tmp_path / "net.itg").read_bytes()
+    assert run.stdout == command(*words).stdout and made == (tmp_path / "net.itg").read_bytes()
+    wrong = subprocess.run([*program, "imprt"], capture_output=True, text=True, cwd=tmp_path)
+    assert wrong.returncode == 2 and "no subcommand" in wrong.stderr
+    threads = subprocess.run([*program, "bench", str(tmp_path / "net.itg"), "--threads", "2", "--json"], capture_output=True,
+                             text=True, cwd=tmp_path)
+    assert threads.returncode == 0, threads.stderr

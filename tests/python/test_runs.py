@@ -1,0 +1,126 @@
+"""Running: values in and out, views, threads."""
+
+import threading
+
+import numpy as np
+
+import intaglio
+
+
+def test_outputs_are_the_commands(command, int8, net, samples, tmp_path):
+    np.save(tmp_path / "x.npy", samples)
+    for model in (net, int8):
+        model.save(tmp_path / "m.itg")
+        command("run", tmp_path / "m.itg", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+        np.testing.assert_array_equal(model.run(samples), np.load(tmp_path / "y.npy"))
+
+
+def test_shapes(net, samples):
+    all_of_them = net.run(samples)
+    assert all_of_them.shape == (12, *net.outputs[0].shape[1:]) and all_of_them.dtype == np.float32
+    np.testing.assert_array_equal(net.run(samples[3]), all_of_them[3:4])
+    np.testing.assert_array_equal(net(samples[3:4]), all_of_them[3:4])
+    np.testing.assert_array_equal(net.run({net.inputs[0].name: samples}), all_of_them)
+    np.testing.assert_array_equal(net.run(np.moveaxis(samples, -1, 1)), all_of_them)
+    np.testing.assert_array_equal(net.run(samples.astype(np.float64)), all_of_them)
+
+
+def test_int8_codes(net, pictures, samples):
+    int8 = intaglio.calibrate(net, pictures, int8_answers=True)
+    output = int8.outputs[0]
+    assert output.dtype == "int8"
+    codes, reals = int8.run(samples, raw=True), int8.run(samples)
+    assert codes.dtype == np.int8
+    np.testing.assert_array_equal(reals, (codes.astype(np.int32) - output.zero_point).astype(np.float32) * np.float32(output.scale))
+    entry = int8.inputs[0]
+    quantized = np.clip(np.rint(samples / np.float32(entry.scale)) + entry.zero_point, -128, 127).astype(np.int8)
+    np.testing.assert_array_equal(int8.run(quantized, raw=True), codes)
+
+
+def test_pictures_go_through_the_recipe(net, samples):
+    _, height, width, channels = net.inputs[0].shape
+    picture = np.random.default_rng(4).integers(0, 256, (height, width, channels), np.uint8)
+    values = (picture.astype(np.float32) - np.float32(127.5)) * np.float32(1 / 127.5)
+    np.testing.assert_array_equal(net.run(picture), net.run(values))
+    np.testing.assert_array_equal(net.run(picture[np.newaxis]), net.run(values))
+    gray = net.run(picture[..., 0])
+    np.testing.assert_array_equal(gray, net.run(np.repeat(values[..., :1], channels, -1)))
+    assert net.run(np.zeros((7, 2 * height, 3 * width, 3), np.uint8)).shape[0] == 7
+
+
+def test_views_have_no_copies(net, samples):
+    entry = net.input_view()
+    assert entry.shape == net.inputs[0].shape and entry.flags.writeable
+    entry[...] = samples[:1]
+    view = net.run(copy=False)
+    np.testing.assert_array_equal(view, net.output_view())
+    assert not view.flags.writeable and not view.flags.owndata and np.shares_memory(view, net.output_view())
+    kept = view.copy()
+    entry[...] = samples[1:2]
+    net.run(copy=False)
+    assert not np.array_equal(view, kept)
+    np.testing.assert_array_equal(net.run(samples[:1]), kept)
+
+
+def test_views_keep_the_memory(demo):
+    view = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1").input_view()
+    view[...] = 1
+    assert (view == 1).all()
+
+
+def test_threads_and_instruction_sets_do_not_change_results(int8, samples):
+    wanted = int8.run(samples)
+    copies = [intaglio.open(bytes(int8), isa="scalar"), intaglio.open(bytes(int8), threads=3)]
+    for other in copies:
+        np.testing.assert_array_equal(other.run(samples), wanted)
+    copies[0].threads = 2
+    np.testing.assert_array_equal(copies[0].run(samples), wanted)
+
+
+def test_several_threads_may_run_one_network(int8, samples):
+    wanted = int8.run(samples)
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(int8.run(samples), wanted):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_the_interpreter_runs_while_a_network_does(net, pictures):
+    """A calibration in another thread; this one counts meanwhile."""
+    done = []
+    worker = threading.Thread(target=lambda: done.append(bytes(intaglio.calibrate(net, pictures))))
+    count = 0
+    worker.start()
+    while worker.is_alive():
+        count += 1
+    worker.join()
+    assert done and count > 1000
+
+
+def test_what_it_is_shows(net, int8):
+    assert net.inputs[0].dtype == "float32" and net.inputs[0].picture and not net.states
+    assert net.inspect()["calibration"] is None and int8.inspect()["calibration"]["samples"] == 16
+    for text in (repr(net), net._repr_html_()):
+        assert "meter.onnx" in text and net.inputs[0].name in text
+    assert "<table" in net._repr_html_() and "<" not in net.name
+    assert len(net) == len(bytes(net)) and net.node_count > 1
+
+
+def test_states_go_from_sample_to_sample(recurrent):
+    x = np.ones((4, *recurrent.inputs[0].shape[1:]), np.float32)
+    at_once = recurrent.run(x)
+    recurrent.reset()
+    one_by_one = [recurrent.run(x[i]) for i in range(4)]
+    np.testing.assert_array_equal(at_once, np.concatenate(one_by_one))
+    assert not np.array_equal(at_once[0], at_once[1])
+    recurrent.reset()
+    np.testing.assert_array_equal(recurrent.run(x[0]), one_by_one[0])
