@@ -49,6 +49,7 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--output", "%/y.npy"},
                                                     {"--params-format", "ppq"},
                                                     {"--map", "names.txt"},
+                                                    {"--dump-after", "read"},
                                                     {"--target", "scalar"},
                                                     {"--threads", "2"},
                                                     // values other than these are asked for by rows with "!"

@@ -93,7 +93,7 @@ TEST_CASE("a picture that comes by rows has a line buffer; commands that have al
   CHECK(fed["segments"][0]["feeds_rows"] == true);
   CHECK(fed["segments"][0]["tensors"][0]["name"] == "x");
   CHECK(fed["segments"][0]["tensors"][0]["rows"] == 3);
-  CHECK(holds(folder.good("inspect %/fed.itg --plan").out, "24    fed"));
+  CHECK(holds(folder.good("inspect %/fed.itg --plan").out, "24   fed"));
   CHECK(holds(folder.good("verify %/fed.itg").out, "it gives the same outputs"));
   const auto bench = folder.good("bench %/fed.itg --streamed --repeats 1");
   CHECK(holds(bench.err, "takes its picture row by row; here all of it stands beside the line buffers"));
