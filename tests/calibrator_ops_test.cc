@@ -349,5 +349,26 @@ TEST_CASE("attention with a mask: the mask and its Softmax stay in FP32") {
   CHECK(outcome.decibels > 25.0);
 }
 
+TEST_CASE("what becomes an index stays in FP32 from the last layer with weights on") {
+  const Outcome outcome = round_trip(
+      kStem,
+      [](ModelBuilder& b, int32_t x, const Dims& dims) {
+        const int32_t scaled = b.tensor("scaled", DType::kF32, dims),
+                      bounded = b.tensor("bounded", DType::kF32, dims),
+                      indices = b.tensor("indices", DType::kS32, dims),
+                      y = b.tensor("middle", DType::kF32, dims);
+        b.node(Op::kMul, {x, constant(b, "factor", {1, 1, 1, 1}, 40.0f, 40.0f, 5)}, {scaled});
+        auto& clamp = b.node(Op::kClamp, {scaled}, {bounded}).options.as<Clamp>();
+        clamp.min = 0.0f;
+        clamp.max = 11.0f;
+        b.node(Op::kCast, {bounded}, {indices});
+        b.node(Op::kGatherElements, {x, indices}, {y}).options.as<GatherOptions>().axis = 3;
+        return y;
+      },
+      all_ops());
+  CHECK(outcome.ops == std::vector<Op>{Op::kConv2d, Op::kDequantize, Op::kMul, Op::kClamp, Op::kCast,
+                                       Op::kGatherElements, Op::kConv2d});
+}
+
 }  // namespace
 }  // namespace intaglio

@@ -180,6 +180,54 @@ TEST_CASE("functions that few networks have, with ONNX's own defaults") {
   check_close(one("Shrink", {5}, x, {real("lambd", 1.0f), real("bias", 1.5f)}), {-0.5, 0, 0, 0, 1});
 }
 
+TEST_CASE("functions of angles, their inverses and the hyperbolic ones") {
+  const std::vector<float> any{-30, -2, -1, -0.3f, 0, 1e-3f, 0.7f, 1, 5, 1e6f},
+      within{-1, -0.99f, -0.5f, 0, 0.01f, 0.8f, 1}, small{-3, -1, -0.01f, 0, 0.5f, 2.5f},
+      inside{-0.999f, -0.5f, 0, 0.3f, 0.99f}, above{1, 1.001f, 2, 50};
+  const struct {
+    const char* op;
+    double (*function)(double x);
+    const std::vector<float>& x;
+  } cases[] = {{"Atan", [](double v) { return std::atan(v); }, any},
+               {"Asin", [](double v) { return std::asin(v); }, within},
+               {"Acos", [](double v) { return std::acos(v); }, within},
+               {"Tan", [](double v) { return std::tan(v); }, small},
+               {"Sinh", [](double v) { return std::sinh(v); }, small},
+               {"Cosh", [](double v) { return std::cosh(v); }, small},
+               {"Asinh", [](double v) { return std::asinh(v); }, any},
+               {"Acosh", [](double v) { return std::acosh(v); }, above},
+               {"Atanh", [](double v) { return std::atanh(v); }, inside}};
+  for (const auto& c : cases) {
+    CAPTURE(std::string(c.op));
+    std::vector<double> expected;
+    for (const float v : c.x) expected.push_back(c.function(static_cast<double>(v)));
+    check_close(one(c.op, {static_cast<int64_t>(c.x.size())}, c.x), expected);
+  }
+}
+
+TEST_CASE("powers of two tensors, and of one number") {
+  OnnxBuilder file(13);
+  file.input("x", {3});
+  file.input("p", {3});
+  file.node("Pow", {"x", "p"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  check_close(run(import, {{1, 2, 9}, {5, -1, 0.5f}}), {1, 0.5, 3});
+  OnnxBuilder two(13);
+  two.input("x", {3});
+  two.floats("base", {}, {2});
+  two.node("Pow", {"base", "x"}, "y");
+  two.output("y");
+  Import of_two(two.bytes());
+  check_close(run(of_two, {{0, -1, 3.5f}}), {1, 0.5, 11.3137085});
+  OnnxBuilder below(13);
+  below.input("x", {3});
+  below.floats("base", {}, {-2});
+  below.node("Pow", {"base", "x"}, "y");
+  below.output("y");
+  CHECK(Import(below.bytes()).says("its bases are constants; one above 0 is supported"));
+}
+
 TEST_CASE("Clip with a bound that is computed") {
   OnnxBuilder file(13);
   file.input("x", {4});

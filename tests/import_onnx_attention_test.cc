@@ -16,6 +16,7 @@ using Doubles = std::vector<double>;
 struct Heads {
   int64_t queries, keys, heads, of_keys, size;
   bool joined, causal, mask;
+  float softcap = 0.0f;
 };
 
 OnnxBuilder file_of(const Heads& h) {
@@ -39,6 +40,7 @@ OnnxBuilder file_of(const Heads& h) {
   }
   auto& node = file.node("Attention", inputs, "y");
   set(node, "is_causal", int64_t{h.causal});
+  if (h.softcap > 0) set(node, "softcap", h.softcap);
   if (h.joined) {
     set(node, "q_num_heads", h.heads);
     set(node, "kv_num_heads", h.of_keys);
@@ -64,7 +66,10 @@ Doubles expected(const Heads& h, const Reals& q, const Reals& k, const Reals& v)
           score +=
               double{q[at(head, i, c, h.queries, h.heads)]} * double{k[at(own, j, c, h.keys, h.of_keys)]};
         const bool is_masked = (h.causal && j > i) || (h.mask && (i == 0 || (i == 1 && j == 0)));
-        weights.push_back(is_masked ? 0.0 : std::exp(score / std::sqrt(static_cast<double>(h.size))));
+        score /= std::sqrt(static_cast<double>(h.size));
+        const double cap = static_cast<double>(h.softcap);
+        if (cap > 0) score = cap * std::tanh(score / cap);
+        weights.push_back(is_masked ? 0.0 : std::exp(score));
         sum += weights.back();
       }
       for (int64_t j = 0; j < h.keys && sum > 0; ++j)
@@ -80,9 +85,17 @@ Doubles expected(const Heads& h, const Reals& q, const Reals& k, const Reals& v)
 
 TEST_CASE("attention of many heads, of keys that several share, with and without masks") {
   Random random(3);
-  for (int round = 0; round < 16; ++round) {
+  for (int round = 0; round < 32; ++round) {
     CAPTURE(round);
-    const Heads h{3, 5, 4, round % 2 == 0 ? 4 : 2, 3, round / 2 % 2 == 0, round / 4 % 2 == 0, round / 8 == 0};
+    const Heads h{3,
+                  5,
+                  4,
+                  round % 2 == 0 ? 4 : 2,
+                  3,
+                  round / 2 % 2 == 0,
+                  round / 4 % 2 == 0,
+                  round / 8 % 2 == 0,
+                  round / 16 == 0 ? 0.0f : 0.25f};
     const auto reals = [&](int64_t n) { return random.reals(static_cast<size_t>(n * h.size), -1.0f, 1.0f); };
     const Reals q = reals(h.queries * h.heads), k = reals(h.keys * h.of_keys), v = reals(h.keys * h.of_keys);
     Import import(file_of(h).bytes());
@@ -110,7 +123,9 @@ TEST_CASE("an Attention that does not fit is refused") {
     return text.find(part) != std::string::npos;
   };
   CHECK(message({3, 5, 4, 2, 3, true, false, false}, "scale").empty());
-  CHECK(says(message({3, 5, 4, 2, 3, true, false, false}, "softcap"), "softcap is not supported"));
+  OnnxBuilder below = file_of({3, 5, 4, 2, 3, true, false, false});
+  set(*below.graph().mutable_node(0), "softcap", -1.0f);
+  CHECK(says(Import(below.bytes()).message(), "its softcap is -1"));
   CHECK(says(message({3, 5, 4, 3, 3, true, false, false}, "scale"), "do not divide among 3 of keys"));
   OnnxBuilder headless = file_of({3, 5, 4, 2, 3, true, false, false});
   for (auto& attribute : *headless.graph().mutable_node(0)->mutable_attribute())

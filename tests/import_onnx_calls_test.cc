@@ -107,5 +107,5 @@ TEST_CASE("a function that calls itself, or does not fit its call, is refused") 
   many.input("x", {1, 4});
   many.node(inner, {"x"}, "y").set_domain("own");
   many.output("y");
-  CHECK(Import(many.bytes()).says("calls its functions more than 4096 times"));
+  CHECK(Import(many.bytes()).says("calls its functions and runs its loops more than 4096 times"));
 }

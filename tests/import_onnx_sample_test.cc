@@ -18,10 +18,14 @@ struct Sampled {
   bool nearest, border, corners;
 };
 
-OnnxBuilder file_of(const Sampled& s) {
+// The grid is an input, or the constant `grid`.
+OnnxBuilder file_of(const Sampled& s, const Reals& grid = {}) {
   OnnxBuilder file(20);
   file.input("x", {s.n, s.c, s.h, s.w});
-  file.input("grid", {s.n, s.rows, s.columns, 2});
+  if (grid.empty())
+    file.input("grid", {s.n, s.rows, s.columns, 2});
+  else
+    file.floats("grid", {s.n, s.rows, s.columns, 2}, grid);
   auto& node = file.node("GridSample", {"x", "grid"}, "y");
   set(node, "mode", s.nearest ? "nearest" : "linear");
   set(node, "padding_mode", s.border ? "border" : "zeros");
@@ -72,8 +76,9 @@ std::vector<double> expected(const Sampled& s, const Reals& x, const Reals& grid
 
 TEST_CASE("pixels at places of their own") {
   Random random(9);
-  for (int round = 0; round < 48; ++round) {
+  for (int round = 0; round < 96; ++round) {
     CAPTURE(round);
+    const bool is_constant = round >= 48;
     const Sampled s{random.between(1, 2), 2,
                     random.between(1, 5), random.between(6, 8),
                     random.between(1, 4), random.between(1, 4),
@@ -81,7 +86,7 @@ TEST_CASE("pixels at places of their own") {
                     round / 4 % 2 == 0};
     const Reals x = random.reals(static_cast<size_t>(s.n * s.c * s.h * s.w), -1.0f, 1.0f),
                 grid = random.reals(static_cast<size_t>(s.n * s.rows * s.columns * 2), -1.6f, 1.6f);
-    Import import(file_of(s).bytes());
+    Import import(file_of(s, is_constant ? grid : Reals()).bytes());
     REQUIRE_MESSAGE(import.good(), import.message());
     RunningModel model(import.write());
     REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
@@ -93,7 +98,7 @@ TEST_CASE("pixels at places of their own") {
       const int64_t place = is_nhwc ? index_of({at[0], at[2], at[3], at[1]}, nhwc) : i;
       to[static_cast<size_t>(place)] = x[static_cast<size_t>(i)];
     }
-    std::copy(grid.begin(), grid.end(), model.session().input(1).as<float>().data);
+    if (!is_constant) std::copy(grid.begin(), grid.end(), model.session().input(1).as<float>().data);
     model.session().run();
     const auto y = model.session().output().as<float>();
     const auto wanted = expected(s, x, grid);

@@ -147,6 +147,32 @@ bool continues_float(const Model& model, int32_t node) {
   }
 }
 
+// Whether a Cast makes indices of what the node gives, with nothing but nodes without weights between. Indices of 8-bit codes
+// would name other elements: 256 places at most. What is far behind (more than kMostNodes nodes) is not looked at.
+bool gives_index(const Model& model, int32_t node) {
+  constexpr int32_t kMostNodes = 64;
+  const OpDef* const own = find_op(float_ops(), model, model.node(node));
+  if (own == nullptr || own->quant.weight_input >= 0) return false;
+  for (int32_t cast = node + 1; cast < model.node_count(); ++cast) {
+    const NodeInfo info = model.node(cast);
+    if (info.op != Op::kCast || model.tensor(info.outputs[0]).dtype != DType::kS32) continue;
+    int32_t before[kMostNodes] = {cast}, count = 1;  // nodes that the indices depend on
+    for (int32_t i = 0; i < count; ++i) {
+      const NodeInfo next = model.node(before[i]);
+      const OpDef* const def = find_op(float_ops(), model, next);
+      if (def == nullptr || def->quant.weight_input >= 0) continue;
+      for (const int32_t input : next.inputs) {
+        const int32_t writer = input < 0 ? -1 : find_writer(model, input);
+        if (writer == node) return true;
+        bool is_new = writer > node && count < kMostNodes;
+        for (int32_t k = 0; is_new && k < count; ++k) is_new = before[k] != writer;
+        if (is_new) before[count++] = writer;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options) {
@@ -174,7 +200,7 @@ bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& opt
   if (is_wide(model, node, options) &&
       !has_int16_version(model.node(node), find_op(float_ops(), model, model.node(node))->quant))
     return false;
-  return !continues_float(model, node) && !follows_answer(model, node, options);
+  return !continues_float(model, node) && !gives_index(model, node) && !follows_answer(model, node, options);
 }
 
 }  // namespace intaglio

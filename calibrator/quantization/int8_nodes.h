@@ -26,7 +26,8 @@ bool is_known_wide(const CalibratorOptions& options, int32_t tensor, int32_t nod
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (answers.h). One with codes of 16 bits needs a version for these. What stands
 // behind an operator that has none stays in FP32, too, as long as it has one input and no weights. A sum before a
-// Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would leave no codes for the scores.
+// Softmax (a mask, a bias of the scores) is such an operator: a mask's -1e9 would leave no codes for the scores. What becomes
+// an index stays in FP32 as well, from the last layer with weights on.
 bool becomes_int8(const Model& model, int32_t node, const CalibratorOptions& options);
 
 }  // namespace intaglio

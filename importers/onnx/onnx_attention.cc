@@ -92,8 +92,7 @@ int32_t add_weights(OnnxOp& op, int32_t scores, int32_t condition, bool may_be_e
     const int32_t low =
         add_constant(op.draft(), op.name() + "/low", DType::kF32, {1, 1, 1, 1}, std::vector<float>{-kMasked});
     std::vector<int32_t> inputs{condition, scores, low};
-    const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
-    scores = op.new_tensor(shape);
+    scores = op.new_tensor(align_operands(op.draft(), op.name(), op.source(), inputs));
     add_where(op.draft(), op.name(), op.source(), inputs, scores);
     condition = inputs[0];
   }
@@ -108,22 +107,26 @@ void import_attention(OnnxOp& op) {
     fail("its output of scores is not supported");
   for (int i = 3; i < op.output_count(); ++i)
     if (!op.output_name(i).empty()) fail("its output of scores is not supported");
-  if (op.real("softcap", 0.0f) != 0.0f) fail("softcap is not supported");
+  const float softcap = op.real("softcap", 0.0f);
+  if (!(softcap >= 0.0f && std::isfinite(softcap))) fail("its softcap is ", softcap);
   const bool joined = op.draft().tensor(op.activation_or_numbers(0)).shape.size() == 3;
   const int32_t q = in_heads(op, 0, "q_num_heads");
   int32_t k = in_heads(op, 1, "kv_num_heads"), v = in_heads(op, 2, "kv_num_heads");
   op.ignore("q_num_heads");
   op.ignore("kv_num_heads");
   const Shape queries = op.draft().tensor(q).shape;
+  const int32_t own_steps = op.draft().tensor(k).shape[2];
   k = with_past(op, k, 4, 1);
   v = with_past(op, v, 5, 2);
-  const int32_t past = op.has_input(4) ? op.draft().tensor(op.activation_or_numbers(4)).shape[2] : 0;
+  const int32_t past = op.draft().tensor(k).shape[2] - own_steps;
   k = for_each_head(op, k, queries[1]);
   v = for_each_head(op, v, queries[1]);
   const float scale = op.real("scale", 1.0f / std::sqrt(static_cast<float>(queries[3])));
   if (!std::isfinite(scale)) fail("its scale is ", scale);
   int32_t scores =
       add_scaled(op, add_matrix_product(op.draft(), op.name() + "/scores", op.source(), q, k, true), scale);
+  if (softcap > 0.0f)
+    scores = add_scaled(op, add_unary(op, Op::kTanh, add_scaled(op, scores, 1.0f / softcap)), softcap);
   const Shape of_scores = op.draft().tensor(scores).shape;
   int32_t condition = op.integer("is_causal", 0) != 0 ? causal_condition(op, of_scores, past) : -1;
   bool is_choice = false;
@@ -148,7 +151,7 @@ constexpr OnnxOperator kOperators[] = {
     {"Attention",
      import_attention,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere, Op::kMul},
-     "Without softcap, an output of scores, and lengths of its own for each row of the batch."},
+     "Without an output of scores, and lengths of its own for each row of the batch."},
 };
 
 }  // namespace

@@ -121,12 +121,27 @@ void import_neg(OnnxOp& op) {
   op.set_output(add_scaled(op, x, -1.0f));
 }
 
+// e^(exponent * ln(base)), element by element: of bases above 0.
+void import_powers(OnnxOp& op) {
+  const OnnxPair pair = read_pair(op);
+  op.set_output(
+      add_unary(op, Op::kExp, add_binary(op, Op::kMul, add_unary(op, Op::kLog, pair.first), pair.second)));
+}
+
+// One base of many exponents.
+void import_power_of_number(OnnxOp& op) {
+  const std::vector<float> base = op.numbers(0).values;
+  if (base.size() != 1 || !(base[0] > 0.0f && std::isfinite(base[0])))
+    fail("its bases are constants; one above 0 is supported");
+  op.set_output(add_unary(op, Op::kExp, add_scaled(op, op.activation(1), std::log(base[0]))));
+}
+
 void import_pow(OnnxOp& op) {
   op.check_inputs(2, 2);
+  if (op.is_constant(0) && !op.is_constant(1)) return import_power_of_number(op);
+  if (!op.is_constant(1) || op.numbers(1).values.size() != 1) return import_powers(op);
   const int32_t x = op.activation(0);
-  if (!op.is_constant(1)) fail("its exponent must be a constant");
   const std::vector<float> exponent = op.numbers(1).values;
-  if (exponent.size() != 1) fail("it has ", exponent.size(), " exponents; one is supported");
   if (exponent[0] == 1.0f) return op.set_output(x);
   if (exponent[0] == 2.0f) return op.set_output(add_square(op, x));
   if (exponent[0] == 3.0f) return op.set_output(add_binary(op, Op::kMul, add_square(op, x), x));
@@ -158,7 +173,10 @@ constexpr OnnxOperator kOperators[] = {
     {"Mul", import_mul, {Op::kMul}, ""},
     {"Neg", import_neg, {Op::kMul}, ""},
     {"Mod", import_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, "Of integers, exact below 2^24."},
-    {"Pow", import_pow, {Op::kPow, Op::kMul, Op::kSqrt, Op::kRsqrt}, "The exponent is one constant."},
+    {"Pow",
+     import_pow,
+     {Op::kPow, Op::kMul, Op::kExp, Op::kLog},
+     "Of several exponents, or one that a run computes: of bases above 0."},
     {"Sub", import_sub, {Op::kSub}, ""},
     {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
 };

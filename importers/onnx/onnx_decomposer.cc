@@ -151,8 +151,8 @@ namespace {
 
 template <typename Call>
 void for_each_decomposition(Call call) {
-  for (const auto rows :
-       {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions()})
+  for (const auto rows : {onnx_qlinear_decompositions(), onnx_fused_decompositions(),
+                          onnx_fused_attention_decompositions(), onnx_trigonometric_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 
@@ -175,8 +175,9 @@ std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
     ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
-    made.is_float = std::string(row.op_type).rfind('Q', 0) != 0;  // those take codes
-    list.push_back(made);
+    const bool takes_codes = std::string(row.op_type).rfind('Q', 0) == 0;
+    made.is_float = !takes_codes;
+    if (takes_codes || !row.is_standard) list.push_back(made);
     made.domain = "";
     if (row.is_standard) list.push_back(made);
   });

@@ -73,5 +73,6 @@ struct OnnxDecomposition {
 Span<const OnnxDecomposition> onnx_qlinear_decompositions();
 Span<const OnnxDecomposition> onnx_fused_decompositions();
 Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
+Span<const OnnxDecomposition> onnx_trigonometric_decompositions();
 
 }  // namespace intaglio::importers

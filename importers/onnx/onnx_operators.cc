@@ -43,6 +43,9 @@ std::vector<ImportedOperator> onnx_operators() {
   list.push_back(imported_operator(
       "", "If", kBranch, "Constants and shapes decide its condition: the branch that it takes stands there.",
       true));
+  list.push_back(imported_operator(
+      "", "Loop", kBranch,
+      "Constants and shapes decide how often it runs: so many copies of its body stand there.", true));
   for (const std::string& name : folded_onnx_operators()) add_folded(list, name);
   std::sort(list.begin(), list.end(), by_name);
   return list;

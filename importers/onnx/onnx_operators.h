@@ -2,6 +2,7 @@
 #pragma once
 
 #include "importers/draft/imported_operator.h"
+#include "importers/draft/read_options.h"
 #include "importers/onnx/onnx_op.h"
 
 namespace intaglio::importers {
@@ -65,6 +66,9 @@ struct OnnxParts {
 };
 OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 
+// The graph's inputs that are no constants become those of the draft.
+void read_onnx_inputs(const onnx_file::GraphProto& graph, const ReadOptions& options, OnnxFile& file);
+
 // Reads what the tensors of a graph keep in files of this folder into them.
 void load_external_data(onnx_file::GraphProto& graph, const std::string& folder);
 
@@ -75,6 +79,11 @@ const onnx_file::FunctionProto* find_onnx_function(const onnx_file::ModelProto& 
 std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::FunctionProto& function,
                                                             const onnx_file::NodeProto& node,
                                                             const std::string& prefix);
+
+// A copy of a Loop's body that reads `inputs`, as many as it has; its own names begin with `prefix`.
+std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
+                                                      const std::vector<std::string>& inputs,
+                                                      const std::string& prefix);
 
 // The nodes that an operator on codes (QLinearConv, ...) or a fused one stands for; none where it is neither.
 std::vector<onnx_file::NodeProto> decomposed_onnx(const OnnxFile& file, const onnx_file::NodeProto& node);

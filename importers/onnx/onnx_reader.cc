@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "importers/onnx/onnx_attributes.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_order.h"
 #include "importers/onnx/onnx_reader.h"
@@ -40,8 +41,7 @@ class Reader {
         draft_.add_bits = AddOptions().add_bits;
     check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
     read_initializers(graph);
-    has_codes_ = quantizes(graph);
-    read_inputs(graph);
+    read_onnx_inputs(graph, options_, file_);
     const std::vector<std::string> outputs = output_names(graph);
     read_nodes(graph, outputs);
     if (problems_.empty()) read_outputs(outputs);
@@ -105,111 +105,126 @@ class Reader {
     for (int i = 0; i < op.output_count(); ++i) op.set_alias(branch.output(i).name(), i);
   }
 
+  // Copies of the body stand in place of the node, one for each time that it runs. What one gives is what the next takes.
+  void read_loop(OnnxOp& op, const onnx_file::NodeProto& node) {
+    op.check_inputs(2, 2 + static_cast<int>(kMaxFileEnds));
+    const onnx_file::GraphProto& body = op.graph("body");
+    const int states = node.input_size() - 2, scans = body.output_size() - 1 - states;
+    if (body.input_size() != 2 + states || scans < 0 || node.output_size() > states + scans)
+      fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
+           " outputs, which do not fit it");
+    const int64_t most = op.has_input(0) ? op.integers(0).values.at(0) : INT64_MAX;
+    std::vector<std::string> inputs{"", node.input(1)};
+    inputs.insert(inputs.end(), node.input().begin() + 2, node.input().end());
+    if (inputs[1].empty())
+      read_made("Constant", {}, {{{"value_int", 1}}, {}, {}, {}}, inputs[1] = op.name() + "/goes_on");
+    std::vector<std::vector<std::string>> parts(static_cast<size_t>(scans));
+    for (int64_t run = 0; run < most && goes_on(inputs[1]); ++run) {
+      const std::string prefix = text(op.name(), "/", calls_.size(), "/");
+      inputs[0] = prefix + "run";
+      add_call(onnx_loop_body(body, inputs, prefix), body.ByteSizeLong());
+      onnx_file::GraphProto& copy = *calls_.back();
+      onnx_file::NodeProto& number = *copy.add_node();
+      number.set_op_type("Constant");
+      number.add_output(inputs[0]);
+      add_attributes(number, {{{"value_int", run}}, {}, {}, {}});
+      read_initializers(copy);
+      std::vector<std::string> outputs;
+      for (const auto& output : copy.output()) outputs.push_back(output.name());
+      ++depth_;
+      read_nodes(copy, outputs);
+      --depth_;
+      std::copy_n(outputs.begin(), 1 + states, inputs.begin() + 1);
+      for (int i = 0; i < scans; ++i)
+        parts[static_cast<size_t>(i)].push_back(outputs[static_cast<size_t>(1 + states + i)]);
+    }
+    for (int i = 0; i < op.output_count(); ++i) {
+      if (op.output_name(i).empty()) continue;
+      if (i < states)
+        op.set_alias(inputs[static_cast<size_t>(2 + i)], i);
+      else
+        read_stacked(parts[static_cast<size_t>(i - states)], op.output_name(i));
+    }
+  }
+
+  // Whether a Loop runs once more.
+  bool goes_on(const std::string& condition) {
+    onnx_file::NodeProto node;
+    node.add_input(condition);
+    node.add_output(condition);
+    OnnxOp op(file_, node);
+    if (!op.is_constant(0))
+      fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
+    return op.integers(0).values.at(0) != 0;
+  }
+
+  // What each run of a Loop gives, one behind the other along a new first axis.
+  void read_stacked(std::vector<std::string> parts, const std::string& name) {
+    constexpr size_t kMostParts = 64;  // of one Concat
+    if (parts.empty()) fail("it never runs, and its output ", quoted(name), " would be empty");
+    const bool by_input = file_.opset >= 13;
+    if (by_input) read_made("Constant", {}, {{}, {{"value_ints", {0}}}, {}, {}}, name + "/axes");
+    int64_t made = 0;
+    for (std::string& part : parts) {
+      const std::string rows = text(name, "/", made++);
+      if (by_input)
+        read_made("Unsqueeze", {part, name + "/axes"}, {}, rows);
+      else
+        read_made("Unsqueeze", {part}, {{}, {{"axes", {0}}}, {}, {}}, rows);
+      part = rows;
+    }
+    const OnnxAttributes along_first{{{"axis", 0}}, {}, {}, {}};
+    while (parts.size() > kMostParts) {
+      std::vector<std::string> joined;
+      for (size_t i = 0; i < parts.size(); i += kMostParts) {
+        const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
+        const size_t count = std::min(kMostParts, parts.size() - i);
+        joined.push_back(text(name, "/", made++));
+        read_made("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along_first, joined.back());
+      }
+      parts = joined;
+    }
+    read_made("Concat", parts, along_first, name);
+  }
+
+  void read_made(const char* op_type, const std::vector<std::string>& inputs,
+                 const OnnxAttributes& attributes, const std::string& output) {
+    onnx_file::NodeProto node;
+    node.set_op_type(op_type);
+    node.set_name(output);
+    for (const std::string& input : inputs) node.add_input(input);
+    node.add_output(output);
+    add_attributes(node, attributes);
+    read_operator(node);
+  }
+
+  void add_call(std::unique_ptr<onnx_file::GraphProto> graph, size_t bytes) {
+    if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
+      fail("the file calls its functions and runs its loops more than ", kMaxCalls, " times, or more than ",
+           kMaxDepth, " in one another");
+    call_bytes_ += bytes;
+    if (call_bytes_ > kMaxModelBytes)
+      fail("the functions and loops that nodes call are larger than the limit of ", kMaxModelBytes,
+           " bytes together");
+    calls_.push_back(std::move(graph));
+  }
+
   // The function's nodes stand in place of the node that calls it.
   void read_function(const onnx_file::FunctionProto& function, const onnx_file::NodeProto& node) {
-    if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
-      fail("the file calls its functions more than ", kMaxCalls, " times, or more than ", kMaxDepth,
-           " in one another");
-    call_bytes_ += function.ByteSizeLong();
-    if (call_bytes_ > kMaxModelBytes)
-      fail("the functions that nodes call are larger than the limit of ", kMaxModelBytes, " bytes together");
     const std::string prefix =
         text(node.name().empty() ? node.op_type() : node.name(), "/", calls_.size(), "/");
-    calls_.push_back(called_onnx_function(function, node, prefix));
+    add_call(called_onnx_function(function, node, prefix), function.ByteSizeLong());
     const onnx_file::GraphProto& body = *calls_.back();
     ++depth_;
     read_nodes(body, {node.output().begin(), node.output().end()});
     --depth_;
   }
 
-  void read_inputs(const onnx_file::GraphProto& graph) {
-    std::vector<const onnx_file::ValueInfoProto*> inputs;
-    std::vector<std::string> names;
-    for (const auto& input : graph.input()) {
-      if (file_.values.count(input.name()) != 0) continue;  // old files list their weights here
-      inputs.push_back(&input);
-      names.push_back(input.name());
-    }
-    check_count(names.size(), "inputs", kMaxFileEnds);
-    check_shape_names(names, options_);
-    for (const auto* input : inputs) read_input(*input);
-  }
-
-  // What 8-bit numbers become: codes where the network computes on codes, else the float numbers that they are.
-  DType input_dtype(const onnx_file::ValueInfoProto& input) const {
-    if (!input.type().has_tensor_type()) fail("input ", quoted(input.name()), " is no tensor");
-    const int32_t type = input.type().tensor_type().elem_type();
-    if (is_onnx_real(type)) return DType::kF32;
-    if (type == Type::INT32 || type == Type::INT64 || type == Type::BOOL) return DType::kS32;
-    if (type == Type::UINT8 || type == Type::INT8) return has_codes_ ? DType::kS8 : DType::kF32;
-    fail("input ", quoted(input.name()), " holds ", onnx_type_name(type),
-         "; float, float16, double, int8, uint8, int32, int64 and bool are supported");
-  }
-
-  // Whether the file quantizes: an operator that says so in its name.
-  static bool quantizes(const onnx_file::GraphProto& graph) {
-    return std::any_of(graph.node().begin(), graph.node().end(), [](const auto& node) {
-      return node.op_type().find("Linear") != std::string::npos && node.op_type() != "LinearRegressor";
-    });
-  }
-
-  void note_integers(int32_t tensor, int32_t type) {
-    DraftTensor& input = draft_.tensor(tensor);
-    const std::string start =
-        text("input ", quoted(input.name), " is ", onnx_type_name(type), " in the file; here ");
-    if (input.dtype == DType::kS32) {
-      if (type != Type::INT32) draft_.notes.push_back(start + "it is int32");
-    } else if (input.dtype == DType::kF32) {
-      draft_.notes.push_back(start + "it is float, with the same numbers");
-      if (type == Type::UINT8)
-        draft_.pictures.push_back(
-            {static_cast<int32_t>(draft_.inputs.size()) - 1, {0.0f}, {1.0f}, false, true});
-    } else {
-      input.scales = {1.0f};
-      input.zero_point = type == Type::UINT8 ? -128 : 0;
-      if (type == Type::UINT8) draft_.notes.push_back(start + "its codes are int8: the file's minus 128");
-    }
-  }
-
-  void read_input(const onnx_file::ValueInfoProto& input) {
-    const auto& type = input.type().tensor_type();
-    const DType dtype = input_dtype(input);
-    if (is_onnx_real(type.elem_type()) && type.elem_type() != Type::FLOAT)
-      draft_.notes.push_back(text("input ", quoted(input.name()),
-                                  " is not float in the file; here it is, and so are all results"));
-    Shape in_file;
-    std::vector<std::string> open_names;
-    for (const auto& dim : type.shape().dim()) {
-      if (dim.dim_value() > INT32_MAX)
-        fail("input ", quoted(input.name()), " has the dimension ", dim.dim_value());
-      in_file.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
-      open_names.push_back(dim.dim_param());
-    }
-    if (!type.has_shape() || in_file.empty())
-      fail("input ", quoted(input.name()), " has no shape in the file");
-    const Shape shape = input_shape(input.name(), in_file, open_names, options_);
-    for (size_t i = 0; i < shape.size(); ++i)
-      file_.shapes_changed |= in_file[i] >= 1 && shape[i] != in_file[i];
-    // A batch that the file leaves open is often written as 1 in its Reshape constants.
-    file_.shapes_changed |= in_file[0] == 0 && shape[0] != 1;
-    int32_t tensor = -1;
-    try {
-      tensor = add_activation(draft_, input.name(), dtype, shape);
-    } catch (const ImportError& error) {
-      fail("input ", quoted(input.name()), ": ", error.what());
-    }
-    const bool is_integer = !is_onnx_real(type.elem_type());
-    const int64_t code_type = dtype == DType::kS8 ? type.elem_type() : 0;
-    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer, code_type}).second)
-      fail("input ", quoted(input.name()), " is listed twice");
-    draft_.inputs.push_back(tensor);
-    if (is_integer) note_integers(tensor, type.elem_type());
-  }
-
   void read_operator(const onnx_file::NodeProto& node) {
     const bool standard = is_standard_onnx(node.domain());
     OnnxOp op(file_, node);
     if (standard && node.op_type() == "If") return read_if(op);
+    if (standard && node.op_type() == "Loop") return read_loop(op, node);
     if (standard && fold_onnx_constants(op)) return;
     const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
     const auto* const function = known == nullptr ? find_onnx_function(model_, node) : nullptr;
@@ -312,7 +327,6 @@ class Reader {
   const ReadOptions& options_;
   Problems& problems_;
   onnx_file::ModelProto model_;
-  bool has_codes_ = false;                                     // of 8 bits, between its nodes
   size_t node_count_ = 0;                                      // with those of branches and functions
   std::vector<std::unique_ptr<onnx_file::GraphProto>> calls_;  // the bodies of the functions that nodes call
   size_t call_bytes_ = 0, depth_ = 0;

@@ -1,6 +1,7 @@
 // ONNX GridSample: pixels at places that another input gives. It is built of plain operators: places become indices into a
 // list of all pixels, and each result is a sum of the pixels around its place.
 #include <algorithm>
+#include <cmath>
 
 #include "importers/onnx/onnx_operators.h"
 
@@ -52,6 +53,43 @@ int32_t pixels(OnnxOp& op, int32_t rows, int32_t across, int32_t down, const Gri
   return add_gather_by(op.draft(), op.name() + "/pixels", op.source(), rows, 0, list);
 }
 
+// The same of a grid that the file has: constant indices, and a constant weight for each place.
+int32_t add_fixed_places(OnnxOp& op, int32_t rows, const std::vector<float>& grid, const Grid& g,
+                         bool is_nearest) {
+  const int32_t margin = g.has_border ? 0 : 1, width = g.w + 2 * margin, height = g.h + 2 * margin;
+  const auto place = [&](size_t i, size_t column, int32_t side) {
+    const float at = grid[2 * i + column], length = static_cast<float>(side);
+    if (!std::isfinite(at)) fail("its grid holds ", at);
+    const float pixel = at * (g.to_corners ? (length - 1) / 2 : length / 2) + (length - 1) / 2;
+    return std::clamp(pixel, -1.0f, length);
+  };
+  const auto within = [&](float at, int32_t side) {
+    return std::clamp(static_cast<int32_t>(at), -margin, side - 1 + margin) + margin;
+  };
+  int32_t sum = -1;
+  for (const int corner : {0, 1, 2, 3}) {
+    std::vector<int32_t> indices;
+    std::vector<float> weights;
+    for (size_t i = 0; i < grid.size() / 2; ++i) {
+      const float across = place(i, 0, g.w), down = place(i, 1, g.h);
+      const float left = is_nearest ? std::nearbyint(across) : std::floor(across),
+                  above = is_nearest ? std::nearbyint(down) : std::floor(down);
+      const auto right = static_cast<float>(corner % 2), below = static_cast<float>(corner / 2);
+      const int32_t picture = static_cast<int32_t>(i) / g.places;
+      indices.push_back((picture * height + within(above + below, g.h)) * width + within(left + right, g.w));
+      weights.push_back((corner % 2 == 1 ? across - left : 1 - (across - left)) *
+                        (corner / 2 == 1 ? down - above : 1 - (down - above)));
+    }
+    const int32_t pixels = add_gather(op.draft(), op.name() + "/pixels", op.source(), rows, 0, indices);
+    if (is_nearest) return pixels;
+    const int32_t weight = add_constant(op.draft(), op.name() + "/weight", DType::kF32,
+                                        {static_cast<int32_t>(weights.size()), 1}, weights);
+    const int32_t part = add_binary(op, Op::kMul, pixels, weight);
+    sum = sum < 0 ? part : add_binary(op, Op::kAdd, sum, part);
+  }
+  return sum;
+}
+
 void import_grid_sample(OnnxOp& op) {
   op.check_inputs(2, 2);
   const std::string mode = op.string("mode", "linear"), padding = op.string("padding_mode", "zeros");
@@ -64,7 +102,7 @@ void import_grid_sample(OnnxOp& op) {
   g.has_border = padding == "border";
   int32_t x = op.nhwc(op.activation(0));
   const Shape from = op.draft().tensor(x).shape;
-  const int32_t grid = op.activation(1);
+  const int32_t grid = op.activation_or_numbers(1);
   const Shape of_grid = op.draft().tensor(grid).shape;
   if (of_grid.size() != 4 || of_grid[0] != from[0] || of_grid[3] != 2)
     fail("its grid has the shape ", shape_text(of_grid), "; [", from[0], ", height, width, 2] is expected");
@@ -80,10 +118,15 @@ void import_grid_sample(OnnxOp& op) {
   const int32_t rows =
       add_reshape(op.draft(), op.name() + "/rows", op.source(), x, {static_cast<int32_t>(count), g.c});
   // Beyond a pixel outside there is nothing but what that pixel has.
-  const int32_t across = clamped(op, places_of(op, grid, 0, g), -1.0f, static_cast<float>(g.w)),
-                down = clamped(op, places_of(op, grid, 1, g), -1.0f, static_cast<float>(g.h));
+  int32_t across = -1, down = -1;
+  if (!op.is_constant(1)) {
+    across = clamped(op, places_of(op, grid, 0, g), -1.0f, static_cast<float>(g.w));
+    down = clamped(op, places_of(op, grid, 1, g), -1.0f, static_cast<float>(g.h));
+  }
   int32_t sum = -1;
-  if (mode == "nearest") {
+  if (op.is_constant(1)) {
+    sum = add_fixed_places(op, rows, op.floats(1).values, g, mode == "nearest");
+  } else if (mode == "nearest") {
     sum = pixels(op, rows, add_unary(op, Op::kRound, across), add_unary(op, Op::kRound, down), g);
   } else {
     const int32_t left = add_unary(op, Op::kFloor, across), above = add_unary(op, Op::kFloor, down);

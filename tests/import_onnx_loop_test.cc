@@ -1,0 +1,113 @@
+// Loops of ONNX files whose number of runs the file says: copies of the body.
+#include "tests/support/imported.h"
+#include "tests/support/onnx_builder.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+namespace {
+
+// A Loop of `runs` ("" for none) with one state s, which begins with x. `build` writes the body: its inputs are run, on and
+// in; it writes out, and go_on.
+struct LoopFile {
+  explicit LoopFile(int64_t opset = 17) : file(opset) {
+    file.input("x", {1, 2});
+    file.integers("three", {3}).clear_dims();
+    file.integers("yes", {1}).clear_dims();
+    file.floats("half", {}, {0.5f});
+  }
+  onnx_file::NodeProto& node(const char* op, const std::vector<std::string>& inputs, const char* output) {
+    auto& made = *body.add_node();
+    made.set_op_type(op);
+    for (const std::string& input : inputs) made.add_input(input);
+    made.add_output(output);
+    return made;
+  }
+  OnnxBuilder& finish(const std::string& runs, const std::string& condition, bool has_scan) {
+    for (const char* name : {"run", "on", "in"}) body.add_input()->set_name(name);
+    for (const char* name : {"go_on", "out"}) body.add_output()->set_name(name);
+    if (has_scan) body.add_output()->set_name("row");
+    auto& loop = file.node("Loop", {runs, condition, "x"}, "s");
+    if (has_scan) loop.add_output("rows");
+    auto& attribute = *loop.add_attribute();
+    attribute.set_name("body");
+    attribute.set_type(onnx_file::AttributeProto::GRAPH);
+    *attribute.mutable_g() = body;
+    file.output(has_scan ? "rows" : "s");
+    return file;
+  }
+
+  OnnxBuilder file;
+  onnx_file::GraphProto body;
+};
+
+}  // namespace
+
+TEST_CASE("a loop runs as often as its number says, and knows which run it is") {
+  LoopFile loop;
+  // in * 0.5 + the run's number, three times
+  loop.node("Mul", {"in", "half"}, "halved");
+  set(loop.node("Cast", {"run"}, "number"), "to", int64_t{onnx_file::TensorProto::FLOAT});
+  loop.node("Add", {"halved", "number"}, "out");
+  loop.node("Identity", {"on"}, "go_on");
+  CHECK(run_file(loop.finish("three", "", false).bytes(), {8, -16}) == std::vector<float>{3.5f, 0.5f});
+}
+
+TEST_CASE("what each run gives stands in rows, for old opsets, too") {
+  for (const int64_t opset : {11, 17}) {
+    CAPTURE(opset);
+    LoopFile loop(opset);
+    loop.node("Add", {"in", "in"}, "out");
+    loop.node("Identity", {"on"}, "go_on");
+    loop.node("Sub", {"out", "x"}, "row");  // x is the graph's own
+    Import import(loop.finish("three", "yes", true).bytes());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.dims(import.output()) == std::vector<int32_t>{3, 1, 2});
+    CHECK(run_import<float>(import, std::vector<float>{1, -2}) == std::vector<float>{1, -2, 3, -6, 7, -14});
+  }
+}
+
+TEST_CASE("more runs than a Concat takes inputs") {
+  LoopFile loop;
+  loop.file.integers("many", {150}).clear_dims();
+  loop.node("Add", {"in", "half"}, "out");
+  loop.node("Identity", {"on"}, "go_on");
+  loop.node("Identity", {"out"}, "row");
+  const std::vector<float> y = run_file(loop.finish("many", "yes", true).bytes(), {0, 1});
+  REQUIRE(y.size() == 300);
+  for (size_t i = 0; i < 150; ++i) CHECK(y[2 * i] == 0.5f * static_cast<float>(i + 1));
+}
+
+TEST_CASE("a condition that the runs' numbers decide ends a loop") {
+  LoopFile loop;
+  loop.node("Add", {"in", "in"}, "out");
+  loop.node("Less", {"run", "three"}, "go_on");  // runs 0, 1, 2 and 3
+  CHECK(run_file(loop.finish("", "yes", false).bytes(), {1, -2}) == std::vector<float>{16, -32});
+}
+
+TEST_CASE("loops that a run decides, that never end or do not fit are refused") {
+  const auto message = [](const char* runs, const char* condition, const char* compared, bool has_scan) {
+    LoopFile loop;
+    loop.file.integers("none", {0}).clear_dims();
+    loop.node("Add", {"in", "in"}, "out");
+    if (has_scan) loop.node("Identity", {"in"}, "row");
+    if (compared == nullptr)
+      loop.node("Identity", {"on"}, "go_on");
+    else
+      loop.node("Less", {compared, "half"}, "go_on");
+    return Import(loop.finish(runs, condition, has_scan).bytes()).message();
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(says(message("three", "yes", "in", false), "its condition is computed by a run"));
+  CHECK(says(message("x", "yes", nullptr, false), "must be a constant"));
+  CHECK(says(message("", "", nullptr, false), "runs its loops more than 4096 times"));
+  CHECK(says(message("none", "yes", nullptr, true), "it never runs, and its output 'rows' would be empty"));
+  LoopFile loop;
+  loop.node("Identity", {"on"}, "go_on");
+  loop.node("Identity", {"in"}, "out");
+  loop.body.add_input()->set_name("more");
+  CHECK(says(Import(loop.finish("three", "yes", false).bytes()).message(),
+             "its body has 4 inputs and 2 outputs"));
+}
