@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import tempfile
 import textwrap
 import warnings
@@ -167,7 +168,8 @@ def takes_options_of(subcommand: str, own: Sequence[str] = ()) -> Callable[[Call
         for option in known:
             if option.keyword in taken:
                 continue
-            text = f"{option.keyword}{'' if option.flag else '=' + option.value}: {option.what}"
+            value = re.sub(r":(INT|FLOAT|UINT|NUMBER) in ", " in ", option.value)
+            text = f"{option.keyword}{'' if option.flag else '=' + value}: {option.what}"
             lines += textwrap.wrap(text, 110, subsequent_indent="    ")
         function.__doc__ = "\n".join(lines)
         return function

@@ -1,8 +1,10 @@
 """What a new user does wrong: each is an exception that says what, where, and what to do."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -132,7 +134,12 @@ def test_wrong_options(net, pictures, demo):
         net.measure("cortex-m5")
 
 
-def test_errors_carry_what_the_library_says(int8, samples):
+def test_errors_carry_what_the_library_says(net, int8, samples):
+    with pytest.raises(intaglio.Error, match="20 bits") as raised:
+        intaglio.calibrate(net, samples, set=["expand.relu/out:bits=20"])
+    said = raised.value
+    assert (said.status, said.node, said.tensor) == ("kBitsNotDeployable", "expand.conv", "expand.relu")
+    assert (said.value, said.limit) == (20, 16) and said.node_index >= 0 and said.tensor_index >= 0
     with pytest.raises(intaglio.Error, match="FP32") as raised:
         intaglio.calibrate(int8, samples)
     assert raised.value.status is None and raised.value.node is None
@@ -148,6 +155,16 @@ def test_messages_name_no_temporary_file(net, int8, samples):
         assert "intaglio-" not in str(raised.value) and "/tmp" not in str(raised.value)
 
 
+def test_ctrl_c_ends_a_calibration(net, pictures):
+    """It takes seconds to its end; the signal comes before, and the main thread is within the library then."""
+    before = bytes(intaglio.calibrate(net, pictures))
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            intaglio.calibrate(net, pictures, recover="all")
+    assert bytes(intaglio.calibrate(net, pictures)) == before
+
+
 def test_what_is_to_be_known_of_options_is_in_the_documentation():
     import inspect
 
@@ -155,6 +172,7 @@ def test_what_is_to_be_known_of_options_is_in_the_documentation():
     assert {"network", "batches", "progress", "method", "report", "int8_answers"} <= set(signature.parameters)
     assert not {"output", "json", "images"} & set(signature.parameters)
     assert "recover=LIST" in intaglio.calibrate.__doc__ and "pixels=RECIPE" in intaglio.import_onnx.__doc__
+    assert "FLOAT" not in intaglio.calibrate.__doc__ and ":INT" not in intaglio.calibrate.__doc__
 
 
 def test_the_command_comes_along(tmp_path, demo, command):
