@@ -123,9 +123,22 @@ void write_file(const std::string& path, const py::buffer& bytes) {
   if (!written) raise(written.failure());
 }
 
+// pybind11 before 2.12 reads numpy 2's arrays wrongly, without a word.
+void check_numpy() {
+#if PYBIND11_VERSION_MAJOR == 2 && PYBIND11_VERSION_MINOR < 12
+  const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
+  if (std::stoi(version) >= 2)
+    throw py::import_error("intaglio was built with pybind11 " + std::to_string(PYBIND11_VERSION_MAJOR) +
+                           "." + std::to_string(PYBIND11_VERSION_MINOR) +
+                           ", which knows no numpy 2, and here is numpy " + version +
+                           ": install the wheel of scripts/wheel, or a numpy below 2");
+#endif
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_intaglio, module) {
+  check_numpy();
   module.attr("version") = ITG_VERSION;
   module.attr("format_version") = static_cast<int>(kFormatVersion);
   module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none());
