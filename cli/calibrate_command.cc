@@ -179,6 +179,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
     if (!found) return found.failure();
     mixed = *found;
     options.float_nodes = {mixed->nodes.data(), mixed->nodes.size()};
+    options.slots = {mixed->slots.data(), mixed->slots.size()};
   }
   const bool wants_layers = !arguments.json || !arguments.report.empty();
   options.layer_report = wants_layers && !from_state;

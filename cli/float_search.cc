@@ -16,6 +16,7 @@ namespace {
 
 // Samples by which layers are ranked; each takes the time of as many FP32 runs as the model has layers.
 constexpr size_t kRanking = 8;
+constexpr int32_t kWideBits = 16;
 
 class FloatSearch {
  public:
@@ -31,11 +32,12 @@ class FloatSearch {
     result_.held_out = samples.held_out_count() > 0;
     result_.judges = result_.held_out ? samples.held_out_count() : samples.count();
     result_.nodes.assign(options.float_nodes.begin(), options.float_nodes.end());
+    result_.slots.assign(options.slots.begin(), options.slots.end());
   }
 
   Outcome<FloatSearchResult> run() {
     if (auto step = read_labels(); !step) return step.failure();
-    const auto first = attempt(result_.nodes);
+    const auto first = attempt({result_.nodes, result_.slots});
     if (!first) return first.failure();
     result_.before = result_.after = first->judgement;
     result_.bytes_before = result_.bytes_after = first->bytes.size();
@@ -49,6 +51,11 @@ class FloatSearch {
   struct Attempt {
     FileBytes bytes;  // the int8 model
     Judgement judgement;
+  };
+  // What is changed in the options.
+  struct Mix {
+    std::vector<int32_t> nodes;      // in FP32
+    std::vector<SlotSetting> slots;  // those of 16 bits are the last
   };
   const Model& model() const { return file_.model(); }
   bool holds(const Judgement& judgement) const {
@@ -78,10 +85,11 @@ class FloatSearch {
     return Done{};
   }
 
-  // A calibration with these nodes in FP32, judged.
-  Outcome<Attempt> attempt(const std::vector<int32_t>& nodes) {
+  // A calibration with these nodes in FP32 and these of 16 bits, judged.
+  Outcome<Attempt> attempt(const Mix& mix) {
     CalibratorOptions options = options_;
-    options.float_nodes = {nodes.data(), nodes.size()};
+    options.float_nodes = {mix.nodes.data(), mix.nodes.size()};
+    options.slots = {mix.slots.data(), mix.slots.size()};
     const auto needs = Calibrator::measure(model(), options);
     if (!needs) return file_.failure(needs.error());
     FileBytes memory(needs->total());
@@ -159,78 +167,94 @@ class FloatSearch {
       (*meter)->add(*sample);
     }
     progress_.clear();
-    layers_ = std::make_unique<FloatLayers>((*meter)->layers(), (*meter)->input_error());
+    std::vector<LayerSensitivity> layers = (*meter)->layers();
+    if (arguments_.gain)  // the page's advice names layers for FP32
+      for (LayerSensitivity& layer : layers) layer.can_be_wide = false;
+    layers_ = std::make_unique<FloatLayers>(std::move(layers), (*meter)->input_error(), !arguments_.no_fpu);
     result_.layer_count = layers_->layers().size();
     return Done{};
   }
 
-  std::vector<int32_t> nodes_of(const std::vector<bool>& is_float) const {
-    std::vector<int32_t> nodes(options_.float_nodes.begin(), options_.float_nodes.end());
-    const auto& all = layers_->layers();
-    for (size_t i = 0; i < is_float.size(); ++i)
-      if (is_float[i] && !all[i].is_float)
-        nodes.insert(nodes.end(), all[i].nodes.begin(), all[i].nodes.end());
-    return nodes;
+  Mix mix_of(const LayerTypes& types) const {
+    Mix mix{{options_.float_nodes.begin(), options_.float_nodes.end()},
+            {options_.slots.begin(), options_.slots.end()}};
+    for (size_t i = 0; i < types.size(); ++i) {
+      const LayerSensitivity& layer = layers_->layers()[i];
+      if (types[i] == LayerType::kFloat && !layer.is_float)
+        mix.nodes.insert(mix.nodes.end(), layer.nodes.begin(), layer.nodes.end());
+      if (types[i] == LayerType::kInt16 && !layer.is_wide)
+        mix.slots.push_back({layer.writer, SlotRole::kOutput, -1, kWideBits});
+    }
+    return mix;
   }
 
   // The errors of the layers add up to more or less than what is measured, so that the wanted sum is found by
   // calibrating. The cheapest model for which what was asked for holds is taken.
   Outcome<FloatSearchResult> search() {
     constexpr double kStep = 0.5, kCloseEnough = 1.1;
-    const double sum = layers_->error(layers_->floats_at_first());
+    std::vector<LayerTypes> tried;
     const double measured = std::pow(10.0, -result_.before.sqnr / 10);
-    double fails = sum, good = 0.0;  // sums of errors; 0: none known
+    if (const LayerTypes widest = layers_->widest(); widest != layers_->types_at_first()) {
+      const auto made = attempt(mix_of(widest));
+      if (!made) return made.failure();
+      tried.push_back(widest);
+      if (holds(made->judgement)) take(widest, *made);
+      layers_->fit(measured, std::pow(10.0, -made->judgement.sqnr / 10));
+    }
+    const double sum = layers_->error(layers_->types_at_first());
+    double fails = sum,
+           good = is_taken_ ? layers_->error(layers_->widest()) : 0.0;  // sums of errors; 0: none known
     double wanted =
         arguments_.min_sqnr ? sum * std::pow(10.0, -*arguments_.min_sqnr / 10) / measured : sum * kStep;
-    std::vector<std::vector<bool>> tried;
     for (int count = 0; count < arguments_.attempts; ++count) {
       // Of two goals the one may say nothing of the other.
       wanted = std::min(wanted, fails / kCloseEnough);
-      const std::vector<bool> is_float = layers_->choose(wanted);
-      if (std::find(tried.begin(), tried.end(), is_float) != tried.end()) {
-        if (good > 0.0 || is_float_but_one(is_float)) break;
+      const LayerTypes types = layers_->choose(wanted);
+      if (std::find(tried.begin(), tried.end(), types) != tried.end()) {
+        if (is_taken_ || is_float_but_one(types)) break;
         fails = wanted;
         wanted *= kStep;
         continue;
       }
-      tried.push_back(is_float);
-      const auto made = attempt(nodes_of(is_float));
+      tried.push_back(types);
+      const auto made = attempt(mix_of(types));
       if (!made) return made.failure();
       if (holds(made->judgement)) {
         good = wanted;
-        if (arguments_.gain) result_.layers.clear();
-        take(is_float, *made);
+        if (arguments_.gain) is_taken_ = false;
+        take(types, *made);
         if (arguments_.gain) break;
       } else {
         if (arguments_.gain && made->judgement.sqnr > result_.after.sqnr) {
-          result_.layers.clear();
-          take(is_float, *made);
+          is_taken_ = false;
+          take(types, *made);
         }
         fails = wanted;
       }
       if (good > 0.0 && fails < kCloseEnough * good) break;
       wanted = good > 0.0 ? std::sqrt(good * fails) : wanted * next_step(made->judgement, kStep);
     }
-    if (good > 0.0 || arguments_.gain) return result_;
+    if (is_taken_ || arguments_.gain) return result_;
     return last_resort(tried);
   }
 
-  static bool is_float_but_one(const std::vector<bool>& is_float) {
-    return std::count(is_float.begin(), is_float.end(), false) == 1;
+  static bool is_float_but_one(const LayerTypes& types) {
+    return std::count(types.begin(), types.end(), LayerType::kFloat) ==
+           static_cast<std::ptrdiff_t>(types.size()) - 1;
   }
 
   // With one layer with weights in int8, those that should add least.
-  Outcome<FloatSearchResult> last_resort(const std::vector<std::vector<bool>>& tried) {
+  Outcome<FloatSearchResult> last_resort(const std::vector<LayerTypes>& tried) {
     constexpr size_t kMost = 4;
-    std::vector<std::vector<bool>> left = layers_->all_but_one();
+    std::vector<LayerTypes> left = layers_->all_but_one();
     left.resize(std::min(left.size(), kMost));
     std::optional<Judgement> best;
-    for (const std::vector<bool>& is_float : left) {
-      if (best && std::find(tried.begin(), tried.end(), is_float) != tried.end()) continue;
-      const auto made = attempt(nodes_of(is_float));
+    for (const LayerTypes& types : left) {
+      if (best && std::find(tried.begin(), tried.end(), types) != tried.end()) continue;
+      const auto made = attempt(mix_of(types));
       if (!made) return made.failure();
       if (holds(made->judgement)) {
-        take(is_float, *made);
+        take(types, *made);
         return result_;
       }
       const auto worse = [this](const Judgement& a, const Judgement& b) {
@@ -262,24 +286,30 @@ class FloatSearch {
     return text;
   }
 
-  void take(const std::vector<bool>& is_float, const Attempt& made) {
-    const double cost = layers_->cost(is_float).total();
-    if (!result_.layers.empty() && cost >= cost_) return;
+  void take(const LayerTypes& types, const Attempt& made) {
+    const double cost = layers_->cost(types).total();
+    if (is_taken_ && cost >= cost_) return;
+    is_taken_ = true;
     cost_ = cost;
-    result_.nodes = nodes_of(is_float);
+    Mix mix = mix_of(types);
+    result_.nodes = std::move(mix.nodes);
+    result_.slots = std::move(mix.slots);
     result_.layers.clear();
-    for (size_t i = 0; i < is_float.size(); ++i) {
+    result_.wide_layers.clear();
+    for (size_t i = 0; i < types.size(); ++i) {
       const LayerSensitivity& layer = layers_->layers()[i];
       const int32_t node = layer.nodes.back();
       // What follows an answer is in FP32 unasked.
       const auto& kept = options_.float_nodes;
       const bool is_kept = std::find(kept.begin(), kept.end(), node) != kept.end();
-      if (is_float[i] && (is_kept || !layer.is_float))
+      if (types[i] == LayerType::kFloat && (is_kept || !layer.is_float))
         result_.layers.push_back(model().tensor(model().node(node).outputs[0]).name);
+      if (types[i] == LayerType::kInt16)
+        result_.wide_layers.push_back(model().tensor(model().node(layer.writer).outputs[0]).name);
     }
     result_.after = made.judgement;
     result_.bytes_after = made.bytes.size();
-    result_.time = (1 + layers_->cost(is_float).time) / (1 + layers_->cost(layers_->floats_at_first()).time);
+    result_.time = (1 + layers_->cost(types).time) / (1 + layers_->cost(layers_->types_at_first()).time);
   }
 
   const LoadedModel& file_;
@@ -291,6 +321,7 @@ class FloatSearch {
   std::vector<int32_t> labels_;  // of the samples that judge
   std::unique_ptr<FloatLayers> layers_;
   double cost_ = 0.0;  // of the result
+  bool is_taken_ = false;
   FloatSearchResult result_;
 };
 
@@ -299,16 +330,21 @@ class FloatSearch {
 void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
   add_option(
       app, "--min-sqnr", arguments.min_sqnr,
-      "keep layers in FP32 until the output has an SQNR of DB. The layers that gain most for their cost come "
-      "first. Every fourth sample judges this, and does not calibrate")
+      "give layers 16 bits, or keep them in FP32, until the output has an SQNR of DB. What gains most for its cost "
+      "comes first. Every fourth sample judges this, and does not calibrate")
       .type_name("DB");
   add_option(app, "--labels", arguments.labels, "the right classes of the samples, for --max-drop")
       .type_name("LABELS.txt|DIR");
-  add_option(app, "--max-drop", arguments.max_drop,
-             "keep layers in FP32 until top1 falls by at most POINTS, from 0 to 100. It is judged as for "
-             "--min-sqnr, and needs --labels")
+  add_option(
+      app, "--max-drop", arguments.max_drop,
+      "likewise until top1 falls by at most POINTS, from 0 to 100. It is judged as for --min-sqnr, and "
+      "needs --labels")
       .range(0.0, 100.0)
       .type_name("POINTS");
+  add_flag(
+      app, "--no-fpu", arguments.no_fpu,
+      "for a machine without floating-point hardware: with --min-sqnr and --max-drop 16 bits come first, and "
+      "FP32 only where they do not do");
 }
 
 Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSession& fp32,
@@ -325,12 +361,17 @@ void print_float_search(const FloatSearchArguments& arguments, const FloatSearch
   if (arguments.max_drop)
     print("; top1 falls by %s points before, %s after", decimal(result.before.drop, 2).c_str(),
           decimal(result.after.drop, 2).c_str());
-  if (result.layers.empty()) {
-    print("; no layer has to stay in FP32\n");
+  if (result.layers.empty() && result.wide_layers.empty()) {
+    print("; no layer needs more than 8 bits\n");
     return;
   }
-  print("\n    %zu of %zu layers in FP32:", result.layers.size(), result.layer_count);
-  for (const std::string& name : result.layers) print(" %s", safe(name).c_str());
+  const auto list = [&](const std::vector<std::string>& names, const char* what) {
+    if (names.empty()) return;
+    print("\n    %zu of %zu layers %s:", names.size(), result.layer_count, what);
+    for (const std::string& name : names) print(" %s", safe(name).c_str());
+  };
+  list(result.wide_layers, "in 16 bits");
+  list(result.layers, "in FP32");
   print(
       "\n    for %s times the time (estimated) and %s times the bytes\n", decimal(result.time, 2).c_str(),
       decimal(static_cast<double>(result.bytes_after) / static_cast<double>(result.bytes_before), 2).c_str());
@@ -342,6 +383,7 @@ Json json_of(const FloatSearchArguments& arguments, const FloatSearchResult& res
             {"sqnr_db_before", json_number(result.before.sqnr)},
             {"sqnr_db_after", json_number(result.after.sqnr)},
             {"float_layers", result.layers},
+            {"wide_layers", result.wide_layers},
             {"time", result.time},
             {"bytes_before", result.bytes_before},
             {"bytes_after", result.bytes_after}};

@@ -1,4 +1,4 @@
-// calibrate --min-sqnr and --max-drop: the layers that have to stay in FP32, found by calibrating.
+// calibrate --min-sqnr and --max-drop: the layers that need 16 bits or FP32, found by calibrating.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@ struct FloatSearchArguments {
   std::optional<double> min_sqnr;  // dB
   std::optional<double> max_drop;  // points of top1
   std::string labels;
+  bool no_fpu = false;
   // What is asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
   // of them.
   std::optional<double> gain;
@@ -21,7 +22,7 @@ struct FloatSearchArguments {
 
   bool asked() const { return min_sqnr || max_drop; }
 };
-// --min-sqnr, --max-drop, --labels
+// --min-sqnr, --max-drop, --labels, --no-fpu
 void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments);
 
 // A model on the samples that judge.
@@ -31,9 +32,11 @@ struct Judgement {
 };
 
 struct FloatSearchResult {
-  std::vector<int32_t> nodes;       // of the FP32 model, to be kept in FP32
-  std::vector<std::string> layers;  // their names, a layer each
-  size_t layer_count = 0;           // of the int8 model
+  std::vector<int32_t> nodes;            // of the FP32 model, to be kept in FP32
+  std::vector<SlotSetting> slots;        // those of the options, then layers of 16 bits
+  std::vector<std::string> layers;       // in FP32: their names, a layer each
+  std::vector<std::string> wide_layers;  // likewise, of 16 bits
+  size_t layer_count = 0;                // of the int8 model
   size_t judges = 0;
   bool held_out = false;
   Judgement before, after;
@@ -41,7 +44,7 @@ struct FloatSearchResult {
   size_t bytes_before = 0, bytes_after = 0;
 };
 
-// Calibrates with `options` and more and more nodes in FP32, until what is asked for holds on the samples
+// Calibrates with `options` and more and more nodes in 16 bits or FP32, until what is asked for holds on the samples
 // held out, or on all where none are. The samples' hold_out() has been called.
 Outcome<FloatSearchResult> search_float_layers(const LoadedModel& file, LoadedSession& fp32,
                                                CalibrationSamples& samples,

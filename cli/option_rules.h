@@ -107,6 +107,11 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kNeeds,
      {{"--labels"}},
      "top1 cannot be counted without the right classes"},
+    {"calibrate",
+     {"--no-fpu"},
+     OptionRuleKind::kNeeds,
+     {{"--min-sqnr"}, {"--max-drop"}},
+     "it says what these choose from"},
     // calibrate with --params alone
     {"calibrate",
      {"--recover", "!default|none"},

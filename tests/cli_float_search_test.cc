@@ -1,4 +1,4 @@
-// calibrate --min-sqnr and --max-drop: FP32 where int8 costs too much, on the demo's network.
+// calibrate --min-sqnr and --max-drop: 16 bits or FP32 where int8 costs too much, on the demo's network.
 #include <filesystem>
 
 #include "tests/support/run_cli.h"
@@ -26,6 +26,7 @@ TEST_CASE("the output SQNR that is asked for, on samples that calibrated nothing
   CHECK(plain["mixed"]["judged"] == 4);
   CHECK(plain["mixed"]["held_out"] == true);
   CHECK(plain["mixed"]["float_layers"].empty());
+  CHECK(plain["mixed"]["wide_layers"].empty());
   const double before = plain["mixed"]["sqnr_db_before"];
   CHECK(plain["mixed"]["sqnr_db_after"] == before);
 
@@ -33,7 +34,7 @@ TEST_CASE("the output SQNR that is asked for, on samples that calibrated nothing
   const auto some = folder.json(kCalibrate + " --json --min-sqnr " + std::to_string(wanted));
   CHECK(some["mixed"]["sqnr_db_before"] == before);
   CHECK(some["mixed"]["sqnr_db_after"].get<double>() >= wanted);
-  const size_t layers = some["mixed"]["float_layers"].size();
+  const size_t layers = some["mixed"]["float_layers"].size() + some["mixed"]["wide_layers"].size();
   CHECK(layers > 0);
   CHECK(layers < 10);
   CHECK(some["mixed"]["bytes_after"] == std::filesystem::file_size(folder / "int8.itg"));
@@ -43,14 +44,14 @@ TEST_CASE("the output SQNR that is asked for, on samples that calibrated nothing
   const std::string ops = folder.good("inspect %/int8.itg --ops").out;
   const size_t borders = count_of(ops, "Dequantize") + count_of(ops, "Quantize");
   CHECK(borders > 0);
-  CHECK(borders <= layers + 1);
+  CHECK(borders <= 2 * layers + 1);
 
   const auto again = folder.json(kCalibrate + " --json --threads 2 --min-sqnr " + std::to_string(wanted));
   CHECK(again["sha256"] == some["sha256"]);
   const auto more = folder.json(kCalibrate + " --json --min-sqnr " + std::to_string(before + 5));
   CHECK(more["mixed"]["bytes_after"] > some["mixed"]["bytes_after"]);
   const std::string told = folder.good(kCalibrate + " --min-sqnr " + std::to_string(wanted)).out;
-  for (const char* const part : {"mixed precision", "held out", "layers in FP32:", "times the bytes"})
+  for (const char* const part : {"mixed precision", "held out", " layers in ", "times the bytes"})
     CHECK(holds(told, part));
 }
 
@@ -67,6 +68,20 @@ TEST_CASE("the loss of right answers that is allowed") {
   CHECK(tight["mixed"]["drop_before"] == loose["mixed"]["drop_before"]);
   CHECK(tight["mixed"]["drop_after"].get<double>() <= 0.0);
   CHECK_FALSE(tight["mixed"]["float_layers"].empty());
+}
+
+TEST_CASE("without an FPU 16 bits come first, and the file holds them") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  const double before = folder.json(kCalibrate + " --min-sqnr 0 --json")["mixed"]["sqnr_db_before"];
+  const auto made = folder.json(kCalibrate + " --json --no-fpu --min-sqnr " + std::to_string(before + 2));
+  CHECK(made["mixed"]["float_layers"].empty());
+  CHECK_FALSE(made["mixed"]["wide_layers"].empty());
+  CHECK(made["mixed"]["sqnr_db_after"].get<double>() >= before + 2);
+  CHECK(holds(folder.good("inspect %/int8.itg --ops").out, "s16"));
+  CHECK(holds(folder.good(kCalibrate + " --no-fpu --min-sqnr " + std::to_string(before + 2)).out,
+              " layers in 16 bits:"));
+  CHECK(folder.run(kCalibrate + " --no-fpu").code != 0);
 }
 
 TEST_CASE("what cannot be reached is refused, and nothing is written") {

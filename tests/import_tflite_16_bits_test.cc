@@ -1,4 +1,4 @@
-// What a TFLite file has in 16 bits is FP32 here, within the range of its codes.
+// What a TFLite file has in 16 bits is computed on codes of 16 bits.
 #include <cmath>
 
 #include "tests/support/imported.h"
@@ -15,6 +15,18 @@ using Reals = std::vector<float>;
 constexpr int8_t kFloat16 = 1, kInt16 = 7, kInt4 = 17;
 
 TfliteScales by(float scale, int64_t zero_point = 0) { return {{scale}, zero_point}; }
+
+float as_code(double real, float scale) {
+  return scale * static_cast<float>(std::nearbyint(std::clamp(real / scale, -32768.0, 32767.0)));
+}
+
+// Between the Quantize of each input and the Dequantize of the output every activation has 16 bits.
+bool is_on_codes(Import& import) {
+  size_t others = 0;
+  for (const GraphNode& node : import.graph().nodes)
+    others += import.tensor(node.outputs[0]).dtype != DType::kS16;
+  return others == 1 && import.graph().nodes[import.graph().nodes.size() - 1].op == Op::kDequantize;
+}
 
 }  // namespace
 
@@ -35,12 +47,13 @@ TEST_CASE("a layer of 16 bits with int8 weights and a bias of 64 bits") {
             tflite::CreateFullyConnectedOptions(file.fbb()).Union());
     const std::string bytes = file.finish({x}, {y});
     const Reals got = run_file(bytes, {4.0f, -2.0f, 0.5f});
-    CHECK(got == Reals{0.25f * (4 + 4 + 1.5f) + 40 * 0.125f,
-                       2.0f * (508 - 64) - 3 * 1.0f > 327.67f ? y_scale * 32767 : 0.0f});
+    CHECK(got == Reals{as_code(0.25 * (4 + 4 + 1.5) + 40 * 0.125, y_scale), y_scale * 32767});
     CHECK(run_file(bytes, {-4.0f, 0.0f, 0.5f})[1] == y_scale * -32768);
     Import import(bytes);
-    CHECK(import.notes("input 'x' is int16 in the file; here it is float, as all of 16 bits"));
-    CHECK(import.ops() == std::vector<Op>{Op::kFullyConnected});  // the bounds are its own
+    CHECK(import.notes("input 'x' is int16 in the file; here it is float, and becomes codes behind it"));
+    CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kFullyConnected, Op::kDequantize});
+    CHECK(is_on_codes(import));
+    CHECK(import.tensor(import.node(Op::kFullyConnected).inputs[1]).dtype == DType::kS8);
   }
 }
 
@@ -57,7 +70,8 @@ TEST_CASE("what only moves elements has no bounds, what rescales has") {
     if (scale < 0.5f) expected[1] = -32768 * scale;
     CHECK(run_file(bytes, values) == expected);
     Import import(bytes);
-    CHECK((import.count(Op::kClamp) == 1) == (scale < 0.5f));
+    CHECK(import.count(Op::kQuantize) == (scale < 0.5f ? 2 : 1));
+    CHECK(is_on_codes(import));
   }
 }
 
@@ -81,8 +95,9 @@ TEST_CASE("what only moves elements has no bounds, whatever else it reads") {
     file.op(c.code, inputs, {y});
     Import import(file.finish({x}, {y}));
     REQUIRE_MESSAGE(import.good(), import.message());
-    CHECK(import.ops().size() == 1);
-    CHECK(import.count(Op::kClamp) == 0);
+    CHECK(import.ops().size() == 3);
+    CHECK(import.count(Op::kQuantize) == 1);
+    CHECK(is_on_codes(import));
   }
 }
 
@@ -105,7 +120,10 @@ TEST_CASE("what computes saturates, also where its operands have the result's sc
                            : code == kMul ? Reals{4.0f, 4.0f}
                                           : Reals{4.0f, -4.0f};
     const Reals ends{16383.5f, -16384.0f};
-    CHECK(run_file(file.finish({x}, {y}), x_values) == (code == kSub ? Reals{ends[1], ends[0]} : ends));
+    const std::string bytes = file.finish({x}, {y});
+    CHECK(run_file(bytes, x_values) == (code == kSub ? Reals{ends[1], ends[0]} : ends));
+    Import import(bytes);
+    CHECK(is_on_codes(import));
   }
 }
 
@@ -133,8 +151,10 @@ TEST_CASE("between 16 bits, 8 bits and float") {
   file.op(kTfliteQuantize, {wide}, {narrow});
   file.op(kTfliteQuantize, {narrow}, {again});
   file.op(kTfliteDequantize, {again}, {y});
-  const Reals got = run_file(file.finish({x}, {y}), {1.3f, 100.0f, -7.0f});
-  CHECK(got == Reals{1.5f, 33.0f, -7.0f});  // 100 ends at 32.767, which is nearest to 33
+  const std::string bytes = file.finish({x}, {y});
+  CHECK(run_file(bytes, {1.3f, 100.0f, -7.0f}) == Reals{1.5f, 33.0f, -7.0f});  // 100 ends at 32.767
+  Import import(bytes);
+  CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kQuantize, Op::kQuantize, Op::kDequantize});
 }
 
 TEST_CASE("activations of float16, and weights of 4 bits") {
@@ -163,4 +183,110 @@ TEST_CASE("what is wrong with 16 bits is named") {
         std::string::npos);
   CHECK(message(by(INFINITY), 2).find("tensor 'k': the scale inf is not within 2^-40 to 2^40") !=
         std::string::npos);
+}
+
+TEST_CASE("what computes does so on codes, and gives what its definition gives") {
+  enum Code : int32_t { kLogistic = 14, kTanh = 28, kLeakyRelu = 98, kHardSwish = 117 };
+  struct Case {
+    int32_t code;
+    double (*function)(double);
+    float x_scale, y_scale;
+  };
+  const Case cases[] = {
+      {kLogistic, [](double x) { return 1 / (1 + std::exp(-x)); }, 8.0f / 32768, 1.0f / 32768},
+      {kTanh, [](double x) { return std::tanh(x); }, 4.0f / 32768, 1.0f / 32768},
+      {kTfliteRelu, [](double x) { return std::max(x, 0.0); }, 8.0f / 32768, 4.0f / 32768},
+      {kTfliteRelu6, [](double x) { return std::clamp(x, 0.0, 6.0); }, 8.0f / 32768, 8.0f / 32768},
+      {kHardSwish, [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }, 8.0f / 32768, 8.0f / 32768},
+      {kLeakyRelu, [](double x) { return x < 0 ? 0.25 * x : x; }, 8.0f / 32768, 8.0f / 32768},
+  };
+  Reals values;
+  for (int32_t i = -2048; i <= 2047; ++i) values.push_back(static_cast<float>(i) / 256);
+  const auto count = static_cast<int32_t>(values.size());
+  for (const Case& c : cases) {
+    CAPTURE(c.code);
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, count}, by(c.x_scale)),
+                  y = file.tensor("y", kInt16, {1, count}, by(c.y_scale));
+    if (c.code == kLeakyRelu)
+      file.op(c.code, {x}, {y}, Options::LeakyReluOptions,
+              tflite::CreateLeakyReluOptions(file.fbb(), 0.25f).Union());
+    else
+      file.op(c.code, {x}, {y});
+    const std::string bytes = file.finish({x}, {y});
+    Import import(bytes);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.ops().size() == 3);
+    CHECK(is_on_codes(import));
+    const Reals got = run_file(bytes, values);
+    double worst = 0.0;  // in codes
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double in = double{as_code(values[i], c.x_scale)};
+      worst = std::max(worst, std::fabs(double{got[i]} - double{as_code(c.function(in), c.y_scale)}));
+    }
+    CHECK(worst <= 1.01 * c.y_scale);
+  }
+}
+
+TEST_CASE("a transposed convolution, and what moves between it and its codes") {
+  constexpr int32_t kTransposeConv = 67;
+  TfliteBuilder file;
+  const float x_scale = 1.0f / 1024, w_scale = 0.5f, y_scale = 1.0f / 256;
+  const int32_t x = file.tensor("x", kInt16, {1, 1, 3, 1}, by(x_scale));
+  const int32_t shape =
+      file.constant("shape", kTfliteInt32, {4}, std::vector<int32_t>{1, 1, 6, 1}, TfliteScales{});
+  const int32_t w = file.constant("w", kTfliteInt8, {1, 1, 2, 1}, std::vector<int8_t>{3, -5}, by(w_scale));
+  const int32_t b = file.constant("b", kTfliteInt64, {1}, std::vector<int64_t>{7}, by(x_scale * w_scale));
+  const int32_t y = file.tensor("y", kInt16, {1, 1, 6, 1}, by(y_scale));
+  file.op(kTransposeConv, {shape, w, x, b}, {y}, Options::TransposeConvOptions,
+          tflite::CreateTransposeConvOptions(file.fbb(), tflite::Padding::Valid, 2, 1).Union());
+  const std::string bytes = file.finish({x}, {y});
+  Import import(bytes);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(is_on_codes(import));
+  Reals expected;
+  const Reals values{1.0f, -2.5f, 0.75f};
+  for (const float value : values)
+    for (const double weight : {1.5, -2.5})
+      expected.push_back(as_code(value * weight + 7 * double{x_scale * w_scale}, y_scale));
+  CHECK(run_file(bytes, values) == expected);
+}
+
+TEST_CASE("a bias that needs its 32 bits keeps them, a larger one gets a coarser scale") {
+  for (const int64_t bias : {(int64_t{1} << 31) - 128, int64_t{1} << 33}) {
+    TfliteBuilder file;
+    const float x_scale = 0x1p-12f, w_scale = 0x1p-6f, y_scale = 16.0f;
+    const int32_t x = file.tensor("x", kInt16, {1, 2}, by(x_scale));
+    const int32_t w = file.constant("w", kTfliteInt8, {1, 2}, std::vector<int8_t>{96, -64}, by(w_scale));
+    const int32_t b =
+        file.constant("b", kTfliteInt64, {1}, std::vector<int64_t>{bias}, by(x_scale * w_scale));
+    const int32_t y = file.tensor("y", kInt16, {1, 1}, by(y_scale));
+    file.op(kTfliteFullyConnected, {x, w, b}, {y}, Options::FullyConnectedOptions,
+            tflite::CreateFullyConnectedOptions(file.fbb()).Union());
+    const std::string bytes = file.finish({x}, {y});
+    Import import(bytes);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    const bool fits = bias <= INT32_MAX;
+    CHECK(import.notes("1 of 1 channels have a scale too small for their bias") == !fits);
+    CHECK(import.tensor(import.node(Op::kFullyConnected).inputs[1]).quantization.scales[0] ==
+          (fits ? w_scale
+                : static_cast<float>(static_cast<double>(bias) * double{x_scale * w_scale} /
+                                     (double{x_scale} * 2147483647.0))));
+    const double real = 7 * 1.5 - 3 * 1.0 + static_cast<double>(bias) * double{x_scale * w_scale};
+    CHECK(run_file(bytes, {7.0f, 3.0f}) == Reals{as_code(real, y_scale)});
+  }
+}
+
+TEST_CASE("codes of 16 bits with a zero point stay in FP32, within their range") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2});
+  const int32_t y = file.tensor("y", kInt16, {1, 2}, by(0.5f, 100));
+  file.op(kTfliteQuantize, {x}, {y});
+  const std::string bytes = file.finish({x}, {y});
+  Import import(bytes);
+  if (!import.good()) {
+    CHECK(import.says("the zero point 100 is not allowed"));
+    return;
+  }
+  CHECK(run_file(bytes, {1e6f, -1e6f}) == Reals{0.5f * (32767 - 100), 0.5f * (-32768 - 100)});
 }

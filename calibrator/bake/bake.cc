@@ -167,11 +167,11 @@ class Baker : private BakedTensors {
 
   int32_t add_wide_table(int32_t n, const QuantRule& rule) {
     const NodeInfo node = model_.node(n);
-    const Span<int16_t> table = arena_.make<int16_t>(kWideTableEntries);
+    const Span<int16_t> table = arena_.make<int16_t>(kTableS16);
     if (!table.empty())
       make_unary_table_s16(rule.unary, node.options, params(slots_.input_slot(n, 0)).scale,
                            wide_params(params(node.outputs[0])), table);
-    return add_tables(node.name, DType::kS16, 0, table, kWideTableEntries);
+    return add_tables(node.name, DType::kS16, 0, table, kTableS16);
   }
 
   void add_answer(int32_t n, Op op, Span<const int32_t> inputs) {

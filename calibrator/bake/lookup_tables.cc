@@ -1,5 +1,6 @@
 #include "calibrator/bake/lookup_tables.h"
 
+#include "runtime/quantization_range.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
@@ -28,10 +29,10 @@ void make_unary_table_s16(UnaryFunction function, const NodeOptions& options, fl
   const auto at = [&](double code) {
     return function(options, static_cast<double>(in_scale) * code) / static_cast<double>(out.scale);
   };
-  for (int32_t i = 0; i < kWideTableEntries; ++i) {
+  for (int32_t i = 0; i < kTableS16; ++i) {
     const double code = kStep * (i - 256), own = at(code);
     // A line that starts at `own` is off by this in its middle; the last entry starts none.
-    const double off = i + 1 < kWideTableEntries ? (own + at(code + kStep)) / 2 - at(code + kStep / 2) : 0.0;
+    const double off = i + 1 < kTableS16 ? (own + at(code + kStep)) / 2 - at(code + kStep / 2) : 0.0;
     const double moved = own - off / 2;
     const auto lo = static_cast<double>(out.lo), hi = static_cast<double>(out.hi);
     const double clamped = moved > lo ? (moved < hi ? moved : hi) : lo;

@@ -12,9 +12,8 @@ using UnaryFunction = double (*)(const NodeOptions& options, double x);
 void make_unary_table(UnaryFunction function, const NodeOptions& options, const QuantParams& in,
                       const QuantParams& out, Span<int8_t> table);
 
-// The same of int16 codes: entry i is the code of the function at in_scale * 128 * (i - 256), i = 0..512. Straight lines
+// The same of int16 codes: entry i of kTableS16 is the code of the function at in_scale * 128 * (i - 256). Straight lines
 // between the entries stand for the function, so each is moved by half of what the middle of its line is off.
-inline constexpr int32_t kWideTableEntries = 513;
 void make_unary_table_s16(UnaryFunction function, const NodeOptions& options, float in_scale,
                           const QuantParams& out, Span<int16_t> table);
 

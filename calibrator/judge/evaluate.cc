@@ -78,16 +78,14 @@ DifferenceSums sum_differences(const float* exact, const TensorView& view) {
     return sum_differences<kNoiseAlone>(exact, count, [values](int64_t i) { return values[i]; });
   }
   const float scale = view.info.quantization.scales[0];
-  if (view.info.dtype == DType::kS16) {
-    const auto* const codes = static_cast<const int16_t*>(view.data);
-    return sum_differences<kNoiseAlone>(
-        exact, count, [codes, scale](int64_t i) { return scale * static_cast<float>(codes[i]); });
-  }
-  const auto* const codes = static_cast<const int8_t*>(view.data);
   const int32_t zero_point = view.info.quantization.zero_point;
-  return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
-    return scale * static_cast<float>(codes[i] - zero_point);
-  });
+  const auto sum_of = [&](const auto* codes) {
+    return sum_differences<kNoiseAlone>(exact, count, [codes, scale, zero_point](int64_t i) {
+      return scale * static_cast<float>(codes[i] - zero_point);
+    });
+  };
+  return view.info.dtype == DType::kS16 ? sum_of(static_cast<const int16_t*>(view.data))
+                                        : sum_of(static_cast<const int8_t*>(view.data));
 }
 
 // The share of values that lie beyond an end of the range at which their codes stand.
@@ -128,7 +126,9 @@ void add_difference(const float* exact, const TensorView& view, const NodeOption
   layer.clipped += clipped_share(exact, view, options);
 }
 
-void convert(const TensorView& from, const TensorView& to) {
+}  // namespace
+
+void convert_values(const TensorView& from, const TensorView& to) {
   if (from.info.dtype == DType::kS32 && to.info.dtype == DType::kS32) {
     memcpy(to.data, from.data, to.info.bytes());
     return;
@@ -151,6 +151,8 @@ void convert(const TensorView& from, const TensorView& to) {
           static_cast<int8_t>(quantize_value(static_cast<float>(values[i]), params));
   }
 }
+
+namespace {
 
 int32_t find_tensor(const Model& model, const char* name) {
   for (int32_t t = 0; t < model.tensor_count(); ++t)
@@ -235,7 +237,7 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
     const TensorView found = test.tensor(node.outputs[0]);
     add_difference(static_cast<const float*>(exact.data), found, node.options, alone, layers[i]);
     // At once: the reference may need the memory before a layer of `test` that took in several of its nodes.
-    if (alone) convert(exact, found);
+    if (alone) convert_values(exact, found);
   }
   reference.run_nodes(reference_done, reference.model().node_count());
   test.run_nodes(test_done, test.model().node_count());
@@ -243,7 +245,7 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
 
 void copy_inputs(const Session& reference, Session& test) {
   for (size_t i = 0; i < test.model().inputs().size; ++i)
-    convert(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
+    convert_values(reference.input(static_cast<int32_t>(i)), test.input(static_cast<int32_t>(i)));
 }
 
 Span<const int32_t> output_layers(const Model& reference, const Model& test, Span<const LayerPair> pairs,

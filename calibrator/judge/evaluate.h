@@ -25,6 +25,9 @@ void compare_layers(Session& reference, Session& test, Span<const LayerPair> pai
 // Adds to the sums of `sums` what differs between exact values and a tensor of as many elements.
 void compare_values(const float* exact, const TensorView& view, LayerReport& sums);
 
+// Writes the numbers of one tensor into another of as many elements: rounded where that holds codes.
+void convert_values(const TensorView& from, const TensorView& to);
+
 // Writes the sample that stands in the reference's inputs into the test session's, quantized where those are
 // int8.
 void copy_inputs(const Session& reference, Session& test);

@@ -73,7 +73,7 @@ bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t no
     if (node < 0) return bits > kNarrowBits;
     const OpDef* const def = find_op(float_ops(), model, model.node(node));
     const bool follows = def != nullptr && def->quant.output == OutputRule::kSameAsInput;
-    if (!follows) return bits > kNarrowBits;
+    if (!follows) return bits > kNarrowBits || (bits == 0 && gives_wide_answer(model, node, options));
     input = 0;
   }
 }

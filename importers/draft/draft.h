@@ -31,8 +31,10 @@ struct DraftTensor {
   bool constant = false;
   std::vector<uint8_t> data;  // of a constant
 
+  // The same codes for the same reals; FP32 has none.
   bool same_quantization(const DraftTensor& other) const {
-    return scales == other.scales && zero_point == other.zero_point && axis == other.axis;
+    return dtype == other.dtype && (dtype == DType::kF32 || (scales == other.scales && axis == other.axis &&
+                                                             zero_point == other.zero_point));
   }
 };
 

@@ -4,13 +4,17 @@
 #include <cmath>
 
 #include "calibrator/bake/lookup_tables.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "intaglio/ops.h"
 #include "runtime/op_search.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio::importers {
 namespace {
 
-QuantParams params(const DraftTensor& tensor) { return {tensor.scales[0], tensor.zero_point}; }
+QuantParams params(const DraftTensor& tensor) {
+  return {tensor.scales[0], tensor.zero_point, least_code(tensor), greatest_code(tensor)};
+}
 
 // Of the FP32 operator; one that only a draft has rules nothing.
 QuantRule quant_rule(Op op) {
@@ -26,7 +30,12 @@ void add_lookup(Draft& draft, const std::string& name, const std::string& source
 
 }  // namespace
 
+int32_t least_code(const DraftTensor& tensor) { return tensor.dtype == DType::kS16 ? -32768 : -128; }
+int32_t greatest_code(const DraftTensor& tensor) { return tensor.dtype == DType::kS16 ? 32767 : 127; }
 int32_t quantize(float x, const DraftTensor& tensor) { return quantize_value(x, params(tensor)); }
+float real_of(int32_t code, const DraftTensor& tensor) {
+  return tensor.scales[0] * static_cast<float>(code - tensor.zero_point);
+}
 
 std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
                                      int32_t hi) {
@@ -82,6 +91,25 @@ DraftTensor dequantized(DraftTensor constant) {
   return constant;
 }
 
+DraftTensor dequantized_on_grid(DraftTensor constant) {
+  if (constant.dtype == DType::kS8 && !constant.scales.empty())
+    set_reals_on_grid(constant, values_of<int8_t>(constant));
+  return dequantized(std::move(constant));
+}
+
+int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                         float scale) {
+  const Shape shape = draft.tensor(x).shape;
+  const int32_t codes = add_activation(draft, name + "/codes", DType::kS16, shape);
+  draft.tensor(codes).scales = {scale};
+  auto& ends = add_node(draft, Op::kQuantize, name + "/quantize", source, {x}, codes).options.as<Clamp>();
+  ends.lo = least_code(draft.tensor(codes));
+  ends.hi = greatest_code(draft.tensor(codes));
+  const int32_t y = add_activation(draft, name, DType::kF32, shape);
+  add_node(draft, Op::kDequantize, name + "/dequantize", source, {codes}, y);
+  return y;
+}
+
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));
@@ -98,6 +126,22 @@ std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   return tables;
 }
 
+std::vector<int16_t> unary_table_s16(const Draft& draft, const DraftNode& node) {
+  const QuantRule rule = quant_rule(node.op);
+  if (rule.table != TableRule::kUnary) return {};
+  std::vector<int16_t> table(static_cast<size_t>(kTableS16));
+  make_unary_table_s16(rule.unary, node.options, draft.tensor(node.input()).scales[0],
+                       params(draft.tensor(node.output())), {table.data(), table.size()});
+  return table;
+}
+
+Op op_of_s16(const DraftNode& node) {
+  NodeInfo info;
+  info.op = node.op;
+  const Op op = int16_op(info, quant_rule(node.op));
+  return op == Op::kNone || find_op_index(all_ops(), {op, DType::kS16, DType::kS16}) < 0 ? Op::kNone : op;
+}
+
 std::vector<int32_t> softmax_table(float scale, int32_t count) {
   std::vector<int32_t> table(256);
   make_softmax_table(scale, count, {table.data(), table.size()});
@@ -106,8 +150,12 @@ std::vector<int32_t> softmax_table(float scale, int32_t count) {
 
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output) {
-  add_lookup(draft, name, source, input,
-             requantize_table(draft.tensor(input), draft.tensor(output), -128, 127), output);
+  const DraftTensor &from = draft.tensor(input), &to = draft.tensor(output);
+  if (from.dtype == DType::kS8 && to.dtype == DType::kS8)
+    return add_lookup(draft, name, source, input, requantize_table(from, to, -128, 127), output);
+  auto& codes = add_node(draft, Op::kQuantize, name, source, {input}, output).options.as<Clamp>();
+  codes.lo = least_code(to);
+  codes.hi = greatest_code(to);
 }
 
 void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,

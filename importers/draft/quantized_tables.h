@@ -1,12 +1,16 @@
-// Constant tables that int8 operators take as an input (docs/arithmetic.md).
+// What operators on codes take beside them: constant tables (docs/arithmetic.md), and conversions between codes.
 #pragma once
 
 #include "importers/draft/draft.h"
 
 namespace intaglio::importers {
 
-// A real number as a code of an int8 tensor.
+// The ends of an activation's codes, of 8 or 16 bits.
+int32_t least_code(const DraftTensor& tensor);
+int32_t greatest_code(const DraftTensor& tensor);
+// A real number as a code of such a tensor, and back.
 int32_t quantize(float x, const DraftTensor& tensor);
+float real_of(int32_t code, const DraftTensor& tensor);
 // s8[256], index code + 128: from one scale to another, clamped to codes lo to hi of the output.
 std::vector<int8_t> requantize_table(const DraftTensor& input, const DraftTensor& output, int32_t lo,
                                      int32_t hi);
@@ -16,17 +20,27 @@ int32_t set_weight_codes(DraftTensor& weights, const std::vector<int32_t>& codes
                          std::vector<int32_t>& bias);
 // A unary node's table, s8[256]; a PRelu's has one for each channel. Empty where the operator has none.
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node);
+// The same of codes of 16 bits, s16[513].
+std::vector<int16_t> unary_table_s16(const Draft& draft, const DraftNode& node);
+// The operator that computes an FP32 node on codes of 16 bits; Op::kNone: there is none.
+Op op_of_s16(const DraftNode& node);
 // s32[256]: T[d] = round(exp(-d * scale) * 2^k), for sums of `count`.
 std::vector<int32_t> softmax_table(float scale, int32_t count);
-// A Lookup from `input` to `output`, both int8 with scales.
+// From `input` to `output`, codes of one scale each: a Lookup of 8 bits, or a Quantize where one has 16.
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output);
 // A Lookup that gives each code as it is: `output` has another scale, and so these codes stand for other reals.
 void add_same_codes(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output);
 
+// x, FP32, rounded to codes of 16 bits: a Quantize and a Dequantize. The latter's result, whose name is `name`.
+int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                         float scale);
+
 // A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);
+// The same, which remembers the grid of int8 codes.
+DraftTensor dequantized_on_grid(DraftTensor constant);
 // The constant becomes the reals that these codes stand for in its scales, one or one for each index of its axis.
 template <typename Code>
 void set_reals(DraftTensor& constant, const std::vector<Code>& codes) {
@@ -41,6 +55,15 @@ void set_reals(DraftTensor& constant, const std::vector<Code>& codes) {
   constant.axis = -1;
   constant.zero_point = 0;
   set_values(constant, reals);
+}
+// Likewise, and it remembers their grid.
+template <typename Code>
+void set_reals_on_grid(DraftTensor& constant, const std::vector<Code>& codes) {
+  const std::vector<float> scales = constant.scales;
+  const int32_t axis = constant.axis;
+  set_reals(constant, codes);
+  constant.scales = scales;
+  constant.axis = axis;
 }
 
 }  // namespace intaglio::importers

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/quantized_tables.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -87,7 +88,12 @@ void import_quant(OnnxOp& op) {
   auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
   bounds.min = (codes.least - codes.zero_point) * scale;
   bounds.max = (codes.most - codes.zero_point) * scale;
-  if (codes.bits > 8) return op.set_output(bounded);  // FP32, as all of 16 bits
+  if (codes.bits > 8) {  // codes of 16 bits, which have the zero point 0; FP32 where they reach further
+    const bool fits =
+        codes.least - codes.zero_point >= -32768.0f && codes.most - codes.zero_point <= 32767.0f;
+    return op.set_output(fits ? add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, scale)
+                              : bounded);
+  }
   const int32_t y8 = add_activation(op.draft(), op.output_name() + "/codes", DType::kS8, shape);
   op.draft().tensor(y8).scales = {scale};
   op.draft().tensor(y8).zero_point = static_cast<int32_t>(codes.zero_point) - (codes.most > 127.0f ? 128 : 0);
@@ -97,7 +103,8 @@ void import_quant(OnnxOp& op) {
   op.set_output(y);
 }
 
-constexpr char kLimits[] = "2 to 16 bits, more than 8 in FP32. Weights may have a scale a channel.";
+constexpr char kLimits[] =
+    "2 to 16 bits; FP32 where more than 8 do not fit int16 without their zero point. Weights may have a scale a channel.";
 
 constexpr OnnxOperator kOperators[] = {
     {"Quant", import_quant, {Op::kClamp, Op::kQuantize, Op::kDequantize}, kLimits, "onnx.brevitas"},

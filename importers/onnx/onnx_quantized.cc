@@ -105,7 +105,9 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   return p;
 }
 
-// What stands for codes of 16 bits: FP32, which ends where they do. Steps of a huge scale are the values themselves.
+// What stands for codes of 16 bits: x rounded to them. Codes here have the zero point 0, and unsigned ones the middle of
+// theirs. With another zero point x stays FP32, which ends where the codes do. Steps of a huge scale are the values
+// themselves.
 int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
   if (p.axis >= 0) fail("a scale for each channel of 16-bit codes is not supported");
   if (p.is_huge) {
@@ -117,6 +119,13 @@ int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
     bounds.max = std::min(most, static_cast<float>(p.most() - p.zero_points[0]));
     return add_scaled(op, y, p.scales[0]);
   }
+  const int64_t middle = p.is_unsigned ? 32768 : 0;
+  if (p.zero_points[0] == middle)
+    return add_rounding_s16(op.draft(), op.output_name(), op.source(), x, p.scales[0]);
+  op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(),
+                                  "): its codes of 16 bits have the zero point ", p.zero_points[0],
+                                  "; those with ", middle,
+                                  " alone are codes here, and these are FP32 within their range"));
   const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
   auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
   bounds.min = static_cast<float>(p.least() - p.zero_points[0]) * p.scales[0];
@@ -199,14 +208,14 @@ void import_dequantize_linear(OnnxOp& op) {
                        p.scales[c]);
   }
   op.set_floats(y);
-  if (!p.is_wide() && p.block == 0) op.set_grid({p.scales, p.axis});
+  if (!p.is_huge && p.block == 0) op.set_grid({p.scales, p.axis});
 }
 
 constexpr OnnxOperator kOperators[] = {
     {"DequantizeLinear",
      import_dequantize_linear,
      {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
-     "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
     {"DequantizeLinear",
      import_dequantize_linear,
      {Op::kDequantize, Op::kLookup, Op::kAdd, Op::kMul},
@@ -214,11 +223,11 @@ constexpr OnnxOperator kOperators[] = {
      "com.microsoft"},
     {"QuantizeLinear",
      import_quantize_linear,
-     {Op::kQuantize, Op::kMul, Op::kAdd},
-     "8 bits; those of 16 are FP32 here. One scale, or one a channel."},
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
+     "8 and 16 bits, one scale, or one a channel of 8. Those of 16 with a zero point off the middle are FP32."},
     {"QuantizeLinear",
      import_quantize_linear,
-     {Op::kQuantize, Op::kMul, Op::kAdd},
+     {Op::kQuantize, Op::kDequantize, Op::kMul, Op::kAdd},
      "As ONNX has it.",
      "com.microsoft"},
 };

@@ -42,11 +42,11 @@ bool stretch(Clamp& clamp, const std::vector<double>& factors, const DraftTensor
     });
   };
   if (clamp.min != 0.0f && clamp.min != -INFINITY) {
-    if (!saturates(clamp.min, -128)) return false;
+    if (!saturates(clamp.min, least_code(codes))) return false;
     clamp.min = -INFINITY;
   }
   if (clamp.max != 0.0f && clamp.max != INFINITY) {
-    if (!saturates(clamp.max, 127)) return false;
+    if (!saturates(clamp.max, greatest_code(codes))) return false;
     clamp.max = INFINITY;
   }
   return true;

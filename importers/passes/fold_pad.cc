@@ -17,7 +17,7 @@ bool is_never_negative(const Draft& draft, const Links& links, int32_t tensor) {
   const DraftNode& node = draft.nodes[static_cast<size_t>(index)];
   const DraftTensor& info = draft.tensor(tensor);
   const auto clamp = node.options.value<Clamp>();
-  return info.dtype == DType::kS8 ? clamp.lo >= info.zero_point : clamp.min >= 0.0f;
+  return info.dtype == DType::kF32 ? clamp.min >= 0.0f : clamp.lo >= info.zero_point;
 }
 
 bool can_take(const Draft& draft, const Links& links, const DraftNode& node, const DraftNode& pad) {

@@ -1,5 +1,5 @@
 // A tensor that each of its readers quantizes for itself is quantized once: in the one way that all have, or in the
-// finest of those whose codes reach as far as all others do, from which a Lookup makes the others.
+// finest of those whose codes reach as far as all others do, from which a Lookup makes the others, or a Quantize of 16 bits.
 #include <algorithm>
 
 #include "importers/draft/quantized_tables.h"
@@ -8,15 +8,11 @@
 namespace intaglio::importers {
 namespace {
 
-float real_of(int32_t code, const DraftTensor& tensor) {
-  return tensor.scales[0] * static_cast<float>(code - tensor.zero_point);
-}
-
 // To half a step of the one that is reached.
 bool reaches(const DraftTensor& codes, const DraftTensor& other) {
   const float half = other.scales[0] / 2;
-  return real_of(-128, codes) <= real_of(-128, other) + half &&
-         real_of(127, codes) >= real_of(127, other) - half;
+  return real_of(least_code(codes), codes) <= real_of(least_code(other), other) + half &&
+         real_of(greatest_code(codes), codes) >= real_of(greatest_code(other), other) - half;
 }
 
 // Of Quantize nodes that read one tensor; -1: none reaches as far as all.
@@ -65,9 +61,12 @@ bool requantize_others(Draft& draft) {
     for (const int32_t reader : readers) {
       if (reader == kept) continue;
       DraftNode& node = draft.nodes[static_cast<size_t>(reader)];
-      const auto table = requantize_table(draft.tensor(codes), draft.tensor(node.output()), -128, 127);
+      const DraftTensor &from = draft.tensor(codes), &to = draft.tensor(node.output());
+      node.inputs = {codes};
+      if (from.dtype == DType::kS16 || to.dtype == DType::kS16) continue;  // it converts codes, too
+      const auto table = requantize_table(from, to, -128, 127);
       node.become(Op::kLookup);
-      node.inputs = {codes, add_constant(draft, node.name + "/table", DType::kS8, {256}, table)};
+      node.inputs.push_back(add_constant(draft, node.name + "/table", DType::kS8, {256}, table));
     }
     draft.notes.push_back(text("tensor ", quoted(draft.tensor(x).name), " is quantized in ", readers.size(),
                                " ways: once here, and its codes are converted for the others"));

@@ -56,7 +56,9 @@ bool quantize_answers(Draft& draft) {
   for (DraftNode& node : draft.nodes) {
     if (node.input() < 0 || draft.tensor(node.output()).dtype != DType::kF32) continue;
     const int32_t border = links.producer_of(node.input());
-    if (border < 0 || draft.nodes[static_cast<size_t>(border)].op != Op::kDequantize) continue;
+    if (border < 0 || draft.nodes[static_cast<size_t>(border)].op != Op::kDequantize ||
+        draft.tensor(draft.nodes[static_cast<size_t>(border)].input()).dtype != DType::kS8)
+      continue;
     bool is_rounded = false;  // then it is quantize_nodes' business
     for (const int32_t reader : links.consumers_of(node.output()))
       is_rounded |= draft.nodes[static_cast<size_t>(reader)].op == Op::kQuantize;

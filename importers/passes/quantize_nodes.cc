@@ -1,6 +1,6 @@
-// An FP32 node between Dequantize and Quantize becomes an int8 node with the file's own scales. What moves
-// data only takes Dequantize behind itself, so that the next node finds it there. What no Quantize follows
-// stays FP32, and so does what would round where the file does not.
+// An FP32 node between Dequantize and Quantize becomes a node on codes, of 8 or 16 bits, with the file's own scales. What
+// moves data only takes Dequantize behind itself, so that the next node finds it there, and a Quantize before itself.
+// What no Quantize follows stays FP32, and so does what would round where the file does not.
 #include <algorithm>
 #include <cmath>
 
@@ -20,10 +20,10 @@ class Sweep {
   explicit Sweep(Draft& draft) : draft_(draft), links_(draft), taken_(draft.nodes.size(), false) {}
 
   bool run() {
-    std::deque<DraftNode> old = draft_.nodes;
+    old_ = draft_.nodes;
     draft_.nodes.clear();
-    for (size_t n = 0; n < old.size(); ++n)
-      if (!taken_[n]) visit(std::move(old[n]), old);
+    for (size_t n = 0; n < old_.size(); ++n)
+      if (!taken_[n]) visit(old_[n]);
     return changed_;
   }
 
@@ -39,7 +39,7 @@ class Sweep {
     return !is_constant(tensor) && draft_.tensor(tensor).dtype == DType::kF32;
   }
 
-  void visit(DraftNode node, const std::deque<DraftNode>& old) {
+  void visit(DraftNode node) {
     if (node.op == Op::kDequantize) codes(node.output()) = node.input();
     if (node.op == Op::kQuantize && codes(node.input()) >= 0) return requantize(node);
     if (draft_.tensor(node.output()).dtype != DType::kF32 || node.op == Op::kDequantize)
@@ -48,8 +48,7 @@ class Sweep {
       const int32_t input = node.inputs[i];
       if (input >= 0 && is_operand(input) && codes(input) < 0) return keep(std::move(node));
     }
-    const int32_t target = quantized_output(node, old);
-    if (target >= 0 && become_s8(node, target)) return;
+    if (become_codes(node, quantized_output(node))) return;
     if (moves_data(node)) return behind(std::move(node));
     keep(std::move(node));
   }
@@ -66,18 +65,55 @@ class Sweep {
     }
   }
 
-  // The int8 tensor of the one Quantize that reads the node's result; -1: none.
-  int32_t quantized_output(const DraftNode& node, const std::deque<DraftNode>& old) {
-    const auto output = static_cast<size_t>(node.output());
-    if (output >= links_.consumers.size() || !links_.single_use(node.output())) return -1;
-    const auto reader = static_cast<size_t>(links_.consumers[output][0]);
-    return old[reader].op == Op::kQuantize ? old[reader].output() : -1;
+  // The one Quantize that reads a node's result, and what only moves elements between the two, by their places.
+  struct Target {
+    int32_t codes = -1;    // that Quantize's output; -1: there is none
+    size_t quantizer = 0;  // its place
+    std::vector<size_t> movers;
+  };
+
+  Target quantized_output(const DraftNode& node) {
+    Target target;
+    int32_t tensor = node.output();
+    while (static_cast<size_t>(tensor) < links_.consumers.size() && links_.single_use(tensor)) {
+      const auto reader = static_cast<size_t>(links_.consumers_of(tensor)[0]);
+      const DraftNode& next = old_[reader];
+      if (next.op == Op::kQuantize) {
+        target.codes = next.output();
+        target.quantizer = reader;
+        return target;
+      }
+      const bool moves = traits(next.op).int8 == Int8Form::kMoves && next.input() == tensor &&
+                         next.outputs.size() == 1 && draft_.tensor(next.output()).dtype == DType::kF32;
+      if (!moves) return {};
+      target.movers.push_back(reader);
+      tensor = next.output();
+    }
+    return {};
+  }
+
+  // What the node writes in codes: the Quantize's output, or its own result where that is moved first, which becomes
+  // codes with all that the movers give.
+  int32_t take(const DraftNode& node, const Target& target) {
+    taken_[target.quantizer] = true;
+    if (target.movers.empty()) return target.codes;
+    const DraftTensor& codes = draft_.tensor(target.codes);
+    const auto become_like = [&](DraftTensor& tensor) {
+      tensor.dtype = codes.dtype;
+      tensor.scales = codes.scales;
+      tensor.zero_point = codes.zero_point;
+    };
+    become_like(draft_.tensor(node.output()));
+    for (const size_t mover : target.movers) become_like(draft_.tensor(old_[mover].output()));
+    old_[target.movers.back()].outputs[0] = target.codes;
+    return node.output();
   }
 
   // Whether each value of the result is a code of the input's, just as it stands.
   bool moves_data(const DraftNode& node) {
     if (node.input() < 0 || codes(node.input()) < 0) return false;
     const DraftTensor& in = draft_.tensor(codes(node.input()));
+    if (in.dtype == DType::kS16 && node.op != Op::kClamp && op_of_s16(node) != node.op) return false;
     switch (traits(node.op).int8) {
       case Int8Form::kMoves:
         return true;
@@ -97,11 +133,8 @@ class Sweep {
   }
 
   static bool keeps_codes(const Clamp& clamp, const DraftTensor& in) {
-    return (clamp.min <= real_of(-128, in) || is_code(clamp.min, in)) &&
-           (clamp.max >= real_of(127, in) || is_code(clamp.max, in));
-  }
-  static float real_of(int32_t code, const DraftTensor& tensor) {
-    return tensor.scales[0] * static_cast<float>(code - tensor.zero_point);
+    return (clamp.min <= real_of(least_code(in), in) || is_code(clamp.min, in)) &&
+           (clamp.max >= real_of(greatest_code(in), in) || is_code(clamp.max, in));
   }
   static bool is_code(float value, const DraftTensor& tensor) {
     return real_of(quantize(value, tensor), tensor) == value;
@@ -145,14 +178,20 @@ class Sweep {
     const DraftTensor& output = draft_.tensor(node.output());
     Clamp* const clamp = node.options.get<Clamp>();
     if (clamp == nullptr) return;
+    if (output.dtype == DType::kS16) {
+      clamp->lo = least_code(output);
+      clamp->hi = greatest_code(output);
+    }
     if (clamp->min != -INFINITY) clamp->lo = quantize(clamp->min, output);
     if (clamp->max != INFINITY) clamp->hi = quantize(clamp->max, output);
     clamp->min = -INFINITY;
     clamp->max = INFINITY;
   }
 
-  bool become_s8(DraftNode node, int32_t target) {
-    const size_t reader = static_cast<size_t>(links_.consumers_of(node.output())[0]);
+  bool become_codes(DraftNode node, const Target& place) {
+    if (place.codes < 0 || !can_move(place)) return false;
+    if (is_wide(node, place.codes)) return become_s16(std::move(node), place);
+    const int32_t target = place.codes;
     switch (traits(node.op).int8) {
       case Int8Form::kNone:
         if (!become_softmax(node, target)) return false;
@@ -165,7 +204,7 @@ class Sweep {
       case Int8Form::kArithmetic:
         if (node.op == Op::kAdd || node.op == Op::kSub)
           node.options.as<AddOptions>().add_bits = draft_.add_bits;
-        if (!take_constants(node, target)) return false;
+        if (!place.movers.empty() || !take_constants(node, target)) return false;
         break;
       case Int8Form::kMultiplies:
         if (!take_matrices(node)) return false;
@@ -192,13 +231,84 @@ class Sweep {
         break;
     }
     for (int32_t& input : node.inputs)
-      if (draft_.tensor(input).dtype == DType::kF32 && !is_constant(input)) input = codes(input);
+      if (is_operand(input)) input = codes(input);
+    const int32_t written = take(node, place);
+    return finish(std::move(node), written);
+  }
+
+  bool finish(DraftNode node, int32_t target) {
     node.outputs[0] = target;
     clamp_codes(node);
     draft_.nodes.push_back(std::move(node));
-    taken_[reader] = true;
     changed_ = true;
     return true;
+  }
+
+  // Whether it reads or writes codes of 16 bits: then it computes on these alone.
+  bool is_wide(const DraftNode& node, int32_t target) {
+    return draft_.tensor(target).dtype == DType::kS16 ||
+           std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
+             return input >= 0 && is_operand(input) && draft_.tensor(codes(input)).dtype == DType::kS16;
+           });
+  }
+
+  // Inputs of 8 bits are widened without a loss. A result of 8 bits is rounded from 16, of a 128th of its scale.
+  bool become_s16(DraftNode node, const Target& place) {
+    constexpr float kFiner = 128.0f;
+    const OpTraits& row = traits(node.op);
+    if (op_of_s16(node) == Op::kNone || row.int8 == Int8Form::kMoves || moves_data(node)) return false;
+    const DraftTensor end = draft_.tensor(place.codes);
+    const bool narrows = end.dtype == DType::kS8;
+    if (narrows && !is_scale(end.scales[0] / kFiner)) return false;
+    const bool same_scale = row.int8 == Int8Form::kSelects || row.int8 == Int8Form::kJoins ||
+                            row.int8 == Int8Form::kCompares || row.int8 == Int8Form::kInterpolates;
+    if (same_scale && narrows) return false;
+    if (row.int8 == Int8Form::kInterpolates &&
+        (!has_exact_weights(node) || !draft_.tensor(codes(node.input())).same_quantization(end)))
+      return false;
+    std::vector<int32_t> inputs = node.inputs;
+    for (int32_t& input : inputs) {
+      if (input < 0 || draft_.tensor(input).dtype != DType::kF32) continue;
+      if (!is_constant(input)) {
+        input = same_scale ? requantized(node, input, place.codes) : widened(node, codes(input));
+      } else if (row.int8 == Int8Form::kArithmetic) {
+        const std::optional<DraftTensor> exact = exact_codes_s16(draft_.tensor(input));
+        if (!exact) return false;
+        draft_.tensors.push_back(*exact);
+        input = static_cast<int32_t>(draft_.tensors.size()) - 1;
+      } else if (row.int8 != Int8Form::kWeighted) {
+        return false;
+      }
+    }
+    if (row.int8 == Int8Form::kWeighted) {
+      if (!quantize_weights(draft_, node, inputs[0])) return false;
+      std::copy(node.inputs.begin() + 1, node.inputs.end(), inputs.begin() + 1);
+    }
+    node.inputs = inputs;
+    const int32_t written = take(node, place);
+    if (!narrows) return finish(std::move(node), written);
+    const std::string result = draft_.tensor(written).name, name = node.name, source = node.source;
+    const int32_t finer = add_activation(draft_, result + "/s16", DType::kS16, draft_.tensor(written).shape);
+    draft_.tensor(finer).scales = {end.scales[0] / kFiner};
+    finish(std::move(node), finer);
+    add_requantize(draft_, name + "/narrow", source, finer, written);
+    return true;
+  }
+
+  // Codes of 8 bits as those of 16, of the same scale.
+  int32_t widened(const DraftNode& node, int32_t narrow) {
+    if (draft_.tensor(narrow).dtype == DType::kS16) return narrow;
+    const DraftTensor from = draft_.tensor(narrow);
+    const int32_t wide = add_activation(draft_, from.name + "/s16", DType::kS16, from.shape);
+    draft_.tensor(wide).scales = from.scales;
+    add_requantize(draft_, node.name + "/widen", node.source, narrow, wide);
+    return wide;
+  }
+
+  bool can_move(const Target& place) const {
+    if (draft_.tensor(place.codes).dtype == DType::kS8) return true;
+    return std::all_of(place.movers.begin(), place.movers.end(),
+                       [&](size_t mover) { return op_of_s16(old_[mover]) != Op::kNone; });
   }
 
   // Its codes are of one scale and zero point alone.
@@ -264,6 +374,7 @@ class Sweep {
 
   Draft& draft_;
   const Links links_;
+  std::deque<DraftNode> old_;   // as the pass found them
   std::vector<bool> taken_;     // Quantize nodes that the node before them has taken in
   std::vector<int32_t> codes_;  // of each FP32 tensor that a Dequantize makes
   bool changed_ = false;

@@ -11,15 +11,17 @@ namespace intaglio::importers {
 namespace {
 
 // Scales that the format cannot hold, or with which the bias would leave its 32 bits, as channels without weights have
-// them, are raised; the number of these. A scale that is only so much too small as rounding made it stays.
-int32_t raise_scales(DraftTensor& weights, const std::vector<float>& bias, double in, int32_t axis) {
+// them, are raised; the number of these. A scale that is only so much too small as rounding made it stays. `most` is
+// the largest code of a bias.
+int32_t raise_scales(DraftTensor& weights, const std::vector<float>& bias, double in, double most,
+                     int32_t axis) {
   constexpr double kRounding = 1.0 + 0x1p-20;
   std::vector<float> scales;
   int32_t raised = 0;
   for (size_t c = 0; c < bias.size(); ++c) {
     const float own = weights.scales[weights.scales.size() == 1 ? 0 : c];
     const double least =
-        std::max(std::fabs(static_cast<double>(bias[c])) / (in * (1 << 30)), std::ldexp(1.0, -40));
+        std::max(std::fabs(static_cast<double>(bias[c])) / (in * most), std::ldexp(1.0, -40));
     scales.push_back(own * kRounding < least ? static_cast<float>(least)
                                              : std::max(own, std::ldexp(1.0f, -40)));
     raised += scales.back() != own;
@@ -45,7 +47,9 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
   if (!std::all_of(w.begin(), w.end(), is_finite) || !std::all_of(b.begin(), b.end(), is_finite))
     return false;  // named when the graph is made
   const double in = draft.tensor(input).scales[0];
-  const int32_t coarser = raise_scales(weights, b, in, axis);
+  // Sums of 16 bits have 64: a bias may have all of its 32.
+  const double most = draft.tensor(input).dtype == DType::kS16 ? 0x1p31 - 1 : 0x1p30;
+  const int32_t coarser = raise_scales(weights, b, in, most, axis);
   std::vector<int32_t> weight_codes(w.size()), sums;
   for (int32_t c = 0; c < channels; ++c) {
     const double scale = weights.scales[weights.scales.size() == 1 ? 0 : static_cast<size_t>(c)];
@@ -57,6 +61,8 @@ bool quantize_weights(Draft& draft, DraftNode& node, int32_t input) {
     const double sum = std::nearbyint(b[static_cast<size_t>(c)] / (in * scale));
     sums.push_back(static_cast<int32_t>(std::clamp(sum, -2147483647.0, 2147483647.0)));
   }
+  const auto is_8_bits = [](int32_t code) { return code >= -255 && code <= 255; };  // less a zero point
+  if (!std::all_of(weight_codes.begin(), weight_codes.end(), is_8_bits)) return false;
   const int32_t moved = set_weight_codes(weights, weight_codes, axis, sums);
   if (!std::all_of(weights.scales.begin(), weights.scales.end(), is_scale)) return false;  // a huge bias
   if (coarser > 0)

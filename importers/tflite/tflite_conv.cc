@@ -20,7 +20,7 @@ bool about_equal(float a, float b) { return std::fabs(a - b) <= 0.01f * std::fab
 DraftTensor read_weights(TfliteOp& op, const DraftTensor& x, size_t rank) {
   if (!op.is_constant(1)) fail("its weights must be a constant");
   DraftTensor weights = op.constant(1);
-  if (x.dtype == DType::kF32) weights = dequantized(std::move(weights));  // a hybrid model
+  if (x.dtype == DType::kF32) weights = dequantized_on_grid(std::move(weights));  // hybrid, or of 16 bits
   if (weights.dtype != x.dtype) fail("its weights must be int8 or uint8, as its input is");
   if (weights.shape.size() != rank) fail("its weights have the shape ", shape_text(weights.shape));
   if (x.dtype == DType::kS8 && weights.scales.empty()) fail("its int8 weights have no scale");

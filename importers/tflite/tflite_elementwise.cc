@@ -128,7 +128,7 @@ void import_quantize(TfliteOp& op) {
   const int32_t x = op.activation(0);
   const DType from = op.draft().tensor(x).dtype;
   const int32_t y = op.output(op.draft().tensor(x).shape);
-  const DType to = op.draft().tensor(y).dtype;  // FP32: what the file has in 16 bits
+  const DType to = op.draft().tensor(y).dtype;  // FP32: codes of 16 bits, too, which come behind
   if (from == DType::kS8 && to == DType::kS8 && !op.draft().tensor(x).same_quantization(op.draft().tensor(y)))
     return add_requantize(op.draft(), op.name(), op.source(), x, y);
   // Between uint8 and int8, or of 16 bits, the numbers are the same.
@@ -151,7 +151,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::DEQUANTIZE,
      import_dequantize,
      {Op::kReshape, Op::kDequantize},
-     "From 8 bits, and from what is FP32 here."},
+     "From 8 and 16 bits, and from float16."},
     {Builtin::ELU, import_elu, {Op::kElu}, ""},
     {Builtin::EXP, import_exp, {Op::kExp}, ""},
     {Builtin::FLOOR, import_unary<Op::kFloor>, {Op::kFloor}, ""},
@@ -165,10 +165,7 @@ constexpr TfliteOperator kOperators[] = {
      import_prelu,
      {Op::kPRelu, Op::kClamp, Op::kMul, Op::kAdd},
      "Slopes are constants; in int8 one a channel."},
-    {Builtin::QUANTIZE,
-     import_quantize,
-     {Op::kQuantize, Op::kDequantize, Op::kLookup},
-     "To 8 and 16 bits; those of 16 bits are FP32 here."},
+    {Builtin::QUANTIZE, import_quantize, {Op::kQuantize, Op::kDequantize, Op::kLookup}, "To 8 and 16 bits."},
     {Builtin::RELU, import_relu, {Op::kClamp}, ""},
     {Builtin::RELU6, import_relu6, {Op::kClamp}, ""},
     {Builtin::RELU_0_TO_1, import_relu_0_to_1, {Op::kClamp}, ""},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "importers/draft/op_traits.h"
+#include "importers/draft/quantized_tables.h"
 #include "importers/tflite/tflite_stored.h"
 
 namespace intaglio::importers {
@@ -338,7 +339,19 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
   return index;
 }
 
-void TfliteOp::bound_outputs() {
+int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source) {
+  const DraftTensor codes = described(file, index, true);
+  Draft& draft = *file.draft;
+  if (codes.scales.size() != 1) return made;
+  if (codes.zero_point == 0) return add_rounding_s16(draft, codes.name, source, made, codes.scales[0]);
+  const int32_t y = add_activation(draft, codes.name, DType::kF32, draft.tensor(made).shape);
+  auto& clamp = add_node(draft, Op::kClamp, codes.name, source, {made}, y).options.as<Clamp>();
+  clamp.min = codes.scales[0] * static_cast<float>(-32768 - codes.zero_point);
+  clamp.max = codes.scales[0] * static_cast<float>(32767 - codes.zero_point);
+  return y;
+}
+
+void TfliteOp::round_outputs() {
   const bool chooses = std::all_of(draft().nodes.begin() + first_node_, draft().nodes.end(),
                                    [&](const DraftNode& node) { return chooses_elements(draft(), node); });
   for (const int32_t output : outputs_) {
@@ -350,12 +363,7 @@ void TfliteOp::bound_outputs() {
     for (size_t i = 0; i < inputs_.size(); ++i)
       same_scale = same_scale && (!has_input(i) || holds_integers(i) ||  // a shape, axes, indices
                                   described(file_, inputs_[i], true).scales == codes.scales);
-    if (codes.scales.size() != 1 || (chooses && same_scale)) continue;
-    const int32_t y = add_activation(draft(), codes.name, DType::kF32, draft().tensor(made).shape);
-    auto& clamp = add(Op::kClamp, {made}, y).options.as<Clamp>();
-    clamp.min = codes.scales[0] * static_cast<float>(-32768 - codes.zero_point);
-    clamp.max = codes.scales[0] * static_cast<float>(32767 - codes.zero_point);
-    made = y;
+    if (!chooses || !same_scale) made = as_tflite_s16(file_, output, made, source_);
   }
 }
 

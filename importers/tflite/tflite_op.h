@@ -84,8 +84,8 @@ class TfliteOp {
   // has the input's, and a requantization to the output is added by finish_same().
   int32_t output_same(int32_t x, const Shape& shape, size_t i = 0);
   void finish_same();
-  // What stands for codes of 16 bits ends where they do. What only chooses elements of one scale needs no bounds.
-  void bound_outputs();
+  // Outputs that have 16 bits in the file are rounded to their codes, but where elements of one scale are chosen.
+  void round_outputs();
   void set_constant(DraftTensor constant);   // the output is one
   int32_t constant_of_graph(int32_t index);  // of the current graph, with its own rank: a tensor of the draft
   bool is_empty(size_t i) const;             // a constant without elements
@@ -124,6 +124,9 @@ class TfliteOp {
 
 // A tensor's type, shape and quantization, checked.
 DraftTensor tflite_tensor(const TfliteFile& file, int32_t index);
+// `made`, FP32, rounded to the codes of 16 bits that the file's tensor has. It is `made` itself where that has no scale, and
+// only bounded where the codes have a zero point.
+int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source);
 bool has_tflite_data(const TfliteFile& file, int32_t index);  // whether the file's tensor is a constant
 DraftTensor tflite_constant(TfliteFile& file,
                             int32_t index);  // likewise, with bytes checked against type and shape

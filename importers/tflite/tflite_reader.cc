@@ -103,10 +103,9 @@ class Reader {
   // they are.
   void note_integers(DraftTensor& input, int8_t type, bool is_plain) {
     const std::string start = text("input ", quoted(input.name), " is ");
-    const bool is_16_bit = type == kTfliteInt16 || type == kTfliteFloat16;
-    if (is_16_bit)
-      draft_.notes.push_back(text(start, type == kTfliteInt16 ? "int16" : "float16",
-                                  " in the file; here it is float, as all of 16 bits"));
+    if (type == kTfliteInt16)
+      draft_.notes.push_back(start + "int16 in the file; here it is float, and becomes codes behind it");
+    if (type == kTfliteFloat16) draft_.notes.push_back(start + "float16 in the file; here it is float");
     if (input.dtype == DType::kS32) {  // a scale of integers says nothing
       input.scales.clear();
       input.zero_point = 0;
@@ -171,6 +170,7 @@ class Reader {
     draft_.tensors.push_back(std::move(input));
     made = static_cast<int32_t>(draft_.tensors.size()) - 1;
     draft_.inputs.push_back(made);
+    if (source.type() == kTfliteInt16) made = as_tflite_s16(file_, index, made, "input");
   }
 
   void read_operator(const tflite::Operator& op, uint32_t number) {
@@ -189,7 +189,7 @@ class Reader {
       if (known == nullptr) fail("this operator is supported with constant inputs alone");
       if (view.all_constant()) return view.evaluate(known->import);
       known->import(view);
-      view.bound_outputs();
+      view.round_outputs();
       return;
     } catch (const ImportError& error) {
       problems_.add(text("node ", quoted(name), " (", source, "): ", error.what()));

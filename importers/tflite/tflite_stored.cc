@@ -63,7 +63,7 @@ void convert_stored(int8_t type, DraftTensor& constant) {
       return convert_each<int32_t, int64_t>(constant, [](int64_t v) { return narrow(v, "number"); });
     case kTfliteInt16:
       if (constant.scales.empty()) constant.scales = {1.0f};
-      return set_reals(constant, values_of<int16_t>(constant));
+      return set_reals_on_grid(constant, values_of<int16_t>(constant));
     default:
       return;
   }

@@ -25,7 +25,9 @@ int32_t dwconv_s16_count() { return kCount; }
 const DwconvS16Kernel& dwconv_s16_kernel(int32_t index) { return kKernels[index]; }
 
 int32_t dwconv_s16_select(IsaMask isa, bool narrow) {
-  return narrow ? first_allowed(kKernels, isa) : kCount - 1;
+  for (int32_t i = 0; i < kCount; ++i)
+    if ((kKernels[i].isa & ~isa) == 0 && (narrow || !kKernels[i].is_narrow)) return i;
+  return kCount - 1;
 }
 
 }  // namespace intaglio

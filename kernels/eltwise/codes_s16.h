@@ -43,8 +43,6 @@ struct CodesS16Kernel {
   void (*lookup)(const int16_t* x, const int16_t* table, int16_t* y, int32_t n);
 };
 
-inline constexpr int32_t kTableS16 = 513;  // entries of a function's table
-
 // Best first. The scalar kernel is the last one.
 int32_t codes_s16_count();
 const CodesS16Kernel& codes_s16_kernel(int32_t index);

@@ -2,6 +2,7 @@
 #include "kernels/eltwise/codes_s16.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
+#include "runtime/quantization_range.h"
 
 namespace intaglio {
 namespace {

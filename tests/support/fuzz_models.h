@@ -1,4 +1,4 @@
-// Models that fuzzers start from: between them every operator, FP32, int8, packed and by rows.
+// Models that fuzzers start from: between them every operator, FP32, int8, packed, by rows, and of 16 bits.
 #pragma once
 
 #include <vector>
@@ -142,6 +142,11 @@ inline std::vector<AlignedBytes> fuzz_models() {
   };
   for (const size_t i : {size_t{2}, size_t{3}}) add_streamed(AlignedBytes(models[i].view()).view());
   for (const uint32_t network : {3u, 8u, 21u}) add_streamed(RandomPictureNetwork(network).finish().view());
+  const SlotSetting wide{-1, SlotRole::kActivations, -1, 16};
+  CalibratorOptions options;
+  options.slots = {&wide, 1};
+  const std::vector<uint8_t> int16 = calibrate(*Model::open(models[1].view()), samples, options);
+  models.emplace_back(Span<const uint8_t>(int16.data(), int16.size()));
   return models;
 }
 

@@ -240,7 +240,7 @@ class OnnxGenerator {
       case 's':
         return scale();
       case 'z':
-        return codes({}, c_.one_in(2) ? Tensor::UINT8 : Tensor::INT8);
+        return codes({}, c_.one_in(4) ? Tensor::INT16 : c_.one_in(2) ? Tensor::UINT8 : Tensor::INT8);
       case 'i':
         return integers(c_.numbers(1 + c_.below(c_.one_in(3) ? 2 * first_.dims.size() + 1 : 4), -2, 4));
       case 'n':
@@ -311,7 +311,7 @@ class OnnxGenerator {
   std::string codes(const Dims& dims, Tensor::DataType type) {
     const std::string name = new_name();
     Tensor& tensor = initializer(name, dims, type);
-    const auto start = c_.between(0, 127), step = c_.between(0, 5);
+    const auto start = type == Tensor::INT16 ? 0 : c_.between(0, 127), step = c_.between(0, 5);
     const bool is_signed = type == Tensor::INT8 || type == Tensor::INT32;
     for (size_t i = 0; i < count(dims); ++i) {
       const int64_t code = (start + step * static_cast<int64_t>(i)) % 200;

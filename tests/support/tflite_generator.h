@@ -19,10 +19,11 @@ namespace intaglio::test {
 class TfliteGenerator {
  public:
   using Dims = std::vector<int32_t>;
+  static constexpr int8_t kInt16 = 7;
 
   explicit TfliteGenerator(Choices& choices)
       : c_(choices), quantized_(c_.one_in(2)), operators_(importers::tflite_operators()) {
-    const std::vector<int8_t> types{kTfliteInt8, kTfliteUint8};
+    const std::vector<int8_t> types{kTfliteInt8, kTfliteUint8, kInt16};
     type_ = quantized_ ? c_.of(types) : static_cast<int8_t>(kTfliteFloat);
   }
 
@@ -93,7 +94,8 @@ class TfliteGenerator {
     if (c_.one_in(64)) tensor.type = static_cast<int8_t>(c_.below(12));
     if (tensor.type != kTfliteFloat && tensor.type != kTfliteInt64 && !c_.one_in(32)) {
       tensor.scales.scale = {scale()};
-      if (tensor.type != kTfliteInt32) tensor.scales.zero_point = c_.number(0, 127);
+      const bool is_centred = tensor.type == kInt16 && !c_.one_in(16);
+      if (tensor.type != kTfliteInt32 && !is_centred) tensor.scales.zero_point = c_.number(0, 127);
     }
     tensors_.push_back(tensor);
     return static_cast<int32_t>(tensors_.size()) - 1;
@@ -284,7 +286,8 @@ class TfliteGenerator {
   // Reals, or codes with a scale each index of `axis` (-1: one for all).
   int32_t numbers(const Dims& shape, int32_t axis) {
     const bool hybrid = !quantized_ && c_.one_in(8);
-    const int8_t type = hybrid ? static_cast<int8_t>(kTfliteInt8) : type_;
+    const bool weights_of_16_bits = type_ == kInt16 && axis >= 0;
+    const int8_t type = hybrid || weights_of_16_bits ? static_cast<int8_t>(kTfliteInt8) : type_;
     const int32_t made = add_tensor(type, shape);
     Tensor& tensor = tensors_.back();
     if (tensor.type == kTfliteFloat) {
@@ -295,7 +298,10 @@ class TfliteGenerator {
     const int64_t start = c_.between(-127, 127), step = c_.between(0, 5);
     for (size_t i = 0; i < count(shape); ++i)
       codes.push_back(static_cast<int8_t>(start + step * static_cast<int64_t>(i)));
-    hold(tensor, codes);
+    if (tensor.type == kInt16)
+      hold(tensor, std::vector<int16_t>(codes.begin(), codes.end()));
+    else
+      hold(tensor, codes);
     if (!c_.one_in(8)) tensor.scales.zero_point = tensor.type == kTfliteUint8 ? 128 : 0;
     if (axis < 0 || type_ == kTfliteUint8 || c_.one_in(3)) return made;
     tensor.scales.scale.clear();
@@ -314,10 +320,14 @@ class TfliteGenerator {
     const bool depthwise = node.code == 4;
     const int32_t channels = copy.dims.empty() ? 1 : depthwise ? copy.dims.back() : copy.dims[0];
     if (!quantized_) return numbers({channels}, -1);
-    const int32_t made = add_tensor(kTfliteInt32, {channels});
+    const bool is_long = type_ == kInt16 && c_.one_in(2);
+    const int32_t made = add_tensor(is_long ? kTfliteInt64 : kTfliteInt32, {channels});
     Tensor& tensor = tensors_.back();
-    std::vector<int32_t> values(count({channels}), static_cast<int32_t>(c_.number(-1000, 1000)));
-    hold(tensor, values);
+    const int64_t value = c_.number(-1000, 1000);
+    if (is_long)
+      hold(tensor, std::vector<int64_t>(count({channels}), c_.one_in(8) ? value << 40 : value));
+    else
+      hold(tensor, std::vector<int32_t>(count({channels}), static_cast<int32_t>(value)));
     const std::vector<float> in =
         first_ < 0 ? std::vector<float>() : tensors_[static_cast<size_t>(first_)].scales.scale;
     tensor.scales = {};

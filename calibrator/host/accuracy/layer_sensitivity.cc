@@ -7,22 +7,28 @@
 
 #include "calibrator/host/accuracy/layer_cost.h"
 #include "calibrator/judge/evaluate.h"
-#include "calibrator/quantization/scales.h"
+#include "calibrator/quantization/int8_nodes.h"
 #include "intaglio/describe.h"
 #include "runtime/liveness.h"
+#include "runtime/op_search.h"
 
 namespace intaglio {
 namespace {
 
-QuantParams params_of(const TensorInfo& info) {
-  return {info.quantization.scales[0], info.quantization.zero_point};
+bool has_codes(const TensorInfo& info) { return info.dtype == DType::kS8 || info.dtype == DType::kS16; }
+
+// FP32 values as a tensor of the shape of `like`.
+TensorView view_of(std::vector<float>& values, const TensorInfo& like) {
+  TensorView view;
+  view.info.dtype = DType::kF32;
+  view.info.shape = like.shape;
+  view.data = values.data();
+  return view;
 }
 
-std::vector<float> dequantized(const TensorInfo& info, const int8_t* codes) {
-  const QuantParams params = params_of(info);
-  std::vector<float> values(static_cast<size_t>(info.shape.elements()));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = params.scale * static_cast<float>(codes[i] - params.zero_point);
+std::vector<float> reals_of(const TensorView& view) {
+  std::vector<float> values(static_cast<size_t>(view.info.shape.elements()));
+  convert_values(view, view_of(values, view.info));
   return values;
 }
 
@@ -85,8 +91,12 @@ void SensitivityMeter::find_layers() {
     layer.output_noise.resize(outputs_.size);
     LayerSensitivity& shape = layer.shape;
     const TensorInfo output = int8_.tensor(int8_.node(pair.node).outputs[0]);
-    shape.writes_float = output.dtype != DType::kS8;
-    shape.is_float = shape.writes_float && int8_.tensor(int8_.node(pair.node).inputs[0]).dtype != DType::kS8;
+    const TensorInfo input = int8_.tensor(int8_.node(pair.node).inputs[0]);
+    shape.writes_float = !has_codes(output);
+    shape.is_float = shape.writes_float && !has_codes(input);
+    shape.is_wide = output.dtype == DType::kS16 || input.dtype == DType::kS16;
+    shape.writer = pair.reference_node;
+    shape.can_be_wide = !shape.is_float && !shape.writes_float && can_be_wide(pair.reference_node);
     shape.output_elements = output.shape.elements();
     for (; done <= pair.reference_node; ++done) {
       const NodeInfo node = fp32_.node(done);
@@ -110,6 +120,22 @@ void SensitivityMeter::find_layers() {
     layers_.push_back(std::move(layer));
   }
   for (; !layers_.empty() && done < fp32_.node_count(); ++done) layers_.back().shape.nodes.push_back(done);
+}
+
+// What follows an input's codes has their bits, and asks for none.
+bool SensitivityMeter::can_be_wide(int32_t node) const {
+  const NodeInfo info = fp32_.node(node);
+  const OpDef* const def = find_op(float_ops(), fp32_, info);
+  if (def == nullptr || def->quant.output == OutputRule::kSameAsInput) return false;
+  const SlotSetting wide{node, SlotRole::kOutput, -1, 16};
+  CalibratorOptions narrow, options;
+  options.slots = {&wide, 1};
+  if (!becomes_int8(fp32_, node, options)) return false;
+  for (int32_t n = node + 1; n < fp32_.node_count(); ++n)
+    for (const int32_t input : fp32_.node(n).inputs)
+      if (input == info.outputs[0] && becomes_int8(fp32_, n, options) != becomes_int8(fp32_, n, narrow))
+        return false;
+  return true;
 }
 
 void SensitivityMeter::add(Span<const Span<const uint8_t>> inputs) {
@@ -143,11 +169,14 @@ void SensitivityMeter::add(Span<const Span<const uint8_t>> inputs) {
 
 SensitivityMeter::Values SensitivityMeter::rounded(int32_t tensor) const {
   const int32_t like = like_[static_cast<size_t>(tensor)];
-  if (like < 0 || int8_.tensor(like).dtype != DType::kS8) return {};
-  const Values& exact = values_[static_cast<size_t>(tensor)];
-  std::vector<int8_t> codes(exact.size());
-  quantize_values({exact.data(), exact.size()}, params_of(int8_.tensor(like)), codes.data());
-  return dequantized(int8_.tensor(like), codes.data());
+  if (like < 0 || !has_codes(int8_.tensor(like))) return {};
+  TensorView codes;
+  codes.info = int8_.tensor(like);
+  FileBytes memory(codes.info.bytes());
+  codes.data = memory.data();
+  Values exact = values_[static_cast<size_t>(tensor)];
+  convert_values(view_of(exact, codes.info), codes);
+  return reals_of(codes);
 }
 
 SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
@@ -166,19 +195,10 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
     if (found == exact.end() || fp32_.tensor(found->second).is_constant()) continue;
     Values& values = values_[static_cast<size_t>(found->second)];
     const TensorView to = test.tensor(input);
-    if (to.info.dtype == DType::kS8) {
-      quantize_values({values.data(), values.size()}, params_of(to.info), to.as<int8_t>().data);
-    } else {
-      memcpy(to.data, values.data(), values.size() * sizeof(float));
-    }
+    convert_values(view_of(values, to.info), to);
   }
   test.run_nodes(layer.node, layer.node + 1);
-  const TensorView output = test.tensor(int8_.node(layer.node).outputs[0]);
-  if (output.info.dtype != DType::kS8) {
-    const Span<const float> values = output.as<float>();
-    return {values.begin(), values.end()};
-  }
-  return dequantized(output.info, output.as<int8_t>().data);
+  return reals_of(test.tensor(int8_.node(layer.node).outputs[0]));
 }
 
 void SensitivityMeter::probe(int32_t from, int32_t tensor, const Values& values, Noise& noise) {

@@ -18,12 +18,15 @@ namespace intaglio {
 struct LayerSensitivity {
   std::vector<int32_t> nodes;  // ascending
   std::vector<int32_t> reads;  // layers whose output it reads, as indices; kModelInput: an input of the model
+  int32_t writer = -1;         // the one of the nodes that writes its output
   bool is_float = false;       // in FP32 already
-  bool writes_float = false;   // or an answer: from int8 to FP32
-  double own_error = 0.0;      // made by its int8 weights and arithmetic
-  double output_error = 0.0;   // made by rounding its output, however many read that
-  int64_t macs = 0;            // multiply-and-adds
-  int64_t weight_bytes = 0;    // in int8
+  bool is_wide = false;        // of 16 bits already: its output, or what it reads
+  bool can_be_wide = false;   // its output may have 16 bits: it and all that read it have a version for these
+  bool writes_float = false;  // or an answer: from int8 to FP32
+  double own_error = 0.0;     // made by its int8 weights and arithmetic
+  double output_error = 0.0;  // made by rounding its output, however many read that
+  int64_t macs = 0;           // multiply-and-adds
+  int64_t weight_bytes = 0;   // in int8
   int64_t output_elements = 0;
   static constexpr int32_t kModelInput = -1;
 };
@@ -66,6 +69,7 @@ class SensitivityMeter {
   // Runs the FP32 model from node `from` on, with `values` in place of what `tensor` holds, and adds to
   // `noise`.
   void probe(int32_t from, int32_t tensor, const Values& values, Noise& noise);
+  bool can_be_wide(int32_t node) const;
   // What `tensor` of the FP32 model becomes when it is rounded as the int8 model does; empty: it is not.
   Values rounded(int32_t tensor) const;
   Values int8_output(const Layer& layer);
