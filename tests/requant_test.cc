@@ -1,10 +1,10 @@
 // The int32 to int8 step, and integer addition, against the contract written with libm and 64-bit integers.
-#include "kernels/arithmetic/requant.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "kernels/arithmetic/requant_soft.h"
 #include "tests/support/random.h"
 
 using namespace intaglio;
@@ -81,4 +81,37 @@ TEST_CASE("add_s8 is the contract in 64 bits") {
     expected = expected < p.lo ? p.lo : (expected > p.hi ? p.hi : expected);
     REQUIRE(add_s8(a, b, p) == static_cast<int32_t>(expected));
   }
+}
+
+TEST_CASE("requantizing in integers: the float operations' codes") {
+  Random random(11);
+  const auto check = [&](int32_t acc, float multiplier, const OutputS8& output) {
+    CAPTURE(acc);
+    CAPTURE(multiplier);
+    REQUIRE(is_positive_and_normal(multiplier));
+    CHECK(requantize_in_integers(acc, multiplier, make_output_soft(output)) ==
+          requantize_s8(acc, multiplier, output));
+  };
+  for (int32_t i = 0; i < 200000; ++i) {
+    const int32_t zero_point = random.between(-128, 127), lo = random.between(-128, 127);
+    const OutputS8 output = i % 2 == 0 ? make_output_s8(zero_point, -128, 127)
+                                       : make_output_s8(zero_point, lo, random.between(lo, 127));
+    // Sums of any size, and multipliers that bring most of them near the codes; halves are frequent.
+    const int32_t bits = random.between(1, 31);
+    const auto size = static_cast<int32_t>(random.bits() >> (32 - bits) & 0x7fffffffu);
+    const int32_t acc = random.one_in(2) ? size : -size;
+    const float multiplier =
+        random.one_in(3) ? std::ldexp(static_cast<float>(random.between(1, 63)), -bits - random.between(0, 4))
+                         : std::ldexp(random.real(0.5f, 1.0f), 9 - bits - random.between(0, 4));
+    check(acc, multiplier, output);
+  }
+  const OutputS8 all = make_output_s8(0, -128, 127);
+  for (const float multiplier : {std::numeric_limits<float>::min(), 0x1p-24f, 0x1.fffffep-1f, 1.0f, 0x1p100f,
+                                 std::numeric_limits<float>::max()})
+    for (const int32_t acc : {0, 1, -1, 127, -128, (1 << 24) + 1, INT32_MAX, INT32_MIN, INT32_MIN + 1})
+      check(acc, multiplier, all);
+  CHECK_FALSE(is_positive_and_normal(0.0f));
+  CHECK_FALSE(is_positive_and_normal(std::numeric_limits<float>::denorm_min()));
+  CHECK_FALSE(is_positive_and_normal(std::numeric_limits<float>::infinity()));
+  CHECK_FALSE(is_positive_and_normal(-1.0f));
 }

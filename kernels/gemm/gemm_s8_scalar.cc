@@ -1,6 +1,17 @@
-#include "kernels/gemm/gemm_s8_windows.h"
+#include "kernels/gemm/gemm_s8_columns.h"
 
 namespace intaglio {
+
+void gemm_s8_scalar(const GemmS8Args& args);
+void gemm_s8_windows_scalar(GemmS8Args& args);
+
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_DSP)
+
+void gemm_s8_scalar(const GemmS8Args& args) { gemm_s8_by_columns(args); }
+void gemm_s8_windows_scalar(GemmS8Args& args) { gemm_s8_windows_by_columns(args); }
+
+#else
+
 namespace {
 
 // Unsigned: sums in between may wrap.
@@ -46,9 +57,6 @@ inline void columns_of_row(const GemmS8Args& args, int32_t r, Dot dot_of) {
 
 }  // namespace
 
-void gemm_s8_scalar(const GemmS8Args& args);
-void gemm_s8_windows_scalar(GemmS8Args& args);
-
 void gemm_s8_scalar(const GemmS8Args& args) {
   const int32_t depth = args.taps * args.k;
   const int8_t* x = args.first_row;
@@ -65,5 +73,7 @@ void gemm_s8_windows_scalar(GemmS8Args& args) {
     });
   }
 }
+
+#endif
 
 }  // namespace intaglio
