@@ -104,6 +104,12 @@ TEST_CASE("loops that a run decides, that never end or do not fit are refused") 
   CHECK(says(message("x", "yes", nullptr, false), "must be a constant"));
   CHECK(says(message("", "", nullptr, false), "runs its loops more than 4096 times"));
   CHECK(says(message("none", "yes", nullptr, true), "it never runs, and its output 'rows' would be empty"));
+  LoopFile several;
+  several.file.integers("two_numbers", {1, 2});
+  several.node("Identity", {"on"}, "go_on");
+  several.node("Identity", {"in"}, "out");
+  CHECK(says(Import(several.finish("two_numbers", "yes", false).bytes()).message(),
+             "input 0 must be one number, it has 2"));
   LoopFile loop;
   loop.node("Identity", {"on"}, "go_on");
   loop.node("Identity", {"in"}, "out");

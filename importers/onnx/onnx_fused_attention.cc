@@ -19,7 +19,10 @@ std::string read_mask(OnnxDecomposer& s, int i, int64_t keys) {
   const auto with_shape = [&](const std::string& x, const std::vector<int64_t>& dims) {
     return s.add("Reshape", {x, s.integers(dims)});
   };
+  constexpr int64_t kMostKeys = 65536;
   if (shape.size() == 1) {
+    if (keys > kMostKeys)
+      fail("a mask of lengths is supported for at most ", kMostKeys, " keys, it has ", keys);
     std::vector<int64_t> places;
     for (int64_t k = 0; k < keys; ++k) places.push_back(k);
     const std::string numbers = s.add("Cast", {s.integers(places)},

@@ -74,7 +74,8 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
       p.scales.size() == 1 && std::isfinite(p.scales[0]) && p.scales[0] > std::ldexp(1.0f, kMostScale);
   for (const float scale : p.scales)
     if (!p.is_huge) check_scale(scale, least_scale);
-  if (p.block != 0 && (p.block < 1 || !op.is_constant(0) || op.source() == "QuantizeLinear"))
+  if (p.block != 0 &&
+      (p.block < 1 || p.block > INT32_MAX || !op.is_constant(0) || op.source() == "QuantizeLinear"))
     fail("blocked quantization is supported of constants alone");
   const int64_t given_axis = op.integer("axis", 1);
   op.ignore("saturate");

@@ -113,7 +113,7 @@ class Reader {
     if (body.input_size() != 2 + states || scans < 0 || node.output_size() > states + scans)
       fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
            " outputs, which do not fit it");
-    const int64_t most = op.has_input(0) ? op.integers(0).values.at(0) : INT64_MAX;
+    const int64_t most = op.has_input(0) ? single(op, 0) : INT64_MAX;
     std::vector<std::string> inputs{"", node.input(1)};
     inputs.insert(inputs.end(), node.input().begin() + 2, node.input().end());
     if (inputs[1].empty())
@@ -147,6 +147,12 @@ class Reader {
     }
   }
 
+  static int64_t single(OnnxOp& op, int input) {
+    const std::vector<int64_t> values = op.integers(input).values;
+    if (values.size() != 1) fail("input ", input, " must be one number, it has ", values.size());
+    return values[0];
+  }
+
   // Whether a Loop runs once more.
   bool goes_on(const std::string& condition) {
     onnx_file::NodeProto node;
@@ -155,7 +161,7 @@ class Reader {
     OnnxOp op(file_, node);
     if (!op.is_constant(0))
       fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
-    return op.integers(0).values.at(0) != 0;
+    return single(op, 0) != 0;
   }
 
   // What each run of a Loop gives, one behind the other along a new first axis.
