@@ -60,12 +60,21 @@ int32_t weight_channels(const Model& model, int32_t tensor) {
   return 0;
 }
 
+// Kernels compute symmetric codes of 16 bits.
+Error check_wide(const KnownParams& known) {
+  constexpr int32_t kMost = 32767;
+  if (known.hi > kMost) return {Status::kBadOption, -1, known.tensor, known.hi, kMost};
+  if (known.lo < -known.hi || known.lo > 0)
+    return {Status::kBadOption, -1, known.tensor, known.lo, -known.hi};
+  return known.zero_point == 0 ? kNoError : Error{Status::kBadOption, -1, known.tensor, known.zero_point, 0};
+}
+
 Error check_known(const Span<const KnownParams>& list, const Model& model) {
   for (const KnownParams& known : list) {
     if (known.tensor < 0 || known.tensor >= model.tensor_count())
       return {Status::kTensorIndex, -1, -1, known.tensor, model.tensor_count()};
-    if (known.node >= 0) {
-      if (known.node >= model.node_count())
+    if (known.node != -1) {
+      if (known.node < 0 || known.node >= model.node_count())
         return {Status::kBadOption, -1, known.tensor, known.node, model.node_count() - 1};
       const Span<const int32_t> inputs = model.node(known.node).inputs;
       if (known.input < 0 || static_cast<size_t>(known.input) >= inputs.size ||
@@ -76,10 +85,7 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
     }
     if (!model.tensor(known.tensor).is_constant()) {
       if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
-      const bool is_wide = known.hi > 127;  // kernels compute symmetric codes of 16 bits
-      if (is_wide && (known.zero_point != 0 || known.lo < -known.hi))
-        return {Status::kBadOption, -1, known.tensor, known.zero_point != 0 ? known.zero_point : known.lo,
-                -known.hi};
+      if (known.hi > 127) ITG_TRY(check_wide(known));
       continue;
     }
     const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));

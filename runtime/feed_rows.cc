@@ -14,8 +14,9 @@ namespace {
 ImageInput recipe_of(const Model& model) {
   ImageInput recipe;
   int32_t i = 0;
-  do recipe = model.image(i++);  // the one behind the last has no channels
-  while (recipe.input != 0);
+  do {
+    recipe = model.image(i++);
+  } while (recipe.input != 0);  // the one behind the last is of input 0, without channels
   return recipe;
 }
 

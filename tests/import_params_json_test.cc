@@ -208,6 +208,12 @@ TEST_CASE("PPQ's files: slots that int8 does not have are noted, and a passive o
         std::vector<std::string>{left_out + "20 bits)"});
   CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", 0, 65535))->notes ==
         std::vector<std::string>{left_out + "zero point 0)"});
+  CHECK(file(R"(, "v": )" + config(12, "ACTIVATED", 0, 4095))->notes ==
+        std::vector<std::string>{left_out + "zero point 0)"});
+  const auto twelve = ppq(config(12, "ACTIVATED", 0, 4095), R"({"scale": 0.5, "zero_point": 2048})");
+  REQUIRE_MESSAGE(twelve, twelve.message());
+  CHECK(twelve->entries[0].zero_point == 0);
+  CHECK(twelve->entries[0].hi == 2047);
   CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", -32769, 32767)).message() ==
         "F: configs/conv/v: codes of -32769 to 32767 are not 16 bits");
   const std::string other =
@@ -287,6 +293,6 @@ TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {
   CHECK(
       read->notes ==
       std::vector<std::string>{
-          "F: 1 of its slots have more than 16 bits, or 9 to 16 with a zero point that is not their middle, and are "
-          "left out; keep their nodes in float where int8 is too coarse (the first: param_encodings/v, 16 bits)"});
+          "F: 1 of its slots are of weights with more than 8 bits and are left out (the first: param_encodings/v, "
+          "16 bits)"});
 }

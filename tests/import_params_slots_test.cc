@@ -225,6 +225,40 @@ TEST_CASE("codes of 16 and of fewer bits come back from PPQ's and AIMET's files,
           std::string::npos);
 }
 
+TEST_CASE("known codes of 8 bits stay so beside others of 16") {
+  Fixture f;
+  const NodeInfo last = f.model.node(f.model.node_count() - 1);
+  const int32_t stem = f.model.node(0).outputs[0], answer = last.outputs[0], before = last.inputs[0];
+  // What reads the tensor in its own 8 bits computes in 8 bits.
+  const KnownParams own[] = {{stem, 0.001f, 0, {}, -1, -1, -32767, 32767},
+                             {stem, 0.1f, 0, {}, kDepthwise, 0, 0, 0}};
+  f.options.known = {own, 2};
+  AlignedBytes file = f.calibrate();
+  const Model mixed = *Model::open(file.span());
+  const auto writer = [&](const Model& model, const std::string& name) {
+    for (int32_t n = 0; n < model.node_count(); ++n)
+      if (name == model.node(n).name) return model.node(n);
+    FAIL("no node " << name);
+    return NodeInfo{};
+  };
+  const NodeInfo depthwise = writer(mixed, f.model.node(kDepthwise).name);
+  CHECK(mixed.tensor(depthwise.inputs[0]).dtype == DType::kS8);
+  CHECK(mixed.tensor(depthwise.outputs[0]).dtype == DType::kS8);
+  // An answer keeps the 8 bits of its scale.
+  const KnownParams answers[] = {{before, 0.001f, 0, {}, -1, -1, -32767, 32767},
+                                 {answer, 0.05f, 0, {}, -1, -1, 0, 0}};
+  f.options.known = {answers, 2};
+  AlignedBytes narrow = f.calibrate();
+  const Model answered = *Model::open(narrow.span());
+  bool found = false;
+  for (int32_t t = 0; t < answered.tensor_count(); ++t) {
+    const TensorInfo info = answered.tensor(t);
+    if (info.dtype == DType::kS8 && !info.is_constant() && info.quantization.scales[0] == 0.05f) found = true;
+    CHECK(!(info.dtype == DType::kS16 && !info.is_constant() && info.quantization.scales[0] == 0.05f));
+  }
+  CHECK(found);
+}
+
 TEST_CASE("known parameters of single inputs are checked") {
   Fixture f;
   const int32_t stem = f.model.node(0).outputs[0];
@@ -244,5 +278,9 @@ TEST_CASE("known parameters of single inputs are checked") {
   known = {stem, 0.5f, 1, {}, -1, -1, -32767, 32767};  // codes of 16 bits are symmetric
   CHECK(!f.refusal().empty());
   known = {stem, 0.5f, 0, {}, -1, -1, -32768, 32767};
+  CHECK(!f.refusal().empty());
+  known = {stem, 0.5f, 0, {}, -1, -1, 0, 65535};
+  CHECK(f.refusal().find("65535 is outside its range (limit 32767)") != std::string::npos);
+  known = {stem, 0.5f, 0, {}, -2, -1, 0, 0};
   CHECK(!f.refusal().empty());
 }

@@ -36,12 +36,12 @@ constexpr int32_t kNarrowBits = 8, kNarrowMost = 127;
 
 }  // namespace
 
-bool is_known_wide(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input) {
-  bool wide = false;
+int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input) {
+  int32_t bits = 0;
   for (const KnownParams& known : options.known)
     if (known.tensor == tensor && known.node == node && (node < 0 || known.input == input))
-      wide = known.hi > kNarrowMost;
-  return wide;
+      bits = known.hi > kNarrowMost ? kWideBits : kNarrowBits;
+  return bits;
 }
 
 namespace {
@@ -49,7 +49,7 @@ namespace {
 // What has been asked of the bits of a tensor's slot; 0: nothing. node: -1 for what no node writes.
 int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role, int32_t input,
                    int32_t tensor) {
-  int32_t bits = is_known_wide(options, tensor, role == SlotRole::kInput ? node : -1, input) ? kWideBits : 0;
+  int32_t bits = known_bits(options, tensor, role == SlotRole::kInput ? node : -1, input);
   for (const SlotSetting& setting : options.slots)
     if (applies(setting, node, role, input) && setting.bits > 0) bits = setting.bits;
   return bits;

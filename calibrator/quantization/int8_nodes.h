@@ -20,8 +20,9 @@ bool is_wide(const Model& model, int32_t node, const CalibratorOptions& options)
 
 inline constexpr int32_t kWideBits = 16;
 
-// Whether an activation is known to have codes of 16 bits. node, input: what a node reads as its own; -1: the tensor itself.
-bool is_known_wide(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input);
+// The bits of an activation's known parameters, 8 or 16; 0: it has none. node, input: what a node reads as its own; -1:
+// the tensor itself.
+int32_t known_bits(const CalibratorOptions& options, int32_t tensor, int32_t node, int32_t input);
 
 // Whether a node of the FP32 model becomes an int8 one: it has an int8 version, the options do not keep it in FP32,
 // and it does not follow an answer (answers.h). One with codes of 16 bits needs a version for these. What stands

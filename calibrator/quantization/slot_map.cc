@@ -110,9 +110,9 @@ class SlotMaker {
     QuantConfig config = default_config(place.role);
     const bool answers =
         place.role == SlotRole::kOutput && place.node >= 0 && gives_wide_answer(model_, place.node, options_);
-    int32_t bits = place.role == SlotRole::kWeights        ? options_.weight_bits
-                   : answers || is_known_wide(slot, place) ? kWideBits
-                                                           : 8;
+    const int32_t known = known_bits(slot, place);
+    int32_t bits = known != 0 ? known : answers ? kWideBits : 8;
+    if (place.role == SlotRole::kWeights) bits = options_.weight_bits;
     bool asks_policy = false;
     for (const SlotSetting& setting : options_.slots) {
       if (!applies(setting, place.node, place.role, place.input)) continue;
@@ -160,10 +160,10 @@ class SlotMaker {
     return kNoError;
   }
 
-  bool is_known_wide(int32_t slot, const Place& place) const {
-    if (place.role != SlotRole::kInput) return intaglio::is_known_wide(options_, slot, -1, -1);
+  int32_t known_bits(int32_t slot, const Place& place) const {
+    if (place.role != SlotRole::kInput) return intaglio::known_bits(options_, slot, -1, -1);
     const int32_t tensor = model_.node(place.node).inputs[static_cast<size_t>(place.input)];
-    return intaglio::is_known_wide(options_, tensor, place.node, place.input);
+    return intaglio::known_bits(options_, tensor, place.node, place.input);
   }
 
   bool is_about(const KnownParams& known, int32_t slot, const Place& place) const {

@@ -25,6 +25,7 @@ class Reader {
       return Failure{path_ +
                      ": has no activation_encodings and no param_encodings; is it a file of AIMET's?"};
     wide_.note(table_.notes, path_, kWideSlots);
+    weights_.note(table_.notes, path_, kWideWeights);
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales that can be taken"};
     return std::move(table_);
   }
@@ -71,7 +72,7 @@ class Reader {
         return Failure{where + ": bitwidth, scale or offset is missing, or of another type"};
       if (*bits > (is_weights ? 8 : kMostBits)) {
         const bool is_bias = is_weights && *bits >= kBiasBits;
-        if (!is_bias) wide_.add(place + ", " + std::to_string(*bits) + " bits");
+        if (!is_bias) (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
         return Done{};
       }
       const auto middle =
@@ -117,7 +118,7 @@ class Reader {
   const std::string& path_;
   const ParamsJson& file_;
   ParamsTable table_;
-  ParamsSlots wide_;
+  ParamsSlots wide_, weights_;
 };
 
 // The least code is -middle, so limits that are not those of its bits need more bits.

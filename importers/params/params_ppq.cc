@@ -94,7 +94,9 @@ class Reader {
         if (const Json* const is = json_member(*policy, property);
             is != nullptr && is->is_boolean() && is->get<bool>())
           return Failure{where + ": int8 does not hold the policy " + property + "; keep the node in float"};
-    const int32_t half = *bits > 8 ? 32768 : 128;
+    const int64_t middle = int64_t{1} << (*bits - 1);
+    const bool is_whole = *lo == 0 && *hi == 2 * middle - 1;
+    const auto half = static_cast<int32_t>(*bits <= 8 ? 128 : is_whole ? middle : 32768);
     const bool is_unsigned = *lo >= 0 && *hi >= half;  // codes that are lower by half here
     if (*lo >= *hi || *lo < -half || *hi >= (is_unsigned ? 2 * half : half))
       return Failure{where + ": codes of " + std::to_string(*lo) + " to " + std::to_string(*hi) +
@@ -103,7 +105,7 @@ class Reader {
       return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
     const int32_t shift = is_unsigned ? half : 0;
     return add_value(node, tensor, place, *value,
-                     {*hi - shift > 127, shift, static_cast<int32_t>(*lo) - shift,
+                     {*hi - shift > 127 || *lo - shift < -128, shift, static_cast<int32_t>(*lo) - shift,
                       static_cast<int32_t>(*hi) - shift, passive});
   }
 

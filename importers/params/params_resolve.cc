@@ -26,7 +26,7 @@ class Resolver {
     for (const ParamsEntry& entry : table_.entries)
       if (auto step = entry.of == ParamsOf::kReader ? add_reader(entry) : add(entry); !step)
         return step.failure();
-    wide_weights_.note(resolved_.notes, path_, "are of weights with more than 8 bits and are left out");
+    wide_weights_.note(resolved_.notes, path_, kWideWeights);
     return std::move(resolved_);
   }
 

@@ -93,7 +93,9 @@ RowAccess pad_access(const NodeView& node) {
 RowAccess resize_access(const NodeView& node) {
   if (!is_plain_int8(node) || !is_picture(node.input(0))) return {};
   const RowAccess access = known_row_access(node, false);
-  return access.stride <= kMaxRowExtent && access.per <= kMaxRowExtent ? access : RowAccess();
+  const bool fits =
+      access.stride <= kMaxRowExtent && access.per <= kMaxRowExtent && access.extent <= kMaxRowExtent;
+  return fits ? access : RowAccess();
 }
 
 int32_t greatest_divisor(int32_t a, int32_t b) {
@@ -106,8 +108,8 @@ int32_t greatest_divisor(int32_t a, int32_t b) {
 }
 
 // Row y lies at y * stride / per + shift in the input, so the remainders of the quotient reach from the first row to the
-// last one. Where corners fall together the step is (from - 1) / (to - 1): the shift is 0 at the first row, and goes on
-// to less than stride / per - 1 at the last one.
+// last one. Where corners fall together the step is (from - 1) / (to - 1): the shift is 0 at the first row, stride / per - 1
+// at the last one, and between them elsewhere.
 void set_resize_rows(const NodeView& node, RowAccess* access) {
   const ResizeOptions& options = node.options<ResizeOptions>();
   const int32_t from = node.input(0).shape[1], to = node.output().shape[1],
