@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -40,10 +41,11 @@ class Memory {
 };
 
 inline Memory read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() < 0) fail(path + ": cannot be read");
-  Memory memory(static_cast<size_t>(file.tellg()));
-  file.seekg(0);
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);  // fails for what is no file
+  std::ifstream file(path, std::ios::binary);
+  if (unknown || !file) fail(path + ": cannot be read");
+  Memory memory(static_cast<size_t>(size));
   file.read(reinterpret_cast<char*>(memory.span().data), static_cast<std::streamsize>(memory.span().size));
   if (!file) fail(path + ": cannot be read");
   return memory;
@@ -65,6 +67,10 @@ class FileSession {
     session_ = *session;
     if (model_.inputs().size != 1 || model_.outputs().size != 1)
       fail(path + ": has not one input and one output");
+    const intaglio::TensorInfo scores = model_.tensor(model_.outputs()[0]);
+    const bool codes = scores.dtype == intaglio::DType::kS8 && scores.quantization.scales.size == 1;
+    if (scores.dtype != intaglio::DType::kF32 && !codes)
+      fail(path + ": its output is neither FP32 nor int8 with one scale, so it gives no scores of classes");
   }
   FileSession(const FileSession&) = delete;
   FileSession& operator=(const FileSession&) = delete;

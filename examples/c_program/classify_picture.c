@@ -10,6 +10,8 @@
 
 #include "intaglio/c_api.h"
 
+#define MOST_BYTES (1L << 30) /* of a file; the end of a folder is said to be farther away */
+
 /* malloc aligns less than a model and a session want. */
 static itg_span aligned_block(size_t bytes) {
   itg_span span = {NULL, bytes};
@@ -27,8 +29,8 @@ static itg_span read_file(const char* path) {
   itg_span bytes;
   long size = -1;
   if (file != NULL && fseek(file, 0, SEEK_END) == 0) size = ftell(file);
-  if (size <= 0 || fseek(file, 0, SEEK_SET) != 0) {
-    fprintf(stderr, "%s: cannot be read, or is empty\n", path);
+  if (size <= 0 || size > MOST_BYTES || fseek(file, 0, SEEK_SET) != 0) {
+    fprintf(stderr, "%s: cannot be read, is empty, or is too large\n", path);
     exit(1);
   }
   bytes = aligned_block((size_t)size);
@@ -72,6 +74,17 @@ int main(int argc, char** argv) {
   memset(&needs, 0, sizeof needs);
   needs.struct_size = sizeof needs;
   check(argv[1], itg_session_measure(&model, itg_all_ops(), NULL, true, &needs), &model);
+  memset(&scores, 0, sizeof scores);
+  scores.struct_size = sizeof scores;
+  if (itg_model_input_count(&model) != 1 || itg_model_output_count(&model) != 1) {
+    fprintf(stderr, "%s: has not one input and one output\n", argv[1]);
+    return 1;
+  }
+  itg_model_tensor(&model, itg_model_output(&model, 0), &scores);
+  if (scores.dtype != ITG_F32 && (scores.dtype != ITG_S8 || scores.scale_count != 1)) {
+    fprintf(stderr, "%s: its output gives no scores of classes\n", argv[1]);
+    return 1;
+  }
   memory = itg_session_split(aligned_block(needs.total_bytes), &needs);
   check(argv[1], itg_session_create(&session, &model, itg_all_ops(), &memory, NULL), &model);
   if (itg_model_image_count(&model) == 0) {
@@ -88,8 +101,6 @@ int main(int argc, char** argv) {
   check(argv[2], itg_write_image(&session, 0, &picture, pixels.data, pixels.size, row_bytes, rows), &model);
   itg_session_run(&session); /* cannot fail */
 
-  memset(&scores, 0, sizeof scores);
-  scores.struct_size = sizeof scores;
   itg_session_output(&session, 0, &scores);
   count = scores.bytes / (scores.dtype == ITG_F32 ? sizeof(float) : 1);
   for (i = 1; i < count; ++i)

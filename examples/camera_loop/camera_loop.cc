@@ -53,6 +53,7 @@ class Camera {
     *width = static_cast<int32_t>(format.fmt.pix.width);
     *height = static_cast<int32_t>(format.fmt.pix.height);
     if (format.fmt.pix.bytesperline != format.fmt.pix.width * 2) example::fail(path + ": its rows have gaps");
+    frame_bytes_ = size_t{format.fmt.pix.width} * 2 * format.fmt.pix.height;
     v4l2_requestbuffers request{};
     request.count = kBuffers;
     request.type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
@@ -61,6 +62,7 @@ class Camera {
     for (uint32_t i = 0; i < request.count && i < kBuffers; ++i) {
       v4l2_buffer buffer = named(i);
       control(VIDIOC_QUERYBUF, &buffer, "has no such buffer");
+      if (buffer.length < frame_bytes_) example::fail(path + ": its buffers are smaller than a frame");
       frames_[i] =
           ::mmap(nullptr, buffer.length, PROT_READ, MAP_SHARED, file_, static_cast<off_t>(buffer.m.offset));
       if (frames_[i] == MAP_FAILED) example::fail(path + ": a buffer cannot be mapped");
@@ -70,9 +72,14 @@ class Camera {
     control(VIDIOC_STREAMON, &type, "does not start");
   }
 
+  // Passes over frames that the driver calls damaged or short, as many cameras begin with.
   bool next(const TakeFrame& take) {
     v4l2_buffer buffer = named(0);
     control(VIDIOC_DQBUF, &buffer, "gives no frame");
+    while ((buffer.flags & V4L2_BUF_FLAG_ERROR) != 0 || buffer.bytesused < frame_bytes_) {
+      control(VIDIOC_QBUF, &buffer, "takes no buffer");
+      control(VIDIOC_DQBUF, &buffer, "gives no frame");
+    }
     const bool more = take(static_cast<const uint8_t*>(frames_[buffer.index]));
     control(VIDIOC_QBUF, &buffer, "takes no buffer");
     return more;
@@ -96,6 +103,7 @@ class Camera {
 
   std::string path_;
   int file_;
+  size_t frame_bytes_ = 0;
   void* frames_[kBuffers] = {};
 };
 
@@ -150,7 +158,9 @@ void run_file(char** argv) {
 }
 
 void run_camera(int argc, char** argv) {
-  int64_t left = argc == 4 ? std::atoll(argv[3]) : INT64_MAX;
+  const int64_t count = argc == 4 ? std::atoll(argv[3]) : INT64_MAX;
+  if (count < 1) example::fail(std::string(argv[3]) + ": give the number of frames, from 1 on");
+  int64_t left = count;
   int32_t width = 0, height = 0;
   Camera camera(argv[2], &width, &height);
   Classifier classifier(argv[1], width, height);

@@ -95,7 +95,7 @@ void write_features(const std::string& output, Span<char* const> sounds) {
   std::printf("%s: %lld windows\n", output.c_str(), static_cast<long long>(count));
 }
 
-// Into an FP32 input as they are, into an int8 one as codes.
+// Into an FP32 input as they are, into an int8 one as codes, by the rule of the operator Quantize.
 void fill(const TensorView& input, const float* features) {
   const auto count = static_cast<size_t>(input.info.shape.elements());
   if (input.info.dtype == DType::kF32) {
@@ -103,9 +103,10 @@ void fill(const TensorView& input, const float* features) {
     return;
   }
   const Quantization& q = input.info.quantization;
+  const auto zero = static_cast<float>(q.zero_point);
   for (size_t i = 0; i < count; ++i) {
-    const float code = features[i] / q.scales[0] + static_cast<float>(q.zero_point);
-    input.as<int8_t>()[i] = static_cast<int8_t>(std::lrint(std::clamp(code, -128.0f, 127.0f)));
+    const float steps = std::clamp(features[i] / q.scales[0], -128.0f - zero, 127.0f - zero);
+    input.as<int8_t>()[i] = static_cast<int8_t>(std::lrint(steps) + q.zero_point);
   }
 }
 
@@ -114,7 +115,10 @@ void spot(const char* model, const char* sound, const char* names_path) {
   LogMel mel{MelOptions()};
   const TensorInfo input = net.model().tensor(net.model().inputs()[0]);
   const int64_t wanted = int64_t{kFrames} * mel.width();
-  if (input.shape.elements() != wanted || (input.dtype != DType::kF32 && input.quantization.scales.size != 1))
+  const bool codes = input.dtype == DType::kS8 && input.quantization.scales.size == 1;
+  if (input.dtype != DType::kF32 && !codes)
+    example::fail(std::string(model) + ": its input is neither FP32 nor int8 with one scale");
+  if (input.shape.elements() != wanted)
     example::fail(std::string(model) + ": takes " + std::to_string(input.shape.elements()) +
                   " values, the features have " + std::to_string(wanted));
   std::vector<std::string> names;

@@ -6,18 +6,15 @@
 //
 // The file FLASH stands for two erase blocks of a chip. On a board the two functions of FileFlash are those of the vendor,
 // and the slots are addresses.
-#include <cstdio>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <string>
-#include <vector>
 
-#include "intaglio/describe.h"
+#include "examples/example_session.h"
 #include "intaglio/model_store.h"
-#include "intaglio/session.h"
 
 using namespace intaglio;
+using example::check;
+using example::fail;
 
 namespace {
 
@@ -27,18 +24,17 @@ struct alignas(64) Line {
   uint8_t bytes[64];
 };
 
-[[noreturn]] void fail(const std::string& text) {
-  std::fprintf(stderr, "model_update: %s\n", text.c_str());
-  std::exit(1);
-}
-
-// Two slots in memory, read from a file and kept in it.
+// Two slots in memory, read from a file and kept in it. A file of another size is none of these.
 class FileFlash {
  public:
   explicit FileFlash(std::string path) : path_(std::move(path)), lines_(2 * kSlotBytes / sizeof(Line)) {
     std::memset(lines_.data(), 0xff, 2 * kSlotBytes);  // a new chip
-    std::ifstream file(path_, std::ios::binary);
-    if (file) file.read(reinterpret_cast<char*>(lines_.data()), static_cast<std::streamsize>(2 * kSlotBytes));
+    if (!std::filesystem::exists(path_)) return;
+    example::Memory kept = example::read_file(path_);
+    if (kept.span().size != 2 * kSlotBytes)
+      fail(path_ + ": has " + std::to_string(kept.span().size) +
+           " bytes, which are not the two slots of a chip");
+    std::memcpy(lines_.data(), kept.span().data, 2 * kSlotBytes);
   }
 
   // Programming ends after so many units, as where power fails.
@@ -57,10 +53,18 @@ class FileFlash {
     return flash;
   }
 
+  // Written beside and renamed, so that a full disk leaves the file as it was.
   void keep() const {
-    std::ofstream file(path_, std::ios::binary);
+    const std::string beside = path_ + ".new";
+    std::ofstream file(beside, std::ios::binary);
     file.write(reinterpret_cast<const char*>(lines_.data()), static_cast<std::streamsize>(2 * kSlotBytes));
-    if (!file.flush()) fail(path_ + ": cannot be written");
+    file.close();
+    std::error_code error;
+    if (file) std::filesystem::rename(beside, path_, error);
+    if (!file || error) {
+      std::filesystem::remove(beside, error);
+      fail(path_ + ": cannot be written");
+    }
   }
 
  private:
@@ -88,35 +92,27 @@ class FileFlash {
   size_t units_left_ = SIZE_MAX;
 };
 
-std::string words(const Error& error) {
-  char text[256];
-  describe(error, nullptr, text, sizeof text);
-  return text;
-}
-
-// Checks every byte before it is written: a model that does not open here would not open there.
-void store(FileFlash& chip, const char* path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) fail(std::string(path) + ": cannot be read");
-  const auto size = static_cast<size_t>(file.tellg());
-  std::vector<Line> lines(size / sizeof(Line) + 1);
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(lines.data()), static_cast<std::streamsize>(size));
-  const Span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(lines.data()), size};
-  const Result<Model> model = Model::open(bytes);
-  if (!model) fail(std::string(path) + ": " + words(model.error()));
-  const bool stored = store_model(chip.flash(), bytes);
+// Checks every byte and every operator before it is written: what is refused here would be refused there.
+void store(FileFlash& chip, const std::string& path) {
+  example::Memory file = example::read_file(path);
+  const Result<Model> model = Model::open(file.span());
+  check(path, model.error());
+  check(path, Session::measure(*model, all_ops()).error(), &*model);
+  if (file.span().size > kSlotBytes - kModelStoreOverhead)
+    fail(path + ": is larger than a slot, which holds " + std::to_string(kSlotBytes - kModelStoreOverhead) +
+         " bytes");
+  const bool stored = store_model(chip.flash(), file.span());
   chip.keep();
-  if (!stored) fail("power failed, or the model is too large; the old model stays");
+  if (!stored) fail("power failed before the model was whole; the slot that was in use is as it was");
 }
 
 void show(FileFlash& chip) {
   const Span<const uint8_t> bytes = stored_model(chip.flash());
   if (bytes.empty()) fail("no slot holds a model");
   const Result<Model> model = Model::open(bytes);
-  if (!model) fail(words(model.error()));
+  check("the stored model", model.error());
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
-  if (!needs) fail(words(needs.error()));
+  check("the stored model", needs.error(), &*model);
   std::printf("slot %d: %zu bytes, %d nodes, a session takes %zu bytes\n",
               bytes.data > chip.flash().slots[1] ? 1 : 0, bytes.size, model->node_count(), needs->total());
 }
@@ -128,8 +124,15 @@ int main(int argc, char** argv) {
   const bool cuts = argc == 6 && std::string(argv[4]) == "--cut";
   const bool stores = action == "store" && (argc == 4 || cuts);
   if (!stores && !(action == "show" && argc == 3)) fail("give FLASH store NET.itg [--cut N], or FLASH show");
+  size_t units = SIZE_MAX;
+  if (cuts) {
+    const char* const past = argv[5] + std::strlen(argv[5]);
+    const auto [end, error] = std::from_chars(argv[5], past, units);
+    if (error != std::errc() || end != past)
+      fail(std::string("--cut ") + argv[5] + ": give a number of units");
+  }
   FileFlash chip(argv[1]);
-  if (cuts) chip.cut_after(static_cast<size_t>(std::strtoull(argv[5], nullptr, 10)));
+  chip.cut_after(units);
   if (stores) store(chip, argv[3]);
   show(chip);
 }

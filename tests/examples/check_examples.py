@@ -77,12 +77,18 @@ def check_update(examples, work, old, new):
     # Power fails at each of these: the old model stays, and the next try succeeds.
     units = new.stat().st_size // 16
     for cut in (0, 1, 4, units // 2, units, units + 1):
-        expect("model_update", "the old model stays" in run(program, chip, "store", new, "--cut", cut, code=1), True)
+        expect("model_update", "the slot that was in use is as it was" in run(program, chip, "store", new, "--cut", cut, code=1), True)
         expect("model_update", run(program, chip, "show"), first)
     second = run(program, chip, "store", new)
     expect("model_update", second.startswith(f"slot 1: {new.stat().st_size} bytes, "), True)
     expect("model_update", run(program, chip, "show"), second)
     expect("model_update", "not an intaglio model" in run(program, chip, "store", ROOT / "README.md", code=1), True)
+    # A file that is no chip stays as it is.
+    (work / "notes.txt").write_text("not a chip")
+    expect("model_update", "not the two slots of a chip" in run(program, work / "notes.txt", "store", new, code=1), True)
+    expect("model_update", (work / "notes.txt").read_text(), "not a chip")
+    for words, text in (((chip, "store", work), "cannot be read"), ((chip, "store", new, "--cut", "x"), "a number of units")):
+        expect("model_update", text in run(program, *words, code=1), True)
     expect("model_update", run(program, chip, "show"), second)
 
 

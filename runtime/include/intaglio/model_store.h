@@ -27,7 +27,8 @@ inline constexpr size_t kModelStoreOverhead = 128;  // bytes of a slot that are 
 // The newest whole model, in its slot; empty where there is none. Model::open() still has to check it.
 Span<const uint8_t> stored_model(const Flash& flash);
 
-// Writes a model into the slot that stored_model() does not use. The bytes given must not stand in that slot. Returns
+// Writes a model into the slot that stored_model() does not use. The bytes given must not stand in that slot, and no session
+// may run from it: after an update, start sessions anew from stored_model(). Returns
 // false if the model does not fit or the flash failed: then stored_model() is what it was.
 bool store_model(const Flash& flash, Span<const uint8_t> model);
 
