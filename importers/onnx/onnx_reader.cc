@@ -260,7 +260,10 @@ class Reader {
   void read_node(const onnx_file::NodeProto& node, int number) {
     try {
       const auto parts = decomposed_onnx(file_, node);
+      const size_t before = draft_.nodes.size();
       for (const auto& part : parts) read_operator(part);
+      if (!parts.empty())  // messages name the operator of the file
+        for (size_t i = before; i < draft_.nodes.size(); ++i) draft_.nodes[i].source = node.op_type();
       if (parts.empty()) read_operator(node);
       return;
     } catch (const ImportError& error) {

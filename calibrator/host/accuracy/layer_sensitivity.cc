@@ -91,10 +91,10 @@ void SensitivityMeter::find_layers() {
     layer.output_noise.resize(outputs_.size);
     LayerSensitivity& shape = layer.shape;
     const TensorInfo output = int8_.tensor(int8_.node(pair.node).outputs[0]);
-    const TensorInfo input = int8_.tensor(int8_.node(pair.node).inputs[0]);
+    const TensorInfo read = int8_.tensor(int8_.node(pair.node).inputs[0]);
     shape.writes_float = !has_codes(output);
-    shape.is_float = shape.writes_float && !has_codes(input);
-    shape.is_wide = output.dtype == DType::kS16 || input.dtype == DType::kS16;
+    shape.is_float = shape.writes_float && !has_codes(read);
+    shape.is_wide = output.dtype == DType::kS16 || read.dtype == DType::kS16;
     shape.writer = pair.reference_node;
     shape.can_be_wide = !shape.is_float && !shape.writes_float && can_be_wide(pair.reference_node);
     shape.output_elements = output.shape.elements();
