@@ -100,7 +100,7 @@ Failure failure_of(const Job& job, const Error& error, int32_t sample = -1) {
 
 // Gives the classes that the FP32 model finds; none where its output is not classes.
 Outcome<SampleClasses> add_samples(const Job& job, HeldOut& held_out) {
-  const bool gives = gives_classes(job.file.model());
+  const bool gives = gives_classes(job.file.model(), job.samples.samples());
   SampleClasses classes;
   const SampleSource source = job.samples.source([&](size_t i, const Session& fp32) {
     if (gives) classes.add(i, job.samples.name(i), fp32);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "calibrator/host/system/files.h"
 #include "calibrator/host/system/text_lines.h"
+#include "cli/output.h"
 #include "importers/import.h"
 #include "importers/tflite/tflite_labels.h"
 
@@ -19,6 +21,24 @@ int32_t picture_batch(const Model& model) {
     return shape.rank > 1 && shape[0] == batch;
   };
   return std::all_of(model.outputs().begin(), model.outputs().end(), has_it) ? batch : 1;
+}
+
+int32_t equal_places(const Model& model, const Samples& samples) {
+  const int32_t batch = picture_batch(model);
+  return batch > 1 && samples.holds_pictures(static_cast<size_t>(model.image(0).input)) ? batch : 1;
+}
+
+bool gives_classes(const Model& model, const Samples& samples) {
+  return gives_classes(model) && equal_places(model, samples) == picture_batch(model);
+}
+
+Failure no_classes(const LoadedModel& file, const Samples& samples, const std::string& remedy) {
+  const Model& model = file.model();
+  if (!gives_classes(model) || gives_classes(model, samples))
+    return {file.path() + ": its output holds no scores of classes" + remedy};
+  const std::string batch = std::to_string(picture_batch(model));
+  return {file.path() + ": takes a batch of " + batch + ", so each sample of the array is " + batch +
+          " pictures with a class each; import the network with --batch 1, or give pictures"};
 }
 
 bool gives_classes(const Model& model) {
@@ -124,6 +144,19 @@ Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model
     return Failure{path + ": holds " + std::to_string(names.names_.size()) + " names, the model has " +
                    std::to_string(classes) + " classes"};
   return names;
+}
+
+Outcome<Labels> read_labels(const std::string& path, const std::string& names, const Model& model) {
+  ClassNames known;
+  if (!names.empty()) {
+    auto read = ClassNames::read(names, model);
+    if (!read) return read.failure();
+    known = std::move(*read);
+  }
+  auto labels =
+      Labels::read(path, known.all(), static_cast<size_t>(model.tensor(model.outputs()[0]).shape.back(0)));
+  if (labels && !labels->note().empty()) print_note(labels->note());
+  return labels;
 }
 
 void add_names_option(CLI::App& app, std::string& path, const std::string& what) {

@@ -5,18 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "calibrator/host/pictures/labels.h"
 #include "calibrator/host/system/outcome.h"
 #include "cli/options.h"
+#include "cli/samples.h"
 #include "intaglio/session.h"
 
 namespace intaglio::cli {
 
-// How many pictures a run takes at once: the first dimension of a picture input, where every output has it. Each place
-// holds the same picture here (ImageFolder::load), and results are those of the first. 1: no batch.
+// How many pictures a run takes at once: the first dimension of a picture input, where every output has it. 1: no batch.
 int32_t picture_batch(const Model& model);
+// How many places of a run hold one and the same sample: of pictures all of a batch (ImageFolder::load), and results are
+// those of the first. 1: a sample of an array fills the places itself.
+int32_t equal_places(const Model& model, const Samples& samples);
 
 // Scores of classes: one output of more than one element, all along its last dimension; a row for each picture of a batch.
 bool gives_classes(const Model& model);
+// Whether a run gives such scores of one sample. An array's sample that fills a batch has no one class.
+bool gives_classes(const Model& model, const Samples& samples);
+// Why it gives none.
+Failure no_classes(const LoadedModel& file, const Samples& samples, const std::string& remedy);
 // The scores that a session's run gave; of a batch those of the first picture. Only where gives_classes().
 std::vector<float> class_scores(const Session& session);
 
@@ -48,7 +56,13 @@ class ClassNames {
   std::vector<std::string> names_;
 };
 
+// The right classes of samples: a list, or a folder of folders (labels.h). `names`: the path of the classes' names; may be
+// empty. What the user should know is printed as a note. Only where gives_classes().
+Outcome<Labels> read_labels(const std::string& path, const std::string& names, const Model& model);
+
 // --names; `what` says what they are for.
+inline constexpr const char* kNamesOfLabels =
+    "the names of the classes, by which labels and folders may name them";
 void add_names_option(CLI::App& app, std::string& path, const std::string& what);
 
 }  // namespace intaglio::cli

@@ -1,7 +1,6 @@
 // intaglio compare: how far a model is from the one that it was made from.
 #include <cmath>
 
-#include "calibrator/host/pictures/labels.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/layer_comparison.h"
@@ -12,7 +11,7 @@ namespace intaglio::cli {
 namespace {
 
 struct CompareArguments {
-  std::string reference, test, labels;
+  std::string reference, test, labels, names;
   SampleArguments samples;
   int64_t steps = 0;
   ExecutionOptions execution;
@@ -157,10 +156,6 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   if (!test) return test.failure();
   const auto samples = Samples::open(arguments.samples, *reference_file);
   if (!samples) return samples.failure();
-  Outcome<Labels> labels = Labels();
-  if (!arguments.labels.empty()) labels = Labels::read(arguments.labels);
-  if (!labels) return labels.failure();
-
   ProgressLine progress;
   if (reference_file->model().state_count() > 0) {
     if (!arguments.labels.empty())
@@ -168,6 +163,13 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
                      " has states; 'intaglio eval --steps' judges sequences"};
     return compare_steps(arguments, *reference_file, test_model, *samples, *options);
   }
+  Outcome<Labels> labels = Labels();
+  if (!arguments.labels.empty()) {
+    if (!gives_classes(reference_file->model(), *samples))
+      return no_classes(*reference_file, *samples, "; leave --labels out");
+    labels = read_labels(arguments.labels, arguments.names, reference_file->model());
+  }
+  if (!labels) return labels.failure();
   if (arguments.steps > 0) print_note("--steps has no effect: " + arguments.reference + " has no state");
   const auto comparison =
       compare_models(*reference_file, *reference, test_model, *test, *samples, !arguments.json, progress);
@@ -178,7 +180,8 @@ Outcome<Done> run_compare(const CompareArguments& arguments) {
   std::optional<PairedResult> paired;
   if (!arguments.labels.empty()) {
     if (comparison->reference_classes.empty())
-      return Failure{arguments.reference + ": its output holds no scores of classes; leave --labels out"};
+      return Failure{arguments.test + ": its output holds no scores of the classes of " +
+                     arguments.reference + "; leave --labels out"};
     auto judged = judge(*comparison, *samples, *labels);
     if (!judged) return judged.failure();
     paired = *judged;
@@ -215,6 +218,7 @@ Command add_compare_command(CLI::App& parent) {
   add_option(*app, "--labels", arguments->labels,
              "the right classes of the samples. It also shows top1 of both models, and whether it fell")
       .type_name("LABELS.txt|DIR");
+  add_names_option(*app, arguments->names, kNamesOfLabels);
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_flag(

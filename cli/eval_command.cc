@@ -1,5 +1,4 @@
 // intaglio eval: how often a model is right.
-#include "calibrator/host/pictures/labels.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -20,8 +19,8 @@ struct EvalArguments {
 
 constexpr const char* kFooter =
     "A label file has a line 'name class' or 'name,class' for each picture, or a line 'class' for each sample of an\n"
-    "array. Of a folder, the folders in it are the classes 0, 1 and so on, in the order of their names. With --names a\n"
-    "class's name may stand for its number, and folders are the classes of their names.\n"
+    "array. Of a folder, the folders in it are the classes 0, 1 and so on, in the order of their names, as many as\n"
+    "the model has. With --names a class's name may stand for its number, and folders are the classes of their names.\n"
     "top1 is the share of samples whose best class is the right one, top5 whose five best hold it, in percent.\n"
     "Of equal scores the class with the lowest number counts.\n"
     "Of a model with states the last step of each sequence is judged. A picture's label is that of this step; a line\n"
@@ -34,29 +33,20 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
   auto file = LoadedModel::map(arguments.model);
   if (!file) return file.failure();
   if (auto step = file->stream_if(arguments.execution.streamed); !step) return step.failure();
-  if (!gives_classes(file->model()))
-    return Failure{arguments.model +
-                   ": its output holds no scores of classes, which eval needs; see 'intaglio compare'"};
   const auto options = session_options(arguments.execution);
   if (!options) return options.failure();
   auto session = LoadedSession::create(*file, *options);
   if (!session) return session.failure();
-  ClassNames names;
-  if (!arguments.names.empty()) {
-    auto read = ClassNames::read(arguments.names, file->model());
-    if (!read) return read.failure();
-    names = std::move(*read);
-  }
-  const auto labels = Labels::read(arguments.labels, names.all());
-  if (!labels) return labels.failure();
   const auto samples = Samples::open(arguments.samples, *file);
   if (!samples) return samples.failure();
-
+  if (!gives_classes(file->model(), *samples))
+    return no_classes(*file, *samples, ", which eval needs; see 'intaglio compare'");
+  const auto labels = read_labels(arguments.labels, arguments.names, file->model());
+  if (!labels) return labels.failure();
   const auto sequences = Sequences::of(arguments.steps, arguments.samples, *samples, *file);
   if (!sequences) return sequences.failure();
   const bool has_states = file->model().state_count() > 0;
 
-  const int64_t classes = (**session).output().info.shape.back(0);
   size_t right = 0, within = 0;
   ProgressLine progress;
   for (size_t i = 0; i < samples->count(); ++i) {
@@ -69,9 +59,6 @@ Outcome<Done> run_eval(const EvalArguments& arguments) {
         has_states && samples->is_array() ? std::to_string(sequences->number(i)) : samples->name(i);
     const auto wanted = labels->of(name);
     if (!wanted) return wanted.failure();
-    if (*wanted >= classes)
-      return Failure{arguments.labels + ": class " + std::to_string(*wanted) + " of " + name +
-                     ": the model has only " + std::to_string(classes) + " classes, counted from 0"};
     const std::vector<float> scores = class_scores(**session);
     if (!best_class(scores))
       return Failure{arguments.model + ": gives a score that is no number for " + name};
@@ -105,8 +92,7 @@ Command add_eval_command(CLI::App& parent) {
   add_option(*app, "--labels", arguments->labels, "the right classes of the samples")
       .required()
       .type_name("LABELS.txt|DIR");
-  add_names_option(*app, arguments->names,
-                   "the names of the classes, by which labels and folders may name them");
+  add_names_option(*app, arguments->names, kNamesOfLabels);
   add_threads_option(*app, arguments->execution);
   add_isa_option(*app, arguments->execution);
   add_streamed_option(*app, arguments->execution);

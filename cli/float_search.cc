@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "calibrator/host/accuracy/float_layers.h"
-#include "calibrator/host/pictures/labels.h"
 #include "calibrator/judge/evaluate.h"
 #include "cli/class_scores.h"
 #include "cli/layer_comparison.h"
@@ -71,11 +70,9 @@ class FloatSearch {
 
   Outcome<Done> read_labels() {
     if (!arguments_.max_drop) return Done{};
-    if (!gives_classes(model()))
-      return Failure{file_.path() +
-                     ": its output holds no scores of classes, which --max-drop needs; ask for " +
-                     "--min-sqnr"};
-    const auto labels = Labels::read(arguments_.labels);
+    if (!gives_classes(model(), samples_.samples()))
+      return no_classes(file_, samples_.samples(), ", which --max-drop needs; ask for --min-sqnr");
+    const auto labels = cli::read_labels(arguments_.labels, arguments_.names, model());
     if (!labels) return labels.failure();
     for (size_t i = 0; i < result_.judges; ++i) {
       const auto label = labels->of(judge_name(i));
@@ -335,6 +332,7 @@ void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments) {
       .type_name("DB");
   add_option(app, "--labels", arguments.labels, "the right classes of the samples, for --max-drop")
       .type_name("LABELS.txt|DIR");
+  add_names_option(app, arguments.names, kNamesOfLabels);
   add_option(
       app, "--max-drop", arguments.max_drop,
       "likewise until top1 falls by at most POINTS, from 0 to 100. It is judged as for --min-sqnr, and "

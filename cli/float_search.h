@@ -13,7 +13,7 @@ namespace intaglio::cli {
 struct FloatSearchArguments {
   std::optional<double> min_sqnr;  // dB
   std::optional<double> max_drop;  // points of top1
-  std::string labels;
+  std::string labels, names;
   bool no_fpu = false;
   // What is asked for by the page's advice instead: dB more than without, in at most so many calibrations; else the best
   // of them.
@@ -22,7 +22,7 @@ struct FloatSearchArguments {
 
   bool asked() const { return min_sqnr || max_drop; }
 };
-// --min-sqnr, --max-drop, --labels, --no-fpu
+// --min-sqnr, --max-drop, --labels, --names, --no-fpu
 void add_float_search_options(CLI::App& app, FloatSearchArguments& arguments);
 
 // A model on the samples that judge.

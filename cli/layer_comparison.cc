@@ -100,7 +100,7 @@ Outcome<Comparison> compare_models(const LoadedModel& reference_file, LoadedSess
   const Span<const int32_t> outputs = output_layers(reference_model, test_model, pairs, memory.arena());
   result.outputs.assign(outputs.begin(), outputs.end());
   const Span<LayerReport> layers{result.layers.data(), result.layers.size()};
-  const bool classes = gives_classes(reference_model) && gives_classes(test_model) &&
+  const bool classes = gives_classes(reference_model, samples) && gives_classes(test_model, samples) &&
                        reference_model.tensor(reference_model.outputs()[0]).shape.elements() ==
                            test_model.tensor(test_model.outputs()[0]).shape.elements();
   for (size_t i = 0; i < samples.count(); ++i) {

@@ -112,6 +112,11 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kNeeds,
      {{"--min-sqnr"}, {"--max-drop"}},
      "it says what these choose from"},
+    {"calibrate|compare",
+     {"--names"},
+     OptionRuleKind::kNeeds,
+     {{"--labels"}},
+     "it says how labels name the classes"},
     // calibrate with --params alone
     {"calibrate",
      {"--recover", "!default|none"},

@@ -46,10 +46,10 @@ NpyType npy_type(DType dtype) {
 // The outputs of all samples, one array an output.
 class OutputArrays {
  public:
-  OutputArrays(const Model& model, bool raw)
+  OutputArrays(const Model& model, bool raw, const Samples& samples)
       : model_(model),
         raw_(raw),
-        batch_(static_cast<size_t>(picture_batch(model))),
+        batch_(static_cast<size_t>(equal_places(model, samples))),
         bytes_(model.outputs().size) {}
 
   void add(const Session& session) {
@@ -94,7 +94,7 @@ class OutputArrays {
 
   const Model& model_;
   bool raw_;
-  size_t batch_;  // of which the first place is written
+  size_t batch_;  // equal places, of which the first is written
   int64_t samples_ = 0;
   std::vector<std::vector<uint8_t>> bytes_;
 };
@@ -176,8 +176,9 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!arguments.output.empty())
     if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
-  Shown shown{arguments.top, gives_classes(file->model()), {}};
+  Shown shown{arguments.top, gives_classes(file->model(), *samples), {}};
   if (!arguments.names.empty()) {
+    if (!shown.classes) return no_classes(*file, *samples, "; leave --names out");
     auto names = ClassNames::read(arguments.names, file->model());
     if (!names) return names.failure();
     shown.names = std::move(*names);
@@ -187,8 +188,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
                                     [&](int32_t t) { return file->model().tensor(t).dtype == DType::kS8; }))
     print_note("--raw: " + file->path() + " has no int8 output; float32 is written in any case");
   if (!shown.classes && arguments.top != RunArguments().top)
-    print_note("--top: the output of " + file->path() + " holds no scores of classes");
-  OutputArrays arrays(file->model(), arguments.raw);
+    print_note("--top: " + no_classes(*file, *samples, "").message);
+  OutputArrays arrays(file->model(), arguments.raw, *samples);
   Json json{{"samples", Json::array()}};
   ProgressLine progress;
   for (size_t i = 0; i < samples->count(); ++i) {

@@ -189,7 +189,7 @@ Outcome<Done> simulate(const SimulateArguments& arguments, const LoadedModel& fi
     if (!sample) return sample.failure();
     fill_inputs(**fp32, *sample);
     simulation.run(**fp32);
-    if (!gives_classes(model)) continue;
+    if (!gives_classes(model, samples.samples())) continue;
     exact.push_back(best_class(class_scores(**fp32)).value_or(-1));
     found.push_back(best_class(class_scores((**simulator).session())).value_or(-1));
   }

@@ -1,7 +1,10 @@
 // Data as people have it, and answers that scripts read: --json everywhere, node numbers, batches, class names.
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "calibrator/host/system/npy.h"
+#include "tests/support/random.h"
 #include "tests/support/run_cli.h"
 
 using namespace intaglio::test;
@@ -142,6 +145,66 @@ TEST_CASE("pictures fill a batch, and results are those of one picture") {
   const auto four = folder.json("run %/net4.itg --input @/test/digit_0001.png --output %/y4.npy --json");
   CHECK(one["samples"][0]["outputs"][0]["top"] == four["samples"][0]["outputs"][0]["top"]);
   CHECK(folder.get("y.npy") == folder.get("y4.npy"));
+}
+
+TEST_CASE("an array fills a batch itself: all rows are written, and none is judged for the others") {
+  const CommandFolder folder;
+  folder.good("import @/meter.onnx -o %/net.itg --pixels -1..1");
+  folder.good("import @/meter.onnx -o %/net4.itg --pixels -1..1 --batch 4");
+  const auto shape =
+      folder.json("inspect %/net.itg --json")["inputs"][0]["shape"].get<std::vector<int64_t>>();
+  const size_t size = static_cast<size_t>(shape[1] * shape[2] * shape[3]);
+  const std::vector<float> values = intaglio::test::Random(5).reals(8 * size, -1.0f, 1.0f);
+  const intaglio::Span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(values.data()),
+                                            values.size() * sizeof(float)};
+  const auto put = [&](const char* name, std::vector<int64_t> samples) {
+    samples.insert(samples.end(), shape.begin() + 1, shape.end());
+    REQUIRE(intaglio::write_npy(folder / name, intaglio::NpyType::kF32, samples, bytes));
+  };
+  put("x8.npy", {8});
+  put("x24.npy", {2, 4});
+  folder.good("run %/net.itg --input %/x8.npy --output %/y8.npy");
+  folder.good("run %/net4.itg --input %/x24.npy --output %/y24.npy");
+  const auto one = intaglio::read_npy(folder / "y8.npy"), four = intaglio::read_npy(folder / "y24.npy");
+  REQUIRE(one);
+  REQUIRE(four);
+  CHECK(one->header.shape == std::vector<int64_t>{8, 10});
+  CHECK(four->header.shape == std::vector<int64_t>{2, 4, 10});
+  REQUIRE(one->data.size() == four->data.size());
+  CHECK(std::memcmp(one->data.data(), four->data.data(), one->data.size()) == 0);
+  const auto shown = folder.json("run %/net4.itg --input %/x24.npy --json")["samples"][0]["outputs"][0];
+  CHECK(shown["shape"] == nlohmann::json({4, 10}));
+  CHECK_FALSE(shown.contains("top"));
+  folder.put("labels.txt", std::string("1\n2\n"));
+  const std::string why = "takes a batch of 4, so each sample of the array is 4 pictures";
+  folder.bad("eval %/net4.itg --images %/x24.npy --labels %/labels.txt", why);
+  folder.bad("compare %/net4.itg %/net4.itg --images %/x24.npy --labels %/labels.txt", why);
+  CHECK(folder.json("compare %/net4.itg %/net4.itg --images %/x24.npy --json")["agreement"] == nullptr);
+  folder.put("names.txt", digit_names());
+  folder.bad("run %/net4.itg --input %/x24.npy --names %/names.txt", why);
+}
+
+TEST_CASE("folders without names are as many as the model's classes") {
+  const CommandFolder folder;
+  make_models(folder);
+  for (const char* const name : {"nine", "two"}) std::filesystem::create_directories(folder / "t/" + name);
+  std::filesystem::copy(std::string(ITG_DEMO) + "/test/digit_0001.png", folder / "t/two");
+  const std::string eval = "eval %/int8.itg --images %/t --labels %/t",
+                    compare = "compare %/net.itg %/int8.itg --images %/t --labels %/t";
+  folder.bad(eval, "and the model has 10 classes");
+  folder.bad(compare, "and the model has 10 classes");
+  folder.bad("calibrate %/net.itg -o %/m.itg --images %/t --labels %/t --max-drop 1",
+             "the model has 10 classes");
+  folder.put("names.txt", digit_names());
+  CHECK(folder.json(eval + " --names %/names.txt --json")["count"] == 1);
+  CHECK(folder.json(compare + " --names %/names.txt --json").contains("top1_a"));
+  folder.bad("compare %/net.itg %/int8.itg --images %/t --names %/names.txt", "--labels");
+  for (const char* const name : {"a", "b", "c", "d", "e", "f", "g", "h", ".ipynb_checkpoints"})
+    std::filesystem::create_directories(folder / "t/" + name);
+  const Ran ran = folder.good(eval);
+  CHECK(
+      ran.err.find("t: its folders are the classes: a 0, b 1, c 2, d 3, e 4, f 5, g 6, h 7, nine 8, two 9") !=
+      std::string::npos);
 }
 
 TEST_CASE("classes by their names: in a list, and as folders") {

@@ -373,3 +373,55 @@ TEST_CASE("labels by name, by index, and in order") {
   std::filesystem::create_directory(folder / "all/dog");
   CHECK(refused(Labels::read(folder / "all", names), "its folder 'dog' is none of the 3 names"));
 }
+
+TEST_CASE("folders are counted against the classes, and each says which class it is") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"two", "nine", ".ipynb_checkpoints"})
+    std::filesystem::create_directories(folder / (std::string("t/") + name));
+  folder.put("t/.ipynb_checkpoints/a.png", png_file(1, 1, 1, {1}));
+  folder.put("t/nine/a.png", png_file(1, 1, 1, {1}));
+  const auto labels = Labels::read(folder / "t", {}, 2);
+  REQUIRE_MESSAGE(labels, labels.message());
+  CHECK(*labels->of("nine/a.png") == 0);
+  CHECK(*labels->of("two/a.png") == 1);
+  CHECK(labels->note().find("its folders are the classes: nine 0, two 1") != std::string::npos);
+  CHECK(refused(Labels::read(folder / "t", {}, 10),
+                "holds 2 folders (nine, two), and the model has 10 classes"));
+  const auto pictures = ImageFolder::open(folder / "t");
+  REQUIRE(pictures);
+  CHECK(names_of(*pictures) == std::vector<std::string>{"nine/a.png"});
+  const auto list = Labels::read(folder.put("labels.txt", "a.png 2\n"), {}, 2);
+  REQUIRE(list);
+  CHECK(refused(list->of("a.png"), "class 2 of a.png: the model has only 2 classes"));
+}
+
+TEST_CASE("a name that means two classes is refused where it is used") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> birds = {"crane", "dog", "crane"}, numbers = {"1", "0", "2", "7"};
+  const auto by = [&](const std::vector<std::string>& names, const std::string& text) {
+    return Labels::read(folder.put("labels.txt", text), names);
+  };
+  CHECK(by(birds, "a.png dog\nb.png 2\n"));
+  CHECK(refused(by(birds, "a.png dog\nb.png crane\n"),
+                "line 2: 'crane' is the name of class 0 and of class 2"));
+  std::filesystem::create_directories(folder / "all/crane");
+  CHECK(refused(Labels::read(folder / "all", birds),
+                "its folder 'crane' is the name of class 0 and of class 2"));
+  CHECK(refused(by(numbers, "a.png 0\n"), "'0' is the name of class 1, and the number of another one"));
+  CHECK(*by(numbers, "a.png 2\n")->of("a.png") == 2);
+  CHECK(*by(numbers, "a.png 7\n")->of("a.png") == 3);  // there is no class of this number
+}
+
+TEST_CASE("a line of separators takes no longer than its length") {
+  const TemporaryFolder folder;
+  const size_t count = 4'000'000;
+  const std::string commas = "a" + std::string(count, ',') + "zz";
+  std::string words = "a";
+  for (size_t i = 0; i < count / 2; ++i) words += ",b";
+  for (const std::string& text : {commas, words + ",zz"})
+    CHECK(refused(Labels::read(folder.put("labels.txt", text), {"cat", words}), "'zz' is no class"));
+  const auto longest = Labels::read(folder.put("labels.txt", "a.png, tench, Tinca tinca\n"),
+                                    {"tinca", "Tinca tinca", "tench, Tinca tinca", "nch, Tinca tinca"});
+  REQUIRE(longest);
+  CHECK(*longest->of("a.png") == 2);
+}
