@@ -20,7 +20,7 @@ struct CalibrationPage {
   std::vector<std::string> command;  // the words that were given, to be given again with more
   bool from_state = false;           // the figures are of these samples, the ranges of more
   CalibrationFigures figures;
-  std::optional<FloatAdvice> float_advice;  // where it gains something
+  std::optional<FloatAdvice> float_advice = {};  // where it gains something
   bool float_was_tried = false;
 };
 

@@ -117,12 +117,15 @@ std::vector<int32_t> best_classes(const std::vector<float>& scores, size_t count
 }
 
 Outcome<ClassNames> ClassNames::read(const std::string& path, const Model& model) {
+  const auto file = read_file(path, kMaxModelBytes);
+  return file ? of_file(path, file->span(), model) : file.failure();
+}
+
+Outcome<ClassNames> ClassNames::of_file(const std::string& path, Span<const uint8_t> text,
+                                        const Model& model) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   if (!gives_classes(model))
     return Failure{path + ": the model's output holds no scores of classes; leave --names out"};
-  const auto file = read_file(path, kMaxModelBytes);
-  if (!file) return file.failure();
-  Span<const uint8_t> text = file->span();
   if (is_tflite_file(text)) {
     const auto labels = importers::tflite_labels(text);
     if (!labels) return Failure{path + ": " + labels.message()};

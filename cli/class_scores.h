@@ -46,6 +46,8 @@ class ClassNames {
   // A text file with a name a line, class 0 first, or a TFLite file whose metadata has one. The model must have as many
   // classes.
   static Outcome<ClassNames> read(const std::string& path, const Model& model);
+  // The same of a file that has been read.
+  static Outcome<ClassNames> of_file(const std::string& path, Span<const uint8_t> text, const Model& model);
 
   bool empty() const { return names_.empty(); }
   // Its name, "class 7" where there are none.

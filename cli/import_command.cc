@@ -5,13 +5,14 @@
 
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/npy.h"
+#include "cli/class_scores.h"
 #include "cli/command.h"
+#include "cli/html_text.h"
 #include "cli/input_text.h"
 #include "cli/inspection.h"
 #include "cli/loaded_model.h"
 #include "cli/output.h"
 #include "importers/import.h"
-#include "importers/tflite/tflite_labels.h"
 #include "intaglio/describe.h"
 #include "runtime/op_search.h"
 
@@ -135,10 +136,11 @@ Outcome<Done> read_starts(const ImportArguments& arguments, ImportOptions& optio
     if (value.size() > 4 && value.compare(value.size() - 4, 4, ".npy") == 0) {
       const auto array = read_npy(value);
       if (!array) return array.failure();
-      if (array->header.type != NpyType::kF32)
-        return Failure{value + ": holds " + npy_type_name(array->header.type) +
-                       "; a state begins with float32"};
-      start.values.assign(array->as<float>().begin(), array->as<float>().end());
+      start.values.resize(array->header.elements());
+      if (auto step =
+              npy_values(array->header.type, array->data.span(), {start.values.data(), start.values.size()});
+          !step)
+        return Failure{value + ": " + step.message()};
     } else {
       auto number = parse_list<float>("--initial " + text, value);
       if (!number) return number.failure();
@@ -170,17 +172,30 @@ Failure unsupported_nodes(const std::string& network, const Model& model) {
 }
 
 // Options that nothing of this network asks for, and names that it has.
-void print_notes(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network) {
+void add_notes(const ImportArguments& arguments, const Model& model, Span<const uint8_t> network,
+               std::vector<std::string>& notes) {
   const Span<const int32_t> inputs = model.inputs();
   if (arguments.batch > 1 && std::none_of(inputs.begin(), inputs.end(), [&](int32_t t) {
         const Shape& shape = model.tensor(t).shape;
         return shape.rank > 0 && shape[0] == arguments.batch;
       }))
-    print_note("--batch has no effect: no input of the network has an open batch size, or one of 1");
+    notes.emplace_back("--batch has no effect: no input of the network has an open batch size, or one of 1");
+  for (int32_t i = 0; i < model.image_count(); ++i) {
+    const TensorInfo input = model.tensor(inputs[static_cast<size_t>(model.image(i).input)]);
+    if (input.shape[0] > 1)
+      notes.push_back(
+          "the input '" + std::string(input.name) + "' takes " + std::to_string(input.shape[0]) +
+          " pictures a run: this command fills it, and on a device the program does, since write_image() "
+          "and the C interface take a batch of 1");
+  }
   if (!is_tflite_file(network)) return;
-  if (arguments.external_data) print_note("--external-data: a TFLite network holds its weights itself");
-  if (const auto labels = importers::tflite_labels(network); labels && *labels)
-    print_note("the file names its classes; 'intaglio run --names " + arguments.network + "' shows them");
+  if (arguments.external_data)
+    notes.emplace_back("--external-data: a TFLite network holds its weights itself");
+  if (!ClassNames::of_file(arguments.network, network, model)) return;
+  const std::string word = pasted_word(arguments.network);
+  notes.push_back("the file names its classes; " +
+                  (word.empty() ? "with it 'intaglio run --names'" : "'intaglio run --names " + word + "'") +
+                  " shows them");
 }
 
 void print_inputs(const Model& model) {
@@ -272,10 +287,11 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (!needs) return failure_in(arguments.network, needs.error(), &*model);
   if (auto written = write_file_atomically(arguments.output, *bytes); !written) return written.failure();
 
-  for (const std::string& note : imported->report.notes) print_note(note);
-  print_notes(arguments, *model, file->span());
+  std::vector<std::string> notes = imported->report.notes;
+  add_notes(arguments, *model, file->span(), notes);
+  for (const std::string& note : notes) print_note(note);
   if (arguments.json)
-    print_json(json_of(*model, imported->report.notes));
+    print_json(json_of(*model, notes));
   else
     print_import(arguments, *model);
   return Done{};

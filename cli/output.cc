@@ -143,7 +143,8 @@ std::string safe(std::string_view text, bool lines) {
 std::string shortened(const std::string& text, size_t most) {
   if (width_of(text) <= most) return text;
   const auto is_inside = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
-  size_t head = most / 2, tail = text.size() - (most - head - 3);
+  const size_t kept = most - 3;  // beside the dots
+  size_t head = std::min(most / 2, kept), tail = text.size() - (kept - head);
   while (head > 0 && is_inside(head)) --head;
   while (tail < text.size() && is_inside(tail)) ++tail;
   return text.substr(0, head) + "..." + text.substr(tail);

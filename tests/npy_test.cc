@@ -91,6 +91,7 @@ TEST_CASE("elements of every type are the numbers that they stand for") {
   CHECK(*reals<int32_t>(NpyType::kS32, {-(1 << 24)}) == Reals{-16777216});
   CHECK(*reals<int64_t>(NpyType::kS64, {-5}) == Reals{-5});
   CHECK(*reals<uint8_t>(NpyType::kBool, {0, 1}) == Reals{0, 1});
+  CHECK(*reals<uint64_t>(NpyType::kU64, {0, 1u << 24}) == Reals{0, 16777216});
   CHECK(*reals<double>(NpyType::kF64, {0.1, -1e-320}) == Reals{0.1f, -0.0f});
   // IEEE binary16: one, the largest, the least normal and the least number, infinity.
   CHECK(*reals<uint16_t>(NpyType::kF16, {0x3c00, 0xfbff, 0x0400, 0x0001, 0x8000, 0x7c00}) ==
@@ -100,11 +101,19 @@ TEST_CASE("elements of every type are the numbers that they stand for") {
   const auto says = [](const auto& outcome, const std::string& part) {
     return !outcome && outcome.message().find(part) != std::string::npos;
   };
-  CHECK(says(reals<double>(NpyType::kF64, {0, 1e39}), "its element 1 is"));
+  CHECK(says(reals<double>(NpyType::kF64, {0, 1e39}), "its element 1 is 1e+39, beyond float32"));
+  const auto large = reals<double>(NpyType::kF64, {-1e308});
+  CHECK(says(large, "its element 0 is -1e+308, beyond float32, which ends at 3.4e38; scale it"));
+  CHECK(says(reals<uint64_t>(NpyType::kU64, {UINT64_MAX}), "is 18446744073709551615, which float32"));
   CHECK(says(reals<int32_t>(NpyType::kS32, {(1 << 24) + 1}), "its element 0 is 16777217, which float32"));
   CHECK(says(reals<uint32_t>(NpyType::kU32, {0xffffffffu}), "4294967295"));
   CHECK(says(reals<int64_t>(NpyType::kS64, {INT64_MIN}), "-9223372036854775808"));
   int32_t whole[2];
+  const uint64_t longest[] = {7, UINT64_MAX};
+  const auto* const first = reinterpret_cast<const uint8_t*>(longest);
+  CHECK(npy_integers(NpyType::kU64, {first, 8}, {whole, 1}));
+  CHECK(whole[0] == 7);
+  CHECK(says(npy_integers(NpyType::kU64, {first, 16}, {whole, 2}), "its element 1 is 18446744073709551615"));
   const uint32_t wide[] = {7, 0x80000000u};
   const Span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(wide), sizeof wide};
   CHECK(npy_integers(NpyType::kU32, {bytes.data, 4}, {whole, 1}));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "importers/draft/half.h"
+#include "calibrator/host/system/half.h"
 
 namespace intaglio::importers {
 namespace {

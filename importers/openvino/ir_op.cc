@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "importers/draft/half.h"
+#include "calibrator/host/system/half.h"
 
 namespace intaglio::importers {
 namespace {

@@ -23,18 +23,24 @@ Failure damaged(const std::string& name) {
   return {"its label file " + name + " cannot be read: the archive behind the network is damaged"};
 }
 
-// PKWARE's APPNOTE 6.3: the end record (4.3.16) leads to the directory (4.3.12), and that to each file (4.3.7). Offsets
-// count from the start of the whole file, as Python's zipfile and the metadata writers have it.
+// PKWARE's APPNOTE 6.3: the end record (4.3.16) leads to the directory (4.3.12), and that to each file (4.3.7). The directory
+// lies before the end record. Where it says another place, offsets count from the archive's own start: by the difference.
 Outcome<Found> file_in_archive(Span<const uint8_t> file, const std::string& name) {
   constexpr uint32_t kEnd = 0x06054b50, kEntry = 0x02014b50, kFile = 0x04034b50;
   constexpr size_t kEndBytes = 22, kEntryBytes = 46, kFileBytes = 30, kMostComment = 65535;
-  if (file.size < kEndBytes) return damaged(name);
+  constexpr uint32_t kEncrypted = 1;  // bit 0 of the flags
+  const Failure none{"its metadata names the label file " + name +
+                     ", and the file does not hold it; give the text file itself"};
+  if (file.size < kEndBytes) return none;
   size_t end = file.size - kEndBytes;
   const size_t first = end > kMostComment ? end - kMostComment : 0;
   while (end > first && little_endian(file, end, 4) != kEnd) --end;
-  if (little_endian(file, end, 4) != kEnd) return damaged(name);
+  if (little_endian(file, end, 4) != kEnd) return none;
   const uint32_t count = little_endian(file, end + 10, 2);
-  size_t at = little_endian(file, end + 16, 4);
+  const size_t directory_bytes = little_endian(file, end + 12, 4), stated = little_endian(file, end + 16, 4);
+  if (directory_bytes > end || stated > end - directory_bytes) return damaged(name);
+  size_t at = end - directory_bytes;
+  const size_t start_of_all = at - stated;
   for (uint32_t i = 0; i < count; ++i) {
     const size_t name_bytes = little_endian(file, at + 28, 2);
     if (little_endian(file, at, 4) != kEntry || at + kEntryBytes + name_bytes > file.size)
@@ -45,7 +51,11 @@ Outcome<Found> file_in_archive(Span<const uint8_t> file, const std::string& name
       at += kEntryBytes + name_bytes + little_endian(file, at + 30, 2) + little_endian(file, at + 32, 2);
       continue;
     }
-    const size_t bytes = little_endian(file, at + 20, 4), here = little_endian(file, at + 42, 4);
+    const size_t bytes = little_endian(file, at + 20, 4),
+                 here = start_of_all + little_endian(file, at + 42, 4);
+    if ((little_endian(file, at + 8, 2) & kEncrypted) != 0)
+      return Failure{"its label file " + name +
+                     " is encrypted, which is not read; unpack it (unzip) and give the text file"};
     if (little_endian(file, at + 10, 2) != 0)
       return Failure{"its label file " + name +
                      " is compressed, which is not read; unpack it (unzip) and give the text file"};
@@ -55,8 +65,7 @@ Outcome<Found> file_in_archive(Span<const uint8_t> file, const std::string& name
     if (start > file.size || bytes > file.size - start) return damaged(name);
     return Found({file.data + start, bytes});
   }
-  return Failure{"its metadata names the label file " + name +
-                 ", and the file does not hold it; give the text file itself"};
+  return none;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "importers/tflite/tflite_stored.h"
 
+#include "calibrator/host/system/half.h"
 #include "importers/draft/geometry.h"
-#include "importers/draft/half.h"
 #include "importers/draft/quantized_tables.h"
 
 namespace intaglio::importers {

@@ -12,7 +12,7 @@ namespace intaglio {
 inline constexpr int32_t kMaxDecodedSide = 8192;
 
 struct DecodeLimits {
-  size_t max_bytes = size_t{512} << 20;  // of memory at any time while decoding
+  size_t max_bytes = size_t{512} << 20;  // of memory while decoding; libwebp's own tables are not counted
   bool check_sums = true;  // of a PNG's chunks, and that its end is there; a fuzzer does without
 };
 

@@ -159,7 +159,8 @@ Outcome<Done> ImageFolder::list_entries(const std::string& within, Listed& liste
     const std::string name = within + entries->path().filename().string();
     std::error_code type_error;
     if (entries->is_directory(type_error)) {
-      if (name[within.size()] != '.') listed.folders.push_back(name);  // a program's own, as .ipynb_checkpoints
+      if (name[within.size()] != '.')
+        listed.folders.push_back(name);  // a program's own, as .ipynb_checkpoints
     } else if (is_picture_name(entries->path())) {
       samples_.push_back({name, 0});
     } else {

@@ -27,7 +27,8 @@ Outcome<Picture> decode_webp(Span<const uint8_t> file, const DecodeLimits& limit
   if (features.has_animation != 0)
     return Failure{"is an animation; give one picture of it as PNG, JPEG or WebP"};
   if (std::max(features.width, features.height) > kMaxDecodedSide) return Failure{picture_too_large()};
-  // The decoder's own memory is less than four bytes a pixel: a lossless picture as it is decoded.
+  // Four bytes a pixel are a lossless picture as it is decoded. libwebp's tables come on top: 9 to 20 KB for each group of
+  // prefix codes. It has no bound of its own on them but the format's 65,536 groups, and takes no allocator.
   const size_t pixels = static_cast<size_t>(features.width) * static_cast<size_t>(features.height);
   if (pixels > limits.max_bytes / (3 + 4)) return Failure{picture_needs_more_than(limits.max_bytes)};
   Picture picture{features.width, features.height, 3, std::vector<uint8_t>(pixels * 3)};

@@ -8,6 +8,7 @@ namespace intaglio {
 bool is_webp(Span<const uint8_t> file);
 
 // As decode_picture() says: the lossy and the lossless kind, alpha dropped. An animation is refused: it is no one picture.
+// libwebp's own tables are not in the limit: SECURITY.md has their size.
 Outcome<Picture> decode_webp(Span<const uint8_t> file, const DecodeLimits& limits);
 
 }  // namespace intaglio

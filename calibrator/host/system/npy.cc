@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+
+#include "calibrator/host/system/half.h"
 
 namespace intaglio {
 namespace {
@@ -18,7 +21,7 @@ struct TypeText {
 constexpr TypeText kTypes[kNpyTypes] = {{"|u1", "uint8"},   {"|i1", "int8"},    {"<i4", "int32"},
                                         {"<i8", "int64"},   {"<f4", "float32"}, {"<u2", "uint16"},
                                         {"<i2", "int16"},   {"<u4", "uint32"},  {"<f2", "float16"},
-                                        {"<f8", "float64"}, {"|b1", "bool"}};
+                                        {"<f8", "float64"}, {"|b1", "bool"},    {"<u8", "uint64"}};
 
 template <typename T>
 T element(Span<const uint8_t> bytes, size_t i) {
@@ -27,19 +30,11 @@ T element(Span<const uint8_t> bytes, size_t i) {
   return value;
 }
 
-// IEEE binary16; NaN stays one.
-float real_of_half(uint16_t half) {
-  const int exponent = half >> 10 & 31, fraction = half & 1023;
-  const float size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                     : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
-                                     : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-  return (half & 0x8000) != 0 ? -size : size;
-}
-
 bool is_integer(NpyType type) {
   return type != NpyType::kF16 && type != NpyType::kF32 && type != NpyType::kF64;
 }
 
+// An uint64 beyond int64 as the largest int64, which nothing here takes.
 int64_t integer_element(NpyType type, Span<const uint8_t> bytes, size_t i) {
   switch (type) {
     case NpyType::kS8:
@@ -54,11 +49,18 @@ int64_t integer_element(NpyType type, Span<const uint8_t> bytes, size_t i) {
       return element<int32_t>(bytes, i);
     case NpyType::kS64:
       return element<int64_t>(bytes, i);
+    case NpyType::kU64:
+      return static_cast<int64_t>(std::min<uint64_t>(element<uint64_t>(bytes, i), INT64_MAX));
     case NpyType::kBool:
       return element<uint8_t>(bytes, i) != 0 ? 1 : 0;
     default:
       return element<uint8_t>(bytes, i);
   }
+}
+
+std::string integer_text(NpyType type, Span<const uint8_t> bytes, size_t i) {
+  return type == NpyType::kU64 ? std::to_string(element<uint64_t>(bytes, i))
+                               : std::to_string(integer_element(type, bytes, i));
 }
 
 // The header is a Python dictionary; only the three entries that numpy writes are known, each once.
@@ -250,14 +252,17 @@ Outcome<Done> npy_values(NpyType type, Span<const uint8_t> bytes, Span<float> va
     if (is_integer(type)) {
       const int64_t number = integer_element(type, bytes, i);
       if (number < -kExact || number > kExact)
-        return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
+        return Failure{"its element " + std::to_string(i) + " is " + integer_text(type, bytes, i) +
                        ", which float32 may not hold exactly; give values within 2^24 of 0"};
       values[i] = static_cast<float>(number);
     } else if (type == NpyType::kF64) {
       const auto number = element<double>(bytes, i);
-      if (std::isfinite(number) && std::abs(number) > static_cast<double>(FLT_MAX))
-        return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
-                       ", beyond float32"};
+      if (std::isfinite(number) && std::abs(number) > static_cast<double>(FLT_MAX)) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%g", number);
+        return Failure{"its element " + std::to_string(i) + " is " + text +
+                       ", beyond float32, which ends at 3.4e38; scale it"};
+      }
       values[i] = static_cast<float>(number);
     } else {
       values[i] =
@@ -273,7 +278,7 @@ Outcome<Done> npy_integers(NpyType type, Span<const uint8_t> bytes, Span<int32_t
   for (size_t i = 0; i < values.size; ++i) {
     const int64_t number = integer_element(type, bytes, i);
     if (number < INT32_MIN || number > INT32_MAX)
-      return Failure{"its element " + std::to_string(i) + " is " + std::to_string(number) +
+      return Failure{"its element " + std::to_string(i) + " is " + integer_text(type, bytes, i) +
                      "; numbers of 32 bits are wanted"};
     values[i] = static_cast<int32_t>(number);
   }

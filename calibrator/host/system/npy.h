@@ -9,11 +9,11 @@
 
 namespace intaglio {
 
-enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32, kU16, kS16, kU32, kF16, kF64, kBool };
-inline constexpr size_t kNpyTypes = 11;
+enum class NpyType : uint8_t { kU8, kS8, kS32, kS64, kF32, kU16, kS16, kU32, kF16, kF64, kBool, kU64 };
+inline constexpr size_t kNpyTypes = 12;
 
 constexpr size_t element_bytes(NpyType type) {
-  constexpr uint8_t kBytes[kNpyTypes] = {1, 1, 4, 8, 4, 2, 2, 4, 2, 8, 1};
+  constexpr uint8_t kBytes[kNpyTypes] = {1, 1, 4, 8, 4, 2, 2, 4, 2, 8, 1, 8};
   return kBytes[static_cast<size_t>(type)];
 }
 const char* npy_type_name(NpyType type);  // "float32"

@@ -72,7 +72,7 @@ struct PictureInfo {
 };
 
 // Fills one input tensor from the rows of one picture, from top to bottom. The tensor is int8 or FP32, NHWC, with the
-// shape [1, h, w, c]. The sides h and w are at most kMaxPictureSide.
+// shape [1, h, w, c]; a larger batch is refused (kShapeMismatch). The sides h and w are at most kMaxPictureSide.
 class ImageWriter {
  public:
   // The bytes of scratch memory that begin() needs: those of a few rows. 0 if the picture has the target's size and

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace intaglio::importers {
+namespace intaglio {
 
-float real_of_half(uint16_t half);    // IEEE binary16
+float real_of_half(uint16_t half);    // IEEE binary16; NaN stays one
 float real_of_bfloat(uint16_t half);  // the upper half of a float
 
-}  // namespace intaglio::importers
+}  // namespace intaglio

@@ -1,9 +1,9 @@
-#include "importers/draft/half.h"
+#include "calibrator/host/system/half.h"
 
 #include <cmath>
 #include <cstring>
 
-namespace intaglio::importers {
+namespace intaglio {
 
 float real_of_half(uint16_t half) {
   const int exponent = half >> 10 & 31;
@@ -21,4 +21,4 @@ float real_of_bfloat(uint16_t half) {
   return value;
 }
 
-}  // namespace intaglio::importers
+}  // namespace intaglio
