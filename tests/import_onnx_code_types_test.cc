@@ -204,3 +204,112 @@ TEST_CASE("codes that are looked up become reals behind it") {
   file.output("y");
   CHECK(run_file<float>(file.bytes(), std::vector<int32_t>{2, 0, 1}) == std::vector<float>{63.5f, -59, 0});
 }
+
+TEST_CASE("codes that are FP32 here are dequantized by the scale and zero point of who reads them") {
+  struct Case {
+    Type::DataType type;
+    int32_t first, second;  // zero points
+    float scale;
+    std::vector<float> expected;
+  };
+  for (const Case& c :
+       {Case{Type::INT16, 0, 0, 1, {2, 4, -6, 8}}, Case{Type::INT16, 10, 10, 0.5f, {1, 2, -3, 4}},
+        Case{Type::INT16, 0, 3, 2, {-2, 2, -18, 10}}, Case{Type::UINT16, 32768, 32760, 1, {10, 12, 2, 16}}}) {
+    CAPTURE(c.type);
+    CAPTURE(c.scale);
+    OnnxBuilder file(21);
+    file.input("x", {1, 4});
+    scale(file, "s", 0.5f, c.type, c.first);
+    scale(file, "t", c.scale, c.type, c.second);
+    file.integers("shape", {4});
+    file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+    file.node("Reshape", {"q", "shape"}, "m");
+    file.node("DequantizeLinear", {"m", "t", "t0"}, "y");
+    file.output("y");
+    CHECK(run_file(file.bytes(), {1, 2, -3, 4}) == c.expected);
+  }
+  OnnxBuilder file(21);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT16, 0);
+  scale(file, "t", 1, Type::INT16, 0);
+  file.node("QuantizeLinear", {"x", "s", "s0"}, "a");
+  file.node("QuantizeLinear", {"x", "t", "t0"}, "b");
+  set(file.node("Concat", {"a", "b"}, "c"), "axis", int64_t{1});
+  file.node("DequantizeLinear", {"c", "s", "s0"}, "y");
+  file.output("y");
+  CHECK(Import(file.bytes()).says("its codes come from several scales"));
+}
+
+TEST_CASE("int8 codes do not become reals by a scale that no model holds") {
+  OnnxBuilder file(21);
+  file.input("x", {1, 2});
+  scale(file, "s", 0.5f, Type::INT8, 0);
+  scale(file, "t", 3e20f, Type::INT8, 0);
+  file.node("QuantizeLinear", {"x", "s", "s0"}, "q");
+  file.node("DequantizeLinear", {"q", "t", "t0"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  CHECK(import.says("node 'y_node' (DequantizeLinear): its scale 3e+20 is above the limit of 2^40"));
+}
+
+TEST_CASE("a computed zero point has the type that its operator gives") {
+  for (const char* op : {"ConstantOfShape", "Where"}) {
+    CAPTURE(op);
+    OnnxBuilder file(21);
+    file.input("x", {1, 4});
+    file.floats("s", {}, {1});
+    if (*op == 'C') {
+      file.integers("shape", {});
+      auto& node = file.node(op, {"shape"}, "z");
+      auto& value = *node.add_attribute();
+      value.set_name("value");
+      value.set_type(onnx_file::AttributeProto::TENSOR);
+      value.mutable_t()->set_data_type(Type::UINT8);
+      value.mutable_t()->add_dims(1);
+      value.mutable_t()->add_int32_data(0);
+    } else {
+      codes(file, "condition", {}, Type::BOOL, {1});
+      codes(file, "zero", {}, Type::UINT8, {0});
+      file.node(op, {"condition", "zero", "zero"}, "z");
+    }
+    file.node("QuantizeLinear", {"x", "s", "z"}, "q");
+    file.node("DequantizeLinear", {"q", "s", "z"}, "y");
+    file.output("y");
+    CHECK(run_file(file.bytes(), {-5, 100, 200, 300}) == std::vector<float>{0, 100, 200, 255});
+  }
+  OnnxBuilder file(21);
+  file.input("x", {1, 4});
+  file.floats("s", {}, {1});
+  codes(file, "c", {}, Type::UINT8, {3});
+  file.node("Equal", {"c", "c"}, "z");  // a truth value, of whatever codes
+  file.node("QuantizeLinear", {"x", "s", "z"}, "y");
+  file.output("y");
+  CHECK(Import(file.bytes()).says("its zero point 'z' is int64 here, which says no type of codes"));
+}
+
+TEST_CASE("constants of 4 bits go through operators of constants") {
+  OnnxBuilder file(21);
+  file.input("x", {4, 2});
+  codes(file, "w", {2, 4}, Type::UINT8, {0xf1, 0x28, 0x97, 0x70});
+  file.graph().mutable_initializer(0)->set_data_type(22);
+  file.floats("s", {}, {0.5f});
+  set(file.node("Transpose", {"w"}, "t"), "perm", std::vector<int64_t>{1, 0});
+  file.node("DequantizeLinear", {"t", "s"}, "d");
+  file.node("Add", {"x", "d"}, "y");
+  file.output("y");
+  // Codes 1, -1, -8, 2 and 7, -7, 0, 7.
+  CHECK(run_file(file.bytes(), std::vector<float>(8, 0.0f)) ==
+        std::vector<float>{0.5f, 3.5f, -0.5f, -3.5f, -4, 0, 1, 3.5f});
+}
+
+TEST_CASE("255 levels end at both ends of their range") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 4});
+  file.floats("low", {}, {-127});
+  file.floats("high", {}, {127});
+  auto& node = file.node("FakeQuantize", {"x", "low", "high", "low", "high"}, "y");
+  node.set_domain("org.openvinotoolkit");
+  set(node, "levels", int64_t{255});
+  file.output("y");
+  CHECK(run_file(file.bytes(), {-500, -127, 3, 500}) == std::vector<float>{-127, -127, 3, 127});
+}

@@ -1,13 +1,41 @@
-// Attributes of an ONNX node that an importer writes.
+// Attributes of ONNX nodes: those that a handler reads, and those that an importer writes.
 #pragma once
 
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "importers/onnx/intaglio_onnx.pb.h"
 
 namespace intaglio::importers {
+
+// What a node's handler reads of its attributes. One of another type than it asks for is an error, and so are those that
+// it never asks for: they would be ignored.
+class OnnxNodeAttributes {
+ public:
+  explicit OnnxNodeAttributes(const onnx_file::NodeProto& node) : node_(node) {}
+
+  bool has(const char* name) const { return find(name) != nullptr; }
+  int64_t integer(const char* name, int64_t otherwise) const;
+  float real(const char* name, float otherwise) const;
+  std::string string(const char* name, const char* otherwise) const;
+  std::vector<int64_t> integers(const char* name) const;  // empty where it is absent
+  std::vector<float> reals(const char* name) const;
+  std::vector<std::string> strings(const char* name) const;
+  const onnx_file::TensorProto* tensor(const char* name) const;
+  const onnx_file::GraphProto& graph(const char* name) const;  // throws where it is absent
+  void ignore(const std::string& name) const { read_.insert(name); }
+  void check_all_read() const;
+
+ private:
+  const onnx_file::AttributeProto* find(const char* name) const;
+  const onnx_file::AttributeProto* find(const char* name,
+                                        onnx_file::AttributeProto::AttributeType type) const;
+
+  const onnx_file::NodeProto& node_;
+  mutable std::unordered_set<std::string> read_;
+};
 
 struct OnnxAttributes {
   std::vector<std::pair<const char*, int64_t>> integers;

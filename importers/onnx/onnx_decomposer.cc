@@ -7,7 +7,8 @@ namespace intaglio::importers {
 using onnx_file::AttributeProto;
 using onnx_file::NodeProto;
 
-OnnxDecomposer::OnnxDecomposer(const OnnxFile& file, const NodeProto& node) : file_(file), node_(node) {
+OnnxDecomposer::OnnxDecomposer(OnnxFile& file, const NodeProto& node)
+    : OnnxNodeAttributes(node), file_(file), node_(node) {
   const auto named = std::find_if(node.output().begin(), node.output().end(),
                                   [](const std::string& output) { return !output.empty(); });
   if (named == node.output().end()) fail("it has no output");
@@ -35,43 +36,11 @@ Shape OnnxDecomposer::shape(int i) const {
   return shape;
 }
 
-const AttributeProto* OnnxDecomposer::find(const char* name) const {
-  for (const AttributeProto& attribute : node_.attribute())
-    if (attribute.name() == name) return &attribute;
-  return nullptr;
-}
-
-int64_t OnnxDecomposer::integer(const char* name, int64_t otherwise) const {
-  const AttributeProto* const attribute = find(name);
-  return attribute == nullptr ? otherwise : attribute->i();
-}
-
-float OnnxDecomposer::real(const char* name, float otherwise) const {
-  const AttributeProto* const attribute = find(name);
-  return attribute == nullptr ? otherwise : attribute->f();
-}
-
-std::string OnnxDecomposer::word(const char* name, const char* otherwise) const {
-  const AttributeProto* const attribute = find(name);
-  return attribute == nullptr ? otherwise : attribute->s();
-}
-
-std::vector<float> OnnxDecomposer::reals(const char* name) const {
-  const AttributeProto* const attribute = find(name);
-  return attribute == nullptr ? std::vector<float>()
-                              : std::vector<float>(attribute->floats().begin(), attribute->floats().end());
-}
-
-std::vector<int64_t> OnnxDecomposer::list(const char* name) const {
-  const AttributeProto* const attribute = find(name);
-  return attribute == nullptr ? std::vector<int64_t>()
-                              : std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end());
-}
-
-void OnnxDecomposer::expect_attributes(std::initializer_list<const char*> names) const {
-  for (const AttributeProto& attribute : node_.attribute())
-    if (std::find(names.begin(), names.end(), attribute.name()) == names.end())
-      fail("attribute ", quoted(attribute.name()), " is not supported");
+std::string OnnxDecomposer::unique(const std::string& name) {
+  std::string free = name;
+  for (int number = 1; file_.values.count(free) > 0 || !file_.taken.insert(free).second; ++number)
+    free = text(name, "~", number);
+  return free;
 }
 
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
@@ -80,7 +49,7 @@ NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::st
   node.set_op_type(op_type);
   node.set_name(node_.name());
   for (const std::string& name : inputs) node.add_input(name);
-  node.add_output(output.empty() ? text(first_output_, "/", nodes_.size()) : output);
+  node.add_output(output.empty() ? unique(text(first_output_, "/", nodes_.size())) : output);
   return node;
 }
 
@@ -94,9 +63,11 @@ std::string OnnxDecomposer::add(const char* op_type, const std::vector<std::stri
 std::string OnnxDecomposer::add_own(const char* op_type, const std::vector<std::string>& inputs,
                                     const std::vector<std::string>& without, const std::string& output) {
   NodeProto& node = append(op_type, inputs, output);
-  for (const AttributeProto& attribute : node_.attribute())
-    if (std::find(without.begin(), without.end(), attribute.name()) == without.end())
-      *node.add_attribute() = attribute;
+  for (const AttributeProto& attribute : node_.attribute()) {
+    if (std::find(without.begin(), without.end(), attribute.name()) != without.end()) continue;
+    *node.add_attribute() = attribute;
+    ignore(attribute.name());
+  }
   return node.output(0);
 }
 
@@ -121,28 +92,45 @@ std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axi
     add("Split", {x}, {{{"axis", axis}}, {{"split", sizes}}, {}, {}});
   }
   NodeProto& made = nodes_.back();
-  for (size_t i = 1; i < sizes.size(); ++i) made.add_output(text(made.output(0), "/", i));
+  for (size_t i = 1; i < sizes.size(); ++i) made.add_output(unique(text(made.output(0), "/", i)));
   return {made.output().begin(), made.output().end()};
 }
 
-std::string OnnxDecomposer::real_input(int i, int64_t axis) {
-  std::vector<std::string> inputs{input(i), input(i + 1)};
-  if (has(i + 2)) inputs.push_back(input(i + 2));
+std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t begin, int64_t end) {
+  // From opset 10 on the places are inputs.
+  if (file_.opset >= 10) return add("Slice", {x, integers({begin}), integers({end}), integers({axis})});
+  return add("Slice", {x}, {{}, {{"starts", {begin}}, {"ends", {end}}, {"axes", {axis}}}, {}, {}});
+}
+
+std::string OnnxDecomposer::clip(const std::string& x, float low, float high, const std::string& output) {
+  // From opset 11 on the bounds are inputs.
+  if (file_.opset < 11) return add("Clip", {x}, {{}, {}, {{"min", low}, {"max", high}}, {}}, output);
+  const std::string least = number(low);
+  return add("Clip", {x, least, number(high)}, {}, output);
+}
+
+std::string OnnxDecomposer::cast(const std::string& x, onnx_file::TensorProto::DataType to) {
+  return add("Cast", {x}, {{{"to", to}}, {}, {}, {}});
+}
+
+std::string OnnxDecomposer::dequantized(int codes, int scale, int zero_point, int64_t axis) {
+  std::vector<std::string> inputs{input(codes), input(scale)};
+  if (has(zero_point)) inputs.push_back(input(zero_point));
   return add("DequantizeLinear", inputs, {{{"axis", axis}}, {}, {}, {}});
 }
 
 std::string OnnxDecomposer::real_bias(int i, int a, int b) {
-  const std::string codes = add("Cast", {input(i)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+  const std::string codes = as_real(input(i));
   return add("Mul", {codes, add("Mul", {input(a), input(b)})});
 }
 
-void OnnxDecomposer::codes(const std::string& result, int i) {
+void OnnxDecomposer::codes(const std::string& result, int i, int64_t axis) {
+  OnnxAttributes attributes{{{"axis", axis}}, {}, {}, {}};
   if (has(i + 1)) {
-    add("QuantizeLinear", {result, input(i), input(i + 1)}, {}, output(0));
+    add("QuantizeLinear", {result, input(i), input(i + 1)}, attributes, output(0));
     return;
   }
-  const int64_t type = onnx_codes_read(file_, node_);
-  OnnxAttributes attributes;
+  const int64_t type = onnx_codes_read(file_, node_).type;
   if (type != 0) attributes.integers.push_back({"output_dtype", type});
   add("QuantizeLinear", {result, input(i)}, attributes, output(0));
 }
@@ -158,7 +146,7 @@ void for_each_decomposition(Call call) {
 
 }  // namespace
 
-std::vector<NodeProto> decomposed_onnx(const OnnxFile& file, const NodeProto& node) {
+std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
   const bool is_microsoft = node.domain() == "com.microsoft", is_standard = is_standard_onnx(node.domain());
   std::vector<NodeProto> nodes;
   if (!is_microsoft && !is_standard) return nodes;
@@ -166,6 +154,7 @@ std::vector<NodeProto> decomposed_onnx(const OnnxFile& file, const NodeProto& no
     if (node.op_type() != row.op_type || !(is_microsoft || row.is_standard)) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);
+    decomposer.check_all_read();
     nodes = decomposer.take();
   });
   return nodes;

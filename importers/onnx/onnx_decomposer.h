@@ -7,9 +7,9 @@
 
 namespace intaglio::importers {
 
-class OnnxDecomposer {
+class OnnxDecomposer : private OnnxNodeAttributes {
  public:
-  OnnxDecomposer(const OnnxFile& file, const onnx_file::NodeProto& node);
+  OnnxDecomposer(OnnxFile& file, const onnx_file::NodeProto& node);
 
   const std::string& source() const { return node_.op_type(); }
   void check_inputs(int least, int most) const;
@@ -21,13 +21,15 @@ class OnnxDecomposer {
   std::string output(int i) const { return has_output(i) ? node_.output(i) : std::string(); }
   // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
-  int64_t integer(const char* name, int64_t otherwise) const;
-  float real(const char* name, float otherwise) const;
-  std::string word(const char* name, const char* otherwise) const;
-  std::vector<float> reals(const char* name) const;
-  std::vector<int64_t> list(const char* name) const;
-  // Throws where the node has an attribute that is none of these.
-  void expect_attributes(std::initializer_list<const char*> names) const;
+  int64_t opset() const { return file_.opset; }
+  // Attributes. Of those that stand in what add_own() writes, the operator there asks.
+  using OnnxNodeAttributes::check_all_read;
+  using OnnxNodeAttributes::ignore;
+  using OnnxNodeAttributes::integer;
+  using OnnxNodeAttributes::real;
+  using OnnxNodeAttributes::reals;
+  using OnnxNodeAttributes::string;
+  std::vector<int64_t> list(const char* name) const { return OnnxNodeAttributes::integers(name); }
 
   // Writing. The result has a name of its own, or `output`, which is one of the node's.
   std::string add(const char* op_type, const std::vector<std::string>& inputs,
@@ -40,23 +42,32 @@ class OnnxDecomposer {
   std::string integers(const std::vector<int64_t>& list);
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
+  // Indices `begin` up to `end` of an axis.
+  std::string slice(const std::string& x, int64_t axis, int64_t begin, int64_t end);
+  std::string clip(const std::string& x, float low, float high, const std::string& output = {});
+  std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);
+  std::string as_real(const std::string& x) { return cast(x, onnx_file::TensorProto::FLOAT); }
   void end(const std::string& result, int i = 0) { add("Identity", {result}, {}, output(i)); }
 
-  // Codes. Input i, whose scale and zero point are the next two, as reals.
-  std::string real_input(int i, int64_t axis = 1);
+  // A name that nothing in the file has.
+  std::string unique(const std::string& name);
+
+  // Codes. Input `codes` as reals; its zero point need not be there. The scales of channels are along the axis.
+  std::string dequantized(int codes, int scale, int zero_point, int64_t axis);
+  // The same of input i, whose scale and zero point are the next two.
+  std::string real_input(int i, int64_t axis = 1) { return dequantized(i, i + 1, i + 2, axis); }
   // A bias of int32 codes, whose scale is the product of those of inputs `a` and `b`.
   std::string real_bias(int i, int a, int b);
   // The result as codes, with the scale in input i and the zero point behind it.
-  void codes(const std::string& result, int i);
+  void codes(const std::string& result, int i, int64_t axis = 1);
 
   std::vector<onnx_file::NodeProto> take() { return std::move(nodes_); }
 
  private:
   onnx_file::NodeProto& append(const char* op_type, const std::vector<std::string>& inputs,
                                const std::string& output);
-  const onnx_file::AttributeProto* find(const char* name) const;
 
-  const OnnxFile& file_;
+  OnnxFile& file_;
   const onnx_file::NodeProto& node_;
   std::string first_output_;
   std::vector<onnx_file::NodeProto> nodes_;

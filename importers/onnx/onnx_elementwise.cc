@@ -51,8 +51,8 @@ int32_t add_computed_bound(OnnxOp& op, int32_t x, int32_t bound, Op kind) {
 }
 
 void import_clip(OnnxOp& op) {
-  op.check_inputs(1, 3);
   const bool by_inputs = op.opset() >= 11;
+  op.check_inputs(1, by_inputs ? 3 : 1);
   if ((op.has_input(1) && !op.is_constant(1)) || (op.has_input(2) && !op.is_constant(2))) {
     int32_t y = op.activation(0);
     for (const int i : {1, 2})

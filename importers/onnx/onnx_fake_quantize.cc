@@ -128,7 +128,7 @@ void import_fake_quantize(OnnxOp& op) {
   const double zero = static_cast<double>(grids.zero_point()) + (levels == 255 ? 127 : 128);
   const int32_t codes = add_codes(op, op.output_name() + "/codes", shape, scale, grids.zero_point());
   int32_t bounded = grids.is_per_channel() ? grids.to_common(op, x) : x;
-  if (levels < 255) {  // codes saturate at the range's end, which the layer before will do
+  if (levels < 256) {  // codes saturate at the range's end, which the layer before will do
     const int32_t unbounded = bounded;
     bounded = add_activation(op.draft(), op.output_name() + "/bounded", DType::kF32, shape);
     auto& bounds = op.add(Op::kClamp, {unbounded}, bounded).options.as<Clamp>();

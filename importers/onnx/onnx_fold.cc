@@ -25,9 +25,21 @@ Values read(OnnxOp& op, int input) {
   return values;
 }
 
+bool gives_truth(const std::string& source);
+
+// The element type of what the node gives of integers: it counts where it is one of codes.
+int64_t type_of_result(OnnxOp& op) {
+  const std::string& source = op.source();
+  if (source == "Cast") return op.integer("to", 0);
+  if (source == "EyeLike" && op.has("dtype")) return op.integer("dtype", 0);
+  if (source == "ConstantOfShape") return op.tensor("value")->data_type();
+  if (gives_truth(source)) return onnx_file::TensorProto::BOOL;
+  return op.type_of_codes(source == "Where" ? 1 : 0);
+}
+
 void set(OnnxOp& op, const Values& values, int output = 0) {
   if (values.is_real) return op.set_floats({values.shape, values.reals}, output);
-  const int64_t type = op.source() == "Cast" ? op.integer("to", 0) : op.type_of_codes(0);
+  const int64_t type = type_of_result(op);
   if (!is_onnx_code(type)) return op.set_integers({values.shape, values.integers}, output);
   op.set_codes({values.shape, values.integers}, static_cast<onnx_file::TensorProto::DataType>(type), output);
 }
@@ -278,6 +290,13 @@ constexpr Named<Reduction> kReductions[] = {
     {"ReduceMax", Reduction::kMax},      {"ReduceMean", Reduction::kMean}, {"ReduceMin", Reduction::kMin},
     {"ReduceProd", Reduction::kProduct}, {"ReduceSum", Reduction::kSum},
 };
+
+bool gives_truth(const std::string& source) {
+  for (const char* const name :
+       {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or"})
+    if (source == name) return true;
+  return false;
+}
 
 bool is_folded(const std::string& source) {
   const auto named = [&](const auto& entry) { return source == entry.source; };

@@ -4,29 +4,32 @@
 namespace intaglio::importers {
 namespace {
 
-// What a fused operator does last, by its attribute `activation`; its parameters are those of ONNX's own operator.
-void end_with_activation(OnnxDecomposer& s, const std::string& y, const std::vector<float>& parameters) {
-  const std::string kind = s.word("activation", "");
-  const auto parameter = [&](size_t i, float otherwise) {
-    return i < parameters.size() ? parameters[i] : otherwise;
-  };
+// The activations that a fused operator may end with.
+#define ITG_ACTIVATIONS "Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Softplus, Tanh"
+
+// What a fused operator does last, by its attribute `activation`. Its parameters are those of ONNX's own operator: `parameter`
+// gives one by its place and name, else the number it is called with.
+template <typename Parameter>
+void end_with_activation(OnnxDecomposer& s, const std::string& y, Parameter parameter) {
+  const std::string kind = s.string("activation", "");
   if (kind.empty()) return s.end(y);
   OnnxAttributes attributes;
-  std::vector<std::string> inputs{y};
+  if (kind == "Clip") {
+    const float low = parameter(0, "min", -3.402823466e38f);
+    s.clip(y, low, parameter(1, "max", 3.402823466e38f), s.output(0));
+    return;
+  }
   if (kind == "LeakyRelu") {
-    attributes.reals = {{"alpha", parameter(0, 0.01f)}};
+    attributes.reals = {{"alpha", parameter(0, "alpha", 0.01f)}};
   } else if (kind == "HardSigmoid") {
-    attributes.reals = {{"alpha", parameter(0, 0.2f)}, {"beta", parameter(1, 0.5f)}};
-  } else if (kind == "Clip") {
-    const std::string low = s.number(parameter(0, -3.402823466e38f));
-    inputs = {y, low, s.number(parameter(1, 3.402823466e38f))};
+    attributes.reals = {{"alpha", parameter(0, "alpha", 0.2f)}, {"beta", parameter(1, "beta", 0.5f)}};
   } else if (kind == "Elu") {
-    attributes.reals = {{"alpha", parameter(0, 1.0f)}};
+    attributes.reals = {{"alpha", parameter(0, "alpha", 1.0f)}};
   } else if (kind != "Relu" && kind != "Sigmoid" && kind != "Tanh" && kind != "HardSwish" &&
              kind != "Softplus") {
     fail("its activation ", quoted(kind), " is not supported");
   }
-  s.add(kind.c_str(), inputs, attributes, s.output(0));
+  s.add(kind.c_str(), {y}, attributes, s.output(0));
 }
 
 void decompose_conv(OnnxDecomposer& s) {
@@ -36,7 +39,10 @@ void decompose_conv(OnnxDecomposer& s) {
   if (s.has(2)) inputs.push_back(s.input(2));
   std::string y = s.add_own("Conv", inputs, {"activation", "activation_params"});
   if (s.has(3)) y = s.add("Add", {y, s.input(3)});
-  end_with_activation(s, y, s.reals("activation_params"));
+  const std::vector<float> parameters = s.reals("activation_params");
+  end_with_activation(s, y, [&](size_t i, const char*, float otherwise) {
+    return i < parameters.size() ? parameters[i] : otherwise;
+  });
 }
 
 void decompose_gemm(OnnxDecomposer& s) {
@@ -44,21 +50,18 @@ void decompose_gemm(OnnxDecomposer& s) {
   s.check_one_output();
   std::vector<std::string> inputs{s.input(0), s.input(1)};
   if (s.has(2)) inputs.push_back(s.input(2));
-  const std::string y =
-      s.add_own("Gemm", inputs, {"activation", "activation_alpha", "activation_beta", "activation_gamma"});
-  // Parameters have names here; those that the activation lacks are not there.
-  std::vector<float> parameters = s.reals("activation_params");
-  if (parameters.empty() && s.word("activation", "") != "Clip")
-    for (const char* name : {"activation_alpha", "activation_beta"})
-      if (const float value = s.real(name, -1e30f); value != -1e30f) parameters.push_back(value);
-  end_with_activation(s, y, parameters);
+  const std::string y = s.add_own("Gemm", inputs,
+                                  {"activation", "activation_alpha", "activation_beta", "activation_gamma",
+                                   "activation_min", "activation_max"});
+  end_with_activation(s, y, [&](size_t, const std::string& name, float otherwise) {
+    return s.real(("activation_" + name).c_str(), otherwise);
+  });
 }
 
 // alpha * a * b, each with its axes in another order where it says so.
 void decompose_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(2, 2);
   s.check_one_output();
-  s.expect_attributes({"alpha", "transA", "transB", "transBatchA", "transBatchB"});
   const auto operand = [&](int i, const char* transposes, const char* moves_first) {
     const auto rank = static_cast<int64_t>(s.shape(i).size());
     const bool is_transposed = s.integer(transposes, 0) != 0, is_first = s.integer(moves_first, 0) != 0;
@@ -93,7 +96,7 @@ void refuse_statistics(const OnnxDecomposer& s, int first, int last) {
 void decompose_skip(OnnxDecomposer& s, const char* normalization, bool has_beta) {
   const int bias = has_beta ? 4 : 3;
   s.check_inputs(3, bias + 1);
-  s.expect_attributes({"epsilon"});
+  const float epsilon = s.real("epsilon", 1e-12f);
   refuse_statistics(s, 1, 2);
   std::string sum = s.add("Add", {s.input(0), s.input(1)});
   if (s.has(bias)) sum = s.add("Add", {sum, s.input(bias)});
@@ -101,37 +104,35 @@ void decompose_skip(OnnxDecomposer& s, const char* normalization, bool has_beta)
   if (!s.has_output(0)) return;
   std::vector<std::string> inputs{sum, s.input(2)};
   if (has_beta && s.has(3)) inputs.push_back(s.input(3));
-  s.add(normalization, inputs, {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
+  s.add(normalization, inputs, {{}, {}, {{"epsilon", epsilon}}, {}}, s.output(0));
 }
 void decompose_skip_layer(OnnxDecomposer& s) { decompose_skip(s, "LayerNormalization", true); }
 void decompose_skip_simplified(OnnxDecomposer& s) { decompose_skip(s, "RMSNormalization", false); }
 
 void decompose_simplified(OnnxDecomposer& s) {
   s.check_inputs(2, 2);
-  refuse_statistics(s, 1, s.has_output(1) ? 1 : 0);
+  refuse_statistics(s, 1, 1);
   s.add_own("RMSNormalization", {s.input(0), s.input(1)}, {}, s.output(0));
 }
 
 // Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves.
 void decompose_embedding(OnnxDecomposer& s) {
   s.check_inputs(7, 9);
-  s.expect_attributes({"epsilon", "mask_index_type"});
+  if (const int64_t type = s.integer("mask_index_type", 0); type != 0 && type != 1)
+    fail("mask_index_type ", type, " is not supported");
   const Shape ids = s.shape(0);
   if (ids.size() != 2) fail("its input has the shape ", shape_text(ids), "; [batch, steps] is expected");
   const int64_t steps = ids[1];
   std::string sum = s.add("Gather", {s.input(2), s.input(0)});
   const std::string places =
-      s.has(8) ? s.add("Gather", {s.input(3), s.input(8)})
-               : s.add("Slice", {s.input(3), s.integers({0}), s.integers({steps}), s.integers({0})});
+      s.has(8) ? s.add("Gather", {s.input(3), s.input(8)}) : s.slice(s.input(3), 0, 0, steps);
   sum = s.add("Add", {sum, places});
   if (s.has(1) && s.has(4)) sum = s.add("Add", {sum, s.add("Gather", {s.input(4), s.input(1)})});
   if (s.has_output(2)) s.end(sum, 2);
   if (s.has_output(1)) {
     if (!s.has(7)) fail("its output ", quoted(s.output(1)), " needs a mask");
-    const std::string mask =
-        s.add("Cast", {s.input(7)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
-    const std::string ones = s.add("Constant", {}, {{}, {}, {{"value_float", 1.0f}}, {}});
-    const std::string column = s.add("Expand", {ones, s.integers({steps, 1})});
+    const std::string mask = s.as_real(s.input(7));
+    const std::string column = s.add("Expand", {s.number(1.0f), s.integers({steps, 1})});
     s.end(s.add("Reshape", {s.add("MatMul", {mask, column}), s.integers({ids[0]})}), 1);
   }
   s.add("LayerNormalization", {sum, s.input(5), s.input(6)},
@@ -148,8 +149,8 @@ constexpr OnnxDecomposition kRows[] = {
     {"FusedConv",
      decompose_conv,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kAdd},
-     "As Conv and its activation."},
-    {"FusedGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm and its activation."},
+     "As Conv. Activations: " ITG_ACTIVATIONS "."},
+    {"FusedGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm. Activations: " ITG_ACTIVATIONS "."},
     {"FusedMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, ""},
     {"SimplifiedLayerNormalization", decompose_simplified, {Op::kNormalize}, "As RMSNormalization.", true},
     {"SkipLayerNormalization",

@@ -13,9 +13,16 @@ struct Projected {
 
 // What the mask in input i allows, as truth values that scores [batch, heads, queries, keys] take; "": all. Masks are
 // [batch] (lengths), [batch, keys] or [batch, queries, keys].
-std::string read_mask(OnnxDecomposer& s, int i, int64_t keys) {
+std::string read_mask(OnnxDecomposer& s, int i, int64_t batch, int64_t queries, int64_t keys) {
   if (!s.has(i)) return {};
   const Shape shape = s.shape(i);
+  const bool fits = shape.size() == 1 ? shape[0] == batch
+                    : shape.size() == 2
+                        ? shape[0] == batch && shape[1] == keys
+                        : shape.size() == 3 && shape[0] == batch && shape[1] == queries && shape[2] == keys;
+  if (!fits)
+    fail("its mask has the shape ", shape_text(shape), "; [", batch, "], [", batch, ", ", keys, "] or [",
+         batch, ", ", queries, ", ", keys, "] is expected");
   const auto with_shape = [&](const std::string& x, const std::vector<int64_t>& dims) {
     return s.add("Reshape", {x, s.integers(dims)});
   };
@@ -25,22 +32,17 @@ std::string read_mask(OnnxDecomposer& s, int i, int64_t keys) {
       fail("a mask of lengths is supported for at most ", kMostKeys, " keys, it has ", keys);
     std::vector<int64_t> places;
     for (int64_t k = 0; k < keys; ++k) places.push_back(k);
-    const std::string numbers = s.add("Cast", {s.integers(places)},
-                                      {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}}),
-                      lengths =
-                          s.add("Cast", {s.input(i)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    const std::string numbers = s.as_real(s.integers(places)), lengths = s.as_real(s.input(i));
     return s.add("Less", {with_shape(numbers, {1, 1, 1, keys}), with_shape(lengths, {shape[0], 1, 1, 1})});
   }
-  if ((shape.size() != 2 && shape.size() != 3) || shape.back() != keys)
-    fail("its mask has the shape ", shape_text(shape), "; [batch], [batch, ", keys, "] or [batch, queries, ",
-         keys, "] is expected");
-  const std::string truth = s.add("Cast", {s.input(i)}, {{{"to", onnx_file::TensorProto::BOOL}}, {}, {}, {}});
+  const std::string truth = s.cast(s.input(i), onnx_file::TensorProto::BOOL);
   if (shape.size() == 2) return with_shape(truth, {shape[0], 1, 1, shape[1]});
   return with_shape(truth, {shape[0], 1, shape[1], shape[2]});
 }
 
 // One mask of what `allowed` says and what input `bias` adds to the scores.
 std::string joined_mask(OnnxDecomposer& s, const std::string& allowed, int bias) {
+  s.ignore("mask_filter_value");  // what is not allowed counts as nothing, as such a number makes it
   if (!s.has(bias)) return allowed;
   if (allowed.empty()) return s.input(bias);
   return s.add("Where", {allowed, s.input(bias), s.number(s.real("mask_filter_value", -10000.0f))});
@@ -52,6 +54,7 @@ struct Outputs {
 
 void add_attention(OnnxDecomposer& s, const Projected& x, const std::string& mask, const Outputs& states) {
   const int64_t heads = s.integer("num_heads", 0);
+  if (heads < 1 || heads > 65536) fail("attribute num_heads is ", heads, "; 1 to 65536 are supported");
   OnnxAttributes attributes{
       {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", s.integer("unidirectional", 0)}},
       {},
@@ -69,7 +72,6 @@ constexpr int kPast = 4;
 // Of Attention: past and present hold keys and values in one tensor [2, batch, heads, steps, size].
 void decompose_attention(OnnxDecomposer& s) {
   s.check_inputs(2, 6);
-  s.expect_attributes({"num_heads", "unidirectional", "qkv_hidden_sizes", "scale", "mask_filter_value"});
   const Shape from = s.shape(0), of_weights = s.shape(1);
   if (from.size() != 3 || of_weights.size() != 2)
     fail("its input and weights have the shapes ", shape_text(from), " and ", shape_text(of_weights),
@@ -87,18 +89,18 @@ void decompose_attention(OnnxDecomposer& s) {
     if (past.size() != 5) fail("its past has the shape ", shape_text(past), "; rank 5 is expected");
     keys += past[3];
     const auto of = [&](int64_t i) {
-      const std::string part =
-          s.add("Slice", {s.input(kPast), s.integers({i}), s.integers({i + 1}), s.integers({0})});
+      const std::string part = s.slice(s.input(kPast), 0, i, i + 1);
       return s.add("Reshape", {part, s.integers({past[1], past[2], past[3], past[4]})});
     };
     states.past_k = of(0);
     states.past_v = of(1);
   }
   if (s.has_output(1)) {
-    states.present_k = s.output(1) + "/keys";
-    states.present_v = s.output(1) + "/values";
+    states.present_k = s.unique(s.output(1) + "/keys");
+    states.present_v = s.unique(s.output(1) + "/values");
   }
-  add_attention(s, {parts[0], parts[1], parts[2]}, joined_mask(s, read_mask(s, 3, keys), 5), states);
+  add_attention(s, {parts[0], parts[1], parts[2]}, joined_mask(s, read_mask(s, 3, from[0], from[1], keys), 5),
+                states);
   if (!s.has_output(1)) return;
   const int64_t heads = std::max<int64_t>(s.integer("num_heads", 0), 1);
   const auto stacked = [&](const std::string& x, int64_t size) {
@@ -110,7 +112,6 @@ void decompose_attention(OnnxDecomposer& s) {
 
 void decompose_multi_head_attention(OnnxDecomposer& s) {
   s.check_inputs(1, 8);
-  s.expect_attributes({"num_heads", "unidirectional", "scale", "mask_filter_value"});
   if (!s.has(1) || !s.has(2)) fail("its queries, keys and values in one tensor are not supported");
   const Shape q = s.shape(0), k = s.shape(1), v = s.shape(2);
   if (q.size() != 3 || (k.size() != 3 && k.size() != 4) || v.size() != k.size())
@@ -128,7 +129,8 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
   }
   Outputs states;
   int64_t keys = k[k.size() - 2];
-  if (s.has(6) && s.has(7)) {
+  if (s.has(6) != s.has(7)) fail("it has keys or values of the past without the other");
+  if (s.has(6)) {
     states.past_k = s.input(6);
     states.past_v = s.input(7);
     const Shape past = s.shape(6);
@@ -136,7 +138,7 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
   }
   if (s.has_output(1)) states.present_k = s.output(1);
   if (s.has_output(2)) states.present_v = s.output(2);
-  add_attention(s, x, joined_mask(s, read_mask(s, 4, keys), 5), states);
+  add_attention(s, x, joined_mask(s, read_mask(s, 4, q[0], q[1], keys), 5), states);
 }
 
 constexpr OnnxDecomposition kRows[] = {

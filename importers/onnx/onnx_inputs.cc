@@ -89,8 +89,9 @@ class Inputs {
       fail("input ", quoted(input.name()), ": ", error.what());
     }
     const bool is_integer = !is_onnx_real(type.elem_type());
-    const int64_t code_type = dtype == DType::kS8 ? type.elem_type() : 0;
-    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer, code_type}).second)
+    OnnxCodes codes;
+    if (dtype == DType::kS8) codes.type = type.elem_type();
+    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer, codes}).second)
       fail("input ", quoted(input.name()), " is listed twice");
     draft_.inputs.push_back(tensor);
     if (is_integer) note_integers(tensor, type.elem_type());

@@ -39,6 +39,12 @@ void check_size(const OnnxOp& op, int i, size_t found, int64_t expected) {
     fail("constant ", quoted(op.input_name(i)), " has ", found, " values where ", expected, " are expected");
 }
 
+std::vector<int64_t> read_bytes(OnnxOp& op, int i) {
+  if (!op.is_constant_of(i, onnx_file::TensorProto::UINT8))
+    fail("input ", quoted(op.input_name(i)), " must be a constant of uint8");
+  return op.integers(i).values;
+}
+
 // A zero point for each block of each row: packed codes, or reals.
 std::vector<float> read_zero_points(OnnxOp& op, const Blocks& b) {
   const auto all = static_cast<size_t>(b.n * b.count);
@@ -48,7 +54,7 @@ std::vector<float> read_zero_points(OnnxOp& op, const Blocks& b) {
     check_size(op, 3, reals.size(), b.n * b.count);
     return reals;
   }
-  const std::vector<int64_t> bytes = op.integers(3).values;
+  const std::vector<int64_t> bytes = read_bytes(op, 3);
   const int64_t each = (b.count * b.bits + 7) / 8;
   check_size(op, 3, bytes.size(), b.n * each);
   std::vector<float> zeros;
@@ -63,10 +69,12 @@ void import_mat_mul_nbits(OnnxOp& op) {
   const Blocks b = read_blocks(op);
   if (op.has_input(4)) fail("indices of groups are not supported");
   check_constant_room(op.draft(), b.k * b.n);
-  const std::vector<int64_t> bytes = op.integers(1).values;
-  const std::vector<float> scales = op.floats(2).values, zeros = read_zero_points(op, b);
+  // The sizes of what the file holds bound what is made of it.
+  const std::vector<int64_t> bytes = read_bytes(op, 1);
   check_size(op, 1, bytes.size(), b.n * b.count * b.bytes());
+  const std::vector<float> scales = op.floats(2).values;
   check_size(op, 2, scales.size(), b.n * b.count);
+  const std::vector<float> zeros = read_zero_points(op, b);
   std::vector<float> weights(static_cast<size_t>(b.k * b.n));  // [k, n]
   for (int64_t row = 0; row < b.n; ++row)
     for (int64_t k = 0; k < b.k; ++k) {

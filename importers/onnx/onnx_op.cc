@@ -7,7 +7,6 @@
 namespace intaglio::importers {
 namespace {
 
-using onnx_file::AttributeProto;
 using onnx_file::TensorProto;
 
 // Constants are decoded where they are used: a file may use one often, or make many from little.
@@ -21,7 +20,8 @@ void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
 
 bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
 
-OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node) : file_(file), node_(node) {
+OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
+    : OnnxNodeAttributes(node), file_(file), node_(node) {
   const auto named = std::find_if(node.output().begin(), node.output().end(),
                                   [](const std::string& output) { return !output.empty(); });
   if (named == node.output().end()) fail("it has no output");
@@ -143,70 +143,6 @@ const OnnxGrid* OnnxOp::grid(int i) const {
   return found == file_.grids.end() ? nullptr : &found->second;
 }
 
-const AttributeProto* OnnxOp::find(const char* name) const {
-  read_.insert(name);
-  for (const AttributeProto& attribute : node_.attribute())
-    if (attribute.name() == name) return &attribute;
-  return nullptr;
-}
-
-const AttributeProto* OnnxOp::find(const char* name, AttributeProto::AttributeType type) const {
-  const AttributeProto* attribute = find(name);
-  // Old files leave the type out.
-  if (attribute != nullptr && attribute->type() != type && attribute->type() != AttributeProto::UNDEFINED)
-    fail("attribute ", quoted(name), " has another type than the operator asks for");
-  return attribute;
-}
-
-int64_t OnnxOp::integer(const char* name, int64_t otherwise) const {
-  const AttributeProto* attribute = find(name, AttributeProto::INT);
-  return attribute == nullptr ? otherwise : attribute->i();
-}
-
-float OnnxOp::real(const char* name, float otherwise) const {
-  const AttributeProto* attribute = find(name, AttributeProto::FLOAT);
-  return attribute == nullptr ? otherwise : attribute->f();
-}
-
-std::string OnnxOp::string(const char* name, const char* otherwise) const {
-  const AttributeProto* attribute = find(name, AttributeProto::STRING);
-  return attribute == nullptr ? otherwise : attribute->s();
-}
-
-std::vector<int64_t> OnnxOp::integers(const char* name) const {
-  const AttributeProto* attribute = find(name, AttributeProto::INTS);
-  if (attribute == nullptr) return {};
-  return {attribute->ints().begin(), attribute->ints().end()};
-}
-
-std::vector<float> OnnxOp::reals(const char* name) const {
-  const AttributeProto* attribute = find(name, AttributeProto::FLOATS);
-  if (attribute == nullptr) return {};
-  return {attribute->floats().begin(), attribute->floats().end()};
-}
-
-std::vector<std::string> OnnxOp::strings(const char* name) const {
-  const AttributeProto* attribute = find(name, AttributeProto::STRINGS);
-  if (attribute == nullptr) return {};
-  return {attribute->strings().begin(), attribute->strings().end()};
-}
-
-const TensorProto* OnnxOp::tensor(const char* name) const {
-  const AttributeProto* attribute = find(name, AttributeProto::TENSOR);
-  return attribute == nullptr ? nullptr : &attribute->t();
-}
-
-const onnx_file::GraphProto& OnnxOp::graph(const char* name) const {
-  const AttributeProto* attribute = find(name, AttributeProto::GRAPH);
-  if (attribute == nullptr) fail("attribute ", quoted(name), " is missing");
-  return attribute->g();
-}
-
-void OnnxOp::check_all_read() const {
-  for (const AttributeProto& attribute : node_.attribute())
-    if (read_.count(attribute.name()) == 0) fail("attribute ", quoted(attribute.name()), " is not supported");
-}
-
 void OnnxOp::set_value(OnnxValue value, int i) {
   if (node_.output(i).empty()) return;  // nobody asks for it
   if (!file_.values.emplace(node_.output(i), value).second)
@@ -217,7 +153,8 @@ void OnnxOp::set_output(int32_t tensor, int i) { set_output(tensor, i, computes_
 
 void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
   const bool can_be_codes = draft().tensor(tensor).dtype != DType::kS32;
-  set_value({tensor, nullptr, false, is_integer, can_be_codes ? onnx_codes_read(file_, node_) : 0}, i);
+  set_value({tensor, nullptr, false, is_integer, can_be_codes ? onnx_codes_read(file_, node_) : OnnxCodes()},
+            i);
 }
 
 void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant}, i); }
@@ -262,7 +199,17 @@ void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataT
   auto made = std::make_unique<TensorProto>();
   made->set_data_type(type);
   for (const int32_t dim : constant.shape) made->add_dims(dim);
-  for (const int64_t code : constant.values) made->add_int32_data(static_cast<int32_t>(code));
+  const bool packs = type == kOnnxUint4 || type == kOnnxInt4;  // two codes an element, the lower half first
+  for (size_t n = 0; n < constant.values.size(); ++n) {
+    const auto code = static_cast<int32_t>(constant.values[n]);
+    if (!packs)
+      made->add_int32_data(code);
+    else if (n % 2 == 0)
+      made->add_int32_data(code & 15);
+    else
+      made->set_int32_data(static_cast<int>(n / 2), made->int32_data(static_cast<int>(n / 2)) | (code & 15)
+                                                                                                    << 4);
+  }
   set_own_constant(std::move(made), i);
 }
 

@@ -7,9 +7,19 @@
 #include "importers/draft/constant_evaluation.h"
 #include "importers/draft/draft.h"
 #include "importers/draft/geometry.h"
-#include "importers/onnx/intaglio_onnx.pb.h"
+#include "importers/onnx/onnx_attributes.h"
 
 namespace intaglio::importers {
+
+// What the file says of a tensor of codes. Whatever a node computes of codes, but for s32, says the same; only what moves them
+// still holds some.
+struct OnnxCodes {
+  int64_t type = 0;  // their element type; 0: it is computed of no codes
+  // Of codes that are FP32 here, as reals: code = real / scale + zero_point. 0: of others; NaN: computed of codes of several
+  // scales, so that no reader has the right one.
+  float scale = 0.0f;
+  int64_t zero_point = 0;
+};
 
 // What a name stands for: a tensor of the draft, or a constant of the file, decoded where it is used.
 struct OnnxValue {
@@ -18,8 +28,7 @@ struct OnnxValue {
   bool failed = false;  // its node had a problem, which has been reported
   // Of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
   bool is_integer = false;
-  int64_t code_type =
-      0;  // of codes, and of what moves them: their element type in the file; 0: it holds no codes
+  OnnxCodes codes;
 };
 
 // The values that a dequantized constant can have: multiples of the scale.
@@ -40,6 +49,8 @@ struct OnnxFile {
   int64_t opset = 0;
   Draft* draft = nullptr;
   std::unordered_map<std::string, OnnxValue> values;
+  std::unordered_set<std::string>
+      taken;  // names that the file's nodes write, and those made of decomposed ones
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
   std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
   IntegerCasts casts;
@@ -63,10 +74,10 @@ std::string onnx_type_name(int64_t type);
 inline constexpr int64_t kOnnxUint4 = 21, kOnnxInt4 = 22;
 // Whether it is one of codes: 4, 8 or 16 bits, with a sign or without.
 bool is_onnx_code(int64_t type);
-// The element type of the codes that a node reads, of its first input which holds some; 0: it reads none.
-int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node);
+// The codes that a node reads, with the type of its first input which holds some.
+OnnxCodes onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node);
 
-class OnnxOp {
+class OnnxOp : public OnnxNodeAttributes {
  public:
   OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node);
 
@@ -85,6 +96,7 @@ class OnnxOp {
   bool is_constant_of(int i, onnx_file::TensorProto::DataType type) const;
   int64_t type_of_constant(int i) const { return value(i).constant->data_type(); }
   int64_t type_of_codes(int i) const;  // of a constant's codes or an activation's; 0: it is not known
+  const OnnxCodes& codes_of(int i) const { return value(i).codes; }  // of an activation
   bool is_constant_of_reals(int i) const { return is_constant(i) && is_real(*value(i).constant); }
   bool all_constant() const;  // each input that is there
   int input_count() const { return node_.input_size(); }
@@ -97,6 +109,7 @@ class OnnxOp {
   bool is_integer(int i) const;
   OnnxConstant<float> floats(int i);
   OnnxConstant<float> numbers(int i);  // of integers and truth values, too, which float must hold
+  using OnnxNodeAttributes::integers;
   OnnxConstant<int64_t> integers(int i);
   OnnxConstant<float> floats_of(const onnx_file::TensorProto& tensor);  // of an attribute
   OnnxConstant<int64_t> integers_of(const onnx_file::TensorProto& tensor);
@@ -105,19 +118,6 @@ class OnnxOp {
   // here.
   void take_grid(int i, int32_t axis, int32_t constant, int32_t draft_axis);
   const std::string& input_name(int i) const { return node_.input(i); }
-
-  // Attributes. Those that a handler never asks for are an error: they would be ignored.
-  bool has(const char* name) const { return find(name) != nullptr; }
-  int64_t integer(const char* name, int64_t otherwise) const;
-  float real(const char* name, float otherwise) const;
-  std::string string(const char* name, const char* otherwise) const;
-  std::vector<int64_t> integers(const char* name) const;  // empty where it is absent
-  std::vector<float> reals(const char* name) const;
-  std::vector<std::string> strings(const char* name) const;
-  const onnx_file::TensorProto* tensor(const char* name) const;
-  const onnx_file::GraphProto& graph(const char* name) const;  // throws where it is absent
-  void ignore(const char* name) const { find(name); }
-  void check_all_read() const;
 
   // Building. The draft works in NHWC: operators on pictures take their input through nhwc() and give their
   // result through set_nhwc_output(). What also takes one dimension takes it through nhwc_or_line(), as a picture
@@ -132,8 +132,7 @@ class OnnxOp {
   std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
   void set_output(int32_t tensor, int i, bool is_integer);
-  void set_codes_output(int32_t tensor,
-                        int64_t type);  // codes that the node makes, and their type in the file
+  void set_codes_output(int32_t tensor, const OnnxCodes& codes);  // codes that the node makes
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
   // The output is what `name` stands for, which an If's branch has written.
@@ -173,16 +172,12 @@ class OnnxOp {
   int32_t evaluated_input(int i);
   void set_evaluated(const DraftTensor& result, bool is_integer, int i);
   const OnnxValue& value(int i) const;
-  const onnx_file::AttributeProto* find(const char* name) const;
-  const onnx_file::AttributeProto* find(const char* name,
-                                        onnx_file::AttributeProto::AttributeType type) const;
   void set_value(OnnxValue value, int i = 0);
 
   OnnxFile& file_;
   const onnx_file::NodeProto& node_;
   std::string name_;
   size_t axes_ = 2;  // of its windows: 1 where the input of nhwc_or_line() is a line, 3 behind ndhwc()
-  mutable std::unordered_set<std::string> read_;
 };
 
 }  // namespace intaglio::importers

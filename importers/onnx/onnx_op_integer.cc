@@ -1,5 +1,6 @@
 // What a node's view says and makes of integers.
 #include <algorithm>
+#include <cmath>
 
 #include "importers/onnx/onnx_op.h"
 
@@ -25,24 +26,30 @@ bool OnnxOp::take_plain_codes(int i, float scale, int32_t zero_point) {
   return true;
 }
 
-int64_t onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
+OnnxCodes onnx_codes_read(const OnnxFile& file, const onnx_file::NodeProto& node) {
+  OnnxCodes codes;
   for (const std::string& name : node.input()) {
     const auto found = file.values.find(name);
     if (found == file.values.end()) continue;
     const OnnxValue& value = found->second;
-    const int64_t type = value.constant == nullptr ? value.code_type : value.constant->data_type();
-    if (is_onnx_code(type)) return type;
+    const OnnxCodes own =
+        value.constant == nullptr ? value.codes : OnnxCodes{value.constant->data_type(), 0.0f, 0};
+    if (!is_onnx_code(own.type)) continue;
+    if (codes.type == 0)
+      codes = own;
+    else if (own.scale != codes.scale || own.zero_point != codes.zero_point)
+      codes.scale = NAN;
   }
-  return 0;
+  return codes;
 }
 
 int64_t OnnxOp::type_of_codes(int i) const {
-  if (!is_constant(i)) return value(i).code_type;
+  if (!is_constant(i)) return value(i).codes.type;
   return is_onnx_code(type_of_constant(i)) ? type_of_constant(i) : 0;
 }
 
-void OnnxOp::set_codes_output(int32_t tensor, int64_t type) {
-  set_value({tensor, nullptr, false, false, type});
+void OnnxOp::set_codes_output(int32_t tensor, const OnnxCodes& codes) {
+  set_value({tensor, nullptr, false, false, codes});
 }
 
 // Of integers, bools and constants alone: then so is the result. Constants of reals make it real.

@@ -86,7 +86,7 @@ std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProt
                                                       const std::string& prefix);
 
 // The nodes that an operator on codes (QLinearConv, ...) or a fused one stands for; none where it is neither.
-std::vector<onnx_file::NodeProto> decomposed_onnx(const OnnxFile& file, const onnx_file::NodeProto& node);
+std::vector<onnx_file::NodeProto> decomposed_onnx(OnnxFile& file, const onnx_file::NodeProto& node);
 std::vector<ImportedOperator> decomposed_onnx_operators();
 
 // A function of x; an operator of a and b, which have one rank, each repeated where it is smaller.

@@ -39,7 +39,8 @@ void decompose_conv(OnnxDecomposer& s) {
 
 void decompose_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(8, 8);
-  s.codes(s.add("MatMul", {s.real_input(0), s.real_input(3)}), 6);
+  // Scales are along the rows of the first matrix and of the result, and along the columns of the second.
+  s.codes(s.add("MatMul", {s.real_input(0, -2), s.real_input(3, -1)}), 6, -2);
 }
 
 // Without a scale for it the result is FP32.
@@ -57,11 +58,7 @@ void decompose_gemm(OnnxDecomposer& s) {
 void decompose_dynamic_mat_mul(OnnxDecomposer& s) {
   s.check_inputs(3, 5);
   s.check_one_output();
-  std::vector<std::string> weights{s.input(1), s.input(2)};
-  if (s.has(3)) weights.push_back(s.input(3));
-  const int64_t axis = static_cast<int64_t>(s.shape(1).size()) - 1;
-  std::string y =
-      s.add("MatMul", {s.input(0), s.add("DequantizeLinear", weights, {{{"axis", axis}}, {}, {}, {}})});
+  std::string y = s.add("MatMul", {s.input(0), s.dequantized(1, 2, 3, -1)});
   if (s.has(4)) y = s.add("Add", {y, s.input(4)});
   s.end(y);
 }
@@ -70,16 +67,9 @@ void decompose_dynamic_mat_mul(OnnxDecomposer& s) {
 void decompose_mat_mul_to_float(OnnxDecomposer& s) {
   s.check_inputs(4, 7);
   s.check_one_output();
-  std::vector<std::string> weights{s.input(1), s.input(3)};
-  if (s.has(5)) weights.push_back(s.input(5));
-  const int64_t axis = static_cast<int64_t>(s.shape(1).size()) - 1;
-  const std::string real = s.add("DequantizeLinear", weights, {{{"axis", axis}}, {}, {}, {}});
-  std::string x = s.add("Cast", {s.input(0)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
-  if (s.has(4)) {
-    const std::string zero =
-        s.add("Cast", {s.input(4)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
-    x = s.add("Sub", {x, zero});
-  }
+  const std::string real = s.dequantized(1, 3, 5, -1);
+  std::string x = s.as_real(s.input(0));
+  if (s.has(4)) x = s.add("Sub", {x, s.as_real(s.input(4))});
   std::string y = s.add("MatMul", {s.add("Mul", {x, s.input(2)}), real});
   if (s.has(6)) y = s.add("Add", {y, s.input(6)});
   s.end(y);
@@ -95,7 +85,18 @@ template <const char* kOp>
 void decompose_unary(OnnxDecomposer& s) {
   s.check_inputs(4, 5);
   const Pictures pictures(s);
-  s.codes(pictures.out(s.add_own(kOp, {pictures.in(s.real_input(0))}, {"channels_last", "opset"})), 3);
+  s.codes(pictures.out(s.add_own(kOp, {pictures.in(s.real_input(0))}, {"channels_last"})), 3);
+}
+
+// By the definition of opset `opset`, whatever that of the file: below 13 it is over all axes from `axis` on, as one.
+void decompose_softmax(OnnxDecomposer& s) {
+  s.check_inputs(4, 5);
+  const auto rank = static_cast<int64_t>(s.shape(0).size());
+  const int64_t opset = s.integer("opset", s.opset()), axis = s.integer("axis", -1);
+  const bool is_last = axis == -1 || axis == rank - 1;  // there both are the same
+  if ((opset < 13) != (s.opset() < 13) && !is_last)
+    fail("its opset ", opset, " in a file of opset ", s.opset(), " is supported along the last axis alone");
+  s.codes(s.add("Softmax", {s.real_input(0)}, {{{"axis", is_last ? rank - 1 : axis}}, {}, {}, {}}), 3);
 }
 
 // On codes as they are.
@@ -124,9 +125,6 @@ void decompose_where(OnnxDecomposer& s) {
 // Weights as codes [directions, inputs, gates * size], with a scale for each direction or for each of the last axis.
 void decompose_lstm(OnnxDecomposer& s) {
   s.check_inputs(12, 12);
-  const auto real = [&](const std::string& x) {
-    return s.add("Cast", {x}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
-  };
   const auto weights = [&](int codes, int scale) {
     const auto spread = [&](int i, const std::string& x) {
       const Shape shape = s.shape(i);
@@ -134,8 +132,8 @@ void decompose_lstm(OnnxDecomposer& s) {
       const int64_t directions = shape.empty() ? 1 : shape[0];
       return s.add("Reshape", {x, s.integers({directions, 1, each ? shape[1] : 1})});
     };
-    std::string y = real(s.input(codes));
-    if (s.has(scale + 1)) y = s.add("Sub", {y, spread(scale + 1, real(s.input(scale + 1)))});
+    std::string y = s.as_real(s.input(codes));
+    if (s.has(scale + 1)) y = s.add("Sub", {y, spread(scale + 1, s.as_real(s.input(scale + 1)))});
     y = s.add("Mul", {y, spread(scale, s.input(scale))});
     return s.add("Transpose", {y}, {{}, {{"perm", {0, 2, 1}}}, {}, {}});
   };
@@ -147,7 +145,7 @@ void decompose_lstm(OnnxDecomposer& s) {
 
 constexpr char kAdd[] = "Add", kMul[] = "Mul", kAveragePool[] = "AveragePool",
                kGlobal[] = "GlobalAveragePool", kLeaky[] = "LeakyRelu", kMean[] = "ReduceMean",
-               kSigmoid[] = "Sigmoid", kSoftmax[] = "Softmax";
+               kSigmoid[] = "Sigmoid";
 
 constexpr OnnxDecomposition kRows[] = {
     {"DynamicQuantizeMatMul",
@@ -168,13 +166,13 @@ constexpr OnnxDecomposition kRows[] = {
     {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool."},
     {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs."},
     {"QLinearConv", decompose_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true},
-    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 4."},
+    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more."},
     {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, ""},
     {"QLinearMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true},
     {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, ""},
     {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean."},
     {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, ""},
-    {"QLinearSoftmax", decompose_unary<kSoftmax>, {Op::kSoftmax}, "It is computed in FP32."},
+    {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32."},
     {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32."},
 };
 

@@ -40,11 +40,16 @@ int64_t type_given(OnnxOp& op) {
          onnx_type_name(of_zero_point));
   if (named != 0) return named;
   if (of_zero_point != 0) return of_zero_point;
-  return op.has_input(2) ? Type::INT8 : Type::UINT8;
+  if (op.has_input(2)) {
+    if (!op.is_constant(2)) fail("its zero point ", quoted(op.input_name(2)), " is computed by a run");
+    fail("its zero point ", quoted(op.input_name(2)), " is ", onnx_type_name(op.type_of_constant(2)),
+         " here, which says no type of codes; name one with output_dtype");
+  }
+  return Type::UINT8;
 }
 
 // Of those that a DequantizeLinear takes: their own. Of constants that were computed it may not be known; then it is the
-// zero point's.
+// zero point's, or any: the reals are the same.
 int64_t type_taken(OnnxOp& op) {
   const int64_t own = op.type_of_codes(0), of_zero_point = op.has_input(2) ? op.type_of_codes(2) : 0;
   if (own != 0 && of_zero_point != 0 && own != of_zero_point)
@@ -54,6 +59,8 @@ int64_t type_taken(OnnxOp& op) {
     fail("its output type is ", onnx_type_name(given), "; float, float16, double and bfloat16 are supported");
   return own != 0 ? own : of_zero_point != 0 ? of_zero_point : int64_t{Type::INT8};
 }
+
+OnnxCodes codes_as_reals(const Parameters& p) { return {p.type, p.scales[0], p.zero_points[0]}; }
 
 // Scales of blocks have the codes' shape but for the axis, where they are fewer.
 void check_blocks(const Shape& scales, Shape shape, int32_t axis, int64_t block) {
@@ -107,10 +114,10 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
 }
 
 // What stands for codes of 16 bits: x rounded to them. Codes here have the zero point 0, and unsigned ones the middle of
-// theirs. With another zero point x stays FP32, which ends where the codes do. Steps of a huge scale are the values
-// themselves.
+// theirs. With another zero point x stays FP32, which ends where the codes do. So it does with a huge scale, whose steps are
+// the values themselves.
 int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
-  if (p.axis >= 0) fail("a scale for each channel of 16-bit codes is not supported");
+  if (p.axis >= 0) fail("a scale for each channel of codes of 16 bits is not supported");
   if (p.is_huge) {
     const int32_t steps = add_unary(op, Op::kRound, add_scaled(op, x, 1.0f / p.scales[0]));
     const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
@@ -152,12 +159,12 @@ void import_quantize_linear(OnnxOp& op) {
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
   const Parameters p = read_parameters(op, shape, type_given(op));
-  if (p.is_wide()) return op.set_codes_output(within_codes(op, x, p), p.type);
+  if (p.is_wide()) return op.set_codes_output(within_codes(op, x, p), codes_as_reals(p));
   const ChannelGrids grids(p.scales, p.zero_points, p.axis);
   const int32_t y =
       add_codes(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (p.is_unsigned ? 128 : 0));
   op.add(Op::kQuantize, {grids.is_per_channel() ? grids.to_common(op, x) : x}, y);
-  op.set_codes_output(y, p.type);
+  op.set_codes_output(y, {p.type, 0.0f, 0});
 }
 
 // The scale of element i, whose axis has `behind` elements an index.
@@ -175,6 +182,19 @@ int32_t real_of_numbers(OnnxOp& op, int32_t x, const Parameters& p) {
   return add_scaled(op, zero_point == 0.0f ? x : add_moved(op, x, -zero_point), p.scales[0]);
 }
 
+// The same of codes that are reals here, by the scale and zero point that they were made with.
+int32_t real_of_reals(OnnxOp& op, int32_t x, const Parameters& p) {
+  const OnnxCodes& made = op.codes_of(0);
+  if (std::isnan(made.scale)) fail("its codes come from several scales, which is not supported of these");
+  if (p.axis >= 0) fail("a scale for each channel of codes that are FP32 here is not supported");
+  const float scale = p.scales[0], ratio = scale / made.scale;
+  const float moved = static_cast<float>(made.zero_point - p.zero_points[0]) * scale;
+  if (!(ratio >= 0x1p-120f && std::isfinite(ratio) && std::isfinite(moved)))
+    fail("its scale ", scale, " does not fit codes that were made with ", made.scale);
+  const int32_t y = ratio == 1.0f ? x : add_scaled(op, x, ratio);
+  return moved == 0.0f ? y : add_moved(op, y, moved);
+}
+
 void import_dequantize_linear(OnnxOp& op) {
   if (!op.is_constant(0)) {
     const int32_t x = op.activation_or_codes(0);
@@ -182,9 +202,13 @@ void import_dequantize_linear(OnnxOp& op) {
     const Parameters p = read_parameters(op, shape, type_taken(op));
     const DraftTensor info = op.draft().tensor(x);
     if (info.dtype == DType::kF32 && op.is_integer(0))
-      return op.set_codes_output(real_of_numbers(op, x, p), 0);
-    if (info.dtype == DType::kF32 && p.is_wide()) return op.set_codes_output(x, 0);
+      return op.set_codes_output(real_of_numbers(op, x, p), {});
+    if (info.dtype == DType::kF32 && op.codes_of(0).scale != 0.0f)
+      return op.set_codes_output(real_of_reals(op, x, p), {});
     if (info.dtype != DType::kS8) fail("it must take what a QuantizeLinear gives");
+    if (p.is_huge)
+      fail("its scale ", p.scales[0], " is above the limit of 2^", kMostScale,
+           ", and its codes are int8 here");
     const ChannelGrids grids(p.scales, p.zero_points, p.axis);
     const int64_t zero_point = grids.zero_point() - (p.is_unsigned ? 128 : 0);
     int32_t codes = x;
@@ -197,7 +221,7 @@ void import_dequantize_linear(OnnxOp& op) {
     }
     const int32_t y = op.new_tensor(shape);
     op.add(Op::kDequantize, {codes}, y);
-    return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, 0);
+    return op.set_codes_output(grids.is_per_channel() ? grids.to_own(op, y) : y, {});
   }
   const OnnxConstant<int64_t> x = op.integers(0);
   const Parameters p = read_parameters(op, x.shape, type_taken(op), kLeastWeightScale);

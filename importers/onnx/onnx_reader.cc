@@ -85,6 +85,7 @@ class Reader {
   void read_nodes(const onnx_file::GraphProto& graph, const std::vector<std::string>& outputs) {
     node_count_ += static_cast<size_t>(graph.node_size());
     check_count(node_count_, "nodes", kMaxFileNodes);
+    for (const auto& node : graph.node()) file_.taken.insert(node.output().begin(), node.output().end());
     for (const int i : needed_in_order(graph, outputs)) read_node(graph.node(i), i);
   }
 

@@ -31,8 +31,7 @@ class Function {
   std::string arc_tangent(const std::string& t) const {
     const auto half = [&](const std::string& a) { return of("Div", a, with("Add", root(a, 1.0f), 1.0f)); };
     constexpr float kMost = 0x1p60f;  // its square is finite, and its angle is a right one
-    const std::string low = s_.number(-kMost), high = s_.number(kMost);
-    const std::string u = half(half(s_.add("Clip", {t, low, high}))), v = squared(u);
+    const std::string u = half(half(s_.clip(t, -kMost, kMost))), v = squared(u);
     std::string sum = with("Mul", v, 1.0f / 13);
     for (const float term : {-1.0f / 11, 1.0f / 9, -1.0f / 7, 1.0f / 5, -1.0f / 3})
       sum = of("Mul", with("Add", sum, term), v);
