@@ -3,7 +3,7 @@
 # A library that a shared object of ours may hold is compiled for any address.
 function(itg_position_independent name)
   get_target_property(type ${name} TYPE)
-  if((ITG_C_SHARED OR ITG_PYTHON) AND NOT type STREQUAL "EXECUTABLE")
+  if((ITG_C_SHARED OR ITG_PYTHON_MODULE) AND NOT type STREQUAL "EXECUTABLE")
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
 endfunction()
