@@ -6,6 +6,8 @@ LIST, PAGE = "tests/promises.txt", "docs/evidence.md"
 SECTIONS = {"DESIGN": ("## 1. The promises", re.compile(r"^\d+\. \*\*(.+?)\.?\*\*", re.MULTILINE)),
             "README": ("## What it does well", re.compile(r"^- \*\*(.+?)\.?\*\*", re.MULTILINE))}
 CASE = re.compile(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"')
+CALL = re.compile(r"^\s*(\w+)\(([\w+-]+)", re.MULTILINE)
+NO_TESTS = {"set", "if", "elseif", "foreach", "function", "macro", "option", "list", "include", "find_program", "find_package", "return", "string", "file"}
 NAMED = re.compile(r"(?:add_test\(NAME|itg_law\()\s*([\w${}+.-]+)")
 
 
@@ -53,17 +55,25 @@ def cases_of(path):
 
 
 def has_test(root, name):
-    """Whether a CMakeLists.txt adds a test of this name. What a variable stands for has to be written in that file."""
+    """Whether a CMakeLists.txt adds a test of this name. What a variable stands for is in a foreach()
+    of that file, or the first word of a call there."""
     if unit_file(root, name):
         return True
     for path in [*root.glob("tests/**/CMakeLists.txt"), *root.glob("examples/**/CMakeLists.txt"), *root.glob("benchmarks/**/CMakeLists.txt")]:
-        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+        lists = {name: words.split() for name, words in re.findall(r"set\((\w+)\s([^)]*)\)", text)}
+        given = {word for call, word in CALL.findall(text) if call not in NO_TESTS}
+        for words in re.findall(r"foreach\(\w+\s([^)]*)\)", text):
+            words = words.split()
+            if words[:2] == ["IN", "LISTS"]:
+                words = [word for name in words[2:] for word in lists.get(name, [])]
+            given.update(word.strip('"').partition("=")[0] for word in words)
         for pattern in NAMED.findall(text):
             literal = re.sub(r"\$\{\w+\}", "", pattern)
             if len(literal) < 4:
                 continue
             match = re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "([\\\\w+-]+)", re.escape(pattern)), name)
-            if match and all(re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-])", text) for part in match.groups()):
+            if match and all(part in given for part in match.groups()):
                 return True
     return False
 
@@ -99,8 +109,8 @@ def runs(root, unit):
 def page_text(root):
     found, _ = read_list(root)
     lines = ["# Evidence", "",
-             f"Made by `scripts/evidence` from `{LIST}` and the tests' own names. Each test below fails without the promise above it.",
-             "`scripts/test` runs all of them for each change. A test case is run by `build/host/tests/<unit>_test "
+             f"Made by `scripts/evidence` from `{LIST}` and the tests' own names. Each test below is there to fail without the promise above",
+             "it. `scripts/test` runs all of them for each change; those of real models need INTAGLIO_SHARED. A test case is run by `build/host/tests/<unit>_test "
              "--test-case='TITLE'`.", "",
              "`law_evidence` fails where a promise has no test here, or names one that does not exist. What is measured stands in",
              "[benchmarks](../benchmarks/README.md). Executions of the fuzzers' targets stand in [SECURITY](../SECURITY.md)."]

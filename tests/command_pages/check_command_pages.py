@@ -4,6 +4,7 @@
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,19 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _intaglio; printf '%s\\n' "${{COMPREP
     return run.stdout.split()
 
 
+def zsh_branch(text, words):
+    """What zsh does for a subcommand: the branches of its words, one inside the other, up to the last one's end."""
+    for word in words[:-1]:
+        text = re.search(rf"^ *{re.escape(word)}\)$.*?^ *esac ;;$", text, re.MULTILINE | re.DOTALL).group()
+    found = re.search(rf"^ *{re.escape(words[-1])}\).*?;;$", text, re.MULTILINE | re.DOTALL)
+    return found.group() if found else ""
+
+
+def fish_lines(text, words):
+    condition = "'" + "; and ".join(f"__fish_seen_subcommand_from {word}" for word in words) + "'"
+    return "\n".join(line for line in text.splitlines() if f"-n {condition} " in line)
+
+
 def main():
     command, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     shutil.rmtree(folder, ignore_errors=True)
@@ -39,6 +53,7 @@ def main():
     for page in pages:
         name = "-".join(["intaglio", *page.words])
         man = (share / f"man/man1/{name}.1").read_text().replace("\\-", "-").replace("\\e", "\\")
+        in_zsh, in_fish = (zsh_branch(zsh, page.words), fish_lines(fish, page.words)) if page.words else ("", "")
         for line in page.footer:
             check(line in man, f"{name}.1 lacks the line {line!r}")
         for option in page.options:
@@ -47,8 +62,9 @@ def main():
                 if page.words:
                     offered = completed(share, "intaglio", *page.words, word)
                     check(word in offered, f"bash does not offer {word} of {name}, but {offered}")
-                    check(word in zsh, f"zsh lacks {word}")
-                    check(f"-l {word[2:]}" in fish if word.startswith("--") else f"-s {word[1:]}" in fish, f"fish lacks {word}")
+                    check(re.search(rf"['{{,]{word}[\[,}}]", in_zsh), f"zsh lacks {word} of {name}")
+                    flag = f"-l {word[2:]} " if word.startswith("--") else f"-s {word[1:]} "
+                    check(flag in in_fish, f"fish lacks {word} of {name}")
     check(completed(share, "intaglio", "calib") == ["calibrate"], "bash does not complete a subcommand")
     check(completed(share, "intaglio", "params", "ex") == ["export"], "bash does not complete a subcommand of params")
     check("imagenet" in completed(share, "intaglio", "import", "net.onnx", "--pixels", ""), "bash does not offer recipes")
