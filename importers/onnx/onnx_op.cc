@@ -157,7 +157,9 @@ void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
             i);
 }
 
-void OnnxOp::set_constant(const TensorProto* constant, int i) { set_value({-1, constant, false, {}}, i); }
+void OnnxOp::set_constant(const TensorProto* constant, int i) {
+  set_value({-1, constant, false, false, {}}, i);
+}
 
 void OnnxOp::set_alias(const std::string& name, int i) {
   const auto found = file_.values.find(name);

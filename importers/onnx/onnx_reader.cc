@@ -78,7 +78,7 @@ class Reader {
   void read_initializers(const onnx_file::GraphProto& graph) {
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     for (const auto& tensor : graph.initializer())
-      if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false, {}}).second)
+      if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false, false, {}}).second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
   }
 
