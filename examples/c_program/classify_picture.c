@@ -12,6 +12,10 @@
 
 #define MOST_BYTES (1L << 30) /* of a file; the end of a folder is said to be farther away */
 
+/* What malloc gave: the file, the session's memory, the picture, rows of it. */
+static void* blocks[4];
+static size_t block_count = 0;
+
 /* malloc aligns less than a model and a session want. */
 static itg_span aligned_block(size_t bytes) {
   itg_span span = {NULL, bytes};
@@ -20,6 +24,7 @@ static itg_span aligned_block(size_t bytes) {
     fprintf(stderr, "this machine has too little memory\n");
     exit(1);
   }
+  blocks[block_count++] = start;
   span.data = start + (ITG_MEMORY_ALIGNMENT - (uintptr_t)start % ITG_MEMORY_ALIGNMENT) % ITG_MEMORY_ALIGNMENT;
   return span;
 }
@@ -106,5 +111,6 @@ int main(int argc, char** argv) {
   for (i = 1; i < count; ++i)
     if (score(&scores, i) > score(&scores, best)) best = i;
   printf("class %u, %g\n", (unsigned)best, (double)score(&scores, best));
+  while (block_count > 0) free(blocks[--block_count]);
   return 0;
 }
