@@ -42,6 +42,8 @@ TEST_CASE("PPQ's files: configs") {
   for (const char* property : {"EXPONENTIAL", "FLOATING", "DYNAMIC"})
     refused(ppq(config(8, "BAKED", -128, 127, R"(, "policy": {")" + std::string(property) + R"(": true})")),
             where + ": int8 does not hold the policy " + property + "; keep the node in float");
+  refused(ppq(config(0, "ACTIVATED", -128, 127)), where + ": a bit_width of 0 holds no codes");
+  refused(ppq(config(-5, "ACTIVATED", 0, 127)), where + ": a bit_width of -5 holds no codes");
   const std::string codes = " are not 8 bits";
   refused(ppq(config(8, "BAKED", -129, 127)), where + ": codes of -129 to 127" + codes);
   refused(ppq(config(8, "BAKED", -128, 128)), where + ": codes of -128 to 128" + codes);

@@ -86,6 +86,7 @@ class Reader {
       wide_.add(place + ", " + std::to_string(*bits) + " bits");
       return Done{};
     }
+    if (*bits < 1) return Failure{where + ": a bit_width of " + std::to_string(*bits) + " holds no codes"};
     if (!passive && name != "ACTIVATED" && name != "OVERLAPPED" && name != "BAKED")
       return Failure{where + ": the state " + name +
                      " is unfinished; render the quantization before it is exported"};

@@ -325,8 +325,9 @@ class TfliteGenerator {
     Tensor& tensor = tensors_.back();
     const int64_t value = c_.number(-1000, 1000);
     if (is_long)
-      hold(tensor,
-           std::vector<int64_t>(count({channels}), c_.one_in(8) ? value * (int64_t{1} << 40) : value));
+      hold(tensor, std::vector<int64_t>(
+                       count({channels}),
+                       c_.one_in(8) ? static_cast<int64_t>(static_cast<uint64_t>(value) << 40) : value));
     else
       hold(tensor, std::vector<int32_t>(count({channels}), static_cast<int32_t>(value)));
     const std::vector<float> in =
