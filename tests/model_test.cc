@@ -24,7 +24,7 @@ struct Mutation {
 
 const std::vector<Mutation>& mutations() {
   static const std::vector<Mutation> list = {
-      {"newer format", Status::kNewerFormat, [](ModelT& m) { m.min_reader = 2; }},
+      {"newer format", Status::kNewerFormat, [](ModelT& m) { m.min_reader = kFormatVersion + 1; }},
       {"older format", Status::kOlderFormat, [](ModelT& m) { m.format_version = 0; }},
       {"no tensors", Status::kMissingField, [](ModelT& m) { m.tensors.clear(); }},
       {"no nodes", Status::kMissingField, [](ModelT& m) { m.nodes.clear(); }},

@@ -11,8 +11,12 @@
 namespace intaglio {
 namespace {
 
-// A format 1 file is read by format 1 readers; later features raise it for the files that use them.
-constexpr uint16_t kMinReader = 1;
+// The format that a reader must know for this graph. Readers of format 1 fill the borders of a letterbox with the usual pixel.
+uint16_t least_reader(const Graph& graph) {
+  for (const ImageInput& image : graph.images)
+    if (image.resize == ResizeMode::kLetterbox && image.border != kUsualBorder) return 2;
+  return 1;
+}
 
 class Writer {
  public:
@@ -41,7 +45,7 @@ class Writer {
 
     schema::ModelBuilder model(builder_);
     model.add_format_version(kFormatVersion);
-    model.add_min_reader(kMinReader);
+    model.add_min_reader(least_reader(graph_));
     builder_.ForceDefaults(true);
     model.add_crc32(0);
     builder_.ForceDefaults(false);

@@ -10,7 +10,7 @@
 
 namespace intaglio {
 
-inline constexpr uint16_t kFormatVersion = 1;   // of files that this library writes, and the newest it reads
+inline constexpr uint16_t kFormatVersion = 2;   // of files that this library writes, and the newest it reads
 inline constexpr uint16_t kOldestFormat = 1;    // that it reads
 inline constexpr size_t kModelAlignment = 16;   // of the first byte of a model
 inline constexpr size_t kMemoryAlignment = 64;  // of the memory given to a session
@@ -38,7 +38,7 @@ struct StateInfo {
 
 // How a model was calibrated. Empty strings and zeros for a model that was not calibrated.
 struct CalibrationInfo {
-  const char* library_version = "";    // "0.1.0"
+  const char* library_version = "";    // "1.0.0"
   const char* method = "";             // the range method: "auto"
   const char* options = "";            // the other options, in words
   uint32_t samples = 0;                // how many

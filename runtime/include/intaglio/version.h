@@ -1,5 +1,5 @@
 // The library's version. CMake, the C interface and every writer of models read it here.
 #pragma once
 
-// Major, minor and patch number. Before 1.0 a minor version may change the interface.
-#define ITG_VERSION "0.1.0"
+// Major, minor and patch number. COMPATIBILITY.md says what each of them promises.
+#define ITG_VERSION "1.0.0"
