@@ -214,3 +214,32 @@ TEST_CASE("weights of 16 bits are refused, and so is an offset of 16 bits") {
   offset.policy = policy::kPerTensor | policy::kLinear | policy::kAsymmetric;
   CHECK(refused(offset).find("'stem'") != std::string::npos);
 }
+
+TEST_CASE("one wide tensor behind many residual sums is found without following every path to it") {
+  // Each sum reads the two before it, so the number of paths to the last grows as Fibonacci's numbers: 1e12 here.
+  constexpr int32_t kSums = 60;
+  const Dims dims = {1, 4, 4, 2};
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kF32, dims);
+  const int32_t y = b.tensor("y", DType::kF32, dims);
+  b.node(Op::kSigmoid, {x}, {y});
+  int32_t before = x, last = y;
+  for (int32_t i = 0; i < kSums; ++i) {
+    const int32_t sum = b.tensor("sum" + std::to_string(i), DType::kF32, dims);
+    b.node(Op::kSub, {last, before}, {sum});  // of period 6
+    before = last;
+    last = sum;
+  }
+  b.input(x);
+  b.output(last);
+  const AlignedBytes fp32 = b.finish();
+  const SlotSetting slot = wide(kSums, SlotRole::kOutput);
+  CalibratorOptions options;
+  options.slots = {&slot, 1};
+  options.recover = recovery::kNone;
+  const AlignedBytes file =
+      aligned(calibrate(*Model::open(fp32.view()), {Random(1).reals(elements(dims), -1.0f, 1.0f)}, options));
+  const Model model = *Model::open(file.view());
+  CHECK(type_of(model, "sum" + std::to_string(kSums - 2)) == DType::kS8);
+  CHECK(ends_of(model, "sum" + std::to_string(kSums - 1) + "/s16").second == DType::kS16);
+}

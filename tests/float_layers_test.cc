@@ -7,6 +7,7 @@
 
 #include "calibrator/judge/evaluate.h"
 #include "intaglio/calibrator.h"
+#include "tests/support/calibrate.h"
 #include "tests/support/random.h"
 #include "tests/support/small_models.h"
 
@@ -68,7 +69,7 @@ TEST_CASE(
       CHECK(chosen == layers.all_but_one()[0]);
       continue;
     }
-    missed += layers.error(chosen) <= wanted ? 0 : 1;  // little more error than is wanted was reached
+    missed += layers.error(chosen) <= wanted ? 0 : 1;
     if (layers.error(chosen) > wanted) continue;
     chosen_cost += layers.cost(chosen).total();
     best_cost += best;
@@ -84,7 +85,7 @@ TEST_CASE(
     }
   }
   CHECK(wide > 0);
-  CHECK(missed <= 1);
+  CHECK(missed == 0);
   CHECK(best_cost > 0.0);
   CHECK(chosen_cost < 1.3 * best_cost);
 }
@@ -169,12 +170,116 @@ TEST_CASE("16 bits come before FP32 where that is cheaper, and always without an
   for (const bool has_fpu : {true, false}) {
     const FloatLayers layers(chain, 0.0, has_fpu);
     const LayerTypes types = layers.choose(64.0);
-    CHECK(types[2] == (has_fpu ? types[2] : kW));
+    if (!has_fpu) CHECK(types[2] == kW);
     CHECK(layers.error(types) <= 64.0);
     const LayerTypes finest = layers.choose(3.0);
     CHECK(std::count(finest.begin(), finest.end(), kF) >= 2);
     CHECK(layers.error(finest) <= 3.0);
   }
+}
+
+TEST_CASE("what follows its input's codes hands 16 bits on: all behind it must take them") {
+  for (const bool ends_in_prelu : {false, true}) {
+    const std::vector<int32_t> dims = {1, 4, 4, 3};
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kF32, dims), conv = b.tensor("conv", DType::kF32, dims),
+                  pool = b.tensor("pool", DType::kF32, dims), last = b.tensor("last", DType::kF32, dims);
+    const int32_t weights =
+        b.constant<float>("weights", DType::kF32, {3, 1, 1, 3}, Random(2).reals(9, -1.0f, 1.0f));
+    auto& product = b.node(Op::kConv2d, {x, weights}, {conv}).options.as<Window2d>();
+    product.kernel_h = product.kernel_w = 1;
+    auto& window = b.node(Op::kMaxPool2d, {conv}, {pool}).options.as<Window2d>();
+    window.kernel_h = window.kernel_w = 3;
+    window.pad_top = window.pad_left = window.pad_bottom = window.pad_right = 1;
+    if (ends_in_prelu)
+      b.node(Op::kPRelu, {pool, b.constant<float>("slopes", DType::kF32, {3}, {0.1f, 0.2f, 0.3f})}, {last});
+    else
+      b.node(Op::kTanh, {pool}, {last});
+    b.input(x);
+    b.output(last);
+    const AlignedBytes file = b.finish();
+    const Model fp32 = *Model::open(file.view());
+    const std::vector<float> sample = Random(3).reals(48, -1.0f, 1.0f);
+    const std::vector<uint8_t> made = calibrate(fp32, {sample}, {});
+    const AlignedBytes bytes{Span<const uint8_t>(made.data(), made.size())};
+    const Model int8 = *Model::open(bytes.view());
+    const auto meter = SensitivityMeter::create(fp32, int8, {});
+    REQUIRE(meter);
+    const Span<const uint8_t> input = bytes_of(sample);
+    (*meter)->add({&input, 1});
+    const std::vector<LayerSensitivity> layers = (*meter)->layers();
+    REQUIRE(layers.size() == 3);
+    CHECK(layers[0].can_be_wide == !ends_in_prelu);
+    CHECK(layers[0].output_error > 0.0);
+    CHECK(layers[1].follows);
+    CHECK(layers[1].output_error == 0.0);
+    if (ends_in_prelu) continue;
+    // The pool computes in 16 bits where the convolution writes them, and narrows nothing.
+    const FloatLayers types(layers, 0.0);
+    CHECK(types.cost({kW, kI, kI}).time > types.cost({kI, kW, kI}).time);
+    LayerSensitivity rounds = layers[1];
+    rounds.follows = false;
+    const FloatLayers narrowing({layers[0], rounds, layers[2]}, 0.0);
+    CHECK(types.cost({kW, kI, kW}).time < narrowing.cost({kW, kI, kW}).time);
+  }
+}
+
+TEST_CASE("integers are what they were whenever nodes run again") {
+  constexpr int32_t kPlaces = 12, kWide = 64;
+  ModelBuilder b;
+  const int32_t x = b.tensor("x", DType::kF32, {1, kPlaces, 4}), at = b.tensor("at", DType::kS32, {kPlaces});
+  const int32_t rows = b.tensor("rows", DType::kF32, {kPlaces, 4}),
+                all = b.tensor("all", DType::kF32, {1, kPlaces, 4});
+  const int32_t sum = b.tensor("sum", DType::kF32, {1, kPlaces, 4}),
+                y = b.tensor("y", DType::kF32, {1, kPlaces, kWide});
+  b.node(Op::kGather, {b.constant<float>("table", DType::kF32, {9, 4}, Random(2).reals(36, -1.0f, 1.0f)), at},
+         {rows});
+  b.node(Op::kReshape, {rows}, {all});
+  b.node(Op::kAdd, {x, all}, {sum});
+  b.node(
+      Op::kFullyConnected,
+      {sum, b.constant<float>("weights", DType::kF32, {kWide, 4}, Random(4).reals(4 * kWide, -1.0f, 1.0f))},
+      {y});
+  b.input(x);
+  b.input(at);
+  b.output(y);
+  const AlignedBytes file = b.finish();
+  const Model fp32 = *Model::open(file.view());
+  const std::vector<float> sample = Random(3).reals(4 * kPlaces, -1.0f, 1.0f);
+  const std::vector<int32_t> places = {8, 0, 7, 1, 6, 2, 5, 3, 4, 8, 0, 7};
+  const Span<const uint8_t> inputs[] = {
+      bytes_of(sample), {reinterpret_cast<const uint8_t*>(places.data()), places.size() * sizeof(int32_t)}};
+
+  AlignedBytes memory(Calibrator::measure(fp32, {})->total());
+  Calibrator calibrator = *Calibrator::create(fp32, memory.span(), {});
+  REQUIRE(calibrator.add({inputs, 2}).ok());
+  REQUIRE(calibrator.finish({}, nullptr).ok());
+  const Model int8 = *Model::open(calibrator.report().bytes);
+  const auto meter = SensitivityMeter::create(fp32, int8, {});
+  REQUIRE(meter);
+  (*meter)->add({inputs, 2});
+
+  // The same by hand: the network with its input rounded as the int8 model does.
+  RunningModel exact(AlignedBytes(file.view())), rounded(AlignedBytes(file.view()));
+  const Quantization& q = int8.tensor(int8.inputs()[0]).quantization;
+  std::vector<float> codes = sample;
+  for (float& value : codes) {
+    const float code = std::nearbyint(value / q.scales[0]) + static_cast<float>(q.zero_point);
+    value = (std::fmin(std::fmax(code, -128.0f), 127.0f) - static_cast<float>(q.zero_point)) * q.scales[0];
+  }
+  exact.set_input(sample);
+  rounded.set_input(codes);
+  double signal = 0.0, noise = 0.0;
+  for (RunningModel* const model : {&exact, &rounded}) {
+    model->set_input(places, 1);
+    model->session().run();
+  }
+  const std::vector<float> a = exact.output<float>(), c = rounded.output<float>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    signal += std::pow(static_cast<double>(a[i]), 2);
+    noise += std::pow(static_cast<double>(a[i] - c[i]), 2);
+  }
+  CHECK((*meter)->input_error() == doctest::Approx(noise / signal).epsilon(1e-4));
 }
 
 TEST_CASE("errors of single layers add up to about that of the int8 model") {

@@ -82,18 +82,27 @@ double FloatLayers::error(const LayerTypes& types) const {
   return sum;
 }
 
+// Whether a layer's output has codes of 16 bits: what follows its input has as many as that.
+bool FloatLayers::gives_wide(const LayerTypes& types, int32_t layer) const {
+  while (layer >= 0 && types[static_cast<size_t>(layer)] == LayerType::kInt8) {
+    const LayerSensitivity& now = layers_[static_cast<size_t>(layer)];
+    if (!now.follows || now.reads.empty()) return false;
+    layer = now.reads[0];
+  }
+  return layer >= 0 && types[static_cast<size_t>(layer)] == LayerType::kInt16;
+}
+
 // What a layer takes more than in int8. One of codes computes in 16 bits where it reads or writes such.
 double FloatLayers::time_of(const LayerTypes& types, size_t i) const {
   const LayerSensitivity& layer = layers_[i];
   const auto elements = static_cast<double>(layer.output_elements), macs = static_cast<double>(layer.macs);
   if (types[i] == LayerType::kFloat)
     return (float_mac_ - 1.0) * macs + (float_element_ - kElement) * elements;
-  const bool is_wide = types[i] == LayerType::kInt16 ||
-                       std::any_of(layer.reads.begin(), layer.reads.end(), [&](int32_t source) {
-                         return source >= 0 && types[static_cast<size_t>(source)] == LayerType::kInt16;
-                       });
-  if (!is_wide) return 0.0;
-  const double narrowed = types[i] == LayerType::kInt8 ? kInt16Border * elements : 0.0;
+  const bool writes_wide = gives_wide(types, static_cast<int32_t>(i));
+  const bool reads_wide = std::any_of(layer.reads.begin(), layer.reads.end(),
+                                      [&](int32_t source) { return gives_wide(types, source); });
+  if (!writes_wide && !reads_wide) return 0.0;
+  const double narrowed = writes_wide ? 0.0 : kInt16Border * elements;
   return (kInt16Mac - 1.0) * macs + (kInt16Element - kElement) * elements + narrowed;
 }
 
@@ -169,21 +178,29 @@ LayerTypes FloatLayers::chosen_from(LayerTypes now, double wanted) const {
   return now;
 }
 
+// As little of the network's end in FP32 as the error allows, and 16 bits before: nothing is rounded between.
+LayerTypes FloatLayers::float_from_end(double wanted) const {
+  LayerTypes types = widest();
+  for (size_t i = types.size(); i-- > 0 && error(types) > wanted;) types[i] = LayerType::kFloat;
+  drop_needless(types, wanted);
+  return types;
+}
+
 LayerTypes FloatLayers::choose(double wanted) const {
   const LayerTypes first = types_at_first();
-  std::vector<LayerTypes> found;
-  for (const LayerTypes& start : {first, widest()}) {
-    LayerTypes types = chosen_from(start, wanted);
+  const LayerTypes ways[] = {chosen_from(first, wanted), chosen_from(widest(), wanted),
+                             float_from_end(wanted)};
+  const LayerTypes* best = nullptr;
+  for (const LayerTypes& types : ways) {
     bool has_codes = false;
     for (size_t i = 0; i < types.size(); ++i)
       has_codes = has_codes || (types[i] != LayerType::kFloat && layers_[i].macs > 0);
-    if (has_codes && error(types) <= wanted) found.push_back(std::move(types));
+    if (!has_codes || error(types) > wanted) continue;
+    if (best == nullptr || cost(types).total() < cost(*best).total()) best = &types;
   }
-  if (found.empty()) found = all_but_one();
-  if (found.empty()) return first;
-  return found.size() == 2 && error(found[1]) <= wanted && cost(found[1]).total() < cost(found[0]).total()
-             ? found[1]
-             : found[0];
+  if (best != nullptr) return *best;
+  const std::vector<LayerTypes> last = all_but_one();
+  return last.empty() ? first : last[0];
 }
 
 void FloatLayers::drop_needless(LayerTypes& types, double wanted) const {

@@ -24,8 +24,8 @@ class FloatLayers {
 
   // Layers to get 16 bits or to stay in FP32, so that the error is no more than `error`, at little cost: stretch
   // by stretch, each the one that takes most for what it costs, the last one the cheapest that does; without
-  // those that are not needed in the end. The cheaper of two such ways: from 8 bits, and from 16 wherever they may
-  // be. Where neither does, the first of all_but_one().
+  // those that are not needed in the end. The cheapest of three such ways: from 8 bits, from 16 wherever they may be,
+  // and from these with FP32 from the network's end. Where none does, the first of all_but_one().
   LayerTypes choose(double error) const;
   // All in FP32 but one layer with weights, of 8 bits or of 16, that which adds least first: with all in FP32 nothing
   // would be left of the int8 model.
@@ -50,6 +50,8 @@ class FloatLayers {
 
  private:
   LayerTypes chosen_from(LayerTypes now, double wanted) const;
+  LayerTypes float_from_end(double wanted) const;
+  bool gives_wide(const LayerTypes& types, int32_t layer) const;
   LayerTypes stretched(const LayerTypes& now, double wanted) const;
   void drop_needless(LayerTypes& types, double wanted) const;
   double time_of(const LayerTypes& types, size_t layer) const;

@@ -68,6 +68,7 @@ void SensitivityMeter::find_layers() {
   last_use_.assign(tensors, -1);
   like_.assign(tensors, -1);
   values_.resize(tensors);
+  integers_.resize(tensors);
   std::map<std::string, int32_t> by_name;
   for (int32_t t = 0; t < int8_.tensor_count(); ++t) by_name.emplace(int8_.tensor(t).name, t);
   const auto note = [&](int32_t tensor, int32_t written_at) {
@@ -94,9 +95,10 @@ void SensitivityMeter::find_layers() {
     const TensorInfo read = int8_.tensor(int8_.node(pair.node).inputs[0]);
     shape.writes_float = !has_codes(output);
     shape.is_float = shape.writes_float && !has_codes(read);
-    shape.is_wide = output.dtype == DType::kS16 || read.dtype == DType::kS16;
+    shape.is_wide = output.dtype == DType::kS16;
     shape.writer = pair.reference_node;
     shape.can_be_wide = !shape.is_float && !shape.writes_float && can_be_wide(pair.reference_node);
+    shape.follows = follows_input(pair.reference_node);
     shape.output_elements = output.shape.elements();
     for (; done <= pair.reference_node; ++done) {
       const NodeInfo node = fp32_.node(done);
@@ -122,27 +124,40 @@ void SensitivityMeter::find_layers() {
   for (; !layers_.empty() && done < fp32_.node_count(); ++done) layers_.back().shape.nodes.push_back(done);
 }
 
-// What follows an input's codes has their bits, and asks for none.
+bool SensitivityMeter::follows_input(int32_t node) const {
+  const OpDef* const def = find_op(float_ops(), fp32_, fp32_.node(node));
+  return def != nullptr && def->quant.output == OutputRule::kSameAsInput;
+}
+
+// What follows its input's codes asks for no bits of its own, and hands those of its input on to its readers.
 bool SensitivityMeter::can_be_wide(int32_t node) const {
-  const NodeInfo info = fp32_.node(node);
-  const OpDef* const def = find_op(float_ops(), fp32_, info);
-  if (def == nullptr || def->quant.output == OutputRule::kSameAsInput) return false;
+  if (find_op(float_ops(), fp32_, fp32_.node(node)) == nullptr || follows_input(node)) return false;
   const SlotSetting wide{node, SlotRole::kOutput, -1, 16};
   CalibratorOptions narrow, options;
   options.slots = {&wide, 1};
   if (!becomes_int8(fp32_, node, options)) return false;
-  for (int32_t n = node + 1; n < fp32_.node_count(); ++n)
-    for (const int32_t input : fp32_.node(n).inputs)
-      if (input == info.outputs[0] && becomes_int8(fp32_, n, options) != becomes_int8(fp32_, n, narrow))
-        return false;
+  std::vector<bool> holds_wide(static_cast<size_t>(fp32_.tensor_count()));
+  holds_wide[static_cast<size_t>(fp32_.node(node).outputs[0])] = true;
+  for (int32_t n = node + 1; n < fp32_.node_count(); ++n) {
+    const NodeInfo reader = fp32_.node(n);
+    const bool reads_wide = std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](int32_t input) {
+      return input >= 0 && holds_wide[static_cast<size_t>(input)];
+    });
+    if (!reads_wide) continue;
+    if (becomes_int8(fp32_, n, options) != becomes_int8(fp32_, n, narrow)) return false;
+    if (follows_input(n)) holds_wide[static_cast<size_t>(reader.outputs[0])] = true;
+  }
   return true;
 }
 
 void SensitivityMeter::add(Span<const Span<const uint8_t>> inputs) {
   Session& exact = exact_.session;
   const auto keep = [&](int32_t tensor) {
+    const auto t = static_cast<size_t>(tensor);
     const Span<const float> values = exact.tensor(tensor).as<float>();
-    values_[static_cast<size_t>(tensor)].assign(values.begin(), values.end());
+    const Span<const int32_t> integers = exact.tensor(tensor).as<int32_t>();
+    values_[t].assign(values.begin(), values.end());
+    integers_[t].assign(integers.begin(), integers.end());
   };
   for (size_t i = 0; i < inputs.size; ++i) {
     memcpy(exact.input(static_cast<int32_t>(i)).data, inputs[i].data, inputs[i].size);
@@ -193,9 +208,12 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
       found = exact.find(name);
     }
     if (found == exact.end() || fp32_.tensor(found->second).is_constant()) continue;
-    Values& values = values_[static_cast<size_t>(found->second)];
+    const auto source = static_cast<size_t>(found->second);
     const TensorView to = test.tensor(input);
-    convert_values(view_of(values, to.info), to);
+    if (to.info.dtype == DType::kS32)
+      memcpy(to.data, integers_[source].data(), integers_[source].size() * sizeof(int32_t));
+    else
+      convert_values(view_of(values_[source], to.info), to);
   }
   test.run_nodes(layer.node, layer.node + 1);
   return reals_of(test.tensor(int8_.node(layer.node).outputs[0]));
@@ -204,9 +222,14 @@ SensitivityMeter::Values SensitivityMeter::int8_output(const Layer& layer) {
 void SensitivityMeter::probe(int32_t from, int32_t tensor, const Values& values, Noise& noise) {
   Session& session = exact_.session;
   for (size_t t = 0; t < values_.size(); ++t) {
-    if (values_[t].empty() || writer_[t] >= from || last_use_[t] < from) continue;
+    if (writer_[t] >= from || last_use_[t] < from) continue;
+    if (values_[t].empty() && integers_[t].empty()) continue;
+    void* const to = session.tensor(static_cast<int32_t>(t)).data;
     const Values& held = static_cast<int32_t>(t) == tensor ? values : values_[t];
-    memcpy(session.tensor(static_cast<int32_t>(t)).data, held.data(), held.size() * sizeof(float));
+    if (integers_[t].empty())
+      memcpy(to, held.data(), held.size() * sizeof(float));
+    else
+      memcpy(to, integers_[t].data(), integers_[t].size() * sizeof(int32_t));
   }
   int32_t done = from;
   for (size_t o = 0; o < outputs_.size; ++o) {
@@ -236,7 +259,8 @@ std::vector<LayerSensitivity> SensitivityMeter::layers() const {
   std::vector<LayerSensitivity> result;
   for (const Layer& layer : layers_) {
     LayerSensitivity shape = layer.shape;
-    shape.output_error = ratio(layer.output_noise);
+    // What follows has its input's codes: their rounding is counted where they were made.
+    shape.output_error = shape.follows ? 0.0 : ratio(layer.output_noise);
     // What is left when the roundings of its output and its inputs are taken off; those are independent of
     // it.
     double own = ratio(layer.whole) - shape.output_error;

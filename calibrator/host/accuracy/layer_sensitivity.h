@@ -20,8 +20,10 @@ struct LayerSensitivity {
   std::vector<int32_t> reads;  // layers whose output it reads, as indices; kModelInput: an input of the model
   int32_t writer = -1;         // the one of the nodes that writes its output
   bool is_float = false;       // in FP32 already
-  bool is_wide = false;        // of 16 bits already: its output, or what it reads
-  bool can_be_wide = false;   // its output may have 16 bits: it and all that read it have a version for these
+  bool is_wide = false;        // its output has 16 bits already
+  bool can_be_wide =
+      false;             // its output may have 16 bits: it and all that read them have a version for these
+  bool follows = false;  // its output has its input's codes, of as many bits (a max pool, a reshape)
   bool writes_float = false;  // or an answer: from int8 to FP32
   double own_error = 0.0;     // made by its int8 weights and arithmetic
   double output_error = 0.0;  // made by rounding its output, however many read that
@@ -69,6 +71,7 @@ class SensitivityMeter {
   // Runs the FP32 model from node `from` on, with `values` in place of what `tensor` holds, and adds to
   // `noise`.
   void probe(int32_t from, int32_t tensor, const Values& values, Noise& noise);
+  bool follows_input(int32_t node) const;
   bool can_be_wide(int32_t node) const;
   // What `tensor` of the FP32 model becomes when it is rounded as the int8 model does; empty: it is not.
   Values rounded(int32_t tensor) const;
@@ -83,7 +86,8 @@ class SensitivityMeter {
   std::vector<Layer> layers_;
   std::vector<int32_t> writer_, last_use_,
       like_;                    // of each tensor of the FP32 model; its like in the int8 model
-  std::vector<Values> values_;  // of each activation, of one sample
+  std::vector<Values> values_;  // of each activation of reals, of one sample
+  std::vector<std::vector<int32_t>> integers_;  // of each of integers
   Noise signal_, input_noise_;
 };
 
