@@ -1,6 +1,7 @@
 #include "calibrator/judge/evaluate.h"
 
 #include "calibrator/quantization/scales.h"
+#include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -160,13 +161,6 @@ int32_t find_tensor(const Model& model, const char* name) {
   return -1;
 }
 
-int32_t find_writer(const Model& model, int32_t tensor) {
-  for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t output : model.node(n).outputs)
-      if (output == tensor) return n;
-  return -1;
-}
-
 // The pair that stands for an output of the test model; -1 where there is none.
 int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, Span<const LayerPair> pairs) {
   int32_t found = -1;
@@ -174,7 +168,7 @@ int32_t output_layer(const Model& reference, const Model& test, int32_t tensor, 
   for (int32_t steps = 0; steps < test.node_count() && found < 0; ++steps) {
     for (size_t i = pairs.size; i-- > 0;)
       if (found < 0 && test.node(pairs[i].node).outputs[0] == tensor) found = static_cast<int32_t>(i);
-    const int32_t writer = find_writer(test, tensor);
+    const int32_t writer = writer_of(test, tensor);
     if (writer < 0) break;
     tensor = test.node(writer).inputs[0];
   }
@@ -210,7 +204,7 @@ Span<const LayerPair> pair_layers(const Model& reference, const Model& test, Are
     const TensorInfo output = test.tensor(test.node(n).outputs[0]);
     LayerPair pair{n, -1, find_tensor(reference, output.name)};
     if (pair.reference_tensor < 0) continue;
-    pair.reference_node = find_writer(reference, pair.reference_tensor);
+    pair.reference_node = writer_of(reference, pair.reference_tensor);
     const int64_t elements = reference.tensor(pair.reference_tensor).shape.elements();
     if (pair.reference_node <= last || elements != output.shape.elements()) continue;
     last = pair.reference_node;

@@ -1,32 +1,23 @@
 #include "calibrator/observe/output_tensors.h"
 
 #include "calibrator/workspace/lanes.h"
+#include "runtime/liveness.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
-namespace {
-
-int32_t find_writer(const Model& model, int32_t tensor) {
-  for (int32_t n = 0; n < model.node_count(); ++n)
-    for (const int32_t output : model.node(n).outputs)
-      if (output == tensor) return n;
-  return -1;
-}
-
-}  // namespace
 
 OutputTensor output_tensor(const Model& model, int32_t tensor) {
-  int32_t writer = find_writer(model, tensor);
+  int32_t writer = writer_of(model, tensor);
   // Indices have no error of their own: what they are chosen by has.
   while (writer >= 0 && model.tensor(tensor).dtype != DType::kF32) {
     tensor = model.node(writer).inputs[0];
-    writer = find_writer(model, tensor);
+    writer = writer_of(model, tensor);
   }
   if (model.tensor(tensor).dtype != DType::kF32) return {tensor, writer, 0, 0};
   const OpDef* const def = writer < 0 ? nullptr : find_op(float_ops(), model, model.node(writer));
   if (def != nullptr && def->quant.output == OutputRule::kFixed) {
     tensor = model.node(writer).inputs[0];
-    writer = find_writer(model, tensor);
+    writer = writer_of(model, tensor);
   }
   return {tensor, writer, 0, static_cast<size_t>(model.tensor(tensor).shape.elements())};
 }

@@ -4,6 +4,7 @@
 
 #include "calibrator/quantization/int8_nodes.h"
 #include "calibrator/quantization/slot_map.h"
+#include "runtime/liveness.h"
 #include "runtime/op.h"
 #include "runtime/op_search.h"
 
@@ -63,12 +64,6 @@ bool reaches_output(const Model& model, int32_t node, const CalibratorOptions& o
   }
 }
 
-int32_t find_writer(const Model& model, int32_t tensor, int32_t before) {
-  for (int32_t n = before - 1; n >= 0; --n)
-    if (model.node(n).outputs[0] == tensor) return n;
-  return -1;
-}
-
 // As answer_op(), whatever the bits of its codes.
 Op op_of_answer(const Model& model, int32_t node, const CalibratorOptions& options) {
   if (options.int8_answers || options.compat != Compat::kNone) return Op::kNone;
@@ -97,7 +92,7 @@ bool follows_answer(const Model& model, int32_t node, const CalibratorOptions& o
   for (bool is_first = true; node >= 0; is_first = false) {
     if (!is_first && answer_op(model, node, options) != Op::kNone) return true;
     if (!runs_behind(model, node)) return false;
-    node = find_writer(model, model.node(node).inputs[0], node);
+    node = writer_of(model, model.node(node).inputs[0]);
   }
   return false;
 }

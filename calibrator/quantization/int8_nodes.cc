@@ -1,6 +1,7 @@
 #include "calibrator/quantization/int8_nodes.h"
 
 #include "calibrator/quantization/answers.h"
+#include "runtime/liveness.h"
 #include "runtime/op_search.h"
 
 namespace intaglio {
@@ -55,20 +56,13 @@ int32_t bits_asked(const CalibratorOptions& options, int32_t node, SlotRole role
   return bits;
 }
 
-int32_t find_writer(const Model& model, int32_t tensor) {
-  for (int32_t n = model.node_count() - 1; n >= 0; --n)
-    for (const int32_t output : model.node(n).outputs)
-      if (output == tensor) return n;
-  return -1;
-}
-
 // Whether an input of a node has codes of 16 bits: it was asked for, or what is written there has them.
 bool reads_wide(const Model& model, const CalibratorOptions& options, int32_t node, int32_t input) {
   while (true) {
     const int32_t tensor = model.node(node).inputs[static_cast<size_t>(input)];
     int32_t bits = bits_asked(options, node, SlotRole::kInput, input, tensor);
     if (bits != 0) return bits > kNarrowBits;
-    node = find_writer(model, tensor);
+    node = writer_of(model, tensor);
     bits = bits_asked(options, node, SlotRole::kOutput, -1, tensor);
     if (node < 0) return bits > kNarrowBits;
     const OpDef* const def = find_op(float_ops(), model, model.node(node));
@@ -162,7 +156,7 @@ bool gives_index(const Model& model, int32_t node) {
       const OpDef* const def = find_op(float_ops(), model, next);
       if (def == nullptr || def->quant.weight_input >= 0) continue;
       for (const int32_t input : next.inputs) {
-        const int32_t writer = input < 0 ? -1 : find_writer(model, input);
+        const int32_t writer = input < 0 ? -1 : writer_of(model, input);
         if (writer == node) return true;
         bool is_new = writer > node && count < kMostNodes;
         for (int32_t k = 0; is_new && k < count; ++k) is_new = before[k] != writer;

@@ -1,0 +1,110 @@
+#include "calibrator/ranges/slot_facts.h"
+
+#include <limits>
+
+#include "calibrator/quantization/signs.h"
+#include "calibrator/ranges/auto_range.h"
+#include "runtime/liveness.h"
+#include "runtime/op_search.h"
+
+namespace intaglio {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int32_t kNone = -1, kSeveral = -2;  // readers
+
+}  // namespace
+
+SlotFacts::SlotFacts(const Model& model, const CalibratorOptions& options, const SlotMap& map, Arena& arena)
+    : model_(model),
+      options_(options),
+      map_(map),
+      writers_(arena.make<int32_t>(static_cast<size_t>(model.tensor_count()))),
+      known_(arena.make<int32_t>(static_cast<size_t>(map.slots.count()))),
+      readers_(arena.make<int32_t>(static_cast<size_t>(map.slots.count()))),
+      in_head_(arena.make<bool>(static_cast<size_t>(model.tensor_count()))),
+      non_negative_(non_negative_tensors(model, arena)) {
+  for (size_t t = 0; t < writers_.size; ++t) writers_[t] = writer_of(model, static_cast<int32_t>(t));
+  if (!in_head_.empty()) find_head(model, in_head_);
+  find_known();
+  find_readers();
+}
+
+void SlotFacts::find_known() {
+  for (int32_t& known : known_) known = -1;
+  const Span<const KnownParams> list = options_.known;
+  for (size_t i = 0; i < list.size && !known_.empty(); ++i) {
+    if (model_.tensor(list[i].tensor).is_constant()) continue;
+    const int32_t root = map_.slots.root(slot_of(map_, list[i]));
+    if (list[i].node >= 0 && root == map_.slots.root(list[i].tensor))
+      continue;  // it reads the tensor's own codes
+    int32_t& known = known_[static_cast<size_t>(root)];
+    if (known < 0 || list[i].tensor == map_.tensor_of[static_cast<size_t>(root)])
+      known = static_cast<int32_t>(i);
+  }
+}
+
+void SlotFacts::find_readers() {
+  for (int32_t& reader : readers_) reader = kNone;
+  const auto add = [this](int32_t tensor, int32_t node) {
+    if (tensor < 0 || model_.tensor(tensor).is_constant() || readers_.empty()) return;
+    int32_t& reader = readers_[static_cast<size_t>(map_.slots.root(tensor))];
+    reader = reader == kNone ? node : kSeveral;
+  };
+  for (int32_t n = 0; n < model_.node_count(); ++n)
+    for (const int32_t input : model_.node(n).inputs) add(input, n);
+  for (const int32_t output : model_.outputs()) add(output, kSeveral);
+}
+
+bool SlotFacts::is_root(int32_t slot) const {
+  const QuantConfig& config = map_.slots.own(slot);
+  return config.state == QuantState::kInitial && !config.parameter;
+}
+
+const KnownParams* SlotFacts::known_at(int32_t slot) const {
+  const int32_t known = known_[static_cast<size_t>(map_.slots.root(slot))];
+  return known < 0 ? nullptr : &options_.known[static_cast<size_t>(known)];
+}
+
+bool SlotFacts::is_non_negative(int32_t tensor) const {
+  return non_negative_[static_cast<size_t>(tensor)] && options_.compat != Compat::kTengine;
+}
+
+Bounds SlotFacts::bounds(int32_t tensor) const {
+  Bounds bounds{is_non_negative(tensor) ? 0.0 : -kInfinity, kInfinity};
+  if (rule(writer(tensor)) != nullptr) {
+    const auto clamp = model_.node(writer(tensor)).options.value<Clamp>();
+    const auto lo = static_cast<double>(clamp.min), hi = static_cast<double>(clamp.max);
+    if (lo < 0.0 || options_.compat != Compat::kTengine) bounds.lo = lo > bounds.lo ? lo : bounds.lo;
+    bounds.hi = hi;
+  }
+  return bounds;
+}
+
+int32_t SlotFacts::input_at(int32_t tensor) const {
+  for (size_t i = 0; i < model_.inputs().size; ++i)
+    if (model_.inputs()[i] == tensor) return static_cast<int32_t>(i);
+  return -1;
+}
+
+const QuantRule* SlotFacts::rule(int32_t node) const {
+  const OpDef* const def = node < 0 ? nullptr : find_op(float_ops(), model_, model_.node(node));
+  return def == nullptr ? nullptr : &def->quant;
+}
+
+const QuantRule* SlotFacts::fixing_rule(int32_t tensor) const {
+  const QuantRule* const found = rule(writer(tensor));
+  return found != nullptr && found->output == OutputRule::kFixed ? found : nullptr;
+}
+
+bool SlotFacts::is_function(int32_t node) const {
+  const QuantRule* const found = rule(node);
+  return found != nullptr && found->unary != nullptr;
+}
+
+int32_t SlotFacts::function_reader(int32_t tensor) const {
+  const int32_t node = reader(tensor);
+  return is_function(node) && !is_function(reader(model_.node(node).outputs[0])) ? node : -1;
+}
+
+}  // namespace intaglio

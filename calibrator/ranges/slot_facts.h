@@ -1,0 +1,51 @@
+// What the graph and the caller say of the slots, before anything is seen.
+#pragma once
+
+#include "calibrator/quantization/slot_map.h"
+#include "calibrator/ranges/ranges.h"
+#include "runtime/op.h"
+
+namespace intaglio {
+
+class SlotFacts {
+ public:
+  // Lists are made in `arena`. `map` may get parameters and dominations afterwards.
+  SlotFacts(const Model& model, const CalibratorOptions& options, const SlotMap& map, Arena& arena);
+
+  // A slot that gets parameters of its own, neither by another slot nor as weights or a bias.
+  bool is_root(int32_t slot) const;
+  // The caller's parameters for it; nullptr: none.
+  const KnownParams* known_at(int32_t slot) const;
+
+  int32_t writer(int32_t tensor) const { return writers_[static_cast<size_t>(tensor)]; }  // -1: none
+  bool is_in_head(int32_t tensor) const { return in_head_[static_cast<size_t>(tensor)]; }
+  // Tengine's zero points are 0 throughout: nothing counts as non-negative there.
+  bool is_non_negative(int32_t tensor) const;
+  Bounds bounds(int32_t tensor) const;
+  // Which of the model's inputs it is; -1: none.
+  int32_t input_at(int32_t tensor) const;
+
+  const QuantRule* rule(int32_t node) const;  // nullptr: no such node or operator
+  // Of an operator whose output has the same parameters always; else nullptr.
+  const QuantRule* fixing_rule(int32_t tensor) const;
+  // The function of one variable that alone reads the tensor's codes and whose values no other one reads; -1: none. Of a
+  // function of a function, 1 / sigmoid(x), the first one's slope says little.
+  int32_t function_reader(int32_t tensor) const;
+
+ private:
+  void find_known();
+  void find_readers();
+  int32_t reader(int32_t tensor) const { return readers_[static_cast<size_t>(map_.slots.root(tensor))]; }
+  bool is_function(int32_t node) const;
+
+  const Model& model_;
+  const CalibratorOptions& options_;
+  const SlotMap& map_;
+  Span<int32_t> writers_;  // of each tensor
+  Span<int32_t> known_;    // of each root: which of the known parameters hold for it; -1: none
+  Span<int32_t> readers_;  // of each root: the only node that reads any of its tensors, or a negative number
+  Span<bool> in_head_;     // of each tensor
+  Span<const bool> non_negative_;
+};
+
+}  // namespace intaglio
