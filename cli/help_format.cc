@@ -39,6 +39,8 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
 
 std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
   std::string text = option->get_description();
+  if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll && !option->get_positional())
+    text += ". May be repeated";
   if (option->get_required()) text += " (required)";
   if (!option->get_default_str().empty()) text += " (default " + option->get_default_str() + ")";
   return wrapped(text);

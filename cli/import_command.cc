@@ -339,17 +339,17 @@ Command add_import_command(CLI::App& parent) {
       .type_name("N")
       .show_default();
   add_option(*app, "--shape", arguments->shapes,
-             "the dimensions of an input, in the network's own layout. May be repeated")
+             "the dimensions of an input, in the network's own layout")
       .type_name("NAME=1,3,224,224")
       .repeated();
   add_option(
       *app, "--state", arguments->states,
       "the input IN takes what the output OUT gave in the run before: both leave the model's inputs and "
-      "outputs. May be repeated")
+      "outputs")
       .type_name("IN=OUT")
       .repeated();
   add_option(*app, "--initial", arguments->initial,
-             "what a state begins with, in the network's own layout, where that is not zero. May be repeated")
+             "what a state begins with, in the network's own layout, where that is not zero")
       .type_name("IN=V|X.npy")
       .repeated();
   add_option(
@@ -361,7 +361,7 @@ Command add_import_command(CLI::App& parent) {
   add_option(
       *app, "--outputs", arguments->outputs,
       "end the network at these tensors, by their names in the file: they become the outputs, in this order. "
-      "What only later tensors need is left out. May be repeated")
+      "What only later tensors need is left out")
       .type_name("NAME[,NAME]")
       .repeated();
   add_flag(*app, "--external-data", arguments->external_data,

@@ -44,8 +44,7 @@ endif()
 install(EXPORT intaglio NAMESPACE intaglio:: FILE intaglioTargets.cmake DESTINATION ${package})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/intaglioConfig.cmake.in intaglioConfig.cmake
                               INSTALL_DESTINATION ${package})
-# Before 1.0 a minor version may change the interface.
-write_basic_package_version_file(intaglioConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(intaglioConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/intaglioConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/intaglioConfigVersion.cmake
         DESTINATION ${package})
 

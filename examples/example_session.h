@@ -41,10 +41,10 @@ class Memory {
 };
 
 inline Memory read_file(const std::string& path) {
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(path, unknown);  // fails for what is no file
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);  // fails for what is no file
+  if (error) fail(path + ": " + error.message());
   std::ifstream file(path, std::ios::binary);
-  if (unknown || !file) fail(path + ": cannot be read");
   Memory memory(static_cast<size_t>(size));
   file.read(reinterpret_cast<char*>(memory.span().data), static_cast<std::streamsize>(memory.span().size));
   if (!file) fail(path + ": cannot be read");

@@ -107,7 +107,7 @@ C++ `intaglio.h` or its parts in `intaglio/`.
 | `intaglio_<isa>.cc` | kernels of one instruction set; empty where the compiler's flags do not have it |
 | `CMakeLists.txt` | a library for `add_subdirectory`, and an ESP-IDF component |
 | `zephyr/`, `library.json`, `library.properties`, `src/`, `intaglio.pdsc` | Zephyr, PlatformIO, Arduino, CMSIS-Pack |
-| `examples/classify.cc` | a model and a picture to a class, on a machine with files |
+| `examples/classify.cc` | a model and a picture to a class, on a machine with files; `examples/example_session.h` is its helper |
 
 ## Flags
 

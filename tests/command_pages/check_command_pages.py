@@ -26,7 +26,7 @@ def completed(share, *words):
     script = f"""source {share}/bash-completion/completions/intaglio
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _intaglio; printf '%s\\n' "${{COMPREPLY[@]}}" """
     run = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True, cwd=share)
-    return run.stdout.split()
+    return run.stdout.splitlines()
 
 
 def zsh_branch(text, words):
@@ -62,11 +62,17 @@ def main():
                 if page.words:
                     offered = completed(share, "intaglio", *page.words, word)
                     check(word in offered, f"bash does not offer {word} of {name}, but {offered}")
-                    check(re.search(rf"['{{,]{word}[\[,}}]", in_zsh), f"zsh lacks {word} of {name}")
+                    check(re.search(rf"['{{,*]{word}[\[,}}]", in_zsh), f"zsh lacks {word} of {name}")
                     flag = f"-l {word[2:]} " if word.startswith("--") else f"-s {word[1:]} "
                     check(flag in in_fish, f"fish lacks {word} of {name}")
     check(completed(share, "intaglio", "calib") == ["calibrate"], "bash does not complete a subcommand")
     check(completed(share, "intaglio", "params", "ex") == ["export"], "bash does not complete a subcommand of params")
+    (share / "two words.itg").touch()
+    for typed in ("two", "two\\ w", "'two w", '"two words'):
+        for before in (["inspect"], ["import", "--input"], ["calibrate", "net.itg", "-o"]):
+            check("two words.itg" in completed(share, "intaglio", *before, typed), f"bash does not complete {typed} behind {before}")
+    check("'*--set[" in zsh_branch(zsh, ["calibrate"]), "zsh takes --set once alone")
+    check("'--report[" in zsh_branch(zsh, ["calibrate"]), "zsh takes --report several times")
     check("imagenet" in completed(share, "intaglio", "import", "net.onnx", "--pixels", ""), "bash does not offer recipes")
     for tool, words in (("groff", ["-man", "-Tutf8", "-ww", "-z"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
         files = {"groff": sorted(share.glob("man/man1/*.1")), "zsh": [share / "zsh/site-functions/_intaglio"],

@@ -87,7 +87,7 @@ def check_update(examples, work, old, new):
     (work / "notes.txt").write_text("not a chip")
     expect("model_update", "not the two slots of a chip" in run(program, work / "notes.txt", "store", new, code=1), True)
     expect("model_update", (work / "notes.txt").read_text(), "not a chip")
-    for words, text in (((chip, "store", work), "cannot be read"), ((chip, "store", new, "--cut", "x"), "a number of units")):
+    for words, text in (((chip, "store", work), "Is a directory"), ((chip, "store", new, "--cut", "x"), "a number of units")):
         expect("model_update", text in run(program, *words, code=1), True)
     expect("model_update", run(program, chip, "show"), second)
 

@@ -1,0 +1,2 @@
+# Empty compiler generated dependencies file for use_intaglio.
+# This may be replaced when dependencies are built.
