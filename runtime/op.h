@@ -126,7 +126,7 @@ enum class TableRule : uint8_t {
   kNone,
   kUnary,            // s8[256], index code + 128, from `unary`; the int8 node is a Lookup
   kUnaryPerChannel,  // s8[C, 256] for the last axis, from `unary_per_channel`; the int8 node is a Lookup
-  kSoftmax,          // s32[256]: T[d] = rne(exp(-d * s_in) * 2^k)
+  kSoftmax,          // s32[256], in 16 bits s32[512]: exponentials (docs/arithmetic.md)
 };
 
 // What is known of an output's sign.

@@ -192,7 +192,7 @@ TEST_CASE("operators that have a version of 16 bits, and those that stay in FP32
     const std::vector<uint8_t> bytes = network.calibrated({wide(-1, SlotRole::kActivations)});
     const AlignedBytes file = aligned(bytes);
     const Model model = *Model::open(file.view());
-    const bool in_float = op == Op::kSoftmax || op == Op::kDiv;
+    const bool in_float = op == Op::kDiv;
     CHECK(type_of(model, "middle") == (in_float ? DType::kF32 : DType::kS16));
     CHECK(sqnr(network, bytes) > 28.0);
   }

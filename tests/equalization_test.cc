@@ -64,6 +64,45 @@ AlignedBytes residual_net(float outlier) {
   return net.finish();
 }
 
+// image [1, 6, 6, 4] -> a: conv to 8 channels -> c: normalization -> d: conv -> mean -> logits. Channel 3 of c is `outlier` times
+// as large, and d's weights take that back.
+AlignedBytes normalized_net(float outlier) {
+  ModelBuilder net;
+  Random random(6);
+  const std::vector<int32_t> map{1, kSide, kSide, kChannels};
+  const int32_t image = net.tensor("image", DType::kF32, {1, kSide, kSide, 4});
+  const int32_t a = net.tensor("a", DType::kF32, map), c = net.tensor("c", DType::kF32, map),
+                d = net.tensor("d", DType::kF32, map), mean = net.tensor("mean", DType::kF32, {1, kChannels}),
+                logits = net.tensor("logits", DType::kF32, {1, 5});
+  const auto constant = [&](const char* name, const std::vector<int32_t>& shape,
+                            const std::vector<float>& v) {
+    return net.constant(name, DType::kF32, shape, v);
+  };
+  std::vector<float> scale = random.reals(kChannels, 0.5f, 1.5f),
+                     wd = random.reals(kChannels * kChannels, -0.5f, 0.5f);
+  scale[3] *= outlier;
+  for (size_t i = 0; i < kChannels; ++i) wd[i * kChannels + 3] /= outlier;
+  net.input(image);
+  net.node(Op::kConv2d,
+           {image, constant("wa", {kChannels, 1, 1, 4}, random.reals(kChannels * 4, -0.5f, 0.5f)),
+            constant("ba", {kChannels}, random.reals(kChannels, -0.2f, 0.2f))},
+           {a});
+  const int32_t factors = constant("scale", {kChannels}, scale),
+                zeros = constant("zeros", {kChannels}, std::vector<float>(kChannels, 0.0f));
+  net.node(Op::kNormalize, {a, factors, zeros}, {c}).options.as<NormalizeOptions>().epsilon = 1e-5f;
+  net.node(Op::kConv2d,
+           {c, constant("wd", {kChannels, 1, 1, kChannels}, wd),
+            constant("bd", {kChannels}, random.reals(kChannels, -0.2f, 0.2f))},
+           {d});
+  net.node(Op::kMean, {d}, {mean}).options.as<ReduceOptions>().axes = net.keep({1, 2});
+  net.node(Op::kFullyConnected,
+           {mean, constant("wl", {5, kChannels}, random.reals(5 * kChannels, -0.5f, 0.5f)),
+            constant("bl", {5}, random.reals(5, -0.2f, 0.2f))},
+           {logits});
+  net.output(logits);
+  return net.finish();
+}
+
 constexpr RecoveryMask kScaling = recovery::kEqualization;
 
 }  // namespace
@@ -107,4 +146,11 @@ TEST_CASE("an outlier channel no longer takes the others' codes, and the state s
   CHECK(even.verdict(kScaling) != RecoveryVerdict::kKept);
   CHECK(!even.says("channels scaled"));
   CHECK(even.after == even.before);
+}
+
+TEST_CASE("an outlier channel of a normalization goes into its factors and the weights behind it") {
+  const RecoveryOutcome outcome = calibrate(normalized_net(64.0f), {kScaling});
+  CHECK(outcome.verdict(kScaling) == RecoveryVerdict::kKept);
+  CHECK(outcome.after < 0.3 * outcome.before);
+  CHECK(outcome.state_after == outcome.state_before);
 }

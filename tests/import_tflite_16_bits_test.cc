@@ -157,6 +157,46 @@ TEST_CASE("between 16 bits, 8 bits and float") {
   CHECK(import.ops() == std::vector<Op>{Op::kQuantize, Op::kQuantize, Op::kQuantize, Op::kDequantize});
 }
 
+TEST_CASE("a softmax of 16 bits has a table of two halves") {
+  TfliteBuilder file;
+  const float x_scale = 0.001f, y_scale = 1.0f / 32768.0f;
+  const int32_t x = file.tensor("x", kInt16, {2, 3}, by(x_scale)),
+                y = file.tensor("y", kInt16, {2, 3}, by(y_scale));
+  file.op(kTfliteSoftmax, {x}, {y}, Options::SoftmaxOptions,
+          tflite::CreateSoftmaxOptions(file.fbb(), 1.0f).Union());
+  const std::string bytes = file.finish({x}, {y});
+  const Reals values{0.5f, -1.25f, 3.0f, 30.0f, -30.0f, 0.0f};
+  const Reals got = run_file(bytes, values);
+  for (size_t row = 0; row < 6; row += 3) {
+    double sum = 0.0;
+    for (size_t i = row; i < row + 3; ++i) sum += std::exp(double{values[i]});
+    for (size_t i = row; i < row + 3; ++i)
+      CHECK(std::fabs(double{got[i]} - std::min(std::exp(double{values[i]}) / sum, 32767.0 / 32768)) <=
+            double{y_scale});
+  }
+  Import import(bytes);
+  CHECK(is_on_codes(import));
+  CHECK(import.tensor(import.node(Op::kSoftmax).inputs[1]).shape.elements() == 512);
+}
+
+TEST_CASE("a product of two activations of 16 bits") {
+  constexpr int32_t kBatchMatmul = 126;
+  for (const bool transposed : {false, true}) {
+    TfliteBuilder file;
+    const int32_t a = file.tensor("a", kInt16, {1, 2, 2}, by(0.5f)),
+                  b = file.tensor("b", kInt16, {1, 2, 2}, by(0.25f)),
+                  y = file.tensor("y", kInt16, {1, 2, 2}, by(0.125f));
+    file.op(kBatchMatmul, {a, b}, {y}, Options::BatchMatMulOptions,
+            tflite::CreateBatchMatMulOptions(file.fbb(), false, transposed).Union());
+    Import import(file.finish({a, b}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.count(Op::kBatchMatMul) == 1);
+    CHECK(import.tensor(import.node(Op::kBatchMatMul).outputs[0]).dtype == DType::kS16);
+    CHECK(import.count(Op::kQuantize) == 2);
+    CHECK(import.count(Op::kDequantize) == 1);
+  }
+}
+
 TEST_CASE("activations of float16, and weights of 4 bits") {
   TfliteBuilder file;
   const int32_t x = file.tensor("x", kFloat16, {1, 3}), y = file.tensor("y", kFloat16, {1, 1});

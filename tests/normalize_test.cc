@@ -8,6 +8,7 @@
 #include "tests/support/one_node.h"
 #include "tests/support/random.h"
 #include "tests/support/spec_cases.h"
+#include "tests/support/wide_codes.h"
 
 namespace intaglio {
 namespace {
@@ -30,7 +31,7 @@ struct Case {
 
 template <typename T>
 std::vector<T> run(const Case& c, const std::vector<T>& x) {
-  const DType dtype = sizeof(T) == 1 ? DType::kS8 : DType::kF32;
+  const DType dtype = sizeof(T) == 1 ? DType::kS8 : sizeof(T) == 2 ? DType::kS16 : DType::kF32;
   ModelBuilder b;
   const int32_t tx = b.tensor("x", dtype, c.dims, c.s_in, c.z_in),
                 ty = b.tensor("y", dtype, c.dims, c.s_out, c.z_out);
@@ -112,6 +113,47 @@ TEST_CASE("int8: the exact quotient, rounded, on every kernel") {
           std::min(std::max(wanted[i] / static_cast<double>(c.s_out) + c.z_out, -128.0), 127.0);
       REQUIRE(std::fabs(y[i] - code) <= 0.501);
     }
+  }
+}
+
+TEST_CASE("16 bits: the exact quotient, rounded, on every kernel") {
+  Random random(5);
+  for (int32_t trial = 0; trial < test::shape_count(150); ++trial) {
+    CAPTURE(trial);
+    Case c = draw(random);
+    c.s_in = random.real(1e-4f, 1e-2f);
+    c.s_out = random.real(1e-4f, 2e-4f);
+    const std::vector<int16_t> x = test::draw_codes(random, elements(c.dims)), y = run(c, x);
+    std::vector<double> reals;
+    for (const int16_t code : x) reals.push_back(static_cast<double>(c.s_in) * code);
+    double least;
+    const std::vector<double> wanted = exact(c, reals, &least);
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double code = std::min(std::max(wanted[i] / static_cast<double>(c.s_out), -32768.0), 32767.0);
+      REQUIRE(std::fabs(y[i] - code) <= 0.51 + 4e-7 * std::fabs(code));
+    }
+  }
+}
+
+TEST_CASE("16 bits: equal elements give the shift, large groups do not overflow") {
+  Case c;
+  c.dims = {2, 3};
+  c.scale = {1.0f, 2.0f, 3.0f};
+  c.shift = {0.0f, 1.0f, -1.0f};
+  c.s_in = 0.5f;
+  c.s_out = 0.25f;
+  CHECK(run(c, std::vector<int16_t>{5, 5, 5, -32768, -32768, -32768}) ==
+        std::vector<int16_t>{0, 4, -4, 0, 4, -4});
+  c.dims = {1, 1024, 4096, 2};  // of 2^23 elements, half at each end
+  c.options.over_map = true;
+  c.scale = {1.0f, 1.0f};
+  c.shift = {0.0f, 0.0f};
+  std::vector<int16_t> x(elements(c.dims));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = i % 2 == 0 ? 32767 : -32768;
+  for (const bool keeps_mean : {false, true}) {
+    c.options.keeps_mean = keeps_mean;
+    const std::vector<int16_t> y = run(c, x);
+    CHECK(std::all_of(y.begin(), y.end(), [](int16_t v) { return v == 4 || v == -4; }));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/arithmetic/exp_f32.h"
 #include "kernels/compiled_isa.h"
 #include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s16.h"
 #include "kernels/normalize/softmax_s8.h"
 #include "tests/support/float_bits.h"
 #include "tests/support/random.h"
@@ -80,6 +81,53 @@ TEST_CASE("int8 softmax equals the contract, random rows") {
       REQUIRE(memcmp(y.data(), expected.data(), y.size()) == 0);
       softmax(inside.data(), table.data(), 1.0f / s_out, make_output_s8(z_out, -128, 127), inside.data(), n);
       REQUIRE(memcmp(inside.data(), expected.data(), x.size()) == 0);
+    });
+  }
+}
+
+TEST_CASE("softmax of 16 bits equals the contract, and is near the exact one, random rows") {
+  Random random(5);
+  constexpr int32_t kSizes[] = {1, 2, 3, 7, 8, 9, 197, 5000};
+  for (int32_t trial = 0; trial < test::shape_count(80); ++trial) {
+    const int32_t n = trial < 80 ? kSizes[trial / 10] : random.between(1, random.one_in(8) ? 300 : 40);
+    const float s_in = random.real(1e-5f, 3e-3f), s_out = trial % 2 == 0 ? 1.0f / 32768.0f : 1e-5f;
+    std::vector<int32_t> table = make_table(256.0f * s_in, n);
+    for (int32_t j = 0; j < 256; ++j)
+      table.push_back(static_cast<int32_t>(std::lrint(std::exp(-j * double{s_in}) * std::ldexp(1.0, 30))));
+    Exact<int16_t> x(static_cast<size_t>(n)), y(x.size()), expected(x.size());
+    const int32_t span = random.one_in(2) ? 32768 : random.between(1, 2000);
+    int32_t largest = -32768;
+    double exact_sum = 0.0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<int16_t>(random.between(-span, span - 1));
+      largest = std::max<int32_t>(largest, x[i]);
+    }
+    int64_t sum = 0;
+    const auto entry = [&](int32_t code) {
+      const int64_t d = largest - code;
+      return (int64_t{table[static_cast<size_t>(d / 256)]} * table[static_cast<size_t>(256 + d % 256)] +
+              (int64_t{1} << 29)) >>
+             30;
+    };
+    for (size_t i = 0; i < x.size(); ++i) {
+      sum += entry(x[i]);
+      exact_sum += std::exp((x[i] - largest) * double{s_in});
+    }
+    REQUIRE(sum <= int64_t{1} << 30);
+    const float r = (1.0f / s_out) / static_cast<float>(sum);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float v = std::min(static_cast<float>(entry(x[i])) * r, 32767.0f);
+      expected[i] = static_cast<int16_t>(std::lrint(v));
+      const double exact = std::exp((x[i] - largest) * double{s_in}) / exact_sum / double{s_out};
+      REQUIRE(std::fabs(expected[i] - std::min(exact, 32767.0)) <= 0.6);
+    }
+    for_each_of(softmax_s16_count(), softmax_s16_kernel, [&](SoftmaxS16* softmax) {
+      softmax(x.data(), table.data(), 1.0f / s_out, y.data(), n);
+      REQUIRE(memcmp(y.data(), expected.data(), y.size() * sizeof y[0]) == 0);
+      Exact<int16_t> inside(x.size());
+      memcpy(inside.data(), x.data(), x.size() * sizeof x[0]);
+      softmax(inside.data(), table.data(), 1.0f / s_out, inside.data(), n);
+      REQUIRE(memcmp(inside.data(), expected.data(), x.size() * sizeof x[0]) == 0);
     });
   }
 }

@@ -64,5 +64,67 @@ TEST_CASE("functions of 16 bits") {
   });
 }
 
+TEST_CASE("softmax of 16 bits") {
+  for_each_case("softmax_s16", 5, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const int32_t rows = p.next(), n = p.next();
+    const std::vector<float> s = file.f32();
+    const std::vector<int32_t> table = file.s32();
+    const std::vector<int16_t> x = narrowed(file.s32());
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS16, {rows, n}, s[0]),
+                  ty = b.tensor("y", DType::kS16, {rows, n}, s[1]);
+    b.node(Op::kSoftmax, {tx, b.constant<int32_t>("table", DType::kS32, {512}, table)}, {ty});
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int16_t>(b, x) == narrowed(file.s32()));
+  });
+}
+
+TEST_CASE("normalization of 16 bits") {
+  for_each_case("normalize_s16", 7, [](VectorFile& file) {
+    Numbers p(file.s32());
+    NormalizeOptions options;
+    options.groups = p.next();
+    options.over_map = p.next() != 0;
+    options.keeps_mean = p.next() != 0;
+    const std::vector<int32_t> dims = file.s32();
+    const std::vector<float> s = file.f32(), scale = file.f32(), shift = file.f32();
+    options.epsilon = s[2];
+    const std::vector<int16_t> x = narrowed(file.s32());
+    ModelBuilder b;
+    const int32_t tx = b.tensor("x", DType::kS16, dims, s[0]), ty = b.tensor("y", DType::kS16, dims, s[1]);
+    const int32_t ts = b.constant("scale", DType::kF32, {dims.back()}, scale),
+                  th = b.constant("shift", DType::kF32, {dims.back()}, shift);
+    b.node(Op::kNormalize, {tx, ts, th}, {ty}).options.as<NormalizeOptions>() = options;
+    b.input(tx);
+    b.output(ty);
+    REQUIRE(run_model<int16_t>(b, x) == narrowed(file.s32()));
+  });
+}
+
+TEST_CASE("products of two activations of 16 bits") {
+  for_each_case("batch_mat_mul_s16", 5, [](VectorFile& file) {
+    Numbers p(file.s32());
+    const bool transposed = p.next() != 0;
+    const int32_t batches = p.next(), m = p.next(), k = p.next(), n = p.next();
+    const std::vector<float> s = file.f32();
+    const std::vector<int16_t> a = narrowed(file.s32()), second = narrowed(file.s32());
+    ModelBuilder b;
+    const int32_t ta = b.tensor("a", DType::kS16, {batches, m, k}, s[0]);
+    const std::vector<int32_t> b_dims =
+        transposed ? std::vector<int32_t>{batches, n, k} : std::vector<int32_t>{batches, k, n};
+    const int32_t tb = b.tensor("b", DType::kS16, b_dims, s[1]),
+                  ty = b.tensor("y", DType::kS16, {batches, m, n}, s[2]);
+    auto& options = b.node(Op::kBatchMatMul, {ta, tb}, {ty}).options.as<BatchMatMulOptions>();
+    options.transpose_b = transposed;
+    options.scale = s[3];
+    b.input(ta);
+    b.input(tb);
+    b.output(ty);
+    REQUIRE(run_model<int16_t>(b, a, second) == narrowed(file.s32()));
+  });
+}
+
 }  // namespace
 }  // namespace intaglio

@@ -165,7 +165,17 @@ class Baker : private BakedTensors {
     if (!is_wide(out)) add_quantize(written, codes_[o], out);
   }
 
+  int32_t add_softmax_table(int32_t n, size_t entries) {
+    const NodeInfo node = model_.node(n);
+    const Span<int32_t> table = arena_.make<int32_t>(entries);
+    if (!table.empty())
+      make_softmax_table(params(slots_.input_slot(n, 0)).scale, model_.tensor(node.inputs[0]).shape.back(0),
+                         table);
+    return add_tables(node.name, DType::kS32, 0, table, static_cast<int32_t>(entries));
+  }
+
   int32_t add_wide_table(int32_t n, const QuantRule& rule) {
+    if (rule.table == TableRule::kSoftmax) return add_softmax_table(n, 512);
     const NodeInfo node = model_.node(n);
     const Span<int16_t> table = arena_.make<int16_t>(kTableS16);
     if (!table.empty())
@@ -264,11 +274,7 @@ class Baker : private BakedTensors {
   int32_t add_table(int32_t n, const QuantRule& rule) {
     const NodeInfo node = model_.node(n);
     const QuantParams in = params(slots_.input_slot(n, 0));
-    if (rule.table == TableRule::kSoftmax) {
-      const Span<int32_t> table = arena_.make<int32_t>(256);
-      if (!table.empty()) make_softmax_table(in.scale, model_.tensor(node.inputs[0]).shape.back(0), table);
-      return add_tables(node.name, DType::kS32, 0, table);
-    }
+    if (rule.table == TableRule::kSoftmax) return add_softmax_table(n, 256);
     const QuantParams out = params(node.outputs[0]);
     if (rule.table == TableRule::kUnaryPerChannel) {
       const Span<const float> parameters =

@@ -47,14 +47,24 @@ void make_channel_tables(ChannelFunction function, const NodeOptions& options, S
                tables.data + 256 * c);
 }
 
+namespace {
+
+// 256 entries: rne(exp(-d * step) * 2^k).
+void fill_exponentials(double step, int32_t k, int32_t* table) {
+  const auto one = static_cast<double>(int64_t{1} << k);
+  for (int32_t d = 0; d < 256; ++d) table[d] = static_cast<int32_t>(round_even(exp_real(-d * step) * one));
+}
+
+}  // namespace
+
 void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table) {
   int32_t log2_classes = 1;  // rounded up; of 2 at least
   while ((int64_t{1} << log2_classes) < classes) ++log2_classes;
+  const bool wide = table.size == 512;
   const int32_t k = 30 - log2_classes < 23 ? 30 - log2_classes : 23;
-  const auto one = static_cast<double>(int64_t{1} << k);
-  for (int32_t d = 0; d < 256; ++d)
-    table[static_cast<size_t>(d)] =
-        static_cast<int32_t>(round_even(exp_real(-d * static_cast<double>(in_scale)) * one));
+  const auto step = static_cast<double>(in_scale);
+  fill_exponentials(wide ? 256 * step : step, k, table.data);
+  if (wide) fill_exponentials(step, 30, table.data + 256);
 }
 
 void make_image_table(const ImageInput& image, const QuantParams& params, Span<int8_t> table) {

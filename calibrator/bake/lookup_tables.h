@@ -22,7 +22,8 @@ using ChannelFunction = double (*)(const NodeOptions& options, double parameter,
 void make_channel_tables(ChannelFunction function, const NodeOptions& options, Span<const float> parameters,
                          const QuantParams& in, const QuantParams& out, Span<int8_t> tables);
 
-// T[d] = rne(exp(-d * in_scale) * 2^k), d = 0..255; k keeps a sum of `classes` of them at most 2^30.
+// T[d] = rne(exp(-d * in_scale) * 2^k), d = 0..255; k keeps a sum of `classes` of them at most 2^30. A table of 512 is one of
+// int16 codes: the first half in steps of 256 codes, the second rne(exp(-d * in_scale) * 2^30).
 void make_softmax_table(float in_scale, int32_t classes, Span<int32_t> table);
 
 // table[c * 256 + pixel] = quantized (pixel - mean[c]) * norm[c].

@@ -14,7 +14,7 @@ Op int8_op(const NodeInfo& node, const QuantRule& rule) {
 Op int16_op(const NodeInfo& node, const QuantRule& rule) {
   if (rule.clips) return Op::kQuantize;
   if (rule.table == TableRule::kUnary) return Op::kLookup;
-  return rule.table == TableRule::kNone ? node.op : Op::kNone;
+  return rule.table == TableRule::kNone || rule.table == TableRule::kSoftmax ? node.op : Op::kNone;
 }
 
 bool applies(const SlotSetting& setting, int32_t node, SlotRole role, int32_t input) {

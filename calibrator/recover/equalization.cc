@@ -1,6 +1,7 @@
 #include "calibrator/recover/equalization.h"
 
 #include "calibrator/recover/range_method.h"
+#include "runtime/op_search.h"
 #include "runtime/real_functions.h"
 
 namespace intaglio {
@@ -120,6 +121,7 @@ void Equalizer::choose_exponents(const Model& model, bool with_room) {
 
 void Equalizer::scale_weights() const {
   const Model model = rewrite_.copy();
+  scale_factors(model);
   for_each_layer(model, [&](const NodeInfo& node, const QuantRule& rule) {
     const TensorInfo info = model.tensor(node.inputs[static_cast<size_t>(rule.weight_input)]);
     const Span<float> weights = writable_floats(info);
@@ -138,6 +140,20 @@ void Equalizer::scale_weights() const {
     const Span<float> biases = writable_floats(model.tensor(node.inputs[bias]));
     for (size_t c = 0; c < biases.size; ++c) biases[c] *= power_of_two(-out[c]);
   });
+}
+
+// Of operators that end with a factor and a summand a channel.
+void Equalizer::scale_factors(const Model& model) const {
+  for (int32_t n = 0; n < model.node_count(); ++n) {
+    const NodeInfo node = model.node(n);
+    const OpDef* const def = find_op(float_ops(), model, node);
+    if (def == nullptr || def->quant.real_inputs < 0 || !groups_.is_free(node.outputs[0])) continue;
+    const int32_t* const out = exponents_.data + groups_.first_of(node.outputs[0]);
+    for (auto i = static_cast<size_t>(def->quant.real_inputs); i < node.inputs.size; ++i) {
+      const Span<float> values = writable_floats(model.tensor(node.inputs[i]));
+      for (size_t c = 0; c < values.size; ++c) values[c] *= power_of_two(-out[c]);
+    }
+  }
 }
 
 Error Equalizer::restore(RecoveryContext& context) {

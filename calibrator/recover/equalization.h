@@ -1,7 +1,7 @@
 // Cross-layer equalization: channels of an activation are scaled by powers of two so that they share its
 // range better, and the weights around it are scaled against that (channel_groups.h). FP32 numbers change
 // their exponents alone, so the FP32 model computes the same, bit for bit, and int8 loses less where one
-// channel is far larger than the others.
+// channel is far larger than the others. A normalization's factors and summands are scaled like weights.
 //
 //   s[c] = 2^rint(log2 sqrt(a[c] / w[c]))   a: largest |x| of the channel over the samples, over that of all
 //                                           w: largest weight that reads it, over the largest of the same
@@ -35,6 +35,7 @@ class Equalizer {
   void choose_exponents(const Model& model, bool with_room);
   Error judge(RecoveryContext& context, bool by_samples, NetworkError& error);
   void scale_weights() const;
+  void scale_factors(const Model& model) const;
 
   ModelRewrite rewrite_;
   ChannelGroups groups_;

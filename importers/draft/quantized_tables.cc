@@ -16,12 +16,6 @@ QuantParams params(const DraftTensor& tensor) {
   return {tensor.scales[0], tensor.zero_point, least_code(tensor), greatest_code(tensor)};
 }
 
-// Of the FP32 operator; one that only a draft has rules nothing.
-QuantRule quant_rule(Op op) {
-  const int32_t index = find_op_index(all_ops(), {op, DType::kF32, DType::kF32});
-  return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
-}
-
 void add_lookup(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                 const std::vector<int8_t>& table, int32_t output) {
   const int32_t constant = add_constant(draft, name + "/table", DType::kS8, {256}, table);
@@ -29,6 +23,11 @@ void add_lookup(Draft& draft, const std::string& name, const std::string& source
 }
 
 }  // namespace
+
+QuantRule quant_rule(Op op) {
+  const int32_t index = find_op_index(all_ops(), {op, DType::kF32, DType::kF32});
+  return index < 0 ? QuantRule{} : all_ops()[static_cast<size_t>(index)]->quant;
+}
 
 int32_t least_code(const DraftTensor& tensor) { return tensor.dtype == DType::kS16 ? -32768 : -128; }
 int32_t greatest_code(const DraftTensor& tensor) { return tensor.dtype == DType::kS16 ? 32767 : 127; }
@@ -142,8 +141,8 @@ Op op_of_s16(const DraftNode& node) {
   return op == Op::kNone || find_op_index(all_ops(), {op, DType::kS16, DType::kS16}) < 0 ? Op::kNone : op;
 }
 
-std::vector<int32_t> softmax_table(float scale, int32_t count) {
-  std::vector<int32_t> table(256);
+std::vector<int32_t> softmax_table(float scale, int32_t count, DType codes) {
+  std::vector<int32_t> table(codes == DType::kS8 ? 256 : 512);
   make_softmax_table(scale, count, {table.data(), table.size()});
   return table;
 }

@@ -267,8 +267,9 @@ class Sweep {
         (!has_exact_weights(node) || !draft_.tensor(codes(node.input())).same_quantization(end)))
       return false;
     std::vector<int32_t> inputs = node.inputs;
-    for (int32_t& input : inputs) {
-      if (input < 0 || draft_.tensor(input).dtype != DType::kF32) continue;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      int32_t& input = inputs[i];
+      if (input < 0 || draft_.tensor(input).dtype != DType::kF32 || quant_rule(node.op).copies(i)) continue;
       if (!is_constant(input)) {
         input = same_scale ? requantized(node, input, place.codes) : widened(node, codes(input));
       } else if (row.int8 == Int8Form::kArithmetic) {
@@ -285,6 +286,7 @@ class Sweep {
       std::copy(node.inputs.begin() + 1, node.inputs.end(), inputs.begin() + 1);
     }
     node.inputs = inputs;
+    if (node.op == Op::kSoftmax) add_softmax_table(node, inputs[0], end.name);
     const int32_t written = take(node, place);
     if (!narrows) return finish(std::move(node), written);
     const std::string result = draft_.tensor(written).name, name = node.name, source = node.source;
@@ -315,10 +317,16 @@ class Sweep {
   bool become_softmax(DraftNode& node, int32_t target) {
     const DraftTensor& out = draft_.tensor(target);
     if (node.op != Op::kSoftmax || out.scales[0] != 1.0f / 256 || out.zero_point != -128) return false;
-    const DraftTensor& in = draft_.tensor(codes(node.input()));
-    node.inputs.push_back(add_constant(draft_, out.name + "/table", DType::kS32, {256},
-                                       softmax_table(in.scales[0], in.shape.back())));
+    add_softmax_table(node, codes(node.input()), out.name);
     return true;
+  }
+
+  // Of the codes that it reads.
+  void add_softmax_table(DraftNode& node, int32_t input, const std::string& name) {
+    const DraftTensor& in = draft_.tensor(input);
+    const std::vector<int32_t> table = softmax_table(in.scales[0], in.shape.back(), in.dtype);
+    const Shape shape = {static_cast<int32_t>(table.size())};
+    node.inputs.push_back(add_constant(draft_, name + "/table", DType::kS32, shape, table));
   }
 
   int32_t requantized(const DraftNode& node, int32_t input, int32_t target) {

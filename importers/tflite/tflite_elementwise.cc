@@ -117,7 +117,7 @@ void import_softmax(TfliteOp& op) {
   if (op.draft().tensor(y).dtype != info.dtype) fail("its output has another element type than its input");
   std::vector<int32_t> inputs{x};
   if (info.dtype == DType::kS8) {
-    const auto table = softmax_table(info.scales[0], info.shape.back());
+    const auto table = softmax_table(info.scales[0], info.shape.back(), DType::kS8);
     inputs.push_back(add_constant(op.draft(), op.name() + "/table", DType::kS32, {256}, table));
   }
   op.add(Op::kSoftmax, inputs, y);

@@ -10,6 +10,8 @@
 //   q = clamp(rne((f32(n * x - S) * inverse * scale[c] + shift[c]) * (1 / s_out))) + z_out
 //   epsilon is in units of Q: f32(f32(f32(n) * f32(n)) * f32(epsilon / f32(s_in * s_in))). n at most 2^23: n * x - S fits
 //   int32, Q 63 bits.
+// s16: the same with z = 0, and clamp_and_round_s16. n * x - S needs 40 bits and Q 78: both are exact, and rounded once to a
+//   float.
 // f32:
 //   a sum over a group: of each channel one chain over its places, in order; of channels c one chain for each c % 16, counted
 //   from the group's first; then the 16 by halves, i and i + 8, i and i + 4, ...
@@ -23,7 +25,7 @@
 #include <cstddef>
 
 #include "intaglio/isa.h"
-#include "kernels/arithmetic/requant.h"
+#include "kernels/arithmetic/requant_s16.h"
 
 namespace intaglio {
 
@@ -34,37 +36,32 @@ struct NormalizeGroups {
 };
 
 // Scratch of a channel where there are several places: what its loops keep, an array each.
-inline constexpr int32_t kNormalizeBytesS8 = 2 * 8 + 4 * 4, kNormalizeBytesF32 = 3 * 4;
+inline constexpr int32_t kNormalizeBytesS8 = 2 * 8 + 4 * 4, kNormalizeBytesS16 = 3 * 8,
+                         kNormalizeBytesF32 = 3 * 4;
 
-struct NormalizeS8Args {
+// x and y are codes or reals, as the function says.
+struct NormalizeArgs {
   NormalizeGroups groups;
-  const int8_t* x;
-  int8_t* y;
+  const void* x;
+  void* y;
   const float *scale, *shift;
-  void* sums;              // kNormalizeBytesS8 a channel, 8-aligned; nullptr where there is one place
-  float epsilon;           // in units of Q
-  float reciprocal_scale;  // 1 / s_out
-  int32_t zero_point;      // of x
-  OutputS8 output;
+  void* sums;              // kNormalizeBytes... a channel, 8-aligned; nullptr where there is one place
+  float epsilon;           // of codes in units of Q
+  float reciprocal_scale;  // of codes: 1 / s_out
+  int32_t zero_point;      // of int8 codes: of x
+  OutputS8 s8;
+  OutputS16 s16;
 };
 
-struct NormalizeF32Args {
-  NormalizeGroups groups;
-  const float* x;
-  float* y;
-  const float *scale, *shift;
-  void* sums;  // kNormalizeBytesF32 a channel, 4-aligned; nullptr where there is one place
-  float epsilon;
-};
+using NormalizeFunction = void(const NormalizeArgs& args);
 
 struct NormalizeKernel {
   const char* name;
   IsaMask isa;
-  void (*s8)(const NormalizeS8Args& args);  // nullptr where this build has not compiled it
-  void (*f32)(const NormalizeF32Args& args);
+  NormalizeFunction *s8, *s16, *f32;  // nullptr where this build has not compiled it
 };
 
-inline constexpr int32_t kMaxNormalized = 1 << 23;  // elements of a group in int8
+inline constexpr int32_t kMaxNormalized = 1 << 23;  // elements of a group of codes
 
 // Best first. The scalar kernel is the last one.
 int32_t normalize_count();

@@ -30,7 +30,7 @@ struct CentreS8 {
 };
 
 // From the sums of a group of n elements and of their squares.
-static inline CentreS8 centre_s8(const NormalizeS8Args& args, int64_t n, int64_t sum, int64_t squares) {
+static inline CentreS8 centre_s8(const NormalizeArgs& args, int64_t n, int64_t sum, int64_t squares) {
   CentreS8 result;
   int64_t q;
   if (args.groups.keeps_mean) {
@@ -52,8 +52,8 @@ static inline int8_t normalized_s8(int32_t difference, float inverse, float scal
   return clamp_and_round_s8((scaled + shift) * reciprocal_scale, output);
 }
 
-static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x, int8_t* y,
-                                    const float* scale, const float* shift) {
+static inline void normalize_row_s8(const NormalizeArgs& args, const int8_t* x, int8_t* y, const float* scale,
+                                    const float* shift) {
   const int32_t n = args.groups.depth;
   int64_t sum = 0, squares = 0;
   for (int32_t first = 0; first < n; first += kMaxRun) {
@@ -69,7 +69,7 @@ static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x
   const CentreS8 of_row = centre_s8(args, n, sum, squares);
   const int32_t centre = of_row.centre;
   const float inverse = of_row.inverse, reciprocal_scale = args.reciprocal_scale;
-  const OutputS8 output = args.output;
+  const OutputS8 output = args.s8;
   int32_t i = 0;
   for (; i + kNormalizeBlock <= n; i += kNormalizeBlock) {
     int8_t block[kNormalizeBlock];
@@ -82,8 +82,10 @@ static inline void normalize_row_s8(const NormalizeS8Args& args, const int8_t* x
     y[i] = normalized_s8(n * x[i] - centre, inverse, scale[i], shift[i], reciprocal_scale, output);
 }
 
-static inline void normalize_places_s8(const NormalizeS8Args& args) {
+static inline void normalize_places_s8(const NormalizeArgs& args) {
   const NormalizeGroups g = args.groups;
+  const auto* const x0 = static_cast<const int8_t*>(args.x);
+  auto* const y0 = static_cast<int8_t*>(args.y);
   const int32_t channels = g.groups * g.depth, n = g.places * g.depth;
   auto *const sums = static_cast<int64_t*>(args.sums), *const squares = sums + channels;
   auto *const part_sums = reinterpret_cast<int32_t*>(squares + channels), *const part_squares =
@@ -95,7 +97,7 @@ static inline void normalize_places_s8(const NormalizeS8Args& args) {
     const int32_t end = g.places - first < kMaxRun ? g.places : first + kMaxRun;
     for (int32_t c = 0; c < channels; ++c) part_sums[c] = part_squares[c] = 0;
     for (int32_t p = first; p < end; ++p) {
-      const int8_t* const x = args.x + p * g.stride;
+      const int8_t* const x = x0 + p * g.stride;
       for (int32_t c = 0; c < channels; ++c) {
         part_sums[c] += x[c];
         part_squares[c] += x[c] * x[c];
@@ -118,12 +120,12 @@ static inline void normalize_places_s8(const NormalizeS8Args& args) {
       inverses[c] = of_group.inverse;
     }
   }
-  const OutputS8 output = args.output;
+  const OutputS8 output = args.s8;
   const float reciprocal_scale = args.reciprocal_scale;
   const float *const scale = args.scale, *const shift = args.shift;
   for (int32_t p = 0; p < g.places; ++p) {
-    const int8_t* const x = args.x + p * g.stride;
-    int8_t* const y = args.y + p * g.stride;
+    const int8_t* const x = x0 + p * g.stride;
+    int8_t* const y = y0 + p * g.stride;
     int32_t c = 0;
     for (; c + kNormalizeBlock <= channels; c += kNormalizeBlock) {
       int8_t block[kNormalizeBlock];
@@ -137,11 +139,12 @@ static inline void normalize_places_s8(const NormalizeS8Args& args) {
   }
 }
 
-static inline void normalize_all_s8(const NormalizeS8Args& args) {
+static inline void normalize_all_s8(const NormalizeArgs& args) {
   if (args.groups.places != 1) return normalize_places_s8(args);
   for (int32_t g = 0; g < args.groups.groups; ++g) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
-    normalize_row_s8(args, args.x + first, args.y + first, args.scale + first, args.shift + first);
+    normalize_row_s8(args, static_cast<const int8_t*>(args.x) + first, static_cast<int8_t*>(args.y) + first,
+                     args.scale + first, args.shift + first);
   }
 }
 
@@ -168,8 +171,8 @@ static inline float normalized_f32(float difference, float inverse, float scale,
   return canonical_f32(scaled + shift);
 }
 
-static inline void normalize_row_f32(const NormalizeF32Args& args, const float* x, float* y,
-                                     const float* scale, const float* shift) {
+static inline void normalize_row_f32(const NormalizeArgs& args, const float* x, float* y, const float* scale,
+                                     const float* shift) {
   const int32_t depth = args.groups.depth;
   const auto n = static_cast<float>(depth);
   const float mean = args.groups.keeps_mean ? 0.0f : sum_in_lanes(depth, [=](int32_t c) { return x[c]; }) / n;
@@ -185,8 +188,10 @@ static inline void normalize_row_f32(const NormalizeF32Args& args, const float* 
   for (; i < depth; ++i) y[i] = normalized_f32(x[i] - mean, inverse, scale[i], shift[i]);
 }
 
-static inline void normalize_places_f32(const NormalizeF32Args& args) {
+static inline void normalize_places_f32(const NormalizeArgs& args) {
   const NormalizeGroups g = args.groups;
+  const auto* const x0 = static_cast<const float*>(args.x);
+  auto* const y0 = static_cast<float*>(args.y);
   const int32_t channels = g.groups * g.depth;
   const auto n = static_cast<float>(g.places * g.depth);
   auto *const sums = static_cast<float*>(args.sums), *const means = sums + channels,
@@ -196,7 +201,7 @@ static inline void normalize_places_f32(const NormalizeF32Args& args) {
   const auto average = [&](auto value, auto give) {
     for (int32_t c = 0; c < channels; ++c) sums[c] = 0.0f;
     for (int32_t p = 0; p < g.places; ++p)
-      for (int32_t c = 0; c < channels; ++c) sums[c] += value(args.x[p * g.stride + c], c);
+      for (int32_t c = 0; c < channels; ++c) sums[c] += value(x0[p * g.stride + c], c);
     for (int32_t first = 0; first < channels; first += g.depth) {
       const float mean = sum_in_lanes(g.depth, [=](int32_t c) { return sums[first + c]; }) / n;
       for (int32_t c = first; c < first + g.depth; ++c) give(c, mean);
@@ -209,18 +214,19 @@ static inline void normalize_places_f32(const NormalizeF32Args& args) {
   average([=](float v, int32_t c) { return square_f32(v - means[c]); },
           [=](int32_t c, float power) { inverses[c] = 1.0f / sqrt_f32(power + epsilon); });
   for (int32_t p = 0; p < g.places; ++p) {
-    const float* const x = args.x + p * g.stride;
-    float* const y = args.y + p * g.stride;
+    const float* const x = x0 + p * g.stride;
+    float* const y = y0 + p * g.stride;
     for (int32_t c = 0; c < channels; ++c)
       y[c] = normalized_f32(x[c] - means[c], inverses[c], scale[c], shift[c]);
   }
 }
 
-static inline void normalize_all_f32(const NormalizeF32Args& args) {
+static inline void normalize_all_f32(const NormalizeArgs& args) {
   if (args.groups.places != 1) return normalize_places_f32(args);
   for (int32_t g = 0; g < args.groups.groups; ++g) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
-    normalize_row_f32(args, args.x + first, args.y + first, args.scale + first, args.shift + first);
+    normalize_row_f32(args, static_cast<const float*>(args.x) + first, static_cast<float*>(args.y) + first,
+                      args.scale + first, args.shift + first);
   }
 }
 

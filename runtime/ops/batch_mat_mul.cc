@@ -14,6 +14,7 @@
 #include "kernels/gemm/centred_codes.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s8_windows.h"
+#include "runtime/ops/batch_product.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/conv_geometry.h"
@@ -23,31 +24,7 @@ namespace {
 
 constexpr ClampF32 kNoClamp = {-__builtin_inff(), __builtin_inff()};
 
-struct Product {
-  int32_t batches, m, n, k;
-  bool transposed;  // b is [n, k]
-  bool one_matrix;  // b is the same for all batches, which are one then, with all rows of a
-};
-
-Product product_of(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
-  Product p;
-  p.transposed = node.options<BatchMatMulOptions>().transpose_b;
-  p.m = y.back(1);
-  p.n = y.back(0);
-  p.k = a.back(0);
-  p.batches = static_cast<int32_t>(y.elements(0, y.rank - 2));
-  p.one_matrix = b.elements(0, b.rank - 2) == 1;
-  if (p.one_matrix) {
-    p.m *= p.batches;
-    p.batches = 1;
-  }
-  return p;
-}
-
 constexpr int64_t kTableEntryBytes = 8;  // of rows, on every machine: a host's figure holds for all
-
-int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t{63}; }
 
 // How the columns of all batches are cut: an item is `columns` of one batch, at a panel's border.
 struct Parts {
@@ -80,8 +57,8 @@ PartsF32 parts_f32(const Product& p, const GemmF32Kernel& kernel, int32_t width)
   const bool in_place = !kernel.packs && p.transposed;
   PartsF32 parts;
   static_cast<Parts&>(parts) = cut_columns(p, kernel.nr, kernel.packs, in_place, int64_t{p.k} * 4, width);
-  parts.table_bytes = aligned(kernel.mr * kTableEntryBytes);
-  parts.slot_bytes = parts.table_bytes + (in_place ? 0 : aligned(int64_t{parts.columns} * p.k * 4));
+  parts.table_bytes = aligned_scratch(kernel.mr * kTableEntryBytes);
+  parts.slot_bytes = parts.table_bytes + (in_place ? 0 : aligned_scratch(int64_t{parts.columns} * p.k * 4));
   return parts;
 }
 
@@ -106,41 +83,15 @@ PartsS8 parts_s8(const Product& p, const GemmS8Kernel& kernel, int32_t zero_poin
   const int64_t column_bytes = int64_t{parts.taps} * p.k;
   static_cast<Parts&>(parts) =
       cut_columns(p, kernel.nr, kernel.packs, parts.in_place && !kernel.packs, column_bytes, width);
-  parts.biases = kernel.packs ? aligned(kTableEntryBytes * parts.taps * kernel.mr) : 0;
-  parts.multipliers = parts.biases + aligned(int64_t{4} * parts.columns);
-  parts.columns_at = parts.multipliers + aligned(int64_t{4} * parts.columns);
+  parts.biases = kernel.packs ? aligned_scratch(kTableEntryBytes * parts.taps * kernel.mr) : 0;
+  parts.multipliers = parts.biases + aligned_scratch(int64_t{4} * parts.columns);
+  parts.columns_at = parts.multipliers + aligned_scratch(int64_t{4} * parts.columns);
   const int32_t plain = parts.in_place ? 0 : kernel.packs ? kernel.nr : parts.columns;
-  parts.panels = parts.columns_at + aligned(column_bytes * plain);
-  parts.kernel_scratch = parts.panels + aligned(gemm_s8_packed_bytes(kernel, parts.columns, parts.taps, p.k));
+  parts.panels = parts.columns_at + aligned_scratch(column_bytes * plain);
+  parts.kernel_scratch =
+      parts.panels + aligned_scratch(gemm_s8_packed_bytes(kernel, parts.columns, parts.taps, p.k));
   parts.slot_bytes = parts.kernel_scratch + gemm_s8_scratch_bytes(kernel, p.m, parts.taps, p.k);
   return parts;
-}
-
-Error check_matrices(const NodeView& node) {
-  const Shape a = node.input(0).shape, b = node.input(1).shape, y = node.output().shape;
-  for (const int32_t i : {0, 1})
-    if (node.input(i).shape.rank < 2)
-      return node.input_error(Status::kBadRank, i, node.input(i).shape.rank, 2);
-  const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
-  ITG_TRY(check_output_rank(node, rank));
-  const bool transposed = node.options<BatchMatMulOptions>().transpose_b;
-  const int32_t depth = b.back(transposed ? 0 : 1), columns = b.back(transposed ? 1 : 0);
-  if (depth != a.back(0)) return node.input_error(Status::kShapeMismatch, 1, depth, a.back(0));
-  if (y.back(1) != a.back(1)) return node.output_error(Status::kShapeMismatch, 0, y.back(1), a.back(1));
-  if (y.back(0) != columns) return node.output_error(Status::kShapeMismatch, 0, y.back(0), columns);
-  for (int32_t i = 2; i < rank; ++i) {
-    const int32_t p = i < a.rank ? a.back(i) : 1, q = i < b.rank ? b.back(i) : 1;
-    if (p != q && p != 1 && q != 1) return node.input_error(Status::kShapeMismatch, 1, q, p);
-    const int32_t expected = p == 1 ? q : p;
-    if (y.back(i) != expected) return node.output_error(Status::kShapeMismatch, 0, y.back(i), expected);
-  }
-  const float scale = node.options<BatchMatMulOptions>().scale;
-  return scale > 0.0f && scale <= FLT_MAX ? kNoError : node.error(Status::kBadAttribute, 0);
-}
-
-float multiplier_of(const NodeView& node) {
-  const float product_scale = node.input(0).quantization.scales[0] * node.input(1).quantization.scales[0];
-  return product_scale * node.options<BatchMatMulOptions>().scale / node.output().quantization.scales[0];
 }
 
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -152,7 +103,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   constexpr int32_t kMaxTerms = INT32_MAX / (255 * 255);
   const Product p = product_of(node);
   if (p.k > kMaxTerms) return node.error(Status::kAccumulatorOverflow, 0, kMaxTerms);
-  if (!(multiplier_of(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
+  if (!(product_multiplier(node) <= FLT_MAX)) return node.error(Status::kBadAttribute, 1);
   const int32_t index = gemm_s8_select(context.isa);
   plan->kernel = static_cast<uint16_t>(index);
   const PartsS8 parts =
@@ -171,18 +122,6 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
   const Product p = product_of(node);
   const PartsF32 parts = parts_f32(p, gemm_f32_kernel(index), context.width);
   return set_sizes(node, 0, parts.slots(p, context.width) * parts.slot_bytes, plan);
-}
-
-// Where the matrix of a batch begins, in matrices of this operand.
-int32_t matrix_of(int32_t batch, const Shape& y, const Shape& operand) {
-  int32_t index = 0, step = 1;
-  for (int32_t i = 2; i < operand.rank; ++i) {
-    const int32_t dim = operand.back(i);
-    if (dim != 1) index += batch % y.back(i) * step;
-    step *= dim;
-    batch /= y.back(i);
-  }
-  return index;
 }
 
 // Columns of b, from `b` on, as gemm_s8.h has plain weights.
@@ -230,7 +169,7 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const Product p = product_of(node);
   const PartsS8 parts = parts_s8(p, kernel, of_b.zero_point, executor_width(*run.executor));
   const ColumnsS8 right(p, parts, of_b.zero_point);
-  const float multiplier = multiplier_of(node);
+  const float multiplier = product_multiplier(node);
   const auto* const a = run.input<int8_t>(node, 0);
   const auto* const b = run.input<int8_t>(node, 1);
   auto* const y = run.output<int8_t>(node);

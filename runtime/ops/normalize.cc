@@ -53,14 +53,24 @@ Error check(const NodeView& node, const PlanContext& context, int64_t channel_by
   return set_sizes(node, 0, has_places ? shape.back(0) * channel_bytes : 0, plan);
 }
 
+Error check_codes(const NodeView& node, const PlanContext& context, int64_t channel_bytes, NodePlan* plan) {
+  ITG_TRY(check(node, context, channel_bytes, plan));
+  const NormalizeGroups g = geometry(node).groups;
+  const int64_t n = int64_t{g.places} * g.depth;
+  return n > kMaxNormalized ? node.error(Status::kAccumulatorOverflow, 0, kMaxNormalized) : kNoError;
+}
+
 Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 3, 3));
   ITG_TRY(check_input_s8(node, 0));
   ITG_TRY(check_output_s8(node));
-  ITG_TRY(check(node, context, kNormalizeBytesS8, plan));
-  const NormalizeGroups g = geometry(node).groups;
-  const int64_t n = int64_t{g.places} * g.depth;
-  return n > kMaxNormalized ? node.error(Status::kAccumulatorOverflow, 0, kMaxNormalized) : kNoError;
+  return check_codes(node, context, kNormalizeBytesS8, plan);
+}
+
+Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 3, 3));
+  ITG_TRY(check_ends_s16(node));
+  return check_codes(node, context, kNormalizeBytesS16, plan);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -71,12 +81,11 @@ Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan)
 }
 
 // Calls normalize(args) for parts of the work: rows, or groups of each map.
-template <typename T, typename Args, typename Normalize>
-void for_parts(const NodeView& node, const NodeRun& run, const Args& common, int32_t channel_bytes,
-               Normalize normalize) {
+void for_parts(const NodeView& node, const NodeRun& run, const NormalizeArgs& common, int32_t element_bytes,
+               int32_t channel_bytes, NormalizeFunction* normalize) {
   const Geometry geo = geometry(node);
-  const auto* const x = run.input<T>(node, 0);
-  auto* const y = run.output<T>(node);
+  const auto* const x = run.input<uint8_t>(node, 0);
+  auto* const y = run.output<uint8_t>(node);
   const auto *const scale = run.input<float>(node, kScaleInput), *const shift =
                                                                      run.input<float>(node, kShiftInput);
   const ptrdiff_t batch_elements = geo.groups.places * geo.groups.stride;
@@ -84,7 +93,7 @@ void for_parts(const NodeView& node, const NodeRun& run, const Args& common, int
   const int32_t items = in_rows ? geo.batches : geo.groups.groups;
   const int64_t work = int64_t{8} * batch_elements / (in_rows ? 1 : items) * (in_rows ? 1 : geo.batches);
   for_pieces(*run.executor, items, work, [&](int32_t first, int32_t count) {
-    Args args = common;
+    NormalizeArgs args = common;
     args.groups = geo.groups;
     ptrdiff_t channel = 0;
     int32_t batch = first, last = first + count;
@@ -98,31 +107,44 @@ void for_parts(const NodeView& node, const NodeRun& run, const Args& common, int
     args.shift = shift + channel;
     args.sums = in_rows ? nullptr : run.scratch + channel * channel_bytes;
     for (; batch < last; ++batch) {
-      args.x = x + batch * batch_elements + channel;
-      args.y = y + batch * batch_elements + channel;
+      const ptrdiff_t offset = (batch * batch_elements + channel) * element_bytes;
+      args.x = x + offset;
+      args.y = y + offset;
       normalize(args);
     }
   });
 }
 
-void run_s8(const NodeView& node, const NodeRun& run) {
-  const Quantization in = node.input(0).quantization, out = node.output().quantization;
+// What codes of 8 and of 16 bits have in common.
+NormalizeArgs code_args(const NodeView& node) {
   const NormalizeGroups g = geometry(node).groups;
   const auto n = static_cast<float>(g.places * g.depth);
-  const float square = in.scales[0] * in.scales[0], elements = n * n;
+  const Quantization of_x = node.input(0).quantization;
+  const float square = of_x.scales[0] * of_x.scales[0], elements = n * n;
   const float in_codes = node.options<NormalizeOptions>().epsilon / square;
-  NormalizeS8Args args = {};
+  NormalizeArgs args = {};
   args.epsilon = elements * in_codes;
-  args.reciprocal_scale = 1.0f / out.scales[0];
-  args.zero_point = in.zero_point;
-  args.output = make_output_s8(out.zero_point, -128, 127);
-  for_parts<int8_t>(node, run, args, kNormalizeBytesS8, normalize_kernel(run.kernel).s8);
+  args.reciprocal_scale = 1.0f / node.output().quantization.scales[0];
+  args.zero_point = of_x.zero_point;
+  return args;
+}
+
+void run_s8(const NodeView& node, const NodeRun& run) {
+  NormalizeArgs args = code_args(node);
+  args.s8 = make_output_s8(node.output().quantization.zero_point, -128, 127);
+  for_parts(node, run, args, 1, kNormalizeBytesS8, normalize_kernel(run.kernel).s8);
+}
+
+void run_s16(const NodeView& node, const NodeRun& run) {
+  NormalizeArgs args = code_args(node);
+  args.s16 = make_output_s16(-32768, 32767);
+  for_parts(node, run, args, 2, kNormalizeBytesS16, normalize_kernel(run.kernel).s16);
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  NormalizeF32Args args = {};
+  NormalizeArgs args = {};
   args.epsilon = node.options<NormalizeOptions>().epsilon;
-  for_parts<float>(node, run, args, kNormalizeBytesF32, normalize_kernel(run.kernel).f32);
+  for_parts(node, run, args, 4, kNormalizeBytesF32, normalize_kernel(run.kernel).f32);
 }
 
 const char* kernel_name(uint16_t kernel) { return normalize_kernel(kernel).name; }
@@ -135,12 +157,14 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kNormalizeS8Run, kNormalizeF32Run;
-const OpRun kNormalizeS8Run = {run_s8}, kNormalizeF32Run = {run_f32};
+extern const OpRun kNormalizeS8Run, kNormalizeS16Run, kNormalizeF32Run;
+const OpRun kNormalizeS8Run = {run_s8}, kNormalizeS16Run = {run_s16}, kNormalizeF32Run = {run_f32};
 
-extern const OpDef kNormalizeS8, kNormalizeF32;
+extern const OpDef kNormalizeS8, kNormalizeS16, kNormalizeF32;
 const OpDef kNormalizeS8 = {Op::kNormalize, DType::kS8,       0,          quant_rule(), plan_s8,
                             nullptr,        &kNormalizeS8Run, kernel_name};
+const OpDef kNormalizeS16 = {Op::kNormalize, DType::kS16,       0,          {}, plan_s16,
+                             nullptr,        &kNormalizeS16Run, kernel_name};
 const OpDef kNormalizeF32 = {Op::kNormalize, DType::kF32,       0,          quant_rule(), plan_f32,
                              nullptr,        &kNormalizeF32Run, kernel_name};
 

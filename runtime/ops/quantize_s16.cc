@@ -6,97 +6,77 @@
 namespace intaglio {
 namespace {
 
-enum class Ends { kRealsToS16, kS16ToReals, kS8ToS16, kS16ToS8, kS16ToS16 };
-
-template <Ends kEnds>
+// One of the two types is s16, the other it, too, s8 or reals.
 Error check_ends(const NodeView& node) {
-  switch (kEnds) {
-    case Ends::kRealsToS16:
-      ITG_TRY(check_input_dtype(node, 0, DType::kF32));
-      return check_output_s16(node);
-    case Ends::kS16ToReals:
-      ITG_TRY(check_input_s16(node, 0));
-      return check_output_dtype(node, DType::kF32);
-    case Ends::kS8ToS16:
-      ITG_TRY(check_input_s8(node, 0));
-      return check_output_s16(node);
-    case Ends::kS16ToS8:
-      ITG_TRY(check_input_s16(node, 0));
-      return check_output_s8(node);
-    case Ends::kS16ToS16:
-      return check_ends_s16(node);
+  const DType from = node.input(0).dtype, to = node.output().dtype;
+  if (from == DType::kS8)
+    ITG_TRY(check_input_s8(node, 0));
+  else if (from != DType::kF32)
+    ITG_TRY(check_input_s16(node, 0));
+  if (to == DType::kF32) return kNoError;
+  if (to == DType::kS8) {
+    ITG_TRY(check_output_s8(node));
+    return check_clamp_codes(node);
   }
-  return kNoError;
+  ITG_TRY(check_output_s16(node));
+  return check_clamp_codes_s16(node);
 }
 
-template <Ends kEnds>
 Error plan(const NodeView& node, const PlanContext& context, NodePlan* plan) {
   ITG_TRY(check_counts(node, 1, 1));
-  ITG_TRY(check_ends<kEnds>(node));
-  if (kEnds == Ends::kS16ToS8)
-    ITG_TRY(check_clamp_codes(node));
-  else if (kEnds != Ends::kS16ToReals)
-    ITG_TRY(check_clamp_codes_s16(node));
+  ITG_TRY(check_ends(node));
   plan->kernel = static_cast<uint16_t>(codes_s16_select(context.isa));
   return check_output_shape(node, node.input(0).shape);
 }
 
-template <typename In, typename Out, typename Convert>
-void for_codes(const NodeView& node, const NodeRun& run, Convert convert) {
-  const auto* const x = run.input<In>(node, 0);
-  auto* const y = run.output<Out>(node);
-  for_pieces(*run.executor, node.output().shape.elements(), 1,
-             [&](int32_t first, int32_t count) { convert(x + first, y + first, count); });
-}
-
-template <Ends kEnds>
 void run(const NodeView& node, const NodeRun& run) {
   const CodesS16Kernel& kernel = codes_s16_kernel(run.kernel);
-  const Quantization in = node.input(0).quantization, out = node.output().quantization;
-  if constexpr (kEnds == Ends::kS16ToReals) {
-    for_codes<int16_t, float>(
-        node, run, [&](const int16_t* x, float* y, int32_t n) { kernel.real(x, in.scales[0], y, n); });
-  } else {
-    const Clamp& clamp = node.options<Clamp>();
-    const OutputS16 output = make_output_s16(clamp.lo, clamp.hi);
-    if constexpr (kEnds == Ends::kRealsToS16) {
-      return for_codes<float, int16_t>(node, run, [&](const float* x, int16_t* y, int32_t n) {
-        kernel.quantize(x, out.scales[0], output, y, n);
-      });
-    } else {
-      const float multiplier = in.scales[0] / out.scales[0];
-      if constexpr (kEnds == Ends::kS8ToS16)
-        for_codes<int8_t, int16_t>(node, run, [&](const int8_t* x, int16_t* y, int32_t n) {
-          kernel.widen(x, in.zero_point, multiplier, output, y, n);
-        });
-      else if constexpr (kEnds == Ends::kS16ToS8)
-        for_codes<int16_t, int8_t>(node, run, [&](const int16_t* x, int8_t* y, int32_t n) {
-          kernel.narrow(x, multiplier, make_output_s8(out.zero_point, clamp.lo, clamp.hi), y, n);
-        });
-      else
-        for_codes<int16_t, int16_t>(node, run, [&](const int16_t* x, int16_t* y, int32_t n) {
-          kernel.rescale(x, multiplier, output, y, n);
-        });
-    }
-  }
+  const TensorInfo from = node.input(0), to = node.output();
+  const bool reads_reals = from.dtype == DType::kF32, gives_reals = to.dtype == DType::kF32;
+  const float in = reads_reals ? 1.0f : from.quantization.scales[0],
+              out = gives_reals ? 1.0f : to.quantization.scales[0];
+  const auto clamp = node.info.options.value<Clamp>();
+  const OutputS16 output = make_output_s16(clamp.lo, clamp.hi);
+  const float multiplier = in / out;
+  const auto* const x = run.input<uint8_t>(node, 0);
+  auto* const y = run.output<uint8_t>(node);
+  const auto x_bytes = static_cast<ptrdiff_t>(element_bytes(from.dtype)),
+             y_bytes = static_cast<ptrdiff_t>(element_bytes(to.dtype));
+  for_pieces(*run.executor, to.shape.elements(), 1, [&](int32_t first, int32_t count) {
+    const uint8_t* const x_first = x + first * x_bytes;
+    uint8_t* const y_first = y + first * y_bytes;
+    const auto* const wide = reinterpret_cast<const int16_t*>(x_first);
+    auto* const codes = reinterpret_cast<int16_t*>(y_first);
+    if (reads_reals)
+      kernel.quantize(reinterpret_cast<const float*>(x_first), out, output, codes, count);
+    else if (gives_reals)
+      kernel.real(wide, in, reinterpret_cast<float*>(y_first), count);
+    else if (from.dtype == DType::kS8)
+      kernel.widen(reinterpret_cast<const int8_t*>(x_first), from.quantization.zero_point, multiplier, output,
+                   codes, count);
+    else if (to.dtype == DType::kS8)
+      kernel.narrow(wide, multiplier, make_output_s8(to.quantization.zero_point, clamp.lo, clamp.hi),
+                    reinterpret_cast<int8_t*>(y_first), count);
+    else
+      kernel.rescale(wide, multiplier, output, codes, count);
+  });
 }
 
 const char* kernel_name(uint16_t kernel) { return codes_s16_kernel(kernel).name; }
 
 }  // namespace
 
-// Each variant's object, run half and element types.
-#define ITG_CONVERSION(name, ends, op, from, to, alias)                                     \
-  extern const OpRun k##name##Run;                                                          \
-  const OpRun k##name##Run = {run<Ends::ends>};                                             \
-  extern const OpDef k##name;                                                               \
-  const OpDef k##name = {op,      DType::to,     alias,       {},         plan<Ends::ends>, \
-                         nullptr, &k##name##Run, kernel_name, DType::from};
-ITG_CONVERSION(QuantizeS16, kRealsToS16, Op::kQuantize, kF32, kS16, -1)
-ITG_CONVERSION(QuantizeS8S16, kS8ToS16, Op::kQuantize, kS8, kS16, -1)
-ITG_CONVERSION(QuantizeS16S8, kS16ToS8, Op::kQuantize, kS16, kS8, -1)
-ITG_CONVERSION(QuantizeS16S16, kS16ToS16, Op::kQuantize, kS16, kS16, 0)
-ITG_CONVERSION(DequantizeS16, kS16ToReals, Op::kDequantize, kS16, kF32, -1)
+// Each variant's object and element types.
+#define ITG_CONVERSION(name, op, from, to, alias) \
+  extern const OpRun k##name##Run;                \
+  const OpRun k##name##Run = {run};               \
+  extern const OpDef k##name;                     \
+  const OpDef k##name = {op, DType::to, alias, {}, plan, nullptr, &k##name##Run, kernel_name, DType::from};
+ITG_CONVERSION(QuantizeS16, Op::kQuantize, kF32, kS16, -1)
+ITG_CONVERSION(QuantizeS8S16, Op::kQuantize, kS8, kS16, -1)
+ITG_CONVERSION(QuantizeS16S8, Op::kQuantize, kS16, kS8, -1)
+ITG_CONVERSION(QuantizeS16S16, Op::kQuantize, kS16, kS16, 0)
+ITG_CONVERSION(DequantizeS16, Op::kDequantize, kS16, kF32, -1)
 #undef ITG_CONVERSION
 
 }  // namespace intaglio

@@ -135,44 +135,32 @@ void for_each_row(const NodeView& node, const NodeRun& run, Row row) {
              });
 }
 
+// `bilinear` computes a row where pixels are not only moved.
 template <typename T, typename Weight>
-void run_nearest(const NodeView& node, const NodeRun& run) {
+void run_rows(const NodeView& node, const NodeRun& run, void (*bilinear)(const ResizeRow<T, Weight>& row)) {
+  const bool moves = node.options<ResizeOptions>().interpolation == Interpolation::kNearest;
   const Shape out = node.output().shape;
-  const int32_t ow = out[2], pixel_bytes = out[3] * static_cast<int32_t>(sizeof(T));
-  for_each_row<T, Weight>(node, run,
-                          [&](const T* top, const T*, Weight, const ResizeTap<Weight>* taps, T* y) {
-                            resize_row_nearest(reinterpret_cast<const uint8_t*>(top), taps, ow, pixel_bytes,
-                                               reinterpret_cast<uint8_t*>(y));
-                          });
-}
-
-template <typename T, typename Weight>
-void run_bilinear(const NodeView& node, const NodeRun& run,
-                  void (*function)(const ResizeRow<T, Weight>& row)) {
-  const Shape out = node.output().shape;
+  const int32_t ow = out[2], channels = out[3], pixel_bytes = channels * static_cast<int32_t>(sizeof(T));
   for_each_row<T, Weight>(
       node, run, [&](const T* top, const T* bottom, Weight weight, const ResizeTap<Weight>* taps, T* y) {
-        function({top, bottom, weight, taps, out[2], out[3], y});
+        if (moves)
+          resize_row_nearest(reinterpret_cast<const uint8_t*>(top), taps, ow, pixel_bytes,
+                             reinterpret_cast<uint8_t*>(y));
+        else
+          bilinear({top, bottom, weight, taps, ow, channels, y});
       });
 }
 
-bool is_nearest(const NodeView& node) {
-  return node.options<ResizeOptions>().interpolation == Interpolation::kNearest;
-}
-
 void run_s8(const NodeView& node, const NodeRun& run) {
-  if (is_nearest(node)) return run_nearest<int8_t, int32_t>(node, run);
-  run_bilinear<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).row_s8);
+  run_rows<int8_t, int32_t>(node, run, resize_rows_kernel(run.kernel).row_s8);
 }
 
 void run_s16(const NodeView& node, const NodeRun& run) {
-  if (is_nearest(node)) return run_nearest<int16_t, int32_t>(node, run);
-  run_bilinear<int16_t, int32_t>(node, run, resize_row_s16);
+  run_rows<int16_t, int32_t>(node, run, resize_row_s16);
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  if (is_nearest(node)) return run_nearest<float, float>(node, run);
-  run_bilinear<float, float>(node, run, resize_rows_kernel(run.kernel).row_f32);
+  run_rows<float, float>(node, run, resize_rows_kernel(run.kernel).row_f32);
 }
 
 const char* kernel_name(uint16_t kernel) { return resize_rows_kernel(kernel).name; }

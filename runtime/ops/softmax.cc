@@ -1,5 +1,6 @@
 // Softmax over the last axis.
 #include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s16.h"
 #include "kernels/normalize/softmax_s8.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/split.h"
@@ -7,16 +8,18 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kTableEntries = 256;
+constexpr int32_t kTableEntries = 256, kOne = 1 << 30;
 
-// A row's sum stays at most 2^30 and is not zero: the largest element adds table[0].
-Error check_table(const NodeView& node) {
-  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries));
+// A row's sum stays at most 2^30 and is not zero: the largest element adds table[0]. `fine` entries of fractions of 2^30
+// stand behind it, the first of which is 1.
+Error check_table(const NodeView& node, int32_t fine) {
+  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries + fine));
   const auto* const table = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
-  const int32_t limit = (1 << 30) / node.input(0).shape.back(0);
-  for (int32_t i = 0; i < kTableEntries; ++i)
-    if (table[i] < (i == 0 ? 1 : 0) || table[i] > limit)
-      return node.input_error(Status::kBadTable, 1, i, limit);
+  for (int32_t i = 0; i < kTableEntries + fine; ++i) {
+    const int32_t limit = i < kTableEntries ? kOne / node.input(0).shape.back(0) : kOne;
+    const int32_t least = i == 0 ? 1 : i == kTableEntries ? kOne : 0;
+    if (table[i] < least || table[i] > limit) return node.input_error(Status::kBadTable, 1, i, limit);
+  }
   return kNoError;
 }
 
@@ -26,7 +29,15 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(softmax_s8_select(context.isa));
-  return check_table(node);
+  return check_table(node, 0);
+}
+
+Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
+  ITG_TRY(check_counts(node, 2, 2));
+  ITG_TRY(check_ends_s16(node));
+  ITG_TRY(check_output_shape(node, node.input(0).shape));
+  plan->kernel = static_cast<uint16_t>(softmax_s16_select(context.isa));
+  return check_table(node, kSoftmaxTableS16 - kTableEntries);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -65,11 +76,20 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   });
 }
 
+void run_s16(const NodeView& node, const NodeRun& run) {
+  const float reciprocal_scale = 1.0f / node.output().quantization.scales[0];
+  const auto* const table = run.input<int32_t>(node, 1);
+  SoftmaxS16* const softmax = softmax_s16_kernel(run.kernel).function;
+  for_each_row<int16_t>(
+      node, run, [&](const int16_t* x, int16_t* y, int32_t n) { softmax(x, table, reciprocal_scale, y, n); });
+}
+
 void run_f32(const NodeView& node, const NodeRun& run) {
   for_each_row<float>(node, run, softmax_f32_kernel(run.kernel).function);
 }
 
 const char* kernel_name_s8(uint16_t kernel) { return softmax_s8_kernel(kernel).name; }
+const char* kernel_name_s16(uint16_t kernel) { return softmax_s16_kernel(kernel).name; }
 const char* kernel_name_f32(uint16_t kernel) { return softmax_f32_kernel(kernel).name; }
 
 constexpr QuantRule quant_rule() {
@@ -84,12 +104,14 @@ constexpr QuantRule quant_rule() {
 
 }  // namespace
 
-extern const OpRun kSoftmaxS8Run, kSoftmaxF32Run;
-const OpRun kSoftmaxS8Run = {run_s8}, kSoftmaxF32Run = {run_f32};
+extern const OpRun kSoftmaxS8Run, kSoftmaxS16Run, kSoftmaxF32Run;
+const OpRun kSoftmaxS8Run = {run_s8}, kSoftmaxS16Run = {run_s16}, kSoftmaxF32Run = {run_f32};
 
-extern const OpDef kSoftmaxS8, kSoftmaxF32;
+extern const OpDef kSoftmaxS8, kSoftmaxS16, kSoftmaxF32;
 const OpDef kSoftmaxS8 = {Op::kSoftmax,   DType::kS8,    0, quant_rule(), plan_s8, nullptr,
                           &kSoftmaxS8Run, kernel_name_s8};
+const OpDef kSoftmaxS16 = {Op::kSoftmax,    DType::kS16,    0, {}, plan_s16, nullptr,
+                           &kSoftmaxS16Run, kernel_name_s16};
 const OpDef kSoftmaxF32 = {Op::kSoftmax,    DType::kF32,    0, quant_rule(), plan_f32, nullptr,
                            &kSoftmaxF32Run, kernel_name_f32};
 

@@ -227,6 +227,51 @@ def lookup_s16(x, table):
     return table[i] + (((table[i + 1] - table[i]) * (x & 127) + 64) >> 7)
 
 
+def batch_mat_mul_s16(a, s_a, b, s_b, s_out, transpose_b=False, scale=1):
+    acc = np.asarray(a, np.int64) @ np.asarray(np.swapaxes(b, -1, -2) if transpose_b else b, np.int64)
+    return requantize_s16(acc, f32(s_a) * f32(s_b) * f32(scale) / f32(s_out))
+
+
+def nearest_f32(exact):
+    """Python's integers of any size -> float32, rounded once: what is lost decides a tie."""
+    shift = max(0, int(exact).bit_length() - 50)
+    top = int(exact) >> shift
+    return f32(float(top | (top << shift != exact))) * f32(2.0**shift)
+
+
+def normalize_s16(x, s_in, s_out, scale, shift, epsilon, groups=1, over_map=False, keeps_mean=False):
+    """normalize() without zero points; sums are exact at any size."""
+    x = np.asarray(x, np.int64)
+    batches = x.shape[0] if over_map else math.prod(x.shape[:-1])
+    g = x.reshape(batches, -1, groups, x.shape[-1] // groups)
+    n = g.shape[1] * g.shape[3]
+    centre = np.zeros((batches, 1, groups, 1), np.int64) if keeps_mean else g.sum((1, 3), keepdims=True)
+    squares = (g**2).sum((1, 3), keepdims=True)
+    q = np.array([nearest_f32(n * int(a) - int(b)**2) for a, b in zip(squares.ravel(), centre.ravel())], f32)
+    root = np.sqrt(q.reshape(centre.shape) + f32(n) * f32(n) * (f32(epsilon) / (f32(s_in) * f32(s_in))))
+    with np.errstate(divide="ignore"):
+        inverse = np.where(root == 0, f32(0), f32(1) / root).astype(f32)
+    per_group = [np.asarray(p, f32).reshape(groups, -1) for p in (scale, shift)]
+    normal = (n * g - centre).astype(f32) * inverse * per_group[0] + per_group[1]
+    return round_s16(normal * (f32(1) / f32(s_out))).reshape(x.shape)
+
+
+def softmax_table_s16(s_in, n):
+    """Of steps of 256 codes, then of single codes in fractions of 2^30."""
+    k, step = min(23, 30 - math.ceil(math.log2(max(2, n)))), float(f32(s_in))
+    return np.concatenate([np.rint(np.exp(-256 * step * np.arange(256)) * 2.0**k),
+                           np.rint(np.exp(-step * np.arange(256)) * 2.0**30)]).astype(np.int64)
+
+
+def softmax_s16(q, table, s_out):
+    """Over the last axis."""
+    q = np.asarray(q, np.int64)
+    d = q.max(axis=-1, keepdims=True) - q
+    t = (table[d >> 8] * table[256 + (d & 255)] + 2**29) >> 30
+    factor = (f32(1) / f32(s_out)) / t.sum(axis=-1, keepdims=True).astype(f32)
+    return round_s16(t.astype(f32) * factor)
+
+
 def softmax_table(s_in, n):
     """T[d], d = 0 to 255. k is the largest for which n entries sum to 2^30 at most, and 23 at most."""
     k = min(23, 30 - math.ceil(math.log2(max(2, n))))

@@ -401,6 +401,39 @@ class Maker:
         table, x = self.wide_codes(513), self.codes(self.integer(1, 200), lo=-32768, hi=32767)
         return [s32(table), s32(x), s32(spec.lookup_s16(x, table))]
 
+    # softmax_s16: s32 [rows, n], f32 [s_in, s_out], s32 table, s32 x, s32 output
+    def softmax_s16(self):
+        rows, n = self.integer(1, 5), int(self.rng.choice([1, 2, 3, 10, 100, 1000, self.integer(1, 2000)]))
+        s_in, s_out = self.scale(-16, -7), f32(1 / 32768) if self.rng.random() < 0.6 else self.scale(-16, -10)
+        table, lo = spec.softmax_table_s16(s_in, n), self.integer(-32768, 30000)
+        x = self.codes(rows, n, lo=lo, hi=self.integer(lo, 32767))
+        return [s32(rows, n), reals(s_in, s_out), s32(table), s32(x), s32(spec.softmax_s16(x, table, s_out))]
+
+    # normalize_s16: s32 [groups, over_map, keeps_mean], s32 shape, f32 [s_in, s_out, epsilon], f32 scale, f32 shift, s32 x,
+    # s32 output
+    def normalize_s16(self):
+        shape, groups, over_map = self.normalized_shape()
+        if self.rng.random() < 0.03:
+            shape, groups, over_map = [1, 40000], 1, False  # n * x - S needs more than 32 bits
+        keeps_mean, lo = self.rng.random() < 0.3, self.integer(-32768, 32767)
+        x = self.wide_codes(*shape) if self.rng.random() < 0.3 else self.codes(*shape, lo=lo, hi=self.integer(lo, 32767))
+        s_in, s_out = self.scale(), self.scale(-17, -8)
+        epsilon = f32(self.rng.choice([0.0, 1e-12, 1e-5, 0.5]))
+        scale, shift = (self.rng.normal(0, 1, shape[-1]).astype(f32) for _ in range(2))
+        q = spec.normalize_s16(x, s_in, s_out, scale, shift, epsilon, groups, over_map, keeps_mean)
+        return [s32(groups, over_map, keeps_mean), s32(*shape), reals(s_in, s_out, epsilon), reals(*scale), reals(*shift),
+                s32(x), s32(q)]
+
+    # batch_mat_mul_s16: s32 [transposed, batches, m, k, n], f32 [s_a, s_b, s_out, factor], s32 a, s32 b, s32 output
+    def batch_mat_mul_s16(self):
+        transposed, batches, m, n = self.integer(0, 1), self.integer(1, 3), self.integer(1, 9), self.integer(1, 40)
+        k = self.integer(1, 300)
+        a, b = self.wide_codes(batches, m, k), self.wide_codes(*((batches, n, k) if transposed else (batches, k, n)))
+        s_a, s_b, factor = self.scale(), self.scale(), self.factor()
+        s_out = f32(float(s_a) * float(s_b) * float(factor) * k**0.5 * self.integer(1000, 100000))
+        q = spec.batch_mat_mul_s16(a, s_a, b, s_b, s_out, transposed, factor)
+        return [s32(transposed, batches, m, k, n), reals(s_a, s_b, s_out, factor), s32(a), s32(b), s32(q)]
+
     # requantize: s32 [z_out, lo, hi], s32 acc, f32 multiplier, s8 output
     def requantize(self):
         z, (lo, hi), n = self.zero_point(), self.clamp(), 500
@@ -415,7 +448,8 @@ CASES = {"conv": 300, "fully_connected": 80, "depthwise": 200, "avg_pool": 200, 
          "sub": 300, "mul": 300, "div": 300, "l2_normalize": 200, "resize_linear": 200,
          "conv_f32": 100, "product_f32": 100, "mean_f32": 100, "batch_mat_mul_f32": 100,
          "add_params": 3000, "quantize": 200, "dequantize": 100, "lookup": 200, "softmax": 200, "batch_mat_mul": 200, "normalize": 300, "normalize_f32": 200, "requantize": 200,
-         "fully_connected_s16": 100, "elements_s16": 200, "lookup_s16": 100}
+         "fully_connected_s16": 100, "elements_s16": 200, "lookup_s16": 100,
+         "softmax_s16": 100, "normalize_s16": 150, "batch_mat_mul_s16": 150}
 
 
 def main():

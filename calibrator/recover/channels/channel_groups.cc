@@ -71,6 +71,8 @@ class Grouping {
     if (!relu) fix(node.outputs[0]);
     if (def->quant.weight_input >= 0) {
       look_at_weights(node, def->quant);
+    } else if (def->quant.real_inputs >= 0) {
+      look_at_factors(node, def->quant);
     } else if (keeps_channels(model_, node, def->quant)) {
       for (size_t i = 0; i < node.inputs.size; ++i)
         if (node.inputs[i] >= 0 && static_cast<int8_t>(i) != def->quant.parameter_input)
@@ -91,6 +93,23 @@ class Grouping {
     }
     if (shared || !reads) fix(node.inputs[0]);
     if (shared || (rule.weight_axis != 0 && !reads)) fix(node.outputs[0]);
+  }
+
+  // A factor and a summand of each channel make the output. Zeros may be another node's, too.
+  void look_at_factors(const NodeInfo& node, const QuantRule& rule) {
+    for (size_t i = 0; i < node.inputs.size; ++i) {
+      const int32_t input = node.inputs[i];
+      if (input < 0) continue;
+      fix(input);
+      const bool scales = static_cast<int8_t>(i) >= rule.real_inputs;
+      if (scales && !is_own_constant(model_, input) && !is_zero(model_.tensor(input))) fix(node.outputs[0]);
+    }
+  }
+
+  static bool is_zero(const TensorInfo& info) {
+    for (size_t i = 0; i < info.constant.size; ++i)
+      if (info.constant.data[i] != 0) return false;
+    return info.is_constant();
   }
 
   const Model& model_;
