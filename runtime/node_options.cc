@@ -7,6 +7,13 @@
 namespace intaglio {
 namespace {
 
+// Several times a node and run: in line where a program need not be small.
+#if defined(__OPTIMIZE_SIZE__)
+#define ITG_SHORT [[gnu::noinline]]
+#else
+#define ITG_SHORT inline
+#endif
+
 template <typename T>
 T load(const uint8_t* at) {
   T v;
@@ -18,7 +25,7 @@ T load(const uint8_t* at) {
 const uint8_t* follow(const uint8_t* offset) { return offset + load<uint32_t>(offset); }
 
 // A field of a FlatBuffers table that runtime/structure_check.h has accepted; nullptr where it is absent.
-[[gnu::noinline]] const uint8_t* find_field(const uint8_t* table, uint32_t id) {
+ITG_SHORT const uint8_t* find_field(const uint8_t* table, uint32_t id) {
   if (table == nullptr) return nullptr;
   const uint8_t* const vtable = table - load<int32_t>(table);
   const uint32_t entry = 4 + 2 * id;
@@ -27,7 +34,7 @@ const uint8_t* follow(const uint8_t* offset) { return offset + load<uint32_t>(of
 }
 
 // Field `id`, which is no part, from a struct's table in the file to its place in the struct.
-[[gnu::noinline]] void read_field(const OptionField& field, const uint8_t* table, uint32_t id, uint8_t* to) {
+ITG_SHORT void read_field(const OptionField& field, const uint8_t* table, uint32_t id, uint8_t* to) {
   const uint8_t* const found = find_field(table, id);
   uint8_t* const place = to + field.place;
   if (field.kind == kOption32) {
@@ -62,6 +69,8 @@ void read_struct(uint32_t number, const uint8_t* table, uint8_t* to) {
       read_field(kOptionFields[j], part, j - begin, to + field.place);
   }
 }
+
+#undef ITG_SHORT
 
 }  // namespace
 

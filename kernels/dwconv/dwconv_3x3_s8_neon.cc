@@ -17,11 +17,13 @@ struct Lines16 : Sixteen {
     load(c.row, lines, part);
     return c;
   }
+  __attribute__((always_inline)) static inline void add_eight(Sum* acc, int16x8_t v) {
+    acc[0] = add_low_neon(acc[0], v);
+    acc[1] = add_high_neon(acc[1], v);
+  }
   __attribute__((always_inline)) static inline void add(Sum* acc, int16x8_t low, int16x8_t high) {
-    acc[0] = add_low_neon(acc[0], low);
-    acc[1] = add_high_neon(acc[1], low);
-    acc[2] = add_low_neon(acc[2], high);
-    acc[3] = add_high_neon(acc[3], high);
+    add_eight(acc, low);
+    add_eight(acc + 2, high);
   }
   template <int32_t Line>
   __attribute__((always_inline)) static inline void dot(Sum* acc, const Column& x, const int8_t* w,
@@ -33,7 +35,46 @@ struct Lines16 : Sixteen {
         multiply_add_high_neon(multiply_high_neon(x0, w0), x1, w1));
     add(acc, multiply_low_neon(x2, w2), multiply_high_neon(x2, w2));
   }
+#if defined(__aarch64__)
+  __attribute__((always_inline)) static inline Column hold(const Codes* r) {
+    return {{r[0], r[1], r[2], r[3]}};
+  }
+  // The products of a column with the weights kx, of each line of output and 4 * Vectors channels.
+  template <int32_t Lines, int32_t Vectors, int32_t Kx>
+  __attribute__((always_inline)) static inline void add_taps(Sum (*acc)[4], const Column& x,
+                                                             const int8_t* head) {
+    constexpr int32_t kAt = 8 * kWidth + Kx * kTapBytes;
+    const TwoNeon w = load_two_neon<kAt>(head);
+    const Codes w2 = load_two_neon<kAt + 32>(head).first;
+#pragma GCC unroll 2
+    for (int32_t j = 0; j < Lines; ++j) {
+      const Codes x0 = x.row[j], x1 = x.row[j + 1], x2 = x.row[j + 2];
+      add_eight(acc[j], multiply_add_low_neon(multiply_low_neon(x0, w.first), x1, w.second));
+      add_eight(acc[j], multiply_low_neon(x2, w2));
+      if (Vectors == 2) continue;
+      add_eight(acc[j] + 2, multiply_add_high_neon(multiply_high_neon(x0, w.first), x1, w.second));
+      add_eight(acc[j] + 2, multiply_high_neon(x2, w2));
+    }
+  }
+#endif
 };
+
+#if defined(__aarch64__)
+
+template <>
+struct OneLine<Lines16> {
+  static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
+    run_lines_neon<Lines16, 1>(args, block, head);
+  }
+};
+template <>
+struct TwoLines<Lines16> {
+  static void run(const Dwconv3x3S8Args& args, const Dwconv3x3Block& block, const int8_t* head) {
+    run_lines_neon<Lines16, 2>(args, block, head);
+  }
+};
+
+#endif
 
 }  // namespace
 

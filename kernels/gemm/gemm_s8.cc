@@ -60,7 +60,14 @@ void pack_column(const int8_t* from, int32_t k, int32_t kr, int8_t* to, ptrdiff_
 int32_t gemm_s8_count() { return kCount; }
 const GemmS8Kernel& gemm_s8_kernel(int32_t index) { return kKernels[index]; }
 
-int32_t gemm_s8_select(IsaMask isa) { return first_allowed(kKernels, isa); }
+int32_t gemm_s8_select(IsaMask isa, int32_t rows) {
+  int32_t i = first_allowed(kKernels, isa);
+  while (rows < kKernels[i].min_rows) {  // the scalar one takes any
+    do ++i;
+    while ((kKernels[i].isa & ~isa) != 0);
+  }
+  return i;
+}
 
 int32_t gemm_s8_panel_column(const GemmS8Kernel& kernel, int32_t width, int32_t p) {
   if (kernel.lanes == 0 || width < kernel.nr) return p;

@@ -78,13 +78,14 @@ struct GemmS8Kernel {
   int32_t row_multiple = 1;
   int32_t tap_offsets_max_n = 0;  // takes tap_offsets where n is at most this
   int32_t lhs_rows = 0;           // of its own copy, sixteen depths at a time; 0: all of them, kr at a time
+  int32_t min_rows = 1;           // of a layer: the next one that fits is better with fewer
 };
 
 // Best first. The scalar kernel is the last one and fits always.
 int32_t gemm_s8_count();
 const GemmS8Kernel& gemm_s8_kernel(int32_t index);
-// The first that `isa` allows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
-int32_t gemm_s8_select(IsaMask isa);
+// The first that `isa` allows for a layer of so many rows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
+int32_t gemm_s8_select(IsaMask isa, int32_t rows = INT32_MAX);
 
 // Of calls with at most `rows` rows; a multiple of 64. `padded`: windows may reach outside their picture.
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k,

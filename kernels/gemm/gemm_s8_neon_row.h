@@ -19,7 +19,7 @@ static inline void plain_row_neon(const GemmS8Args& args, int32_t row, ptrdiff_t
   const OutputNeon output = make_output_neon(args.requant);
   const int32_t n = args.n, k = args.k;
   const int8_t* const x = args.rows[row];
-  const int8_t* const end = x + k / 32 * 32;
+  const int8_t *const end = x + k / 64 * 64, *const past_row = x + k;
   const int32_t* bias = args.folded_bias;
   const float* multiplier = args.multiplier;
   const auto* w = static_cast<const int8_t*>(args.weights);
@@ -28,13 +28,19 @@ static inline void plain_row_neon(const GemmS8Args& args, int32_t row, ptrdiff_t
        to += 16, w += bytes_of_sixteen_columns, bias += 16, multiplier += 16) {
     Sums sums(w, bias, bytes_of_sixteen_columns);
     const int8_t* from = x;
-    for (; from != end; from += 32) {
+    for (; from != end; from += 64) {
       const TwoNeon a = load_two_neon<0>(from);
       sums.template add<0>(a.first);
       sums.template add<1>(a.second);
-      sums.advance(2);
+      const TwoNeon b = load_two_neon<32>(from);
+      sums.template add<2>(b.first);
+      sums.template add<3>(b.second);
+      sums.advance(4);
     }
-    if (k % 32 != 0) sums.template add<0>(load_end_neon<16>(from, 0));
+    for (; from != past_row; from += 16) {
+      sums.template add<0>(load_end_neon<16>(from, 0));
+      sums.advance(1);
+    }
     int32x4_t v[4];
     sums.finish(v);
     vst1q_s8(to, requantize_neon(v[0], v[1], v[2], v[3], vld1q_f32(multiplier), vld1q_f32(multiplier + 4),

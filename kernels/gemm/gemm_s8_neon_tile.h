@@ -1,6 +1,7 @@
 // What the NEON gemm kernels share: reading ragged ends, and the way from sums to stored codes.
 #pragma once
 
+#include "kernels/arithmetic/load_two_neon.h"
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemm_s8.h"
 
@@ -85,14 +86,7 @@ static inline BlocksNeon list_blocks_neon(const GemmS8Args& args, const RowsNeon
   return {first, to, first + (to - first) / 2 * 2};
 }
 
-struct TwoNeon {
-  int8x16_t first, second;
-};
-
 #if defined(__aarch64__)
-
-// The memory behind an address, for assembly that reads some of it.
-constexpr size_t kAnyBytes = size_t{1} << 30;
 
 // Loads in assembly: gcc 12 makes pointers of its own, and no pairs. Volatile: it would also load where a branch says not to.
 static inline int8x16_t load_row_neon(const int8_t* from, ptrdiff_t at) {
@@ -111,28 +105,6 @@ static inline int8x16_t load_end_neon(const int8_t* from, ptrdiff_t at) {
   if (Bytes == 4) __asm__ volatile("ldr %s0, [%1, %2]" : "=w"(v) : "r"(from), "r"(at), "m"(memory));
   return v;
 }
-// The 32 bytes at w + Offset.
-template <int32_t Offset>
-static inline TwoNeon load_two_neon(const int8_t* w) {
-  int8x16_t first, second;
-  __asm__ volatile("ldp %q0, %q1, [%2, %3]"
-                   : "=w"(first), "=w"(second)
-                   : "r"(w), "i"(Offset), "m"(*reinterpret_cast<const int8_t(*)[kAnyBytes]>(w)));
-  return {first, second};
-}
-
-// Eight biases. Each row loads its own, where gcc would load one and copy it.
-struct BiasesNeon {
-  int32x4_t first, second;
-};
-static inline BiasesNeon load_biases_neon(const int32_t* bias) {
-  int32x4_t first, second;
-  __asm__ volatile("ldp %q0, %q1, [%2]"
-                   : "=w"(first), "=w"(second)
-                   : "r"(bias), "m"(*reinterpret_cast<const int32_t(*)[8]>(bias)));
-  return {first, second};
-}
-
 // The ends of a tap's rows.
 template <int32_t Rows>
 static inline void load_ends_neon(const int8_t* const* x, ptrdiff_t at, int32_t bytes, int8x16_t* a) {
@@ -163,11 +135,6 @@ static inline int8x16_t load_end_neon(const int8_t* from, ptrdiff_t at) {
   }
   return vcombine_s8(half, vdup_n_s8(0));
 }
-template <int32_t Offset>
-static inline TwoNeon load_two_neon(const int8_t* w) {
-  return {vld1q_s8(w + Offset), vld1q_s8(w + Offset + 16)};
-}
-
 template <int32_t Rows>
 static inline void load_ends_neon(const int8_t* const* x, ptrdiff_t at, int32_t bytes, int8x16_t* a) {
 #pragma GCC unroll 4

@@ -45,6 +45,29 @@ void set_columns(const Requantization& requantization, const GemmVariantS8& vari
   args->n = item.columns;
 }
 
+// One row and one thread, a fully connected layer of one sample: there is nothing to split, to copy or to walk, which takes
+// more than the products of a small layer.
+bool is_one_row(const ConvGeometry& g, const NodeRun& run) {
+  return g.pixels() == 1 && g.groups == 1 && g.pointwise() && executor_width(*run.executor) == 1;
+}
+
+void run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+                    const GemmVariantS8& variant, const GemmS8Kernel& kernel) {
+  constexpr int32_t kMostRows = 16;  // a call completes its rows to a multiple of fewer
+  const int8_t* rows[kMostRows];
+  const auto* const x = run.input<int8_t>(node, 0);
+  for (int32_t r = 0; r < kernel.row_multiple; ++r) rows[r] = x;
+  GemmS8Args args = shared_args(node, g, variant);
+  set_columns(node.options<Requantization>(), variant, run.output<int8_t>(node), g,
+              {0, 1, 0, 0, g.oc, LineWalk()}, &args);
+  args.rows = rows;
+  args.weights = run.persistent;
+  args.scratch = run.scratch;
+  args.taps = 1;
+  args.k = g.ic;
+  kernel.function(args);
+}
+
 // With weights in place: the kernel finds its rows itself, all of a range in one call.
 void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                      const GemmVariantS8& variant) {
@@ -80,7 +103,7 @@ void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun&
 
 __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g,
                                          const PlanContext& context, NodePlan* plan) {
-  const int32_t index = gemm_s8_select(context.isa);
+  const int32_t index = gemm_s8_select(context.isa, g.pixels());
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);
@@ -121,9 +144,10 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
                  const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant);
+  if (is_one_row(g, run)) return run_one_row_s8(node, g, run, variant, kernel);
   const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
-  const int32_t zero_point = node.input(0).quantization.zero_point;
+  const int32_t zero_point = g.padded() ? node.input(0).quantization.zero_point : 0;
   const auto* const weights = reinterpret_cast<const int8_t*>(run.persistent);
   const int64_t group_bytes = gemm_s8_packed_bytes(kernel, n, taps, k);
   const int64_t panel_bytes = gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);

@@ -1,0 +1,58 @@
+// Loads of 32 bytes. On AArch64 in assembly: gcc 12 loads vectors of a constant distance one by one, keeps those that a loop
+// does not change in registers that it has not, or puts an address before each pair.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstddef>
+
+namespace intaglio {
+
+struct TwoNeon {
+  int8x16_t first, second;
+};
+
+#if defined(__aarch64__)
+
+// The memory behind an address, for assembly that reads some of it.
+constexpr size_t kAnyBytes = size_t{1} << 30;
+
+// The 32 bytes at w + Offset. Volatile: it would also load where a branch says not to.
+template <int32_t Offset>
+static inline TwoNeon load_two_neon(const int8_t* w) {
+  int8x16_t first, second;
+  __asm__ volatile("ldp %q0, %q1, [%2, %3]"
+                   : "=w"(first), "=w"(second)
+                   : "r"(w), "i"(Offset), "m"(*reinterpret_cast<const int8_t(*)[kAnyBytes]>(w)));
+  return {first, second};
+}
+
+// Eight codes, then zeros.
+static inline int8x16_t load_eight_neon(const int8_t* from) {
+  int8x16_t v;
+  __asm__("ldr %d0, %1" : "=w"(v) : "m"(*reinterpret_cast<const int8_t(*)[8]>(from)));
+  return v;
+}
+
+// Eight biases. Each row loads its own, where gcc would load one and copy it.
+struct BiasesNeon {
+  int32x4_t first, second;
+};
+static inline BiasesNeon load_biases_neon(const int32_t* bias) {
+  int32x4_t first, second;
+  __asm__ volatile("ldp %q0, %q1, [%2]"
+                   : "=w"(first), "=w"(second)
+                   : "r"(bias), "m"(*reinterpret_cast<const int32_t(*)[8]>(bias)));
+  return {first, second};
+}
+
+#else
+
+template <int32_t Offset>
+static inline TwoNeon load_two_neon(const int8_t* w) {
+  return {vld1q_s8(w + Offset), vld1q_s8(w + Offset + 16)};
+}
+
+#endif
+
+}  // namespace intaglio
