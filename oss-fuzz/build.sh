@@ -30,7 +30,7 @@ for name in "${names[@]}"; do targets+=("${name}_fuzz"); done
 kernels=()
 [ "${SANITIZER:-}" != memory ] || kernels=(-DITG_KERNELS=)  # it does not see what assembly writes
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DITG_FUZZ=ON -DITG_OPENMP=OFF -DITG_INSTALL=OFF \
-  -DITG_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_EXE_LINKER_FLAGS="-Wl,-rpath,'\$\$ORIGIN/lib'" "${kernels[@]}"
+  -DITG_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_BUILD_RPATH='$ORIGIN/lib' "${kernels[@]}"
 cmake --build "$build" --target "${targets[@]}" fuzz_seeds
 
 mkdir -p "$OUT/lib"
