@@ -78,6 +78,9 @@ std::vector<size_t> windows_of(const std::vector<float>& features, const LogMel&
 }
 
 void write_features(const std::string& output, Span<char* const> sounds) {
+  // A shell's *.wav with the output forgotten: the first recording would be replaced.
+  if (output.size() < 5 || output.substr(output.size() - 4) != ".npy")
+    example::fail(output + ": features are written as an .npy array; give OUT.npy before the recordings");
   LogMel mel{MelOptions()};
   std::vector<float> all;
   int64_t count = 0;

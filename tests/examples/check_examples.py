@@ -126,7 +126,7 @@ def reference(samples):
     return logs @ (2 * cosines.T) / np.sqrt(2 * 40)
 
 
-def check_sound(command, examples, work, shared):
+def check_sound(command, examples, work, shared, model):
     program, samples = examples / "keyword_spotting", sound()
     (work / "sound.wav").write_bytes(wav(samples))
     (work / "short.wav").write_bytes(wav(samples[:4000]))
@@ -142,8 +142,13 @@ def check_sound(command, examples, work, shared):
     for bad, text in ((wav(samples, rate=8000), "16000 Hz"), (wav(samples, channels=2), "one channel"), (b"RIFFxxxxWAVE", "no samples"),
                       (wav(samples)[:-1], "cut off"), (b"abc", "no WAV file")):
         (work / "bad.wav").write_bytes(bad)
-        expect("keyword_spotting", text in run(program, work / "x.itg", work / "bad.wav", code=1) or
-               text in run(program, "--features", work / "y.npy", work / "bad.wav", code=1), True)
+        expect("keyword_spotting", text in run(program, "--features", work / "y.npy", work / "bad.wav", code=1), True)
+    # Another network: its input is named before the recording is read.
+    expect("keyword_spotting", "takes 2352 values, the features have 490" in run(program, model, work / "bad.wav", code=1), True)
+    # OUT.npy forgotten.
+    recording = (work / "sound.wav").read_bytes()
+    expect("keyword_spotting", "give OUT.npy" in run(program, "--features", work / "sound.wav", work / "short.wav", code=1), True)
+    expect("keyword_spotting", (work / "sound.wav").read_bytes() == recording, True)
     network = shared / "models/kws_fp32.tflite"
     if not network.is_file():
         print("no published keyword network is here; only the features are checked")
@@ -154,6 +159,7 @@ def check_sound(command, examples, work, shared):
     for model in (work / "kws.itg", work / "kws.int8.itg"):
         samples_said = json.loads(run(command, "run", model, "--input", work / "x.npy", "--json"))["samples"]
         said = [sample["outputs"][0]["top"][0]["class"] for sample in samples_said]
+        expect("keyword_spotting", "no WAV file" in run(program, model, work / "bad.wav", code=1), True)
         out = run(program, model, work / "sound.wav", work / "names.txt")
         expect("keyword_spotting", out.splitlines(), [f"0.00 s: word {said[0]}", f"0.50 s: word {said[1]}"])
 
@@ -169,7 +175,7 @@ def main():
         check_pictures(command, classify, examples, work, model)
         check_camera(command, examples, work, model)
     check_update(examples, work, new, old)
-    check_sound(command, examples, work, shared)
+    check_sound(command, examples, work, shared, old)
     return 0
 
 
