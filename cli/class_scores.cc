@@ -24,8 +24,14 @@ int32_t picture_batch(const Model& model) {
 }
 
 int32_t equal_places(const Model& model, const Samples& samples) {
+  std::vector<bool> pictures;
+  for (size_t i = 0; i < model.inputs().size; ++i) pictures.push_back(samples.holds_pictures(i));
+  return equal_places(model, pictures);
+}
+
+int32_t equal_places(const Model& model, const std::vector<bool>& holds_pictures) {
   const int32_t batch = picture_batch(model);
-  return batch > 1 && samples.holds_pictures(static_cast<size_t>(model.image(0).input)) ? batch : 1;
+  return batch > 1 && holds_pictures[static_cast<size_t>(model.image(0).input)] ? batch : 1;
 }
 
 bool gives_classes(const Model& model, const Samples& samples) {

@@ -18,6 +18,8 @@ int32_t picture_batch(const Model& model);
 // How many places of a run hold one and the same sample: of pictures all of a batch (ImageFolder::load), and results are
 // those of the first. 1: a sample of an array fills the places itself.
 int32_t equal_places(const Model& model, const Samples& samples);
+// The same, where it is known which inputs hold pictures: one flag an input.
+int32_t equal_places(const Model& model, const std::vector<bool>& holds_pictures);
 
 // Scores of classes: one output of more than one element, all along its last dimension; a row for each picture of a batch.
 bool gives_classes(const Model& model);

@@ -21,18 +21,25 @@ constexpr const char* kFooter =
 
 Outcome<SessionReport> measure_session(const InspectArguments& arguments, const Model& model) {
   SessionReport report;
-  report.threads = arguments.threads;
-  SessionOptions options;
+  const int32_t threads = arguments.execution.threads;
+  report.threads = threads;
+  ExecutionOptions serial = arguments.execution;
+  serial.threads = 1;
+  const auto of_this_cpu = session_options(serial);
+  if (!of_this_cpu) return of_this_cpu.failure();
+  SessionOptions options = *of_this_cpu;
   // Only sized, never called.
-  options.executor.width = arguments.threads;
-  if (arguments.threads > 1)
-    options.executor.parallel_for = [](void*, int32_t, void (*)(void*, int32_t), void*) {};
-  report.target = arguments.target.empty() ? "this CPU" : arguments.target;
+  options.executor.width = threads;
+  if (threads > 1) options.executor.parallel_for = [](void*, int32_t, void (*)(void*, int32_t), void*) {};
+  report.target = arguments.target;
+  if (arguments.target.empty())
+    report.target =
+        "this CPU" + (arguments.execution.isa.empty() ? "" : ", no more than " + arguments.execution.isa);
   if (!arguments.target.empty()) {
     const auto found = find_target(arguments.target);
     if (!found) return found.failure();
     options.isa = found->isa;
-    if (arguments.threads == 1) {
+    if (threads == 1) {
       const auto planned = measure_planned(model, found->plan_target());
       if (planned) report.planned_bytes = planned->total();
     }
@@ -79,7 +86,9 @@ Command add_inspect_command(CLI::App& parent) {
   add_option(*app, "--target", arguments->target,
              "show what a session needs on this target: " + target_names())
       .type_name("NAME");
-  add_option(*app, "--threads", arguments->threads, "show what a session needs with so many threads")
+  add_isa_option(*app, arguments->execution);
+  add_option(*app, "--threads", arguments->execution.threads,
+             "show what a session needs with so many threads")
       .range(1, Executor::kMaxWidth)
       .type_name("N")
       .show_default();

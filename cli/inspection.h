@@ -8,7 +8,7 @@ namespace intaglio::cli {
 
 struct InspectArguments {
   std::string model, target;
-  int32_t threads = 1;
+  ExecutionOptions execution;
   bool ops = false, plan = false, quant = false, json = false, dot = false;
 };
 
@@ -25,7 +25,7 @@ struct SessionReport {
 size_t weight_bytes(const Model& model);
 // [{name, dtype, shape, scale, zero_point}]
 Json json_of_tensors(const Model& model, Span<const int32_t> tensors);
-// [{input, color, resize, mean, norm}]
+// [{input, color, resize, border, mean, norm}]
 Json json_of_images(const Model& model);
 
 Json inspection_json(const InspectArguments& arguments, const LoadedModel& file,

@@ -9,11 +9,18 @@ namespace intaglio::cli {
 namespace {
 
 constexpr const char* kKeepFloat = "--keep-float";
+constexpr const char* kState = "--state";
 
-// The command that was given, with these nodes in FP32, too; empty where some word cannot be pasted safely.
+// The command that was given, with these nodes in FP32, too; empty where there was none, or where some word cannot be pasted
+// safely. Without --state: by now that file holds the samples, and they would be added once more.
 std::string command_keeping(const std::vector<std::string>& words, std::string nodes) {
+  if (words.empty()) return "";
   std::string line = "intaglio calibrate";
   for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kState && i + 1 < words.size()) {
+      ++i;
+      continue;
+    }
     const std::string word = pasted_word(words[i]);
     if (word.empty()) return "";
     if (words[i] != kKeepFloat || i + 1 == words.size()) {
@@ -55,6 +62,8 @@ std::string next_step_html(const CalibrationPage& page) {
       nodes += (nodes.empty() ? "@" : ",@") + std::to_string(n);
     text = float_text(*page.float_advice, page.figures.seconds);
     command = command_keeping(page.command, nodes);
+    if (command.empty())
+      text += " The layers, for " + tag("code", kKeepFloat) + ": " + tag("code", html_text(nodes)) + ".";
   } else {
     text = sentence(page.figures.verdict.remedy);
     if (page.float_was_tried)

@@ -24,7 +24,7 @@ struct OptionRule {
   const char* commands;  // "calibrate|simulate"
   OptionUse use;
   OptionRuleKind kind;
-  OptionUse others[6];
+  OptionUse others[7];
   const char* why;  // a clause, behind a colon
 };
 
@@ -152,10 +152,11 @@ inline constexpr OptionRule kOptionRules[] = {
     // bench
     {"bench", {"--per-layer"}, OptionRuleKind::kNotes, {{"--json"}}, "the object holds the layers always"},
     // inspect
+    {"inspect", {"--isa"}, OptionRuleKind::kExcludes, {{"--target"}}, "a target says its instruction sets"},
     {"inspect",
      {"--dot"},
      OptionRuleKind::kExcludes,
-     {{"--json"}, {"--ops"}, {"--plan"}, {"--quant"}, {"--target"}, {"--threads"}},
+     {{"--json"}, {"--ops"}, {"--plan"}, {"--quant"}, {"--target"}, {"--isa"}, {"--threads"}},
      "it is the graph alone"},
 };
 

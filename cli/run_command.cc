@@ -101,9 +101,15 @@ class OutputArrays {
 
 // What is shown of outputs: the best classes, where there are any.
 struct Shown {
-  int32_t top = 0;
+  int32_t top = 0, places = 1;  // equal places, of which the first is shown
   bool classes = false;
   ClassNames names;
+
+  std::vector<int32_t> dims_of(const TensorInfo& output) const {
+    std::vector<int32_t> dims(output.shape.dims, output.shape.dims + output.shape.rank);
+    if (places > 1) dims[0] /= places;
+    return dims;
+  }
 };
 
 Json json_of(const Session& session, const std::string& sample, const Shown& shown) {
@@ -111,10 +117,9 @@ Json json_of(const Session& session, const std::string& sample, const Shown& sho
   for (size_t i = 0; i < session.model().outputs().size; ++i) {
     const TensorView view = session.output(static_cast<int32_t>(i));
     const std::vector<float> values = shown.classes ? class_scores(session) : real_values(view);
-    Json output{
-        {"name", view.info.name},
-        {"dtype", dtype_name(view.info.dtype)},
-        {"shape", std::vector<int32_t>(view.info.shape.dims, view.info.shape.dims + view.info.shape.rank)}};
+    Json output{{"name", view.info.name},
+                {"dtype", dtype_name(view.info.dtype)},
+                {"shape", shown.dims_of(view.info)}};
     if (shown.classes) {
       output["top"] = Json::array();
       for (const int32_t c : best_classes(values, static_cast<size_t>(shown.top))) {
@@ -146,8 +151,9 @@ void print_sample(const Session& session, const std::string& sample, const Shown
       }
       continue;
     }
+    const std::vector<int32_t> dims = shown.dims_of(view.info);
     print("  %s %s %s   min %.6g, max %.6g\n", safe(view.info.name).c_str(),
-          shape_text(view.info.shape).c_str(), dtype_name(view.info.dtype),
+          shape_text({dims.data(), static_cast<int32_t>(dims.size())}).c_str(), dtype_name(view.info.dtype),
           static_cast<double>(*std::min_element(values.begin(), values.end())),
           static_cast<double>(*std::max_element(values.begin(), values.end())));
   }
@@ -176,7 +182,8 @@ Outcome<Done> run_run(const RunArguments& arguments) {
   if (!arguments.output.empty())
     if (auto step = samples->check_output(arguments.output); !step) return step.failure();
 
-  Shown shown{arguments.top, gives_classes(file->model(), *samples), {}};
+  Shown shown{
+      arguments.top, equal_places(file->model(), *samples), gives_classes(file->model(), *samples), {}};
   if (!arguments.names.empty()) {
     if (!shown.classes) return no_classes(*file, *samples, "; leave --names out");
     auto names = ClassNames::read(arguments.names, file->model());

@@ -144,6 +144,7 @@ TEST_CASE("pictures fill a batch, and results are those of one picture") {
   const auto one = folder.json("run %/net.itg --input @/test/digit_0001.png --output %/y.npy --json");
   const auto four = folder.json("run %/net4.itg --input @/test/digit_0001.png --output %/y4.npy --json");
   CHECK(one["samples"][0]["outputs"][0]["top"] == four["samples"][0]["outputs"][0]["top"]);
+  CHECK(four["samples"][0]["outputs"][0]["shape"] == nlohmann::json({1, 10}));
   CHECK(folder.get("y.npy") == folder.get("y4.npy"));
 }
 

@@ -52,6 +52,7 @@ const std::map<std::string, std::string> kValues = {{"--pixels", "0..1"},
                                                     {"--names", "names.txt"},
                                                     {"--dump-after", "read"},
                                                     {"--target", "scalar"},
+                                                    {"--isa", "scalar"},
                                                     {"--threads", "2"},
                                                     // values other than these are asked for by rows with "!"
                                                     {"--method", "mse"},

@@ -162,6 +162,16 @@ TEST_CASE("one piece of advice, whose command gains what it says") {
   CHECK(after - before == doctest::Approx(gain).epsilon(0.02));
 }
 
+TEST_CASE("the command to be given next has no state: it holds the samples by now") {
+  const CommandFolder folder;
+  const std::string html =
+      page_of(folder, {"a b", "$(reboot)", "c", "d"}, " --weight-bits 4 --state %/seen.itgcal", 24);
+  REQUIRE(occurrences(html, "<pre>intaglio calibrate ") == 1);
+  CHECK(occurrences(html, "--weight-bits 4") == 1);
+  CHECK(occurrences(html, "--state") == 0);
+  CHECK(occurrences(html, "seen.itgcal") == 0);
+}
+
 TEST_CASE("the page is written all or nothing, and not over the model") {
   const CommandFolder folder;
   page_of(folder, {"a", "b"});
