@@ -48,7 +48,7 @@ class Page {
   }
 
   std::string make() const {
-    const std::string name = html_text(page_.fp32.path());
+    const std::string name = html_text(shown_path(page_.fp32.path()));
     std::string html =
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -351,9 +351,10 @@ class Page {
             "SQNR: signal over quantization error, in decibels; 20 dB is an error of a tenth, and larger "
             "is better. <b>Alone</b>: the layer's own error, given exact inputs. <b>Work</b>: share of "
             "the multiplications. The output is taken before a final softmax.") +
-            tag("p", "File " + html_text(page_.output) + ", SHA-256 " + html_text(page_.figures.sha256) +
-                         ", calibrated by intaglio " + html_text(page_.int8.calibration().library_version) +
-                         ": " + html_text(page_.int8.calibration().method) + ", " +
+            tag("p", "File " + html_text(shown_path(page_.output)) + ", SHA-256 " +
+                         html_text(page_.figures.sha256) + ", calibrated by intaglio " +
+                         html_text(page_.int8.calibration().library_version) + ": " +
+                         html_text(page_.int8.calibration().method) + ", " +
                          html_text(page_.int8.calibration().options) + "."));
   }
 

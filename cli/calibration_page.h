@@ -17,8 +17,9 @@ struct CalibrationPage {
   const Calibrator& calibrator;  // finished: its report and what it has seen
   Span<const LayerReport> layers;
   std::string output;
-  std::vector<std::string> command;  // the words that were given, to be given again with more
-  bool from_state = false;           // the figures are of these samples, the ranges of more
+  std::vector<std::string>
+      command;              // the words that were given, to be given again with more; none of captured output
+  bool from_state = false;  // the figures are of these samples, the ranges of more
   CalibrationFigures figures;
   std::optional<FloatAdvice> float_advice = {};  // where it gains something
   bool float_was_tried = false;

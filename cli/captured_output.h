@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class CapturedOutput {
 
   std::string results;                       // for stdout
   std::vector<std::string> notes, warnings;  // a sentence or more each
+  // What pages call the files at these paths: the host's own names of them.
+  std::map<std::string, std::string> names;
   // How far the work is, at most 20 times a second and at the start of each stage. False ends the work. May be called
   // from any thread, one at a time.
   std::function<bool(const std::string& stage, uint64_t done, uint64_t total)> progress;

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/captured_output.h"
+
 namespace intaglio::cli {
 namespace {
 
@@ -97,6 +99,8 @@ Option add_flag(CLI::App& app, const std::string& names, bool& value, const std:
 }
 
 void keep_given_words(CLI::App& app, std::vector<std::string>& words) {
+  // Of captured output they are the host's, and mean nothing outside of it.
+  if (CapturedOutput::of_this_thread() != nullptr) return;
   app.parse_complete_callback([&app, &words] { words = given_words(app); });
 }
 

@@ -113,6 +113,7 @@ void guard_standard_files() {
 }
 
 Outcome<Done> finish_results() {
+  if (captured_here != nullptr) return Done{};
   note_results(std::fflush(stdout) == 0);
   if (results_error == 0) return Done{};
   return Failure{std::string("stdout: the results could not be written: ") +
@@ -138,6 +139,12 @@ std::string safe(std::string_view text, bool lines) {
     text.remove_prefix(taken);
   }
   return result;
+}
+
+std::string shown_path(const std::string& path) {
+  if (captured_here == nullptr) return path;
+  const auto found = captured_here->names.find(path);
+  return found == captured_here->names.end() ? path : found->second;
 }
 
 std::string shortened(const std::string& text, size_t most) {

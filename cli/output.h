@@ -30,11 +30,14 @@ void print(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // At the program's start: a closed stdin, stdout or stderr stays unused, so that no file that is opened later takes
 // its place, and what cannot be written there is an error, not a signal.
 void guard_standard_files();
-// At the program's end: whether stdout took everything.
+// At the program's end: whether stdout took everything. Captured output has nothing to do with stdout.
 Outcome<Done> finish_results();
 // Control and direction characters and bytes that are no UTF-8 become \x1b and the like; line ends too,
 // unless `lines` keeps them.
 std::string safe(std::string_view text, bool lines = false);
+
+// What a page calls the file at this path: the name that the host of captured output has for it, else the path.
+std::string shown_path(const std::string& path);
 
 // The start and the end of a long name, whole characters: at most `most`, which is 4 or more.
 std::string shortened(const std::string& text, size_t most = 48);

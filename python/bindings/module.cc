@@ -2,10 +2,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <map>
 #include <mutex>
 
 #include "cli/captured_output.h"
 #include "cli/command_line.h"
+#include "cli/loaded_model.h"
+#include "cli/network_format.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "intaglio/describe.h"
@@ -51,8 +55,19 @@ class Listener {
 };
 
 // One command at a time: a process writes one file at a time. `progress` may run another command meanwhile.
-std::recursive_mutex& command_lock() {
-  static std::recursive_mutex lock;
+using CommandLock = std::unique_lock<std::recursive_timed_mutex>;
+
+// Waits for its turn without the interpreter's lock; Ctrl-C ends the waiting.
+CommandLock turn() {
+  static std::recursive_timed_mutex commands;
+  CommandLock lock(commands, std::defer_lock);
+  while (true) {
+    {
+      const py::gil_scoped_release unlocked;
+      if (lock.try_lock_for(std::chrono::milliseconds(50))) break;
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
   return lock;
 }
 
@@ -62,11 +77,14 @@ struct Said {
   std::vector<std::string> notes, warnings;
 };
 
-Said say(const std::vector<std::string>& words, Listener& listener) {
+using Names = std::map<std::string, std::string>;
+
+Said say(const std::vector<std::string>& words, const Names& names, Listener& listener) {
   Said said;
+  const CommandLock one = turn();
   const py::gil_scoped_release unlocked;
-  const std::lock_guard one(command_lock());
   cli::CapturedOutput output;
+  output.names = names;
   output.progress = [&listener](const std::string& stage, uint64_t done, uint64_t total) {
     return listener.tell(stage, done, total);
   };
@@ -81,14 +99,15 @@ Said say(const std::vector<std::string>& words, Listener& listener) {
   return said;
 }
 
-// What a command says: (its results, notes, warnings). Raises what went wrong.
-py::tuple run_words(const std::vector<std::string>& words, const py::object& progress) {
+// What a command says: (its results, notes, warnings). Raises what went wrong. `names`: what pages call the files at these
+// paths.
+py::tuple run_words(const std::vector<std::string>& words, const py::object& progress, const Names& names) {
   Listener listener(progress);
-  const Said said = say(words, listener);
+  const Said said = say(words, names, listener);
   listener.rethrow();
   if (said.outcome.end == cli::CommandEnd::kWrongUse) raise_wrong_use(said.outcome.failure.message);
   if (said.outcome.end == cli::CommandEnd::kFailed) raise(said.outcome.failure);
-  return py::make_tuple(said.results, said.notes, said.warnings);
+  return py::make_tuple(decoded(said.results, "backslashreplace"), said.notes, said.warnings);
 }
 
 // A whole process: what is said goes to stdout and stderr. The exit code.
@@ -115,12 +134,22 @@ void write_file(const std::string& path, const py::buffer& bytes) {
     throw py::type_error("a file is bytes without gaps");
   Outcome<Done> written = Done{};
   {
+    const CommandLock one = turn();
     const py::gil_scoped_release unlocked;
-    const std::lock_guard one(command_lock());
     written = write_file_atomically(
         path, {static_cast<const uint8_t*>(given.ptr), static_cast<size_t>(given.size)});
   }
   if (!written) raise(written.failure());
+}
+
+// Raises what would keep `option` from being written at the end of the work.
+void check_output(const std::string& path, const std::string& option) {
+  if (const auto checked = cli::check_output_path(path, "", option); !checked) raise(checked.failure());
+}
+
+// Of a network's first bytes: "onnx", "tflite" or "openvino".
+const char* format_of(const std::string& start) {
+  return cli::network_format({reinterpret_cast<const uint8_t*>(start.data()), start.size()});
 }
 
 // pybind11 before 2.12 reads numpy 2's arrays wrongly, without a word.
@@ -141,10 +170,13 @@ PYBIND11_MODULE(_intaglio, module) {
   check_numpy();
   module.attr("version") = ITG_VERSION;
   module.attr("format_version") = static_cast<int>(kFormatVersion);
-  module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none());
+  module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none(),
+             py::arg("names") = Names());
   module.def("run_program", run_program, py::arg("words"));
   module.def("options_of", options_of, py::arg("subcommand"));
   module.def("write_file", write_file, py::arg("path"), py::arg("bytes"));
+  module.def("check_output", check_output, py::arg("path"), py::arg("option"));
+  module.def("format_of", format_of, py::arg("start"));
   py::class_<Runner, std::shared_ptr<Runner>>(module, "Runner")
       .def(py::init<py::buffer, std::string>(), py::arg("bytes"), py::arg("name"))
       .def("set_execution", &Runner::set_execution, py::arg("threads"), py::arg("isa"))
@@ -157,6 +189,7 @@ PYBIND11_MODULE(_intaglio, module) {
       .def("input", &Runner::input, py::arg("i"))
       .def("output", &Runner::output, py::arg("i"))
       .def("real_output", &Runner::real_output, py::arg("i"))
+      .def("equal_places", &Runner::equal_places, py::arg("pictures"))
       .def("fill_values", &Runner::fill_values, py::arg("i"), py::arg("values"))
       .def("fill_picture", &Runner::fill_picture, py::arg("i"), py::arg("pixels"))
       .def("run", &Runner::run)

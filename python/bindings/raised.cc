@@ -1,20 +1,29 @@
 #include "python/bindings/raised.h"
 
+#include "cli/output.h"
 #include "intaglio/describe.h"
 
 namespace intaglio::python {
 
 namespace py = pybind11;
 
+py::str shown(const std::string& text) { return cli::safe(text, true); }
+
+py::str decoded(const std::string& bytes, const char* errors) {
+  PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<py::ssize_t>(bytes.size()), errors);
+  if (text == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(text);
+}
+
 void raise(const Failure& failure) {
   const py::object type = py::module_::import("intaglio.errors").attr("Error");
-  py::object error = type(failure.message);
+  py::object error = type(shown(failure.message));
   const auto number_or_none = [](bool there, int64_t number) -> py::object {
     if (there) return py::int_(number);
     return py::none();
   };
   const auto name_or_none = [](const std::string& name) -> py::object {
-    if (!name.empty()) return py::str(name);
+    if (!name.empty()) return shown(name);
     return py::none();
   };
   const Error& said = failure.error;
@@ -31,7 +40,7 @@ void raise(const Failure& failure) {
 
 void raise_wrong_use(const std::string& message) {
   const py::object type = py::module_::import("intaglio.errors").attr("WrongUse");
-  PyErr_SetObject(type.ptr(), type(message).ptr());
+  PyErr_SetObject(type.ptr(), type(shown(message)).ptr());
   throw py::error_already_set();
 }
 

@@ -7,6 +7,12 @@
 
 namespace intaglio::python {
 
+// Text for Python as messages show it: bytes that are no UTF-8, and characters that a terminal would obey, as \\x1b and the like.
+pybind11::str shown(const std::string& text);
+
+// Any bytes as a str; `errors` says what becomes of those that are no UTF-8, as in bytes.decode().
+pybind11::str decoded(const std::string& bytes, const char* errors);
+
 // Raises intaglio.Error with the message, and with status, node, tensor, value and limit where the library said them.
 [[noreturn]] void raise(const Failure& failure);
 

@@ -64,14 +64,30 @@ py::dict description(const TensorInfo& info) {
 
 Runner::Runner(const py::buffer& bytes, const std::string& name) : file_(opened(bytes, name)) {}
 
+py::str Runner::name() const { return decoded(file_.path(), "surrogateescape"); }
+
 void Runner::set_execution(int32_t threads, const std::string& isa) {
   if (threads < 1 || threads > Executor::kMaxWidth)
     throw py::value_error("threads: " + std::to_string(threads) + " is not in 1 to " +
                           std::to_string(Executor::kMaxWidth));
-  execution_.threads = threads;
-  execution_.isa = isa;
-  options_ = value_or_raise(cli::session_options(execution_));
-  session_.reset();
+  if (in_sequence_)
+    raise(
+        {file_.path() +
+         ": its states hold a sequence, which other threads or instruction sets would begin anew; call reset() first"});
+  cli::ExecutionOptions execution;
+  execution.threads = threads;
+  execution.isa = isa;
+  const SessionOptions options = value_or_raise(cli::session_options(execution));
+  if (session_ != nullptr) {
+    auto next =
+        std::make_shared<cli::LoadedSession>(value_or_raise(cli::LoadedSession::create(file_, options)));
+    for (int32_t i = 0; i < static_cast<int32_t>(file_.model().inputs().size); ++i) {
+      const TensorView from = (**session_).input(i), to = (**next).input(i);
+      std::memcpy(to.data, from.data, from.info.bytes());
+    }
+    session_ = std::move(next);
+  }
+  options_ = options;
 }
 
 py::array Runner::bytes() {
@@ -109,13 +125,18 @@ py::list Runner::states() const {
 Session& Runner::session() {
   if (session_ == nullptr)
     session_ =
-        std::make_unique<cli::LoadedSession>(value_or_raise(cli::LoadedSession::create(file_, options_)));
+        std::make_shared<cli::LoadedSession>(value_or_raise(cli::LoadedSession::create(file_, options_)));
   return **session_;
 }
 
 py::array Runner::view_of(const TensorView& view, bool writable) {
-  py::array array(numpy_type(view.info.dtype), dims_of(view.info.shape), view.data,
-                  py::cast(shared_from_this()));
+  struct Owners {
+    std::shared_ptr<Runner> model;  // the session reads its bytes
+    std::shared_ptr<cli::LoadedSession> session;
+  };
+  const py::capsule base(new Owners{shared_from_this(), session_},
+                         [](void* owners) { delete static_cast<Owners*>(owners); });
+  py::array array(numpy_type(view.info.dtype), dims_of(view.info.shape), view.data, base);
   if (!writable) array.attr("flags").attr("writeable") = false;
   return array;
 }
@@ -129,6 +150,10 @@ py::array_t<float> Runner::real_output(int32_t i) {
   py::array_t<float> array(dims_of(view.info.shape));
   std::memcpy(array.mutable_data(), values.data(), values.size() * sizeof(float));
   return array;
+}
+
+int32_t Runner::equal_places(const std::vector<bool>& pictures) const {
+  return cli::equal_places(file_.model(), pictures);
 }
 
 void Runner::fill_values(int32_t i, const py::array_t<float, py::array::c_style>& values) {
@@ -161,17 +186,21 @@ void Runner::fill_picture(int32_t i, const py::array_t<uint8_t, py::array::c_sty
     if (!filled) raise(filled.failure());
     return;
   }
-  raise({name() + ": its input '" + model.tensor(model.inputs()[static_cast<size_t>(i)]).name +
+  raise({file_.path() + ": its input '" + model.tensor(model.inputs()[static_cast<size_t>(i)]).name +
          "' has no preprocessing for pictures; import the network with pixels=, or with mean= and norm="});
 }
 
 void Runner::run() {
   Session& session = this->session();
+  in_sequence_ = file_.model().state_count() > 0;
   const py::gil_scoped_release unlocked;
   session.run();
 }
 
-void Runner::reset() { session().reset(); }
+void Runner::reset() {
+  session().reset();
+  in_sequence_ = false;
+}
 
 std::string Runner::kernel(int32_t node) {
   if (node < 0 || node >= node_count()) throw py::index_error("there is no such node");

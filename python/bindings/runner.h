@@ -6,34 +6,39 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/loaded_model.h"
 
 namespace intaglio::python {
 
-// Its arrays are views of the model's and the session's memory, which they keep alive. Not for several threads at once.
+// Its arrays are views of the model's and the session's memory, which they keep alive: also where the session has been
+// replaced. Not for several threads at once.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
   // A copy of `bytes`, which `name` stands for in messages.
   Runner(const pybind11::buffer& bytes, const std::string& name);
 
-  // The next run is of a session with these. An empty name is the best instruction set of this machine.
+  // The next run is of a session with these, with the inputs of the one before. Refused where states hold a sequence, which
+  // it would lose: reset() ends one. An empty name is the best instruction set of this machine.
   void set_execution(int32_t threads, const std::string& isa);
 
-  pybind11::array bytes();  // the file; not to be written
-  const std::string& name() const { return file_.path(); }
+  pybind11::array bytes();     // the file; not to be written
+  pybind11::str name() const;  // bytes that are no UTF-8 as Python keeps those of paths
   // A dict for each tensor: name, shape, dtype, scale, zero_point; of an input that takes pictures also picture.
   pybind11::list inputs() const;
   pybind11::list outputs() const;
   pybind11::list states() const;
   int32_t node_count() const { return file_.model().node_count(); }
 
-  // Input `i` as the session holds it, to be written. Valid until this object goes.
+  // Input `i` as the present session holds it, to be written.
   pybind11::array input(int32_t i);
   // Output `i` as the last run left it, not to be written: the next run changes it.
   pybind11::array output(int32_t i);
   // Output `i` as new float32 numbers: int8 codes times their scale.
   pybind11::array_t<float> real_output(int32_t i);
+  // How many places of a run hold one and the same sample, if these inputs are filled with pictures: one flag an input.
+  int32_t equal_places(const std::vector<bool>& pictures) const;
   // Real values into input `i`: an int8 one takes them by its scale.
   void fill_values(int32_t i, const pybind11::array_t<float, pybind11::array::c_style>& values);
   // A picture [h, w, c] or [h, w] into input `i`, by its recipe.
@@ -47,9 +52,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   pybind11::array view_of(const TensorView& view, bool writable);
 
   cli::LoadedModel file_;
-  cli::ExecutionOptions execution_;
   SessionOptions options_;
-  std::unique_ptr<cli::LoadedSession> session_;
+  std::shared_ptr<cli::LoadedSession> session_;
+  bool in_sequence_ = false;  // the states are those of a run
 };
 
 }  // namespace intaglio::python

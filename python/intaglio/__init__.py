@@ -18,7 +18,8 @@ from .making import calibrate, command, compare, evaluate, import_onnx, import_o
 from .network import Network, Tensor, open
 from .tables import Report, Table
 
+# Without open: `from intaglio import *` leaves Python's own.
 __all__ = [
     "Error", "Network", "Report", "Table", "Tensor", "calibrate", "command", "compare", "evaluate", "format_version",
-    "import_onnx", "import_openvino", "import_tflite", "open",
+    "import_onnx", "import_openvino", "import_tflite",
 ]

@@ -4,6 +4,18 @@ import os
 import sys
 
 from . import _intaglio
+from .words import encoded
+
+# Of a second start, with the folder of this package as its first word. Nothing is imported from the present folder.
+_AGAIN = """
+import sys
+sys.path[:] = [place for place in sys.path if place]
+folder = sys.argv.pop(1)
+if folder not in sys.path:
+    sys.path.append(folder)
+from intaglio.__main__ import main
+sys.exit(main())
+"""
 
 
 def main() -> int:
@@ -13,8 +25,9 @@ def main() -> int:
     if not settled and any(word.startswith("--threads") for word in words):
         os.environ["OMP_WAIT_POLICY"] = "passive"
         os.environ.setdefault("GOMP_SPINCOUNT", "4000")
-        os.execv(sys.executable, [sys.executable, "-m", "intaglio", *words])
-    return _intaglio.run_program(words)
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        os.execv(sys.executable, [sys.executable, "-c", _AGAIN, folder, *words])
+    return _intaglio.run_program([encoded(word) for word in words])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -10,6 +11,8 @@ import numpy as np
 from .words import Folder, existing, is_path
 
 Shape = Tuple[int, ...]
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 class Input(NamedTuple):
@@ -46,8 +49,8 @@ def _fits(shape: Sequence[int], wanted: Shape) -> bool:
     return _without_ones(shape) == _without_ones(wanted)
 
 
-_TYPES = {np.dtype(name) for name in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float16", "float32",
-                                      "float64")}
+_TYPES = {np.dtype(name) for name in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
+                                      "float32", "float64")}
 
 
 def _checked(array: np.ndarray, wanted: Input, where: str) -> np.ndarray:
@@ -84,14 +87,15 @@ def _channels_last(array: np.ndarray, first: int) -> np.ndarray:
     return np.moveaxis(array, first, -1)
 
 
-def _picture_samples(array: np.ndarray, where: str) -> np.ndarray:
+def _picture_samples(array: np.ndarray, wanted: Input, where: str) -> np.ndarray:
     """[N, h, w] or [N, h, w, 1, 3 or 4]; channels may also come first."""
     if array.ndim == 4 and array.shape[3] not in (1, 3, 4) and array.shape[1] in (1, 3, 4):
         return _channels_last(array, 1)
     if array.ndim == 3 and array.shape[2] in (1, 3, 4):
         return array[np.newaxis]
-    if array.ndim == 3 and array.shape[0] in (3, 4) and array.shape[1] > 4:
-        return _channels_last(array, 0)[np.newaxis]
+    if array.ndim == 3 and array.shape[0] in (3, 4) and wanted.shape[-1] > 1:
+        raise ValueError(f"{where}: has the shape {array.shape}, which may be one picture with its channels first, or "
+                         f"{array.shape[0]} gray ones; give the shape {(1, *array.shape)} or {(*array.shape, 1)}")
     if array.ndim == 2:
         return array[np.newaxis]
     if array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3, 4)):
@@ -108,7 +112,7 @@ def as_samples(value: Any, wanted: Input, where: str) -> np.ndarray:
     if array.size == 0:
         raise ValueError(f"{where}: has the shape {array.shape}, and so holds no samples")
     if array.dtype == np.uint8 and wanted.picture:
-        return _picture_samples(array, where)
+        return _picture_samples(array, wanted, where)
     if _fits(array.shape, wanted.shape):
         return array.reshape((1, *wanted.shape))
     if array.ndim > 0 and _fits(array.shape[1:], wanted.shape):
@@ -165,8 +169,10 @@ def _parts(item: Any, inputs: Sequence[Input], where: str) -> List[Any]:
     if isinstance(item, (list, tuple)) and item and not np.isscalar(item[0]):
         if len(item) < len(inputs):
             raise ValueError(f"{where}: has {len(item)} parts; the network has {len(inputs)} inputs")
-        if len(inputs) == 1 and isinstance(item[0], (list, tuple)):
-            return [item]
+        if len(inputs) == 1:
+            if isinstance(item[0], (list, tuple)):
+                return [item]
+            _refuse_samples_as_parts(item, inputs[0], where)
         return list(item[: len(inputs)])
     if len(inputs) != 1:
         raise ValueError(f"{where}: the network has the inputs {', '.join(i.name for i in inputs)}; give a dict of arrays by "
@@ -174,7 +180,26 @@ def _parts(item: Any, inputs: Sequence[Input], where: str) -> List[Any]:
     return [item]
 
 
-def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what: str) -> List[str]:
+def _refuse_samples_as_parts(item: Sequence[Any], wanted: Input, where: str) -> None:
+    """Only the first part is read: a second one that fits the input as well may be a sample, which would be lost."""
+    first = as_array(item[0])
+    for part in item[1:]:
+        array = as_array(part)
+        try:
+            fits = array.dtype == first.dtype and len(as_samples(array, wanted, where)) > 0
+        except (TypeError, ValueError):
+            fits = False
+        if fits:
+            raise ValueError(f"{where}: is a {type(item).__name__} of {len(item)} arrays that fit the input {wanted.name!r}; make "
+                             "one array of them with numpy.stack, or give only the first where the others are no samples")
+
+
+class Spooled(NamedTuple):
+    paths: List[str]
+    count: int
+
+
+def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what: str) -> Spooled:
     paths = [folder.place(f"samples{i}.npy", f"{what}" if len(inputs) == 1 else f"{what}[{wanted.name!r}]")
              for i, wanted in enumerate(inputs)]
     files = [ArrayFile(path) for path in paths]
@@ -193,36 +218,65 @@ def _spool(batches: Iterable[Any], inputs: Sequence[Input], folder: Folder, what
             file.close()
     if files[0].count == 0:
         raise ValueError(f"{what}: gave no samples; a generator gives what it has once, so make a new one")
-    return paths
+    return Spooled(paths, files[0].count)
 
 
-def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: str = "batches") -> List[str]:
-    """The command's words for samples: a path, an array, an iterable of batches, or a dict of these by inputs' names."""
+def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> str:
+    """A folder with the pictures of these paths, in their order."""
+    place = folder.place("pictures", what)
+    os.mkdir(place)
+    for k, given in enumerate(paths):
+        if not is_path(given):
+            raise TypeError(f"{what}[{k}]: is no path, as those before it are; give paths or arrays")
+        path = existing(given)
+        if os.path.splitext(path)[1].lower() not in _PICTURES:
+            raise ValueError(f"{what}[{k}]: {path} is no picture; a list of paths holds pictures ({', '.join(_PICTURES)}), and a "
+                             "folder or an .npy file is given by its path alone")
+        os.symlink(os.path.abspath(path), os.path.join(place, f"{k:07d} {os.path.basename(path)}"))
+    return place
+
+
+def _is_list_of_paths(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and is_path(value[0])
+
+
+class Samples(NamedTuple):
+    words: List[str]
+    count: Optional[int]
+    """None where only the command counts them."""
+
+
+def sample_words(batches: Any, inputs: Sequence[Input], folder: Folder, what: str = "batches") -> Samples:
+    """The command's words for samples: a path, pictures' paths, an array, an iterable of batches, or a dict of these by inputs'
+    names."""
     if is_path(batches):
-        return ["--images", existing(batches)]
+        return Samples(["--images", existing(batches)], None)
+    if _is_list_of_paths(batches):
+        return Samples(["--images", _picture_links(batches, folder, what)], None)
     if isinstance(batches, Mapping):
         unknown = [name for name in batches if name not in {i.name for i in inputs}]
         if unknown:
             raise ValueError(f"{what}: the network has no input {unknown[0]!r}; it has {', '.join(i.name for i in inputs)}")
-        words = []
+        words, counts = [], []
         for k, wanted in enumerate(inputs):
             if wanted.name not in batches:
                 raise ValueError(f"{what}: has nothing for the input {wanted.name!r}")
-            given = batches[wanted.name]
+            given, inner, of_input = batches[wanted.name], _Numbered(folder, k), f"{what}[{wanted.name!r}]"
             if is_path(given):
                 path = existing(given)
+            elif _is_list_of_paths(given):
+                path = _picture_links(given, inner, of_input)
             else:
-                stream = given if not _is_array(given) else [given]
-                inner = _Numbered(folder, k)
-                path = _spool(stream, [wanted], inner, f"{what}[{wanted.name!r}]")[0]
+                (path,), count = _spool(given if not _is_array(given) else [given], [wanted], inner, of_input)
+                counts.append(count)
             words += ["--input", f"{wanted.name}={path}"]
-        return words
+        return Samples(words, counts[0] if counts else None)
     if not _is_array(batches) and not isinstance(batches, Iterable):
         raise TypeError(f"{what}: {type(batches).__name__} is no path, array, iterable of arrays or dict of these")
-    paths = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
+    paths, count = _spool([batches] if _is_array(batches) else batches, inputs, folder, what)
     if len(inputs) == 1:
-        return ["--images", paths[0]]
-    return [word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")]
+        return Samples(["--images", paths[0]], count)
+    return Samples([word for wanted, path in zip(inputs, paths) for word in ("--input", f"{wanted.name}={path}")], count)
 
 
 def _is_array(value: Any) -> bool:
@@ -240,12 +294,17 @@ class _Numbered:
         return self._folder.place(f"{self._number}_{name}", shown)
 
 
-def label_words(labels: Any, folder: Folder) -> List[str]:
-    """The command's words for right classes: a file or a folder, or a number for each sample."""
+def label_words(labels: Any, folder: Folder, count: Optional[int]) -> List[str]:
+    """The command's words for right classes: a file or a folder, or a number for each of `count` samples."""
     if is_path(labels):
         return ["--labels", existing(labels)]
-    numbers = as_array(labels).ravel()
+    numbers = as_array(labels)
     if numbers.dtype.kind not in "iu" or numbers.size == 0:
         raise TypeError("labels: give a class number for each sample, or a path")
-    lines = "".join(f"{int(number)}\n" for number in numbers)
+    if _without_ones(numbers.shape[1:]) or numbers.ndim == 0:
+        hint = "; of rows with a 1 at the right class .argmax(-1) makes numbers" if numbers.ndim == 2 else ""
+        raise ValueError(f"labels: has the shape {numbers.shape}; give a class number for each sample{hint}")
+    if count is not None and len(numbers) != count:
+        raise ValueError(f"labels: has {len(numbers)} class numbers for {count} samples; give each sample one")
+    lines = "".join(f"{int(number)}\n" for number in numbers.ravel())
     return ["--labels", folder.file("labels.txt", lines.encode(), "labels")]

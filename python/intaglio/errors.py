@@ -28,5 +28,5 @@ class Error(ValueError):
     """What was needed or allowed."""
 
 
-class WrongUse(TypeError):
-    """Options that the command does not know, does not take together, or that have values which it does not take."""
+class WrongUse(Error):
+    """Options that the command does not take together, or that have values which it does not take."""

@@ -8,25 +8,25 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
+from . import _intaglio
 from .batches import as_array, label_words, sample_words
 from .errors import Error
 from .network import Network, open as open_network
 from .tables import Report
-from .words import Folder, Progress, existing, is_path, run, takes_options_of, words_of
+from .words import Folder, Progress, encoded, existing, is_path, run, takes_options_of, warn, words_of
 
 _SAMPLES = ("images", "input")  # what batches= becomes
-_OF_IMPORT = ("output", "dump_after")
+_OF_IMPORT = ("output", "json", "dump_after")
 _OF_CALIBRATE = ("output", "json", *_SAMPLES)
 _OF_COMPARE = ("json", "labels", *_SAMPLES)
 
 
-def _format_of(start: bytes) -> str:
-    if start[4:8] == b"TFL3":
-        return "tflite"
-    return "openvino" if start.lstrip()[:1] == b"<" else "onnx"
-
-
 _NAMES = {"onnx": "an ONNX network", "tflite": "a TFLite network", "openvino": "an OpenVINO IR"}
+
+
+def _read(path: str) -> bytes:
+    with io.open(path, "rb") as file:
+        return file.read()
 
 
 def _content(source: Any) -> bytes:
@@ -68,19 +68,21 @@ def _imported(source: Any, wanted: str, options: Mapping[str, Any], weights: Any
             path = folder.file("network.xml" if wanted == "openvino" else "network", content, name)
         if wanted == "openvino" and weights is not None:
             held = existing(weights) if is_path(weights) else None
-            inside = io.open(held, "rb").read() if held else _content(weights)
+            inside = _read(held) if held else _content(weights)
             if is_path(source):
-                with io.open(path, "rb") as file:
-                    path = folder.file("network.xml", file.read(), name)
+                path = folder.file("network.xml", _read(path), name)
             folder.file("network.bin", inside, held or "weights")
-        found = _format_of(start)
+        elif wanted == "openvino" and not is_path(source):
+            folder.place("network.bin", "weights=")  # what the command looks for, and does not find
+        found = _intaglio.format_of(start)
         if found != wanted and not (wanted == "onnx" and len(start) < 8):
             raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
         output = folder.place("imported.itg", "the model")
-        answer = run(["import", path, "-o", output, *words_of("import", _starts(options, folder), _OF_IMPORT)], folder)
-        with io.open(output, "rb") as file:
-            network = Network(file.read(), name)
-    network.report = Report({"network": name, "nodes": network.node_count, "bytes": len(network)}, "import", answer.notes)
+        words = ["import", path, "-o", output, *words_of("import", _starts(options, folder), _OF_IMPORT), "--json"]
+        answer = run(words, folder)
+        network = Network(_read(output), name)
+    said = {key: value for key, value in answer.json.items() if key != "notes"}
+    network.report = Report({"network": name, **said}, "import", answer.notes)
     return network
 
 
@@ -94,7 +96,8 @@ def import_onnx(source: Any, **options: Any) -> Network:
         net = intaglio.import_onnx("net.onnx", pixels="imagenet")
         net = intaglio.import_onnx("net.onnx", shape={"image": (1, 3, 224, 224)}, mean=(123.7, 116.3, 103.5), norm=0.017)
 
-    Sequences stand for lists with commas, dicts for NAME=VALUE. What the import had to say is in `report.notes`.
+    Sequences stand for lists with commas, dicts for NAME=VALUE. `report` is what `intaglio import --json` prints; what the
+    import had to say is in `report.notes`.
     """
     return _imported(source, "onnx", options)
 
@@ -127,43 +130,40 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
     """An int8 network from one in FP32 and a few samples. Its bytes are those that `intaglio calibrate` writes.
 
     network: a Network, or the path of one.
-    batches: a folder of pictures, one picture or an .npy file, by path; an array; or any iterable of arrays, whose first
-        dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs only x is read. Of a
+    batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
+        of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs only x is read. Of a
         network with several inputs each item is a dict by their names or a tuple in their order; a dict of paths or
         arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says where).
     progress: called with a stage's name, how much of it is done and how much there is to do.
 
         int8 = intaglio.calibrate(net, loader, report="page.html", method="mse")
 
-    `report` of the result says how near the int8 network is. Ctrl-C ends the work.
+    `report` of the result says how near the int8 network is. Ctrl-C ends the work. It runs as the network that it was made
+    from: with its threads and instruction sets.
     """
     fp32 = _model(network, "network")
     with Folder() as folder:
         words = ["calibrate", fp32._file(folder)]
         if batches is not None:
-            words += sample_words(batches, fp32._wanted(), folder)
+            words += sample_words(batches, fp32._wanted(), folder).words
         elif not options.get("params"):
             raise TypeError("calibrate: give batches, or params= for scales that another tool found")
         output = folder.place("calibrated.itg", "the int8 model")
         page = options.get("report")
         if page is not None:
-            options = {**options, "report": folder.place("page.html", os.fspath(page))}
+            page = encoded(os.fsdecode(page))
+            _intaglio.check_output(page, "report=")
+            options = {**options, "report": folder.place("page.html", "report=")}
         words += [*words_of("calibrate", options, _OF_CALIBRATE), "-o", output, "--json"]
         answer = run(words, folder, progress)
+        int8 = Network(_read(output), f"{fp32.name} (int8)", fp32.threads, fp32.isa)
+        int8.report = Report(answer.json, "calibration", answer.notes)
         if page is not None:
-            _write_page(options["report"], os.fspath(page), folder)
-        with io.open(output, "rb") as file:
-            int8 = Network(file.read(), f"{fp32.name} (int8)", fp32.threads)
-    int8.report = Report(answer.json, "calibration", answer.notes)
+            try:
+                _intaglio.write_file(page, _read(options["report"]))
+            except Error as error:  # after minutes of work: what it made is not thrown away
+                warn(f"report=: {error}; the int8 network is complete")
     return int8
-
-
-def _write_page(made: str, wanted: str, folder: Folder) -> None:
-    from . import _intaglio
-
-    with io.open(made, "r", encoding="utf-8") as file:
-        text = folder.renamed(file.read())
-    _intaglio.write_file(wanted, text.encode())
 
 
 @takes_options_of("compare", _OF_COMPARE)
@@ -179,10 +179,11 @@ def compare(reference: Any, test: Any, batches: Any, *, labels: Any = None, prog
     """
     first, second = _model(reference, "reference"), _model(test, "test")
     with Folder() as folder:
-        words = ["compare", first._file(folder, "reference.itg"), second._file(folder, "test.itg"),
-                 *sample_words(batches, first._wanted(), folder), *words_of("compare", options, _OF_COMPARE)]
+        samples = sample_words(batches, first._wanted(), folder)
+        words = ["compare", first._file(folder, "reference.itg"), second._file(folder, "test.itg"), *samples.words,
+                 *words_of("compare", options, _OF_COMPARE)]
         if labels is not None:
-            words += label_words(labels, folder)
+            words += label_words(labels, folder, samples.count)
         answer = run([*words, "--json"], folder, progress)
     return Report(answer.json, f"{second.name} against {first.name}", answer.notes)
 
@@ -195,8 +196,9 @@ def evaluate(network: Any, batches: Any, labels: Any, *, progress: Optional[Prog
     """
     model = _model(network, "network")
     with Folder() as folder:
-        words = ["eval", model._file(folder), *sample_words(batches, model._wanted(), folder),
-                 *label_words(labels, folder), *words_of("eval", options, _OF_COMPARE), "--json"]
+        samples = sample_words(batches, model._wanted(), folder)
+        words = ["eval", model._file(folder), *samples.words, *label_words(labels, folder, samples.count),
+                 *words_of("eval", options, _OF_COMPARE), "--json"]
         answer = run(words, folder, progress)
     return Report(answer.json, f"eval {model.name}", answer.notes)
 

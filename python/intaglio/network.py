@@ -6,14 +6,14 @@ import builtins
 import html
 import os
 import threading
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _intaglio
 from .batches import Input, as_samples, as_values
 from .tables import Report, Table
-from .words import Folder, existing, is_path, run, words_of
+from .words import Folder, encoded, existing, is_path, run, words_of
 
 __all__ = ["Network", "Tensor", "open"]
 
@@ -43,7 +43,7 @@ class Network:
     """What the calibration or the import said; None of a file that was opened."""
 
     def __init__(self, content: Any, name: str = "network", threads: int = 1, isa: str = "") -> None:
-        self._runner = _intaglio.Runner(content, name)
+        self._runner = _intaglio.Runner(content, encoded(name))
         self._lock = threading.RLock()
         self._runner.set_execution(threads, isa)
         self._threads, self._isa = threads, isa
@@ -77,18 +77,28 @@ class Network:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the file. It is written whole, or stays as it was."""
-        _intaglio.write_file(os.fspath(path), self._runner.bytes())
+        _intaglio.write_file(os.fsencode(path), self._runner.bytes())
 
     @property
     def threads(self) -> int:
-        """How many threads work on each layer. Results do not depend on it."""
+        """How many threads work on each layer. Results do not depend on it.
+
+        Setting it makes a new session with the same inputs: views that were taken before stay those of the old one, so take new
+        ones. It is refused where states hold a sequence; `reset` ends one.
+        """
         return self._threads
 
     @threads.setter
     def threads(self, threads: int) -> None:
         with self._lock:
-            self._runner.set_execution(threads, self._isa)
+            if threads != self._threads:
+                self._runner.set_execution(threads, self._isa)
             self._threads = threads
+
+    @property
+    def isa(self) -> str:
+        """The instruction set beyond which it uses none; empty: the best of this machine."""
+        return self._isa
 
     # Running.
 
@@ -103,21 +113,24 @@ class Network:
             Only for one sample.
 
         With no values the session runs what `input_view` was filled with. Returns an array, or a tuple of them where
-        the network has several outputs. Of several samples their first dimension counts them. States go from one
-        sample to the next, and from one call to the next; `reset` sets them back.
+        the network has several outputs. Of several samples their first dimension counts them. A network of
+        import_onnx(batch=N) takes a picture in each of its N places, and its outputs are those of the first; a sample of
+        other values fills all places itself. States go from one sample to the next, and from one call to the next; `reset`
+        sets them back.
         """
         arrays = self._arrays(values)
         with self._lock:
             count = len(arrays[0]) if arrays else 1
             if count != 1 and not copy:
                 raise ValueError(f"copy=False shows the outputs of one run, and there are {count} samples")
+            places = self._runner.equal_places([array.dtype == np.uint8 for array in arrays]) if arrays else 1
             found: List[List[np.ndarray]] = []
             for k in range(count):
                 for i, array in enumerate(arrays):
                     self._fill(i, array[k])
                 self._runner.run()
-                found.append([self._output(i, raw, copy) for i in range(len(self.outputs))])
-        joined = found[0] if count == 1 else [self._joined([sample[i] for sample in found], self.outputs[i])
+                found.append([self._output(i, raw, copy, places) for i in range(len(self.outputs))])
+        joined = found[0] if count == 1 else [self._joined([sample[i] for sample in found], self.outputs[i], places)
                                               for i in range(len(self.outputs))]
         return joined[0] if len(joined) == 1 else tuple(joined)
 
@@ -162,17 +175,16 @@ class Network:
         else:
             self._runner.fill_values(i, as_values(sample, tensor.name))
 
-    def _output(self, i: int, raw: bool, copy: bool) -> np.ndarray:
-        view = self._runner.output(i)
-        if not copy:
-            return view
-        if raw or view.dtype in (np.float32, np.int32):
-            return view.copy()
-        return self._runner.real_output(i)
+    def _output(self, i: int, raw: bool, copy: bool, places: int) -> np.ndarray:
+        """Of the first of so many places that hold the same sample."""
+        output = self._runner.output(i)
+        if copy:
+            output = output.copy() if raw or output.dtype in (np.float32, np.int32) else self._runner.real_output(i)
+        return output if places == 1 else output[: len(output) // places]
 
     @staticmethod
-    def _joined(arrays: Sequence[np.ndarray], tensor: Tensor) -> np.ndarray:
-        return np.concatenate(arrays) if tensor.shape[:1] == (1,) else np.stack(arrays)
+    def _joined(arrays: Sequence[np.ndarray], tensor: Tensor, places: int) -> np.ndarray:
+        return np.concatenate(arrays) if places > 1 or tensor.shape[:1] == (1,) else np.stack(arrays)
 
     def input_view(self, i: int = 0) -> np.ndarray:
         """Input `i` in the session's memory, to be written without a copy. Write every input before each run."""
@@ -204,16 +216,26 @@ class Network:
         return folder.file(name, self._runner.bytes(), self.name)
 
     def inspect(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
-        """What the file holds, and what a session needs."""
-        return self.command("inspect", target=target, threads=threads)
+        """What the file holds, and what a session needs: on this machine, with the network's own threads and instruction sets
+        unless `threads` is given; or on a target, with one thread unless it is."""
+        if target is not None:
+            return self.command("inspect", target=target, threads=threads)
+        return self.command("inspect", **self._execution(threads=threads))
 
     def measure(self, target: Optional[str] = None, threads: Optional[int] = None) -> Report:
-        """The memory that running it needs, in bytes, exact: on this machine, or on a target such as 'cortex-m4'."""
+        """The memory that running it needs, in bytes, exact: on this machine, or on a target such as 'cortex-m4'. Threads as of
+        `inspect`."""
         return self.inspect(target, threads)["session"]
 
     def bench(self, **options: Any) -> Report:
-        """How long a run takes on this machine. Keywords are the options of `intaglio bench`."""
-        return self.command("bench", **options)
+        """How long a run takes on this machine. Keywords are the options of `intaglio bench`; threads= and isa= are the network's
+        own unless given."""
+        return self.command("bench", **self._execution(**options))
+
+    def _execution(self, **options: Any) -> Dict[str, Any]:
+        """The options, and how this network runs where they do not say it."""
+        own = {"threads": self._threads, "isa": self._isa or None}
+        return {**own, **{name: value for name, value in options.items() if value is not None}}
 
     def __repr__(self) -> str:
         ends = [f"{t.name} {'x'.join(map(str, t.shape))} {t.dtype}" for t in self.inputs]

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 import tempfile
 import textwrap
 import warnings
@@ -59,10 +60,14 @@ class Folder:
         self._folder.cleanup()
 
     def place(self, name: str, shown: str) -> str:
-        """A file's path; messages call it `shown`."""
+        """A file's path; messages and pages call it `shown`."""
         path = os.path.join(self._folder.name, name)
-        self._shown.append((path, shown))
+        self._shown.append((path, shown.encode("utf-8", "backslashreplace").decode()))  # a path may hold what is no text
         return path
+
+    @property
+    def names(self) -> Dict[str, str]:
+        return dict(self._shown)
 
     def file(self, name: str, content: Any, shown: str) -> str:
         path = self.place(name, shown)
@@ -80,26 +85,49 @@ class Folder:
 class Answer(NamedTuple):
     text: str
     notes: List[str]
+    renamed: Callable[[str], str]
 
     @property
     def json(self) -> Any:
-        return json.loads(self.text)
+        return self._renamed_in(json.loads(self.text))
+
+    def _renamed_in(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.renamed(value)
+        if isinstance(value, list):
+            return [self._renamed_in(part) for part in value]
+        if isinstance(value, dict):
+            return {name: self._renamed_in(part) for name, part in value.items()}
+        return value
+
+
+def encoded(text: str) -> bytes:
+    """As the command takes a word: UTF-8, and a path's other bytes as they are."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def warn(text: str) -> None:
+    """A warning about the line that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def run(words: Sequence[str], folder: Optional[Folder] = None, progress: Optional[Progress] = None) -> Answer:
     """Runs a command in this process. Warnings become warnings, failures exceptions."""
     renamed = folder.renamed if folder is not None else (lambda text: text)
     try:
-        text, notes, warned = _intaglio.run_words(list(words), progress)
+        text, notes, warned = _intaglio.run_words([encoded(word) for word in words], progress, folder.names if folder else {})
+    except WrongUse as error:
+        message = renamed(str(error)).split("\nRun 'intaglio")[0]
+        raise WrongUse(f"{words[0] if words else 'intaglio'}: {message}") from None
     except Error as error:
         error.args = (renamed(str(error)),)
         raise error from None
-    except WrongUse as error:
-        message = renamed(str(error)).split("\nRun 'intaglio")[0]
-        raise WrongUse(f"{words[0]}: {message}") from None
     for warning in warned:
-        warnings.warn(renamed(warning), stacklevel=3)
-    return Answer(renamed(text), [renamed(note) for note in notes])
+        warn(renamed(warning))
+    return Answer(text, [renamed(note) for note in notes], renamed)
 
 
 def _text(value: Any) -> str:
@@ -178,10 +206,11 @@ def takes_options_of(subcommand: str, own: Sequence[str] = ()) -> Callable[[Call
 
 
 def existing(path: Any) -> str:
-    """The path as text, where there is something. Else FileNotFoundError, as open() raises."""
-    text = os.fspath(path)
+    """The path as text, where there is something. Else FileNotFoundError, as open() raises. No dash begins it, as it does
+    options."""
+    text = os.fsdecode(path)
     os.stat(text)
-    return text
+    return os.path.join(".", text) if text.startswith("-") else text
 
 
 def is_path(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -127,6 +128,58 @@ def test_report_page_names_what_the_user_named(net, pictures, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<html" in page and "meter.onnx" in page and "intaglio-" not in page
     assert bytes(int8) == bytes(intaglio.calibrate(net, pictures))
+
+
+def test_page_of_a_hostile_name(demo, pictures, tmp_path):
+    net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
+    path = tmp_path / "<img src=x onerror=alert(1)>.itg"
+    net.save(path)
+    intaglio.calibrate(intaglio.open(path), pictures, report=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<img" not in page and "&lt;img src=x onerror=alert(1)&gt;.itg" in page
+
+
+def test_page_advises_in_pythons_words(demo, pictures, tmp_path):
+    net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
+    intaglio.calibrate(net, pictures, weight_bits=3, recover="none", report=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    nodes = re.search(r"The layers, for <code>--keep-float</code>: <code>(@[@,0-9]+)</code>", page)
+    assert nodes and "<pre>" not in page and "intaglio calibrate" not in page
+    intaglio.calibrate(net, pictures, weight_bits=3, recover="none", keep_float=nodes.group(1))
+
+
+def test_import_reports_what_the_command_says(demo, command, net, tmp_path):
+    said = json.loads(command("import", demo / "meter.onnx", "-o", tmp_path / "n.itg", "--pixels", "-1..1", "--json").stdout)
+    assert net.report.nodes == said["nodes"] and net.report.weight_bytes == said["weight_bytes"]
+    assert list(net.report.inputs) == said["inputs"] and net.report.notes == said["notes"]
+
+
+def test_pictures_by_their_paths_give_the_bytes_of_their_folder(net, pictures, int8):
+    assert bytes(intaglio.calibrate(net, sorted(pictures.iterdir()))) == bytes(int8)
+    assert bytes(intaglio.calibrate(net, {net.inputs[0].name: [str(path) for path in pictures.iterdir()]})) == bytes(int8)
+
+
+def test_calibration_keeps_how_the_network_runs(net, samples):
+    int8 = intaglio.calibrate(intaglio.open(bytes(net), threads=2, isa="scalar"), samples)
+    assert int8.threads == 2 and int8.isa == "scalar"
+
+
+def test_names_that_begin_with_a_dash(demo, net, monkeypatch, tmp_path):
+    (tmp_path / "-net.onnx").write_bytes((demo / "meter.onnx").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert bytes(intaglio.import_onnx("-net.onnx", pixels="-1..1")) == bytes(net)
+
+
+def test_warnings_name_the_callers_line(net, samples):
+    with pytest.warns(UserWarning) as warned:
+        intaglio.calibrate(net, (samples * 100).astype(np.int16))  # that no pixel gives these values
+    assert {one.filename for one in warned} == {__file__}
+
+
+def test_a_star_leaves_pythons_open():
+    names = {}
+    exec("from intaglio import *", names)
+    assert "open" not in names and "calibrate" in names
 
 
 def test_compare_is_the_commands(command, net, int8, pictures, tmp_path):

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -77,6 +78,68 @@ def test_wrong_types(net, samples, demo):
         intaglio.calibrate(net)
 
 
+def test_samples_that_may_mean_two_things(net, samples):
+    batches = [list(samples[:8]), list(samples[8:])]  # of which only the first of each would be read
+    for given in (batches, [tuple(batch) for batch in batches], [[samples[:6], samples[6:]]]):
+        with pytest.raises(ValueError, match=r"batches\[0\]: is a .* arrays that fit the input .*numpy.stack"):
+            intaglio.calibrate(net, given)
+    grays = np.random.default_rng(8).integers(0, 256, (3, 28, 28), np.uint8)
+    with pytest.raises(ValueError, match=r"3 gray ones; give the shape \(1, 3, 28, 28\) or \(3, 28, 28, 1\)"):
+        net.run(grays)
+    assert len(net.run(grays[..., np.newaxis])) == 3 and len(net.run(grays[np.newaxis])) == 1
+
+
+def test_labels_that_are_no_class_numbers(int8, samples):
+    right = int8.run(samples).reshape(12, -1).argmax(1)
+    assert intaglio.evaluate(int8, samples, right[:, np.newaxis]).top1 == 100
+    with pytest.raises(ValueError, match=r"labels: has the shape \(12, 10\).*argmax"):
+        intaglio.evaluate(int8, samples, np.eye(10, dtype=np.int64)[right])
+    for wrong in (np.append(right, 1), right[:11]):
+        with pytest.raises(ValueError, match=f"labels: has {len(wrong)} class numbers for 12 samples"):
+            intaglio.evaluate(int8, samples, wrong)
+
+
+def test_a_list_of_paths(net, pictures, tmp_path):
+    with pytest.raises(FileNotFoundError, match="none.png"):
+        intaglio.calibrate(net, [tmp_path / "none.png"])
+    np.save(tmp_path / "x.npy", np.zeros((2, 28, 28), np.uint8))
+    with pytest.raises(ValueError, match=r"batches\[1\]: .*x.npy is no picture"):
+        intaglio.calibrate(net, [next(pictures.iterdir()), tmp_path / "x.npy"])
+    with pytest.raises(TypeError, match=r"batches\[1\]: is no path"):
+        intaglio.calibrate(net, [next(pictures.iterdir()), np.zeros((28, 28), np.uint8)])
+
+
+def test_a_page_that_cannot_be_written_is_refused_first(net, pictures, tmp_path):
+    stages = []
+    with pytest.raises(intaglio.Error, match="there is no folder .*nodir"):
+        intaglio.calibrate(net, pictures, report=tmp_path / "nodir" / "p.html", progress=lambda *stage: stages.append(stage))
+    assert not stages
+
+
+def test_a_page_that_fails_at_the_end_leaves_the_network(net, pictures, tmp_path):
+    def vanish(stage, done, total):  # the folder goes while the work is done
+        if (tmp_path / "pages").is_dir():
+            (tmp_path / "pages").rmdir()
+
+    (tmp_path / "pages").mkdir()
+    with pytest.warns(UserWarning, match="report=.*pages.*the int8 network is complete") as warned:
+        int8 = intaglio.calibrate(net, pictures, report=tmp_path / "pages" / "p.html", progress=vanish)
+    assert warned[0].filename == __file__
+    assert bytes(int8) == bytes(intaglio.calibrate(net, pictures))
+
+
+def test_messages_name_what_was_given(tmp_path):
+    ir = b'<?xml version="1.0"?><net name="n" version="11"><layers/><edges/></net>'
+    with pytest.raises(intaglio.Error, match="weights=") as raised:
+        intaglio.import_openvino(b"\xef\xbb\xbf" + ir)  # with a byte order mark, as the command takes it
+    assert tempfile.gettempdir() not in str(raised.value)
+    latin = os.path.join(os.fsencode(tmp_path), b"caf\xe9.itg")
+    with open(latin, "wb") as file:
+        file.write(b"no model")
+    with pytest.raises(intaglio.Error, match=r"caf\\xe9.itg"):
+        intaglio.open(os.fsdecode(latin))
+
+
 def test_values_that_are_no_numbers(net, samples):
     spoilt = samples.copy()
     spoilt[3, 5, 5, 0] = np.nan
@@ -120,14 +183,18 @@ def test_wrong_options(net, pictures, demo):
         intaglio.calibrate(net, pictures, metod="mse")
     with pytest.raises(TypeError, match="output"):
         intaglio.calibrate(net, pictures, output="x.itg")  # that is save()
-    with pytest.raises(TypeError, match="method"):
+    with pytest.raises(intaglio.Error, match="method"):
         intaglio.calibrate(net, pictures, method="best")
-    with pytest.raises(TypeError, match="no effect without"):
+    with pytest.raises(intaglio.Error, match="no effect without"):
         intaglio.calibrate(net, pictures, percentile=0.999)
     with pytest.raises(TypeError, match="True or False"):
         intaglio.calibrate(net, pictures, int8_answers=1)
-    with pytest.raises(TypeError, match="pixels"):
+    with pytest.raises(intaglio.Error, match="pixels"):
         intaglio.import_onnx(demo / "meter.onnx", pixels="0..2")
+    with pytest.raises(TypeError, match="no option 'json'"):  # report always is what --json says
+        intaglio.import_onnx(demo / "meter.onnx", json=True)
+    with pytest.raises(intaglio.Error, match="intaglio: .*subcommand"):
+        intaglio.command()
     with pytest.raises(ValueError, match="1 to"):
         net.threads = 0
     with pytest.raises(intaglio.Error, match="cortex-m5"):

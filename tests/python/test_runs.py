@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pytest
 
 import intaglio
 
@@ -66,6 +67,63 @@ def test_views_keep_the_memory(demo):
     view = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1").input_view()
     view[...] = 1
     assert (view == 1).all()
+
+
+def test_views_outlive_the_session_that_threads_replace(demo, samples):
+    net = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1")
+    entry = net.input_view()
+    entry[...] = samples[:1]
+    shown = net.run(copy=False)
+    kept = shown.copy()
+    net.threads = 2
+    other = net.run(samples[1:2])
+    assert not np.shares_memory(shown, net.output_view()) and not np.shares_memory(entry, net.input_view())
+    np.testing.assert_array_equal(shown, kept)
+    entry[...] = 7
+    assert (entry == 7).all() and not (net.input_view() == 7).any()
+    assert not np.array_equal(other, kept)
+    net.input_view()[...] = samples[:1]
+    net.threads = 1
+    np.testing.assert_array_equal(net.run(copy=False), kept)  # the inputs went over
+
+
+def test_a_sequence_is_not_lost_to_other_threads(recurrent):
+    x = np.ones(recurrent.inputs[0].shape, np.float32)
+    recurrent.threads = 2
+    first = recurrent.run(x)
+    second = recurrent.run(x)
+    recurrent.threads = 2  # nothing new
+    with pytest.raises(intaglio.Error, match="states hold a sequence.*reset"):
+        recurrent.threads = 1
+    assert recurrent.threads == 2 and not np.array_equal(recurrent.run(x), second)
+    recurrent.reset()
+    recurrent.threads = 1
+    np.testing.assert_array_equal(recurrent.run(x), first)
+
+
+def test_pictures_of_a_batch_are_the_commands(command, demo, tmp_path):
+    net4 = intaglio.import_onnx(demo / "meter.onnx", pixels="-1..1", batch=4)
+    pictures = np.random.default_rng(6).integers(0, 256, (5, 28, 28), np.uint8)
+    np.save(tmp_path / "p.npy", pictures)
+    net4.save(tmp_path / "net4.itg")
+    command("run", tmp_path / "net4.itg", "--input", tmp_path / "p.npy", "--output", tmp_path / "y.npy")
+    wanted = np.load(tmp_path / "y.npy")
+    assert wanted.shape == (5, 10)
+    np.testing.assert_array_equal(net4.run(pictures), wanted)
+    np.testing.assert_array_equal(net4.run(pictures[0]), wanted[:1])
+    np.testing.assert_array_equal(net4.run(pictures[0], copy=False), wanted[:1])
+    values = np.zeros((2, 4, 28, 28, 3), np.float32)  # each sample fills the places itself
+    assert net4.run(values).shape == (2, 4, 10)
+
+
+def test_what_it_needs_is_of_its_own_threads_and_instruction_set(int8):
+    plain, scalar = intaglio.open(bytes(int8)), intaglio.open(bytes(int8), isa="scalar", threads=3)
+    assert scalar.measure().threads == 3 and plain.measure().threads == 1
+    assert scalar.measure(threads=1).threads == 1 and scalar.measure("cortex-m4").threads == 1
+    for name in ("persistent_bytes", "activation_bytes", "scratch_bytes"):
+        assert scalar.measure(threads=1)[name] == plain.measure("scalar")[name]
+    said = scalar.bench(repeats=1)
+    assert said.isa == "scalar" and said.threads == 3
 
 
 def test_threads_and_instruction_sets_do_not_change_results(int8, samples):
