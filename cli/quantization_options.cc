@@ -211,7 +211,7 @@ void add_quantization_options(CLI::App& app, QuantizationArguments& arguments) {
       app, "--set", arguments.set,
       "quantize one slot or many in another way: "
       "SLOT:bits=4,lo=-8,hi=7,rounding=half-up,policy=per-tensor+linear+symmetric,observer=kl. SLOT is all, "
-      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; NODE is a number or a name. The last one holds")
+      "activations, weights, NODE, NODE/in0, NODE/out or NODE/weights; NODE is a number or a name. May be repeated; the last one holds")
       .type_name("SLOT:KEY=VALUE,...");
   add_option(
       app, "--keep-float", arguments.keep_float,
