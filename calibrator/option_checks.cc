@@ -85,7 +85,10 @@ Error check_known(const Span<const KnownParams>& list, const Model& model) {
     }
     if (!model.tensor(known.tensor).is_constant()) {
       if (!is_scale(known.scale)) return {Status::kBadScale, -1, known.tensor};
-      if (known.hi > 127) ITG_TRY(check_wide(known));
+      if (known.hi > 127)
+        ITG_TRY(check_wide(known));
+      else if (known.lo < -128 || known.lo > known.hi)
+        return {Status::kBadOption, -1, known.tensor, known.lo, known.lo < -128 ? -128 : known.hi};
       continue;
     }
     const auto channels = static_cast<size_t>(weight_channels(model, known.tensor));

@@ -212,6 +212,14 @@ TEST_CASE("PPQ's files: slots that int8 does not have are noted, and a passive o
         std::vector<std::string>{left_out + "zero point 0)"});
   CHECK(file(R"(, "v": )" + config(12, "ACTIVATED", 0, 4095))->notes ==
         std::vector<std::string>{left_out + "zero point 0)"});
+  // More codes below the zero point than above: no codes of 16 bits here have these.
+  CHECK(file(R"(, "v": )" + config(16, "ACTIVATED", -32768, 100))->notes ==
+        std::vector<std::string>{left_out + "codes of -32768 to 100)"});
+  CHECK(file(R"(, "v": )" + config(9, "ACTIVATED", -200, 127))->notes ==
+        std::vector<std::string>{left_out + "codes of -200 to 127)"});
+  const auto fewer_below = file(R"(, "v": )" + config(16, "ACTIVATED", -100, 32767));
+  REQUIRE_MESSAGE(fewer_below, fewer_below.message());
+  CHECK(fewer_below->entries[1].lo == -100);
   const auto twelve = ppq(config(12, "ACTIVATED", 0, 4095), R"({"scale": 0.5, "zero_point": 2048})");
   REQUIRE_MESSAGE(twelve, twelve.message());
   CHECK(twelve->entries[0].zero_point == 0);

@@ -279,6 +279,8 @@ TEST_CASE("known parameters of single inputs are checked") {
   CHECK(!f.refusal().empty());
   known = {stem, 0.5f, 0, {}, -1, -1, -32768, 32767};
   CHECK(!f.refusal().empty());
+  known = {stem, 0.5f, 0, {}, -1, -1, -30000, 127};  // 8 bits at one end alone
+  CHECK(f.refusal().find("-30000 is outside its range (limit -128)") != std::string::npos);
   known = {stem, 0.5f, 0, {}, -1, -1, 0, 65535};
   CHECK(f.refusal().find("65535 is outside its range (limit 32767)") != std::string::npos);
   known = {stem, 0.5f, 0, {}, -2, -1, 0, 0};

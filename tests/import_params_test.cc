@@ -353,8 +353,16 @@ TEST_CASE("parameters that do not fit the model are refused") {
   std::swap(two.entries[0], two.entries[1]);
   const auto refused_again = resolve_params(two, made.model, "f");
   CHECK(!refused_again);
-  CHECK(refused_again.message().find("image has another scale or zero point at f line 2, " + layer) !=
+  CHECK(refused_again.message().find("image has another scale, zero point or limits at f line 2, " + layer) !=
         std::string::npos);
+  // So it may with codes of its own.
+  two.entries = {{ParamsOf::kTensor, "image", {1.0f}, 0, {}, "line 1"},
+                 {ParamsOf::kLayerInput, layer, {1.0f}, 0, {}, "line 2", false, -8, 7}};
+  const auto narrower = resolve_params(two, made.model, "f");
+  REQUIRE_MESSAGE(narrower, narrower.message());
+  REQUIRE(narrower->known.size() == 2);
+  CHECK(narrower->known[1].lo == -8);
+  CHECK(narrower->known[1].hi == 7);
 
   // Scales with which the accumulator, or a bias, does not hold.
   ParamsTable tiny = made.table;

@@ -105,9 +105,15 @@ class Reader {
     if (value == nullptr)
       return Failure{where + ": its dominator " + std::to_string(*dominator) + " has no entry in values"};
     const int32_t shift = is_unsigned ? half : 0;
-    return add_value(node, tensor, place, *value,
-                     {*hi - shift > 127 || *lo - shift < -128, shift, static_cast<int32_t>(*lo) - shift,
-                      static_cast<int32_t>(*hi) - shift, passive});
+    ValueForm form{false, shift, static_cast<int32_t>(*lo) - shift, static_cast<int32_t>(*hi) - shift,
+                   passive};
+    form.is_wide = form.hi > 127 || form.lo < -128;
+    if (form.is_wide && form.lo == -form.hi - 1) ++form.lo;  // the code that has no opposite
+    if (form.is_wide && form.lo < -form.hi) {
+      wide_.add(place + ", codes of " + std::to_string(*lo) + " to " + std::to_string(*hi));
+      return Done{};
+    }
+    return add_value(node, tensor, place, *value, form);
   }
 
   struct ValueForm {
@@ -122,15 +128,7 @@ class Reader {
     const std::string where = path_ + ": " + place;
     const Json *const scales = json_member(value, "scale"), *const zeros = json_member(value, "zero_point");
     if (scales == nullptr || zeros == nullptr) return Failure{where + ": scale or zero_point is missing"};
-    ParamsEntry entry{ParamsOf::kTensor,
-                      tensor,
-                      {},
-                      0,
-                      node,
-                      place,
-                      false,
-                      form.is_wide ? std::max(form.lo, -form.hi) : form.lo,
-                      form.hi};
+    ParamsEntry entry{ParamsOf::kTensor, tensor, {}, 0, node, place, false, form.lo, form.hi};
     for (const Json* const item : json_list(*scales)) {
       if (!item->is_number()) return Failure{where + ": a scale is no number"};
       const auto scale = checked_scale(item->get<double>(), where);

@@ -76,11 +76,13 @@ class Resolver {
       if (auto step = check_unfused(entry, layer); !step) return step;
     const auto [before, is_new] = from_.emplace(tensor, &entry);
     if (!is_new) {
-      if (before->second->scales == entry.scales && before->second->zero_point == entry.zero_point)
+      const ParamsEntry& first = *before->second;
+      const bool has_same_limits = first.hi == entry.hi && (info.is_constant() || first.lo == entry.lo);
+      if (first.scales == entry.scales && first.zero_point == entry.zero_point && has_same_limits)
         return Done{};
       if (entry.of != ParamsOf::kLayerInput)
-        return Failure{where(entry) + ": " + info.name + " has another scale or zero point at " +
-                       where(*before->second) + "; only a layer's input may have its own"};
+        return Failure{where(entry) + ": " + info.name + " has another scale, zero point or limits at " +
+                       where(first) + "; only a layer's input may have its own"};
       KnownParams own = known_of(entry, tensor);
       own.node = layers_.find(entry.name);
       own.input = 0;
