@@ -228,6 +228,64 @@ TEST_CASE("powers of two tensors, and of one number") {
   CHECK(Import(below.bytes()).says("its bases are constants; one above 0 is supported"));
 }
 
+TEST_CASE("powers of constant exponents, of bases of any sign") {
+  struct Case {
+    std::vector<float> x, exponents;
+    std::vector<int64_t> dims;
+    std::vector<double> expected;
+  };
+  for (const Case& c :
+       {Case{{-3, 0, 2}, {2, 2, 2}, {3}, {9, 0, 4}}, Case{{-3, 0, 2}, {2, 3, 0}, {3}, {9, 0, 1}},
+        Case{{-3, 0, 4}, {-1, 0, 0.5f}, {3}, {-1.0 / 3, 1, 2}}, Case{{-2}, {1, 2, 3}, {3}, {-2, 4, -8}},
+        Case{{-2}, {2, 2}, {2}, {4, 4}}, Case{{-3, 2}, {2}, {1, 1}, {9, 4}}}) {
+    OnnxBuilder file(13);
+    file.input("x", {static_cast<int64_t>(c.x.size())});
+    file.floats("e", c.dims, c.exponents);
+    file.node("Pow", {"x", "e"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    check_close(run(import, {c.x}), c.expected);
+    CHECK(import.output().shape.rank == static_cast<int32_t>(c.dims.size()));
+    CHECK(import.outcome->report.notes.empty());
+  }
+  OnnxBuilder file(13);
+  file.input("x", {9});
+  file.floats("e", {9}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  file.node("Pow", {"x", "e"}, "y");
+  file.output("y");
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.notes(
+      "node 'y_node' (Pow): its exponents are many different numbers; bases above 0 alone have a power here"));
+}
+
+TEST_CASE("functions of angles and hyperbolic ones keep their bits near 0, near 1 and far out") {
+  const std::vector<float> near{-1e-30f, -1e-4f, 1e-7f, 3e-3f, 0.02f}, far{1e10f, 1e20f, -8e37f},
+      above{1 + 0x1p-23f, 1.0001f, 1.01f, 3, 1e20f, 8e37f}, below{1 - 0x1p-24f, 0.9999f, -0.99f},
+      angles{0.99999f, 0.999f, 0.1f, -0.5f}, powers{20, -60, 89};
+  const struct {
+    const char* op;
+    double (*function)(double x);
+    std::vector<const std::vector<float>*> x;
+  } cases[] = {{"Atan", [](double v) { return std::atan(v); }, {&near, &above, &below, &far}},
+               {"Asin", [](double v) { return std::asin(v); }, {&near, &below}},
+               {"Acos", [](double v) { return std::acos(v); }, {&angles, &near}},
+               {"Sinh", [](double v) { return std::sinh(v); }, {&near, &powers}},
+               {"Cosh", [](double v) { return std::cosh(v); }, {&near, &powers}},
+               {"Asinh", [](double v) { return std::asinh(v); }, {&near, &above, &far}},
+               {"Acosh", [](double v) { return std::acosh(v); }, {&above}},
+               {"Atanh", [](double v) { return std::atanh(v); }, {&near, &below}}};
+  for (const auto& c : cases)
+    for (const std::vector<float>* const x : c.x) {
+      CAPTURE(std::string(c.op));
+      const std::vector<float> y = one(c.op, {static_cast<int64_t>(x->size())}, *x);
+      for (size_t i = 0; i < x->size(); ++i) {
+        const double v = static_cast<double>((*x)[i]), exact = c.function(v);
+        CHECK(std::fabs(static_cast<double>(y.at(i)) - exact) <= 1e-6 * std::fabs(exact));
+      }
+    }
+}
+
 TEST_CASE("Clip with a bound that is computed") {
   OnnxBuilder file(13);
   file.input("x", {4});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/choice.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -124,8 +125,63 @@ void import_neg(OnnxOp& op) {
 // e^(exponent * ln(base)), element by element: of bases above 0.
 void import_powers(OnnxOp& op) {
   const OnnxPair pair = read_pair(op);
+  op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(), "): its exponents are ",
+                                  op.is_constant(1) ? "many different numbers" : "computed by a run",
+                                  "; bases above 0 alone have a power here"));
   op.set_output(
       add_unary(op, Op::kExp, add_binary(op, Op::kMul, add_unary(op, Op::kLog, pair.first), pair.second)));
+}
+
+// x to the power of one number.
+int32_t add_power_of(OnnxOp& op, int32_t x, float exponent) {
+  if (exponent == 1.0f) return x;
+  if (exponent == 2.0f) return add_square(op, x);
+  if (exponent == 3.0f) return add_binary(op, Op::kMul, add_square(op, x), x);
+  // Half a unit of the sixth digit is what an exporter's own arithmetic loses.
+  const auto is = [&](float whole) { return std::fabs(exponent - whole) < 1e-6f; };
+  if (is(0.5f)) return add_unary(op, Op::kSqrt, x);
+  if (is(-0.5f)) return add_unary(op, Op::kRsqrt, x);
+  if (is(-1.0f)) return add_unary(op, Op::kReciprocal, x);
+  return add_power(op, x, exponent);
+}
+
+// y, repeated where `shape`, which fits it, is larger.
+int32_t add_repeats(OnnxOp& op, int32_t y, const Shape& shape) {
+  const Shape own = op.draft().tensor(y).shape;
+  const size_t rank = std::max(own.size(), shape.size());
+  check_fit(own, shape);
+  bool repeats = false;
+  for (size_t d = 0; d < rank; ++d) repeats |= with_rank(own, rank)[d] < with_rank(shape, rank)[d];
+  if (!repeats) return add_reshape(op.draft(), op.output_name(), op.source(), y, with_rank(own, rank));
+  const std::vector<float> ones(static_cast<size_t>(elements(shape)), 1.0f);
+  return add_binary(op, Op::kMul, tensor_operand(op, y), {{shape, ones}, -1, shape, op.name() + "/ones", -1});
+}
+
+// Of constant exponents: x to the power of each number that is among them, and at each place the one that it asks for.
+void import_constant_powers(OnnxOp& op, const OnnxConstant<float>& exponents) {
+  constexpr size_t kMostNumbers = 8;
+  std::vector<float> numbers;
+  for (const float exponent : exponents.values) {
+    if (!std::isfinite(exponent)) fail("the exponent is ", exponent);
+    if (std::find(numbers.begin(), numbers.end(), exponent) == numbers.end() &&
+        numbers.size() <= kMostNumbers)
+      numbers.push_back(exponent);
+  }
+  if (numbers.empty()) fail("it has no exponent");
+  if (numbers.size() > kMostNumbers) return import_powers(op);
+  const int32_t x = op.activation(0);
+  int32_t y = add_power_of(op, x, numbers[0]);
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    std::vector<float> asks;
+    for (const float exponent : exponents.values) asks.push_back(exponent == numbers[i] ? 1.0f : 0.0f);
+    std::vector<int32_t> inputs{
+        add_constant(op.draft(), op.name() + "/asks", DType::kF32, exponents.shape, asks),
+        add_power_of(op, x, numbers[i]), y};
+    const Shape shape = align_operands(op.draft(), op.name(), op.source(), inputs);
+    y = op.new_tensor(shape);
+    add_where(op.draft(), op.name(), op.source(), inputs, y);
+  }
+  op.set_output(add_repeats(op, y, exponents.shape));
 }
 
 // One base of many exponents.
@@ -139,19 +195,8 @@ void import_power_of_number(OnnxOp& op) {
 void import_pow(OnnxOp& op) {
   op.check_inputs(2, 2);
   if (op.is_constant(0) && !op.is_constant(1)) return import_power_of_number(op);
-  if (!op.is_constant(1) || op.numbers(1).values.size() != 1) return import_powers(op);
-  const int32_t x = op.activation(0);
-  const std::vector<float> exponent = op.numbers(1).values;
-  if (exponent[0] == 1.0f) return op.set_output(x);
-  if (exponent[0] == 2.0f) return op.set_output(add_square(op, x));
-  if (exponent[0] == 3.0f) return op.set_output(add_binary(op, Op::kMul, add_square(op, x), x));
-  // Half a unit of the sixth digit is what an exporter's own arithmetic loses.
-  const auto is = [&](float whole) { return std::fabs(exponent[0] - whole) < 1e-6f; };
-  if (is(0.5f)) return op.set_output(add_unary(op, Op::kSqrt, x));
-  if (is(-0.5f)) return op.set_output(add_unary(op, Op::kRsqrt, x));
-  if (is(-1.0f)) return op.set_output(add_unary(op, Op::kReciprocal, x));
-  if (!std::isfinite(exponent[0])) fail("the exponent is ", exponent[0]);
-  op.set_output(add_power(op, x, exponent[0]));
+  if (!op.is_constant(1)) return import_powers(op);
+  import_constant_powers(op, op.numbers(1));
 }
 
 // a - b * floor(a / b), or with fmod the sign of a: a - b * trunc(a / b).
@@ -175,8 +220,8 @@ constexpr OnnxOperator kOperators[] = {
     {"Mod", import_mod, {Op::kDiv, Op::kFloor, Op::kMul, Op::kSub}, "Of integers, exact below 2^24."},
     {"Pow",
      import_pow,
-     {Op::kPow, Op::kMul, Op::kExp, Op::kLog},
-     "Of several exponents, or one that a run computes: of bases above 0."},
+     {Op::kPow, Op::kMul, Op::kExp, Op::kWhere},
+     "Of exponents that a run computes, or more than 8 different ones: of bases above 0."},
     {"Sub", import_sub, {Op::kSub}, ""},
     {"Sum", import_sum, {Op::kAdd}, "At most 64 inputs."},
 };
