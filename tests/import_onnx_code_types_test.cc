@@ -313,3 +313,26 @@ TEST_CASE("255 levels end at both ends of their range") {
   file.output("y");
   CHECK(run_file(file.bytes(), {-500, -127, 3, 500}) == std::vector<float>{-127, -127, 3, 127});
 }
+
+TEST_CASE("constants that are quantized to 4 bits, in blocks too") {
+  for (const bool blocks : {false, true}) {
+    CAPTURE(blocks);
+    OnnxBuilder file(21);
+    file.input("x", {2, 3});
+    file.floats("c", {2, 3}, {1, -1, -8, 2, 7, 100});
+    const std::vector<int64_t> dims = blocks ? std::vector<int64_t>{2, 2} : std::vector<int64_t>{};
+    file.floats("s", dims, blocks ? std::vector<float>{1, 2, 0.5f, 4} : std::vector<float>{1});
+    for (const char* op : {"QuantizeLinear", "DequantizeLinear"}) {
+      const bool quantizes = *op == 'Q';
+      auto& node = file.node(op, {quantizes ? "c" : "q", "s"}, quantizes ? "q" : "d");
+      if (quantizes) set(node, "output_dtype", int64_t{22});
+      set(node, "axis", int64_t{1});
+      if (blocks) set(node, "block_size", int64_t{2});
+    }
+    file.node("Add", {"x", "d"}, "y");
+    file.output("y");
+    // Codes end at -8 and 7.
+    CHECK(run_file(file.bytes(), std::vector<float>(6, 0.0f)) ==
+          (blocks ? std::vector<float>{1, -1, -8, 2, 3.5f, 28} : std::vector<float>{1, -1, -8, 2, 7, 7}));
+  }
+}

@@ -56,6 +56,13 @@ TEST_CASE("archives without it, packed, or cut are refused by a message") {
   for (size_t at = plain.size(); at < whole.size(); ++at) {
     std::vector<uint8_t> changed = whole;
     changed[at] = 0xff;
-    (void)labels_of(changed);
+    CAPTURE(at);
+    const auto labels = labels_of(changed);
+    if (!labels) {
+      CHECK(!labels.message().empty());
+    } else if (*labels) {
+      CHECK((*labels)->begin() >= changed.data());
+      CHECK((*labels)->end() <= changed.data() + changed.size());
+    }
   }
 }

@@ -109,6 +109,19 @@ int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::strin
   return y;
 }
 
+int32_t add_within_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                       float scale, int64_t zero_point, int64_t middle) {
+  if (zero_point == middle) return add_rounding_s16(draft, name, source, x, scale);
+  draft.notes.push_back(text("tensor ", quoted(name), " (", source,
+                             "): its codes of 16 bits have the zero point ", zero_point, "; those with ",
+                             middle, " alone are codes here, and these are FP32 within their range"));
+  const int32_t y = add_activation(draft, name, DType::kF32, draft.tensor(x).shape);
+  auto& bounds = add_node(draft, Op::kClamp, name, source, {x}, y).options.as<Clamp>();
+  bounds.min = static_cast<float>(-32768 - (zero_point - middle)) * scale;
+  bounds.max = static_cast<float>(32767 - (zero_point - middle)) * scale;
+  return y;
+}
+
 std::vector<int8_t> unary_table(const Draft& draft, const DraftNode& node) {
   const QuantRule rule = quant_rule(node.op);
   const QuantParams in = params(draft.tensor(node.input())), out = params(draft.tensor(node.output()));

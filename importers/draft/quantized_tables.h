@@ -39,6 +39,10 @@ void add_same_codes(Draft& draft, const std::string& name, const std::string& so
 // x, FP32, rounded to codes of 16 bits: a Quantize and a Dequantize. The latter's result, whose name is `name`.
 int32_t add_rounding_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
                          float scale);
+// x, FP32, as a file's codes of 16 bits hold it: rounded to them where their zero point is `middle`, the file's number for
+// the code 0 here. Else x stays FP32, which ends where the codes do, with a note.
+int32_t add_within_s16(Draft& draft, const std::string& name, const std::string& source, int32_t x,
+                       float scale, int64_t zero_point, int64_t middle);
 
 // A constant as FP32: of codes or integers with a scale, or FP32 already. Throws for others.
 DraftTensor dequantized(DraftTensor constant);

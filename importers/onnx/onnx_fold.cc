@@ -267,23 +267,32 @@ template <typename Kind>
 struct Named {
   const char* source;
   Kind kind;
+  bool gives_truth = false;
 };
 
 constexpr Named<Arithmetic> kArithmetic[] = {
-    {"Add", Arithmetic::kAdd},         {"And", Arithmetic::kAnd},
-    {"Div", Arithmetic::kDiv},         {"Equal", Arithmetic::kEqual},
-    {"Greater", Arithmetic::kGreater}, {"GreaterOrEqual", Arithmetic::kGreaterEqual},
-    {"Less", Arithmetic::kLess},       {"LessOrEqual", Arithmetic::kLessEqual},
-    {"Max", Arithmetic::kMax},         {"Min", Arithmetic::kMin},
-    {"Mod", Arithmetic::kMod},         {"Mul", Arithmetic::kMul},
-    {"Or", Arithmetic::kOr},           {"Pow", Arithmetic::kPow},
-    {"Sub", Arithmetic::kSub},         {"Sum", Arithmetic::kAdd},
+    {"Add", Arithmetic::kAdd},
+    {"And", Arithmetic::kAnd, true},
+    {"Div", Arithmetic::kDiv},
+    {"Equal", Arithmetic::kEqual, true},
+    {"Greater", Arithmetic::kGreater, true},
+    {"GreaterOrEqual", Arithmetic::kGreaterEqual, true},
+    {"Less", Arithmetic::kLess, true},
+    {"LessOrEqual", Arithmetic::kLessEqual, true},
+    {"Max", Arithmetic::kMax},
+    {"Min", Arithmetic::kMin},
+    {"Mod", Arithmetic::kMod},
+    {"Mul", Arithmetic::kMul},
+    {"Or", Arithmetic::kOr, true},
+    {"Pow", Arithmetic::kPow},
+    {"Sub", Arithmetic::kSub},
+    {"Sum", Arithmetic::kAdd},
 };
 
 constexpr Named<Mapping> kMappings[] = {
-    {"Abs", Mapping::kAbs},     {"Ceil", Mapping::kCeil}, {"Exp", Mapping::kExp},
-    {"Floor", Mapping::kFloor}, {"Log", Mapping::kLog},   {"Neg", Mapping::kNegate},
-    {"Not", Mapping::kNot},     {"Sqrt", Mapping::kSqrt}, {"Reciprocal", Mapping::kReciprocal},
+    {"Abs", Mapping::kAbs},       {"Ceil", Mapping::kCeil}, {"Exp", Mapping::kExp},
+    {"Floor", Mapping::kFloor},   {"Log", Mapping::kLog},   {"Neg", Mapping::kNegate},
+    {"Not", Mapping::kNot, true}, {"Sqrt", Mapping::kSqrt}, {"Reciprocal", Mapping::kReciprocal},
 };
 
 constexpr Named<Reduction> kReductions[] = {
@@ -292,10 +301,9 @@ constexpr Named<Reduction> kReductions[] = {
 };
 
 bool gives_truth(const std::string& source) {
-  for (const char* const name :
-       {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or"})
-    if (source == name) return true;
-  return false;
+  const auto says = [&](const auto& entry) { return entry.gives_truth && source == entry.source; };
+  return std::any_of(std::begin(kArithmetic), std::end(kArithmetic), says) ||
+         std::any_of(std::begin(kMappings), std::end(kMappings), says);
 }
 
 bool is_folded(const std::string& source) {

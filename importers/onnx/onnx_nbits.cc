@@ -3,6 +3,7 @@
 #include "importers/draft/constant_room.h"
 #include "importers/draft/matrix_product.h"
 #include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_stored.h"
 
 namespace intaglio::importers {
 namespace {
@@ -27,11 +28,11 @@ Blocks read_blocks(const OnnxOp& op) {
   return b;
 }
 
-// Code i of packed codes that begin at byte `start`; the lower half of a byte comes first.
+// Code i of packed codes that begin at byte `start`.
 float code_at(const std::vector<int64_t>& bytes, int64_t start, int64_t i, int64_t bits) {
   if (bits == 8) return static_cast<float>(bytes[static_cast<size_t>(start + i)]);
-  const int64_t byte = bytes[static_cast<size_t>(start + i / 2)];
-  return static_cast<float>(i % 2 == 0 ? byte & 15 : byte >> 4);
+  const auto byte = static_cast<uint8_t>(bytes[static_cast<size_t>(start + i / 2)]);
+  return static_cast<float>(code_of_4_bits(byte, static_cast<size_t>(i)));
 }
 
 void check_size(const OnnxOp& op, int i, size_t found, int64_t expected) {

@@ -81,9 +81,8 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
       p.scales.size() == 1 && std::isfinite(p.scales[0]) && p.scales[0] > std::ldexp(1.0f, kMostScale);
   for (const float scale : p.scales)
     if (!p.is_huge) check_scale(scale, least_scale);
-  if (p.block != 0 &&
-      (p.block < 1 || p.block > INT32_MAX || !op.is_constant(0) || op.source() == "QuantizeLinear"))
-    fail("blocked quantization is supported of constants alone");
+  if (p.block < 0 || p.block > INT32_MAX) fail("block_size ", p.block, " is not supported");
+  if (p.block != 0 && !op.is_constant(0)) fail("blocked quantization is supported of constants alone");
   const int64_t given_axis = op.integer("axis", 1);
   op.ignore("saturate");
   if (p.block != 0) {
@@ -98,8 +97,7 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   p.type = static_cast<Type::DataType>(type);
   p.is_unsigned = type == Type::UINT8 || type == Type::UINT16 || type == kOnnxUint4;
   p.has_4_bits = type == kOnnxUint4 || type == kOnnxInt4;
-  if (p.has_4_bits && (!op.is_constant(0) || op.source() == "QuantizeLinear"))
-    fail("codes of 4 bits are supported as constants alone");
+  if (p.has_4_bits && !op.is_constant(0)) fail("codes of 4 bits are supported as constants alone");
   p.has_16_bits = type == Type::UINT16 || type == Type::INT16;
   p.zero_points.assign(p.scales.size(), 0);
   if (!op.has_input(2)) return p;
@@ -113,9 +111,7 @@ Parameters read_parameters(OnnxOp& op, const Shape& shape, int64_t type, int lea
   return p;
 }
 
-// What stands for codes of 16 bits: x rounded to them. Codes here have the zero point 0, and unsigned ones the middle of
-// theirs. With another zero point x stays FP32, which ends where the codes do. So it does with a huge scale, whose steps are
-// the values themselves.
+// What stands for codes of 16 bits: x as they hold it. With a huge scale x is FP32, whose steps are the values themselves.
 int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
   if (p.axis >= 0) fail("a scale for each channel of codes of 16 bits is not supported");
   if (p.is_huge) {
@@ -127,27 +123,27 @@ int32_t within_codes(OnnxOp& op, int32_t x, const Parameters& p) {
     bounds.max = std::min(most, static_cast<float>(p.most() - p.zero_points[0]));
     return add_scaled(op, y, p.scales[0]);
   }
-  const int64_t middle = p.is_unsigned ? 32768 : 0;
-  if (p.zero_points[0] == middle)
-    return add_rounding_s16(op.draft(), op.output_name(), op.source(), x, p.scales[0]);
-  op.draft().notes.push_back(text("node ", quoted(op.name()), " (", op.source(),
-                                  "): its codes of 16 bits have the zero point ", p.zero_points[0],
-                                  "; those with ", middle,
-                                  " alone are codes here, and these are FP32 within their range"));
-  const int32_t y = op.new_tensor(op.draft().tensor(x).shape);
-  auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
-  bounds.min = static_cast<float>(p.least() - p.zero_points[0]) * p.scales[0];
-  bounds.max = static_cast<float>(p.most() - p.zero_points[0]) * p.scales[0];
-  return y;
+  return add_within_s16(op.draft(), op.output_name(), op.source(), x, p.scales[0], p.zero_points[0],
+                        p.is_unsigned ? 32768 : 0);
+}
+
+// The scale of element i of a constant, whose axis has `behind` elements an index.
+size_t scale_of(size_t i, size_t behind, const Shape& shape, const Parameters& p) {
+  if (p.block == 0) return i / behind % p.scales.size();
+  const auto along = static_cast<size_t>(shape[static_cast<size_t>(p.axis)]),
+             block = static_cast<size_t>(p.block);
+  const size_t blocks = (along + block - 1) / block, row = i / behind;
+  return (row / along * blocks + row % along / block) * behind + i % behind;
 }
 
 void import_quantize_linear(OnnxOp& op) {
   if (op.is_constant(0)) {
     const OnnxConstant<float> x = op.floats(0);
     const Parameters p = read_parameters(op, x.shape, type_given(op));
+    const size_t behind = elements_behind(x.shape, p.axis);
     OnnxConstant<int64_t> codes{x.shape, {}};
     for (size_t i = 0; i < x.values.size(); ++i) {
-      const size_t c = i / elements_behind(x.shape, p.axis) % p.scales.size();
+      const size_t c = scale_of(i, behind, x.shape, p);
       if (!std::isfinite(x.values[i])) fail("its constant holds ", x.values[i]);
       const double code =
           std::nearbyint(double{x.values[i]} / p.scales[c]) + static_cast<double>(p.zero_points[c]);
@@ -165,14 +161,6 @@ void import_quantize_linear(OnnxOp& op) {
       add_codes(op, op.output_name(), shape, grids.scale(), grids.zero_point() - (p.is_unsigned ? 128 : 0));
   op.add(Op::kQuantize, {grids.is_per_channel() ? grids.to_common(op, x) : x}, y);
   op.set_codes_output(y, {p.type, 0.0f, 0});
-}
-
-// The scale of element i, whose axis has `behind` elements an index.
-size_t block_of(size_t i, size_t behind, const Shape& shape, const Parameters& p) {
-  const auto along = static_cast<size_t>(shape[static_cast<size_t>(p.axis)]),
-             block = static_cast<size_t>(p.block);
-  const size_t blocks = (along + block - 1) / block, row = i / behind;
-  return (row / along * blocks + row % along / block) * behind + i % behind;
 }
 
 // (x - zero point) * scale of codes that are FP32 here, as Gather gives those of a constant.
@@ -228,7 +216,7 @@ void import_dequantize_linear(OnnxOp& op) {
   OnnxConstant<float> y{x.shape, {}};
   const size_t behind = elements_behind(x.shape, p.axis);
   for (size_t i = 0; i < x.values.size(); ++i) {
-    const size_t c = p.block != 0 ? block_of(i, behind, x.shape, p) : i / behind % p.scales.size();
+    const size_t c = scale_of(i, behind, x.shape, p);
     y.values.push_back((static_cast<float>(x.values[i]) - static_cast<float>(p.zero_points[c])) *
                        p.scales[c]);
   }

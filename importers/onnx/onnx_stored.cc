@@ -47,16 +47,24 @@ std::vector<T> stored_values(const TensorProto& tensor, const Field& field, uint
   return values;
 }
 
-// Two codes a byte, the lower half first.
 std::vector<int64_t> codes_of_4_bits(const TensorProto& tensor, uint64_t count, bool is_signed) {
+  const auto bytes = stored_values<uint8_t>(tensor, tensor.int32_data(), (count + 1) / 2);
   std::vector<int64_t> codes;
-  for (const uint8_t byte : stored_values<uint8_t>(tensor, tensor.int32_data(), (count + 1) / 2))
-    for (const int64_t half : {byte & 15, byte >> 4})
-      if (codes.size() < count) codes.push_back(is_signed && half > 7 ? half - 16 : half);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t code = code_of_4_bits(bytes[i / 2], i);
+    codes.push_back(is_signed && code > 7 ? code - 16 : code);
+  }
   return codes;
 }
 
 }  // namespace
+
+std::vector<uint8_t> packed_codes_of_4_bits(const std::vector<int64_t>& codes) {
+  std::vector<uint8_t> bytes((codes.size() + 1) / 2, 0);
+  for (size_t i = 0; i < codes.size(); ++i)
+    bytes[i / 2] = static_cast<uint8_t>(bytes[i / 2] | (codes[i] & 15) << (i % 2 == 0 ? 0 : 4));
+  return bytes;
+}
 
 std::string onnx_type_name(int64_t type) {
   const char* const names[] = {"undefined",      "float",    "uint8",        "int8",           "uint16",

@@ -48,7 +48,8 @@ class Sweep {
       const int32_t input = node.inputs[i];
       if (input >= 0 && is_operand(input) && codes(input) < 0) return keep(std::move(node));
     }
-    if (become_codes(node, quantized_output(node))) return;
+    // What only moves elements never becomes codes so, and a file may have a long row of such nodes.
+    if (traits(node.op).int8 != Int8Form::kMoves && become_codes(node, quantized_output(node))) return;
     if (moves_data(node)) return behind(std::move(node));
     keep(std::move(node));
   }

@@ -341,14 +341,8 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
 
 int32_t as_tflite_s16(TfliteFile& file, int32_t index, int32_t made, const std::string& source) {
   const DraftTensor codes = described(file, index, true);
-  Draft& draft = *file.draft;
   if (codes.scales.size() != 1) return made;
-  if (codes.zero_point == 0) return add_rounding_s16(draft, codes.name, source, made, codes.scales[0]);
-  const int32_t y = add_activation(draft, codes.name, DType::kF32, draft.tensor(made).shape);
-  auto& clamp = add_node(draft, Op::kClamp, codes.name, source, {made}, y).options.as<Clamp>();
-  clamp.min = codes.scales[0] * static_cast<float>(-32768 - codes.zero_point);
-  clamp.max = codes.scales[0] * static_cast<float>(32767 - codes.zero_point);
-  return y;
+  return add_within_s16(*file.draft, codes.name, source, made, codes.scales[0], codes.zero_point, 0);
 }
 
 void TfliteOp::round_outputs() {
