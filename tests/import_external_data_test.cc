@@ -69,6 +69,39 @@ TEST_CASE("without a length it is the rest of the file, and must fit") {
   refused(folder, {{"location", "w.bin"}}, "it holds 12 bytes, its dimensions need 8");
 }
 
+TEST_CASE("weights of an If's branch are read, too") {
+  const TemporaryFolder folder;
+  folder.put("w.bin", bytes_of({2, 3}));
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  file.integers("yes", {1}).clear_dims();
+  auto& node = file.node("If", {"yes"}, "y");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx_file::AttributeProto::GRAPH);
+    onnx_file::GraphProto& branch = *attribute.mutable_g();
+    onnx_file::TensorProto& w = *branch.add_initializer();
+    w.set_name("w");
+    w.set_data_type(onnx_file::TensorProto::FLOAT);
+    w.add_dims(2);
+    w.set_data_location(onnx_file::TensorProto::EXTERNAL);
+    auto& entry = *w.add_external_data();
+    entry.set_key("location");
+    entry.set_value("w.bin");
+    auto& product = *branch.add_node();
+    product.set_op_type("Mul");
+    product.add_input("x");
+    product.add_input("w");
+    product.add_output("z");
+    branch.add_output()->set_name("z");
+  }
+  file.output("y");
+  Import import(file.bytes(), within(folder.path()));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, std::vector<float>{5, 7}) == std::vector<float>{10, 21});
+}
+
 TEST_CASE("paths that leave the model's folder are refused") {
   const TemporaryFolder outside, folder;
   outside.put("w.bin", bytes_of({2, 3}));

@@ -24,7 +24,8 @@ struct LoopFile {
     return made;
   }
   OnnxBuilder& finish(const std::string& runs, const std::string& condition, bool has_scan) {
-    for (const char* name : {"run", "on", "in"}) body.add_input()->set_name(name);
+    for (const std::string& name : {number, std::string("on"), std::string("in")})
+      body.add_input()->set_name(name);
     for (const char* name : {"go_on", "out"}) body.add_output()->set_name(name);
     if (has_scan) body.add_output()->set_name("row");
     auto& loop = file.node("Loop", {runs, condition, "x"}, "s");
@@ -39,6 +40,7 @@ struct LoopFile {
 
   OnnxBuilder file;
   onnx_file::GraphProto body;
+  std::string number = "run";  // the body's name for the number of the run
 };
 
 }  // namespace
@@ -116,4 +118,48 @@ TEST_CASE("loops that a run decides, that never end or do not fit are refused") 
   loop.body.add_input()->set_name("more");
   CHECK(says(Import(loop.finish("three", "yes", false).bytes()).message(),
              "its body has 4 inputs and 2 outputs"));
+}
+
+TEST_CASE("names that the importer makes give way to those of the file") {
+  for (const int64_t opset : {11, 17}) {
+    LoopFile loop(opset);
+    loop.number = "i";
+    for (const char* name : {"s_node/goes_on", "s_node/run", "rows/axes", "rows/0", "s/1", "s/2"})
+      loop.file.floats(name, {}, {1});
+    loop.node("Add", {"in", "half"}, "run");  // which is no number of a run here
+    loop.node("Identity", {"run"}, "out");
+    loop.node("Identity", {"on"}, "go_on");
+    loop.node("Identity", {"run"}, "row");
+    CHECK(run_file(loop.finish("three", "", true).bytes(), {0, 1}) ==
+          std::vector<float>{0.5f, 1.5f, 1, 2, 1.5f, 2.5f});
+  }
+}
+
+TEST_CASE("what a body holds as constants is read once") {
+  LoopFile loop;
+  loop.file.integers("many", {4000}).clear_dims();
+  auto& table = *loop.body.add_initializer();  // 4000 times this is more than a model may have
+  table.set_name("table");
+  table.set_data_type(onnx_file::TensorProto::FLOAT);
+  table.add_dims(75000);
+  table.set_raw_data(std::string(300000, '\0'));
+  auto& summand = *loop.body.add_initializer();
+  summand.set_name("summand");
+  summand.set_data_type(onnx_file::TensorProto::FLOAT);
+  summand.add_float_data(0.25f);
+  loop.node("Identity", {"on"}, "go_on");
+  loop.node("Less", {"run", "three"}, "early");
+  auto& choice = loop.node("If", {"early"}, "out");
+  for (const bool adds : {true, false}) {
+    auto& attribute = *choice.add_attribute();
+    attribute.set_name(adds ? "then_branch" : "else_branch");
+    attribute.set_type(onnx_file::AttributeProto::GRAPH);
+    auto& node = *attribute.mutable_g()->add_node();
+    node.set_op_type(adds ? "Add" : "Identity");
+    node.add_input("in");
+    if (adds) node.add_input("summand");
+    node.add_output("z");
+    attribute.mutable_g()->add_output()->set_name("z");
+  }
+  CHECK(run_file(loop.finish("many", "yes", false).bytes(), {1, -2}) == std::vector<float>{1.75f, -1.25f});
 }

@@ -16,12 +16,19 @@ OnnxDecomposer::OnnxDecomposer(OnnxFile& file, const NodeProto& node)
 }
 
 void OnnxDecomposer::check_inputs(int least, int most) const {
-  if (node_.input_size() < least || node_.input_size() > most)
-    fail("it has ", node_.input_size(), " inputs where ", least, " to ", most, " are expected");
+  int named = node_.input_size();  // what is left out at the end may stand there without a name
+  while (named > 0 && !has(named - 1)) --named;
+  if (node_.input_size() < least || named > most)
+    fail("it has ", named, " inputs where ", least, " to ", most, " are expected");
 }
 
 void OnnxDecomposer::check_one_output() const {
   if (node_.output_size() != 1) fail("it has ", node_.output_size(), " outputs where 1 is expected");
+}
+
+bool OnnxDecomposer::holds_codes(int i) const {
+  const auto found = has(i) ? file_.values.find(input(i)) : file_.values.end();
+  return found != file_.values.end() && found->second.codes.type != 0;
 }
 
 Shape OnnxDecomposer::shape(int i) const {
@@ -34,13 +41,6 @@ Shape OnnxDecomposer::shape(int i) const {
   Shape shape;
   for (const int64_t dim : found->second.constant->dims()) shape.push_back(narrow(dim, "dimension"));
   return shape;
-}
-
-std::string OnnxDecomposer::unique(const std::string& name) {
-  std::string free = name;
-  for (int number = 1; file_.values.count(free) > 0 || !file_.taken.insert(free).second; ++number)
-    free = text(name, "~", number);
-  return free;
 }
 
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
@@ -79,6 +79,10 @@ std::string OnnxDecomposer::number(float value) {
   return add("Constant", {}, {{}, {}, {{"value_float", value}}, {}});
 }
 
+std::string OnnxDecomposer::whole(int64_t value) {
+  return add("Constant", {}, {{{"value_int", value}}, {}, {}, {}});
+}
+
 std::string OnnxDecomposer::integers(const std::vector<int64_t>& list) {
   return add("Constant", {}, {{}, {{"value_ints", list}}, {}, {}});
 }
@@ -100,6 +104,26 @@ std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t be
   // From opset 10 on the places are inputs.
   if (file_.opset >= 10) return add("Slice", {x, integers({begin}), integers({end}), integers({axis})});
   return add("Slice", {x}, {{}, {{"starts", {begin}}, {"ends", {end}}, {"axes", {axis}}}, {}, {}});
+}
+
+std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::string& output) {
+  constexpr size_t kMostParts = 64;  // of one Concat
+  // From opset 13 on the axes are an input.
+  const std::string axes = file_.opset >= 13 ? integers({0}) : "";
+  for (std::string& part : parts)
+    part = axes.empty() ? add("Unsqueeze", {part}, {{}, {{"axes", {0}}}, {}, {}})
+                        : add("Unsqueeze", {part, axes});
+  const OnnxAttributes along_first{{{"axis", 0}}, {}, {}, {}};
+  while (parts.size() > kMostParts) {
+    std::vector<std::string> joined;
+    for (size_t i = 0; i < parts.size(); i += kMostParts) {
+      const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
+      const size_t count = std::min(kMostParts, parts.size() - i);
+      joined.push_back(add("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along_first));
+    }
+    parts = joined;
+  }
+  return add("Concat", parts, along_first, output);
 }
 
 std::string OnnxDecomposer::clip(const std::string& x, float low, float high, const std::string& output) {
@@ -164,9 +188,8 @@ std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
     ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
-    const bool takes_codes = std::string(row.op_type).rfind('Q', 0) == 0;
-    made.is_float = !takes_codes;
-    if (takes_codes || !row.is_standard) list.push_back(made);
+    made.is_float = !row.takes_codes;
+    if (row.takes_codes || !row.is_standard) list.push_back(made);
     made.domain = "";
     if (row.is_standard) list.push_back(made);
   });

@@ -21,6 +21,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::string output(int i) const { return has_output(i) ? node_.output(i) : std::string(); }
   // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
+  bool holds_codes(int i) const;  // whether a run computes the codes that input i is
   int64_t opset() const { return file_.opset; }
   // Attributes. Of those that stand in what add_own() writes, the operator there asks.
   using OnnxNodeAttributes::check_all_read;
@@ -39,18 +40,21 @@ class OnnxDecomposer : private OnnxNodeAttributes {
                       const std::vector<std::string>& without = {}, const std::string& output = {});
   void add_outputs(const std::vector<std::string>& names);  // further ones of the last node; "": none
   std::string number(float value);
+  std::string whole(int64_t value);
   std::string integers(const std::vector<int64_t>& list);
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
   // Indices `begin` up to `end` of an axis.
   std::string slice(const std::string& x, int64_t axis, int64_t begin, int64_t end);
+  // One behind the other along a new first axis.
+  std::string stacked(std::vector<std::string> parts, const std::string& output = {});
   std::string clip(const std::string& x, float low, float high, const std::string& output = {});
   std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);
   std::string as_real(const std::string& x) { return cast(x, onnx_file::TensorProto::FLOAT); }
   void end(const std::string& result, int i = 0) { add("Identity", {result}, {}, output(i)); }
 
   // A name that nothing in the file has.
-  std::string unique(const std::string& name);
+  std::string unique(const std::string& name) { return file_.unique_name(name); }
 
   // Codes. Input `codes` as reals; its zero point need not be there. The scales of channels are along the axis.
   std::string dequantized(int codes, int scale, int zero_point, int64_t axis);
@@ -80,6 +84,7 @@ struct OnnxDecomposition {
   Op becomes[4];
   const char* limits;
   bool is_standard = false;  // not com.microsoft's alone
+  bool takes_codes = false;  // and no FP32
 };
 Span<const OnnxDecomposition> onnx_qlinear_decompositions();
 Span<const OnnxDecomposition> onnx_fused_decompositions();

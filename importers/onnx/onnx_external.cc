@@ -64,6 +64,19 @@ class Loader {
  public:
   explicit Loader(const std::string& folder) : folder_(folder) {}
 
+  void load(onnx_file::GraphProto& graph) {
+    for (TensorProto& tensor : *graph.mutable_initializer()) load(tensor);
+    for (auto& node : *graph.mutable_node()) load(node);
+  }
+  // The constants of a node, and of the graphs that it runs.
+  void load(onnx_file::NodeProto& node) {
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) load(*attribute.mutable_t());
+      if (attribute.has_g()) load(*attribute.mutable_g());
+    }
+  }
+
+ private:
   void load(TensorProto& tensor) {
     if (tensor.data_location() != TensorProto::EXTERNAL) return;
     try {
@@ -73,7 +86,6 @@ class Loader {
     }
   }
 
- private:
   void read(TensorProto& tensor) {
     const Place place = read_place(tensor);
     const fs::path path = resolve(folder_, place.location);
@@ -104,12 +116,11 @@ class Loader {
 
 }  // namespace
 
-void load_external_data(onnx_file::GraphProto& graph, const std::string& folder) {
+void load_external_data(onnx_file::ModelProto& model, const std::string& folder) {
   Loader loader(folder);
-  for (TensorProto& tensor : *graph.mutable_initializer()) loader.load(tensor);
-  for (auto& node : *graph.mutable_node())
-    for (auto& attribute : *node.mutable_attribute())
-      if (attribute.has_t()) loader.load(*attribute.mutable_t());
+  loader.load(*model.mutable_graph());
+  for (auto& function : *model.mutable_functions())
+    for (auto& node : *function.mutable_node()) loader.load(node);
 }
 
 }  // namespace intaglio::importers

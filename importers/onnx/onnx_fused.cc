@@ -115,7 +115,17 @@ void decompose_simplified(OnnxDecomposer& s) {
   s.add_own("RMSNormalization", {s.input(0), s.input(1)}, {}, s.output(0));
 }
 
-// Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves.
+// Output 1 is the sum of each row of the mask in input 7: integers, so that no calibration gives them codes.
+void count_words(OnnxDecomposer& s) {
+  const std::string mask = s.as_real(s.input(7));
+  const std::string sum = s.opset() >= 13
+                              ? s.add("ReduceSum", {mask, s.integers({1})}, {{{"keepdims", 0}}, {}, {}, {}})
+                              : s.add("ReduceSum", {mask}, {{{"keepdims", 0}}, {{"axes", {1}}}, {}, {}});
+  s.add("Cast", {s.add("Round", {sum})}, {{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}}, s.output(1));
+}
+
+// Sum of the rows of words, places and segments, normalized. Output 1 counts the words that the mask leaves, 0
+// without one.
 void decompose_embedding(OnnxDecomposer& s) {
   s.check_inputs(7, 9);
   if (const int64_t type = s.integer("mask_index_type", 0); type != 0 && type != 1)
@@ -130,10 +140,10 @@ void decompose_embedding(OnnxDecomposer& s) {
   if (s.has(1) && s.has(4)) sum = s.add("Add", {sum, s.add("Gather", {s.input(4), s.input(1)})});
   if (s.has_output(2)) s.end(sum, 2);
   if (s.has_output(1)) {
-    if (!s.has(7)) fail("its output ", quoted(s.output(1)), " needs a mask");
-    const std::string mask = s.as_real(s.input(7));
-    const std::string column = s.add("Expand", {s.number(1.0f), s.integers({steps, 1})});
-    s.end(s.add("Reshape", {s.add("MatMul", {mask, column}), s.integers({ids[0]})}), 1);
+    if (s.has(7))
+      count_words(s);
+    else
+      s.add("Expand", {s.whole(0), s.integers({ids[0]})}, {}, s.output(1));
   }
   s.add("LayerNormalization", {sum, s.input(5), s.input(6)},
         {{}, {}, {{"epsilon", s.real("epsilon", 1e-12f)}}, {}}, s.output(0));
@@ -144,7 +154,7 @@ constexpr OnnxDecomposition kRows[] = {
     {"EmbedLayerNormalization",
      decompose_embedding,
      {Op::kGather, Op::kAdd, Op::kNormalize},
-     "As its parts."},
+     "Scales and shifts are constants."},
     {"FastGelu", decompose_gelu, {Op::kAdd, Op::kGeluTanh}, ""},
     {"FusedConv",
      decompose_conv,
@@ -156,11 +166,11 @@ constexpr OnnxDecomposition kRows[] = {
     {"SkipLayerNormalization",
      decompose_skip_layer,
      {Op::kAdd, Op::kNormalize},
-     "Without outputs of statistics."},
+     "Scales and shifts are constants. Without outputs of statistics."},
     {"SkipSimplifiedLayerNormalization",
      decompose_skip_simplified,
      {Op::kAdd, Op::kNormalize},
-     "Without outputs of statistics."},
+     "The scale is a constant. Without outputs of statistics."},
     {"TransposeMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As FusedMatMul."},
 };
 

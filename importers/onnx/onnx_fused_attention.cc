@@ -40,12 +40,14 @@ std::string read_mask(OnnxDecomposer& s, int i, int64_t batch, int64_t queries, 
   return with_shape(truth, {shape[0], 1, shape[1], shape[2]});
 }
 
-// One mask of what `allowed` says and what input `bias` adds to the scores.
+// One mask of what `allowed` says and what input `bias` adds to the scores. What is not allowed gets mask_filter_value.
 std::string joined_mask(OnnxDecomposer& s, const std::string& allowed, int bias) {
-  s.ignore("mask_filter_value");  // what is not allowed counts as nothing, as such a number makes it
-  if (!s.has(bias)) return allowed;
-  if (allowed.empty()) return s.input(bias);
-  return s.add("Where", {allowed, s.input(bias), s.number(s.real("mask_filter_value", -10000.0f))});
+  constexpr float kNothing = -1000.0f;  // what gets such a number counts as nothing
+  const float filter = s.real("mask_filter_value", -10000.0f);
+  if (allowed.empty()) return s.has(bias) ? s.input(bias) : "";
+  if (!s.has(bias) && filter <= kNothing) return allowed;
+  const std::string added = s.add("Where", {allowed, s.number(0.0f), s.number(filter)});
+  return s.has(bias) ? s.add("Add", {s.input(bias), added}) : added;
 }
 
 struct Outputs {
@@ -76,6 +78,10 @@ void decompose_attention(OnnxDecomposer& s) {
   if (from.size() != 3 || of_weights.size() != 2)
     fail("its input and weights have the shapes ", shape_text(from), " and ", shape_text(of_weights),
          "; rank 3 and 2 are expected");
+  for (const char* const absent : {"do_rotary", "past_present_share_buffer"})
+    if (const int64_t value = s.integer(absent, 0); value != 0)
+      fail("attribute ", absent, " is ", value, "; 0 is supported");
+  s.ignore("rotary_embedding_dim");  // of the rotation that it has not
   std::vector<int64_t> sizes = s.list("qkv_hidden_sizes");
   if (sizes.empty()) sizes.assign(3, of_weights[1] / 3);
   if (sizes.size() != 3) fail("qkv_hidden_sizes has ", sizes.size(), " numbers where 3 are expected");
@@ -119,7 +125,7 @@ void decompose_multi_head_attention(OnnxDecomposer& s) {
          "; rank 3, or 4 of keys and values, is expected");
   Projected x{s.input(0), s.input(1), s.input(2)};
   if (s.has(3)) {
-    const int64_t of_values = k.size() == 3 ? v[2] : q[2];
+    const int64_t of_values = k.size() == 3 ? v[2] : int64_t{v[1]} * v[3];
     const std::vector<std::string> biases = s.split(s.input(3), 0, {q[2], q[2], of_values});
     x.q = s.add("Add", {x.q, biases[0]});
     if (k.size() == 3) {

@@ -9,17 +9,19 @@ using Names = std::unordered_map<std::string, std::string>;
 constexpr int kMostDepth = 16;  // of graphs in attributes
 
 // What a graph writes itself gets another name; others are those of the graph around it.
-void name_own(const onnx_file::GraphProto& graph, const std::string& prefix, Names& names, int depth) {
+void name_own(const onnx_file::GraphProto& graph, const std::string& constants, const std::string& prefix,
+              Names& names, int depth) {
   if (depth > kMostDepth) fail("its graphs are nested more than ", kMostDepth, " deep");
   const auto add = [&](const std::string& name) {
     if (!name.empty()) names.emplace(name, prefix + name);
   };
   for (const auto& input : graph.input()) add(input.name());
-  for (const auto& constant : graph.initializer()) add(constant.name());
+  for (const auto& constant : graph.initializer())
+    names.emplace(constant.name(), (depth == 0 ? constants : prefix) + constant.name());
   for (const auto& node : graph.node()) {
     for (const std::string& output : node.output()) add(output);
     for (const auto& attribute : node.attribute())
-      if (attribute.has_g()) name_own(attribute.g(), prefix, names, depth + 1);
+      if (attribute.has_g()) name_own(attribute.g(), constants, prefix, names, depth + 1);
   }
 }
 
@@ -44,12 +46,15 @@ void rename(onnx_file::GraphProto& graph, const std::string& prefix, const Names
 
 std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
                                                       const std::vector<std::string>& inputs,
+                                                      const std::string& constants,
                                                       const std::string& prefix) {
   Names names;
   for (int i = 0; i < body.input_size(); ++i)
     names.emplace(body.input(i).name(), inputs[static_cast<size_t>(i)]);
-  name_own(body, prefix, names, 0);
-  auto made = std::make_unique<onnx_file::GraphProto>(body);
+  name_own(body, constants, prefix, names, 0);
+  auto made = std::make_unique<onnx_file::GraphProto>();
+  *made->mutable_node() = body.node();
+  *made->mutable_output() = body.output();
   rename(*made, prefix, names);
   return made;
 }

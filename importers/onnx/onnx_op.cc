@@ -18,6 +18,18 @@ void count_constant_bytes(OnnxFile& file, uint64_t bytes) {
 
 }  // namespace
 
+std::string OnnxFile::unique_name(const std::string& name) {
+  const auto take = [&](const std::string& free) {
+    return values.count(free) == 0 && taken.insert(free).second;
+  };
+  if (take(name)) return name;
+  int64_t& number = last_numbers[name];  // a file may ask for one name often
+  std::string free;
+  do free = text(name, "~", ++number);
+  while (!take(free));
+  return free;
+}
+
 bool OnnxOp::is_real(const TensorProto& tensor) { return is_onnx_real(tensor.data_type()); }
 
 OnnxOp::OnnxOp(OnnxFile& file, const onnx_file::NodeProto& node)
@@ -201,17 +213,10 @@ void OnnxOp::set_codes(const OnnxConstant<int64_t>& constant, TensorProto::DataT
   auto made = std::make_unique<TensorProto>();
   made->set_data_type(type);
   for (const int32_t dim : constant.shape) made->add_dims(dim);
-  const bool packs = type == kOnnxUint4 || type == kOnnxInt4;  // two codes an element, the lower half first
-  for (size_t n = 0; n < constant.values.size(); ++n) {
-    const auto code = static_cast<int32_t>(constant.values[n]);
-    if (!packs)
-      made->add_int32_data(code);
-    else if (n % 2 == 0)
-      made->add_int32_data(code & 15);
-    else
-      made->set_int32_data(static_cast<int>(n / 2), made->int32_data(static_cast<int>(n / 2)) | (code & 15)
-                                                                                                    << 4);
-  }
+  if (type == kOnnxUint4 || type == kOnnxInt4)
+    for (const uint8_t byte : packed_codes_of_4_bits(constant.values)) made->add_int32_data(byte);
+  else
+    for (const int64_t code : constant.values) made->add_int32_data(static_cast<int32_t>(code));
   set_own_constant(std::move(made), i);
 }
 

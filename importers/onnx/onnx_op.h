@@ -51,6 +51,7 @@ struct OnnxFile {
   std::unordered_map<std::string, OnnxValue> values;
   std::unordered_set<std::string>
       taken;  // names that the file's nodes write, and those made of decomposed ones
+  std::unordered_map<std::string, int64_t> last_numbers;  // of names that unique_name() had to number
   std::vector<std::unique_ptr<onnx_file::TensorProto>> own_constants;  // of Constant nodes without a tensor
   std::unordered_map<std::string, OnnxGrid> grids;                     // of constants
   IntegerCasts casts;
@@ -59,6 +60,9 @@ struct OnnxFile {
   bool shapes_changed = false;                         // an input has another shape than in the file
   OnnxRangeCounts ranges;
   uint64_t constant_bytes = 0;  // decoded so far
+
+  // A name that nothing in the file has: this one, or with a number behind it.
+  std::string unique_name(const std::string& name);
 };
 
 template <typename T>

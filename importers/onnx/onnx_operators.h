@@ -69,8 +69,8 @@ OnnxParts read_onnx_parts(OnnxOp& op, const Shape& from);
 // The graph's inputs that are no constants become those of the draft.
 void read_onnx_inputs(const onnx_file::GraphProto& graph, const ReadOptions& options, OnnxFile& file);
 
-// Reads what the tensors of a graph keep in files of this folder into them.
-void load_external_data(onnx_file::GraphProto& graph, const std::string& folder);
+// Reads what the tensors of a model, in whatever graph or function, keep in files of this folder into them.
+void load_external_data(onnx_file::ModelProto& model, const std::string& folder);
 
 // The function of the file that the node calls; nullptr: none. Its nodes with the call's names and attributes, and with
 // names of their own that begin with `prefix`.
@@ -80,9 +80,11 @@ std::unique_ptr<onnx_file::GraphProto> called_onnx_function(const onnx_file::Fun
                                                             const onnx_file::NodeProto& node,
                                                             const std::string& prefix);
 
-// A copy of a Loop's body that reads `inputs`, as many as it has; its own names begin with `prefix`.
+// The nodes and outputs of a Loop's body, which read `inputs`, as many as it has. Their own names begin with `prefix`, those of
+// the body's constants, which the caller reads once, with `constants`.
 std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
                                                       const std::vector<std::string>& inputs,
+                                                      const std::string& constants,
                                                       const std::string& prefix);
 
 // The nodes that an operator on codes (QLinearConv, ...) or a fused one stands for; none where it is neither.

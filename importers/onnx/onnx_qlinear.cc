@@ -63,14 +63,18 @@ void decompose_dynamic_mat_mul(OnnxDecomposer& s) {
   s.end(y);
 }
 
-// The first input is what DynamicQuantizeLinear gives: reals here, with a scale beside them.
+// The first input is codes, or what DynamicQuantizeLinear gives: reals here, with a scale beside them.
 void decompose_mat_mul_to_float(OnnxDecomposer& s) {
   s.check_inputs(4, 7);
   s.check_one_output();
   const std::string real = s.dequantized(1, 3, 5, -1);
-  std::string x = s.as_real(s.input(0));
-  if (s.has(4)) x = s.add("Sub", {x, s.as_real(s.input(4))});
-  std::string y = s.add("MatMul", {s.add("Mul", {x, s.input(2)}), real});
+  const auto without_scale = [&] {
+    const std::string x = s.as_real(s.input(0));
+    return s.has(4) ? s.add("Sub", {x, s.as_real(s.input(4))}) : x;
+  };
+  const std::string x =
+      s.holds_codes(0) ? s.dequantized(0, 2, 4, -1) : s.add("Mul", {without_scale(), s.input(2)});
+  std::string y = s.add("MatMul", {x, real});
   if (s.has(6)) y = s.add("Add", {y, s.input(6)});
   s.end(y);
 }
@@ -124,7 +128,7 @@ void decompose_where(OnnxDecomposer& s) {
 
 // Weights as codes [directions, inputs, gates * size], with a scale for each direction or for each of the last axis.
 void decompose_lstm(OnnxDecomposer& s) {
-  s.check_inputs(12, 12);
+  s.check_inputs(11, 12);
   const auto weights = [&](int codes, int scale) {
     const auto spread = [&](int i, const std::string& x) {
       const Shape shape = s.shape(i);
@@ -160,20 +164,20 @@ constexpr OnnxDecomposition kRows[] = {
      decompose_mat_mul_to_float,
      {Op::kFullyConnected},
      "It is computed in FP32, or calibrated."},
-    {"NhwcMaxPool", decompose_max_pool, {Op::kMaxPool2d}, "Rank 4."},
-    {"QGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias."},
-    {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, ""},
-    {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool."},
-    {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs."},
-    {"QLinearConv", decompose_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true},
-    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more."},
-    {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, ""},
-    {"QLinearMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true},
-    {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, ""},
-    {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean."},
-    {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, ""},
-    {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32."},
-    {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32."},
+    {"NhwcMaxPool", decompose_max_pool, {Op::kMaxPool2d}, "Rank 4.", false, true},
+    {"QGemm", decompose_gemm, {Op::kFullyConnected}, "As Gemm; alpha is 1 where it has a bias.", false, true},
+    {"QLinearAdd", decompose_binary<kAdd>, {Op::kAdd}, "", false, true},
+    {"QLinearAveragePool", decompose_unary<kAveragePool>, {Op::kAvgPool2d}, "As AveragePool.", false, true},
+    {"QLinearConcat", decompose_concat, {Op::kConcat}, "At most 64 inputs.", false, true},
+    {"QLinearConv", decompose_conv, {Op::kConv2d, Op::kDepthwiseConv2d}, "As Conv.", true, true},
+    {"QLinearGlobalAveragePool", decompose_unary<kGlobal>, {Op::kMean}, "Rank 3 or more.", false, true},
+    {"QLinearLeakyRelu", decompose_unary<kLeaky>, {Op::kLeakyRelu}, "", false, true},
+    {"QLinearMatMul", decompose_mat_mul, {Op::kFullyConnected, Op::kBatchMatMul}, "As MatMul.", true, true},
+    {"QLinearMul", decompose_binary<kMul>, {Op::kMul}, "", false, true},
+    {"QLinearReduceMean", decompose_unary<kMean>, {Op::kMean}, "As ReduceMean.", false, true},
+    {"QLinearSigmoid", decompose_unary<kSigmoid>, {Op::kSigmoid}, "", false, true},
+    {"QLinearSoftmax", decompose_softmax, {Op::kSoftmax}, "It is computed in FP32.", false, true},
+    {"QLinearWhere", decompose_where, {Op::kWhere}, "It is computed in FP32.", false, true},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "importers/onnx/onnx_attributes.h"
+#include "importers/onnx/onnx_decomposer.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_order.h"
 #include "importers/onnx/onnx_reader.h"
@@ -34,8 +34,7 @@ class Reader {
 
   Draft read() {
     const onnx_file::GraphProto& graph = model_.graph();
-    if (!options_.external_data_folder.empty())
-      load_external_data(*model_.mutable_graph(), options_.external_data_folder);
+    if (!options_.external_data_folder.empty()) load_external_data(model_, options_.external_data_folder);
     for (const auto& entry : model_.metadata_props())
       if (entry.key() == kAddBitsKey && entry.value() == text(int32_t{AddOptions().add_bits}))
         draft_.add_bits = AddOptions().add_bits;
@@ -75,10 +74,11 @@ class Reader {
     fail("the ONNX file does not say which opset it uses");
   }
 
-  void read_initializers(const onnx_file::GraphProto& graph) {
+  // Under their names, or with `prefix` before these.
+  void read_initializers(const onnx_file::GraphProto& graph, const std::string& prefix = {}) {
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     for (const auto& tensor : graph.initializer())
-      if (!file_.values.emplace(tensor.name(), OnnxValue{-1, &tensor, false, false, {}}).second)
+      if (!file_.values.emplace(prefix + tensor.name(), OnnxValue{-1, &tensor, false, false, {}}).second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
   }
 
@@ -117,19 +117,16 @@ class Reader {
     const int64_t most = op.has_input(0) ? single(op, 0) : INT64_MAX;
     std::vector<std::string> inputs{"", node.input(1)};
     inputs.insert(inputs.end(), node.input().begin() + 2, node.input().end());
-    if (inputs[1].empty())
-      read_made("Constant", {}, {{{"value_int", 1}}, {}, {}, {}}, inputs[1] = op.name() + "/goes_on");
+    if (inputs[1].empty()) inputs[1] = read_made(node, [](OnnxDecomposer& s) { return s.whole(1); });
+    // What the body holds as constants is the same each time.
+    const std::string constants = text(op.name(), "/", calls_.size(), "/");
     std::vector<std::vector<std::string>> parts(static_cast<size_t>(scans));
     for (int64_t run = 0; run < most && goes_on(inputs[1]); ++run) {
       const std::string prefix = text(op.name(), "/", calls_.size(), "/");
-      inputs[0] = prefix + "run";
-      add_call(onnx_loop_body(body, inputs, prefix), body.ByteSizeLong());
-      onnx_file::GraphProto& copy = *calls_.back();
-      onnx_file::NodeProto& number = *copy.add_node();
-      number.set_op_type("Constant");
-      number.add_output(inputs[0]);
-      add_attributes(number, {{{"value_int", run}}, {}, {}, {}});
-      read_initializers(copy);
+      inputs[0] = read_made(node, [run](OnnxDecomposer& s) { return s.whole(run); });
+      add_call(onnx_loop_body(body, inputs, constants, prefix));
+      const onnx_file::GraphProto& copy = *calls_.back();
+      if (run == 0) read_initializers(body, constants);
       std::vector<std::string> outputs;
       for (const auto& output : copy.output()) outputs.push_back(output.name());
       ++depth_;
@@ -144,7 +141,7 @@ class Reader {
       if (i < states)
         op.set_alias(inputs[static_cast<size_t>(2 + i)], i);
       else
-        read_stacked(parts[static_cast<size_t>(i - states)], op.output_name(i));
+        read_stacked(node, parts[static_cast<size_t>(i - states)], op.output_name(i));
     }
   }
 
@@ -166,50 +163,26 @@ class Reader {
   }
 
   // What each run of a Loop gives, one behind the other along a new first axis.
-  void read_stacked(std::vector<std::string> parts, const std::string& name) {
-    constexpr size_t kMostParts = 64;  // of one Concat
+  void read_stacked(const onnx_file::NodeProto& loop, const std::vector<std::string>& parts,
+                    const std::string& name) {
     if (parts.empty()) fail("it never runs, and its output ", quoted(name), " would be empty");
-    const bool by_input = file_.opset >= 13;
-    if (by_input) read_made("Constant", {}, {{}, {{"value_ints", {0}}}, {}, {}}, name + "/axes");
-    int64_t made = 0;
-    for (std::string& part : parts) {
-      const std::string rows = text(name, "/", made++);
-      if (by_input)
-        read_made("Unsqueeze", {part, name + "/axes"}, {}, rows);
-      else
-        read_made("Unsqueeze", {part}, {{}, {{"axes", {0}}}, {}, {}}, rows);
-      part = rows;
-    }
-    const OnnxAttributes along_first{{{"axis", 0}}, {}, {}, {}};
-    while (parts.size() > kMostParts) {
-      std::vector<std::string> joined;
-      for (size_t i = 0; i < parts.size(); i += kMostParts) {
-        const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
-        const size_t count = std::min(kMostParts, parts.size() - i);
-        joined.push_back(text(name, "/", made++));
-        read_made("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along_first, joined.back());
-      }
-      parts = joined;
-    }
-    read_made("Concat", parts, along_first, name);
+    read_made(loop, [&](OnnxDecomposer& s) { return s.stacked(parts, name); });
   }
 
-  void read_made(const char* op_type, const std::vector<std::string>& inputs,
-                 const OnnxAttributes& attributes, const std::string& output) {
-    onnx_file::NodeProto node;
-    node.set_op_type(op_type);
-    node.set_name(output);
-    for (const std::string& input : inputs) node.add_input(input);
-    node.add_output(output);
-    add_attributes(node, attributes);
-    read_operator(node);
+  // Nodes that `write` adds beside `node`; what it gives.
+  template <typename Write>
+  std::string read_made(const onnx_file::NodeProto& node, Write write) {
+    OnnxDecomposer decomposer(file_, node);
+    const std::string made = write(decomposer);
+    for (const auto& part : decomposer.take()) read_operator(part);
+    return made;
   }
 
-  void add_call(std::unique_ptr<onnx_file::GraphProto> graph, size_t bytes) {
+  void add_call(std::unique_ptr<onnx_file::GraphProto> graph) {
     if (calls_.size() >= kMaxCalls || depth_ >= kMaxDepth)
       fail("the file calls its functions and runs its loops more than ", kMaxCalls, " times, or more than ",
            kMaxDepth, " in one another");
-    call_bytes_ += bytes;
+    call_bytes_ += graph->ByteSizeLong();
     if (call_bytes_ > kMaxModelBytes)
       fail("the functions and loops that nodes call are larger than the limit of ", kMaxModelBytes,
            " bytes together");
@@ -220,7 +193,7 @@ class Reader {
   void read_function(const onnx_file::FunctionProto& function, const onnx_file::NodeProto& node) {
     const std::string prefix =
         text(node.name().empty() ? node.op_type() : node.name(), "/", calls_.size(), "/");
-    add_call(called_onnx_function(function, node, prefix), function.ByteSizeLong());
+    add_call(called_onnx_function(function, node, prefix));
     const onnx_file::GraphProto& body = *calls_.back();
     ++depth_;
     read_nodes(body, {node.output().begin(), node.output().end()});

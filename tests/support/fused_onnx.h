@@ -36,8 +36,13 @@ inline Reals run_all(const OnnxBuilder& file) {
   }
   model.session().run();
   Reals all;
-  for (int32_t i = 0; i < static_cast<int32_t>(model.model().outputs().size); ++i)
-    for (const float value : model.output<float>(i)) all.push_back(value);
+  for (int32_t i = 0; i < static_cast<int32_t>(model.model().outputs().size); ++i) {
+    if (model.session().output(i).info.dtype == DType::kS32) {
+      for (const int32_t value : model.output<int32_t>(i)) all.push_back(static_cast<float>(value));
+    } else {
+      for (const float value : model.output<float>(i)) all.push_back(value);
+    }
+  }
   return all;
 }
 
