@@ -2,8 +2,8 @@
 // instruction set; and what their plans refuse. Layers with weights: conv_s16_test.cc.
 #include <cmath>
 
-#include "tests/support/wide_codes.h"
 #include "tests/support/one_node.h"
+#include "tests/support/wide_codes.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -312,4 +312,33 @@ TEST_CASE("what is refused") {
     CHECK(error.status == Status::kBadZeroPoint);
     CHECK(error.value == 3);
   }
+}
+
+TEST_CASE("a softmax refuses a table whose sums may leave 32 bits, or whose fractions begin with no 1") {
+  const auto status_of = [](size_t at, int32_t value) {
+    std::vector<int32_t> table(512, 5);
+    table[256] = 1 << 30;
+    table[at] = value;
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kS16, {2, 4}, 0.5f), y = b.tensor("y", DType::kS16, {2, 4}, 0.5f);
+    b.node(Op::kSoftmax, {x, b.constant<int32_t>("table", DType::kS32, {512}, table)}, {y});
+    b.input(x);
+    b.output(y);
+    return RunningModel(b.finish(), all_ops()).error();
+  };
+  const auto refused = [&](size_t at, int32_t value, int32_t limit) {
+    const Error error = status_of(at, value);
+    CHECK(error.status == Status::kBadTable);
+    CHECK(error.value == static_cast<int64_t>(at));
+    CHECK(error.limit == limit);
+  };
+  CHECK(status_of(0, 1 << 28).ok());
+  CHECK(status_of(511, 1 << 30).ok());
+  refused(0, 0, 1 << 28);
+  refused(255, (1 << 28) + 1, 1 << 28);
+  refused(7, -1, 1 << 28);
+  refused(256, (1 << 30) - 1, 1 << 30);
+  refused(256, (1 << 30) + 1, 1 << 30);
+  refused(300, -1, 1 << 30);
+  refused(511, (1 << 30) + 1, 1 << 30);
 }

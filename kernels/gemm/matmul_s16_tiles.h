@@ -1,4 +1,4 @@
-// The loops of the x86 kernels of matmul_s16.h. Lanes is a kernel's own, so that no symbol is weak:
+// The loops of the kernels for x86 of matmul_s16.h. Lanes is a kernel's own, so that no symbol is weak:
 //   Sums, kColumns                  a vector of 32-bit lanes, one a column
 //   zeros(), load(panel), spread(pair)
 //   products(w, pair)               the sum of two products, less 1

@@ -10,16 +10,19 @@ namespace {
 
 constexpr int32_t kTableEntries = 256, kOne = 1 << 30;
 
-// A row's sum stays at most 2^30 and is not zero: the largest element adds table[0]. `fine` entries of fractions of 2^30
-// stand behind it, the first of which is 1.
-Error check_table(const NodeView& node, int32_t fine) {
-  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries + fine));
+// A row's sum stays at most 2^30 and is not zero: the largest element adds table[0]. kFine entries of fractions of 2^30 stand
+// behind it, the first of which is 1.
+template <int32_t kFine>
+Error check_table(const NodeView& node) {
+  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries + kFine));
   const auto* const table = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
-  for (int32_t i = 0; i < kTableEntries + fine; ++i) {
-    const int32_t limit = i < kTableEntries ? kOne / node.input(0).shape.back(0) : kOne;
-    const int32_t least = i == 0 ? 1 : i == kTableEntries ? kOne : 0;
-    if (table[i] < least || table[i] > limit) return node.input_error(Status::kBadTable, 1, i, limit);
-  }
+  const int32_t limit = kOne / node.input(0).shape.back(0);
+  for (int32_t i = 0; i < kTableEntries; ++i)
+    if (table[i] < (i == 0 ? 1 : 0) || table[i] > limit)
+      return node.input_error(Status::kBadTable, 1, i, limit);
+  for (int32_t i = kTableEntries; i < kTableEntries + kFine; ++i)
+    if (table[i] < (i == kTableEntries ? kOne : 0) || table[i] > kOne)
+      return node.input_error(Status::kBadTable, 1, i, kOne);
   return kNoError;
 }
 
@@ -29,7 +32,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(softmax_s8_select(context.isa));
-  return check_table(node, 0);
+  return check_table<0>(node);
 }
 
 Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -37,7 +40,7 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_ends_s16(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(softmax_s16_select(context.isa));
-  return check_table(node, kSoftmaxTableS16 - kTableEntries);
+  return check_table<kSoftmaxTableS16 - kTableEntries>(node);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
