@@ -3,7 +3,7 @@
 //
 //   counted_run KERNEL RUNS       as in the kernel lists: gemm_s8_neon, dwconv_s8_scalar, gemm_f32_neon, ...
 //   counted_run average_s8_neon   and the like, by the function: what counted_rows.cc runs
-//   counted_run model RUNS FILE   with all that this CPU has
+//   counted_run model RUNS FILE   with all that this CPU has; `streamed` in place of `model`: by its streamed plan
 //   counted_run calibrate SAMPLES FILE [replay] [report] [bias | none]   one calibration; the last: what lessens errors
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +13,7 @@
 
 #include "benchmarks/instruction_count/counted_values.h"
 #include "intaglio/session.h"
+#include "intaglio/streaming.h"
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
 #include "kernels/dwconv/dwconv_lines_f32.h"
@@ -238,8 +239,11 @@ Span<const uint8_t> read_file(const char* path) {
   return {bytes, size};
 }
 
-int64_t run_model(const char* path, int32_t runs) {
-  const Result<Model> model = Model::open(read_file(path));
+// `streamed`: by the file's streamed plan.
+int64_t run_model(const char* path, int32_t runs, bool streamed) {
+  const Result<Model> opened = Model::open(read_file(path));
+  if (!opened) return 0;
+  const Result<Model> model = streamed ? stream_rows(*opened) : opened;
   if (!model) return 0;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
   if (!needs) return 0;
@@ -258,8 +262,8 @@ int main(int argc, char** argv) {
   const char* const name = argv[1];
   const int32_t runs = std::atoi(argv[2]);
   int64_t macs = 0;
-  if (strcmp(name, "model") == 0) {
-    macs = argc > 3 ? run_model(argv[3], runs) : 0;
+  if (strcmp(name, "model") == 0 || strcmp(name, "streamed") == 0) {
+    macs = argc > 3 ? run_model(argv[3], runs, strcmp(name, "streamed") == 0) : 0;
   } else if (strcmp(name, "calibrate") == 0 && argc > 3) {
     const Result<Model> fp32 = Model::open(read_file(argv[3]));
     if (fp32) macs = run_calibration(*fp32, runs, {argv + 4, static_cast<size_t>(argc - 4)});
