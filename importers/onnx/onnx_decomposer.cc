@@ -43,6 +43,18 @@ Shape OnnxDecomposer::shape(int i) const {
   return shape;
 }
 
+std::vector<int64_t> OnnxDecomposer::constant(int i) const {
+  OnnxOp op(file_, node_);
+  if (!op.has_input(i) || !op.is_constant(i)) return {};
+  return op.integers(i).values;
+}
+
+std::vector<float> OnnxDecomposer::real_constant(int i) const {
+  OnnxOp op(file_, node_);
+  if (!op.has_input(i) || !op.is_constant(i)) return {};
+  return op.floats(i).values;
+}
+
 NodeProto& OnnxDecomposer::append(const char* op_type, const std::vector<std::string>& inputs,
                                   const std::string& output) {
   NodeProto& node = nodes_.emplace_back();
@@ -85,6 +97,15 @@ std::string OnnxDecomposer::whole(int64_t value) {
 
 std::string OnnxDecomposer::integers(const std::vector<int64_t>& list) {
   return add("Constant", {}, {{}, {{"value_ints", list}}, {}, {}});
+}
+
+std::string OnnxDecomposer::numbers(const std::vector<float>& list) {
+  NodeProto& node = append("Constant", {}, {});
+  AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name("value_floats");
+  attribute.set_type(AttributeProto::FLOATS);
+  attribute.mutable_floats()->Add(list.begin(), list.end());
+  return node.output(0);
 }
 
 std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axis,
@@ -163,8 +184,10 @@ namespace {
 
 template <typename Call>
 void for_each_decomposition(Call call) {
-  for (const auto rows : {onnx_qlinear_decompositions(), onnx_fused_decompositions(),
-                          onnx_fused_attention_decompositions(), onnx_trigonometric_decompositions()})
+  for (const auto rows :
+       {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions(),
+        onnx_grouped_attention_decompositions(), onnx_spectrum_decompositions(), onnx_bits_decompositions(),
+        onnx_composed_decompositions(), onnx_trigonometric_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 
@@ -178,8 +201,8 @@ std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
     if (node.op_type() != row.op_type || !(is_microsoft || row.is_standard)) return;
     OnnxDecomposer decomposer(file, node);
     row.decompose(decomposer);
-    decomposer.check_all_read();
     nodes = decomposer.take();
+    if (!nodes.empty()) decomposer.check_all_read();
   });
   return nodes;
 }
@@ -187,6 +210,7 @@ std::vector<NodeProto> decomposed_onnx(OnnxFile& file, const NodeProto& node) {
 std::vector<ImportedOperator> decomposed_onnx_operators() {
   std::vector<ImportedOperator> list;
   for_each_decomposition([&](const OnnxDecomposition& row) {
+    if (row.limits == nullptr) return;
     ImportedOperator made = imported_operator("com.microsoft", row.op_type, row.becomes, row.limits, true);
     made.is_float = !row.takes_codes;
     if (row.takes_codes || !row.is_standard) list.push_back(made);

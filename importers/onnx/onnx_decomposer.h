@@ -23,6 +23,10 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   Shape shape(int i) const;
   bool holds_codes(int i) const;  // whether a run computes the codes that input i is
   int64_t opset() const { return file_.opset; }
+  bool is_standard() const { return is_standard_onnx(node_.domain()); }
+  // The integers of input i; empty where a run computes them, or nothing is there.
+  std::vector<int64_t> constant(int i) const;
+  std::vector<float> real_constant(int i) const;
   // Attributes. Of those that stand in what add_own() writes, the operator there asks.
   using OnnxNodeAttributes::check_all_read;
   using OnnxNodeAttributes::ignore;
@@ -42,6 +46,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::string number(float value);
   std::string whole(int64_t value);
   std::string integers(const std::vector<int64_t>& list);
+  std::string numbers(const std::vector<float>& list);
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
   // Indices `begin` up to `end` of an axis.
@@ -77,7 +82,8 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<onnx_file::NodeProto> nodes_;
 };
 
-// An operator, the function that writes its nodes, and what they become.
+// An operator, the function that writes its nodes, and what they become. Without nodes, and without `limits`, it stands for an
+// operator that another table has.
 struct OnnxDecomposition {
   const char* op_type;
   void (*decompose)(OnnxDecomposer& s);
@@ -89,6 +95,10 @@ struct OnnxDecomposition {
 Span<const OnnxDecomposition> onnx_qlinear_decompositions();
 Span<const OnnxDecomposition> onnx_fused_decompositions();
 Span<const OnnxDecomposition> onnx_fused_attention_decompositions();
+Span<const OnnxDecomposition> onnx_grouped_attention_decompositions();
+Span<const OnnxDecomposition> onnx_bits_decompositions();
+Span<const OnnxDecomposition> onnx_composed_decompositions();
+Span<const OnnxDecomposition> onnx_spectrum_decompositions();
 Span<const OnnxDecomposition> onnx_trigonometric_decompositions();
 
 }  // namespace intaglio::importers

@@ -69,11 +69,14 @@ void add_attention(OnnxDecomposer& s, const Projected& x, const std::string& mas
   s.add_outputs({states.present_k, states.present_v});
 }
 
-constexpr int kPast = 4;
+// Where Attention and QAttention have what: x and weights as reals, and inputs.
+struct AttentionInputs {
+  std::string x, weights;
+  int mask, past, bias;
+};
 
 // Of Attention: past and present hold keys and values in one tensor [2, batch, heads, steps, size].
-void decompose_attention(OnnxDecomposer& s) {
-  s.check_inputs(2, 6);
+void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
   const Shape from = s.shape(0), of_weights = s.shape(1);
   if (from.size() != 3 || of_weights.size() != 2)
     fail("its input and weights have the shapes ", shape_text(from), " and ", shape_text(of_weights),
@@ -85,17 +88,17 @@ void decompose_attention(OnnxDecomposer& s) {
   std::vector<int64_t> sizes = s.list("qkv_hidden_sizes");
   if (sizes.empty()) sizes.assign(3, of_weights[1] / 3);
   if (sizes.size() != 3) fail("qkv_hidden_sizes has ", sizes.size(), " numbers where 3 are expected");
-  std::string product = s.add("MatMul", {s.input(0), s.input(1)});
+  std::string product = s.add("MatMul", {in.x, in.weights});
   if (s.has(2)) product = s.add("Add", {product, s.input(2)});
   const std::vector<std::string> parts = s.split(product, 2, sizes);
   Outputs states;
   int64_t keys = from[1];
-  if (s.has(kPast)) {
-    const Shape past = s.shape(kPast);
+  if (s.has(in.past)) {
+    const Shape past = s.shape(in.past);
     if (past.size() != 5) fail("its past has the shape ", shape_text(past), "; rank 5 is expected");
     keys += past[3];
     const auto of = [&](int64_t i) {
-      const std::string part = s.slice(s.input(kPast), 0, i, i + 1);
+      const std::string part = s.slice(s.input(in.past), 0, i, i + 1);
       return s.add("Reshape", {part, s.integers({past[1], past[2], past[3], past[4]})});
     };
     states.past_k = of(0);
@@ -105,8 +108,8 @@ void decompose_attention(OnnxDecomposer& s) {
     states.present_k = s.unique(s.output(1) + "/keys");
     states.present_v = s.unique(s.output(1) + "/values");
   }
-  add_attention(s, {parts[0], parts[1], parts[2]}, joined_mask(s, read_mask(s, 3, from[0], from[1], keys), 5),
-                states);
+  add_attention(s, {parts[0], parts[1], parts[2]},
+                joined_mask(s, read_mask(s, in.mask, from[0], from[1], keys), in.bias), states);
   if (!s.has_output(1)) return;
   const int64_t heads = std::max<int64_t>(s.integer("num_heads", 0), 1);
   const auto stacked = [&](const std::string& x, int64_t size) {
@@ -114,6 +117,20 @@ void decompose_attention(OnnxDecomposer& s) {
   };
   const std::string k = stacked(states.present_k, sizes[1]), v = stacked(states.present_v, sizes[2]);
   s.add("Concat", {k, v}, {{{"axis", 0}}, {}, {}, {}}, s.output(1));
+}
+
+void decompose_attention(OnnxDecomposer& s) {
+  s.check_inputs(2, 6);
+  decompose_self_attention(s, {s.input(0), s.input(1), 3, 4, 5});
+}
+
+// Input and weights are codes; the input's are what DynamicQuantizeLinear gives: reals here, with a scale beside them.
+void decompose_quantized_attention(OnnxDecomposer& s) {
+  s.check_inputs(5, 9);
+  std::string x = s.as_real(s.input(0));
+  if (s.has(6)) x = s.add("Sub", {x, s.as_real(s.input(6))});
+  x = s.add("Mul", {x, s.input(3)});
+  decompose_self_attention(s, {x, s.dequantized(1, 4, 7, -1), 5, 8, 9});
 }
 
 void decompose_multi_head_attention(OnnxDecomposer& s) {
@@ -156,6 +173,10 @@ constexpr OnnxDecomposition kRows[] = {
      decompose_multi_head_attention,
      {Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
      "Queries, keys and values apart; masks as of Attention."},
+    {"QAttention",
+     decompose_quantized_attention,
+     {Op::kFullyConnected, Op::kBatchMatMul, Op::kSoftmax, Op::kWhere},
+     "As Attention. It is computed in FP32, or calibrated."},
 };
 
 }  // namespace

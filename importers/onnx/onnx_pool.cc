@@ -151,7 +151,10 @@ constexpr OnnxOperator kOperators[] = {
      import_lp_pool,
      {Op::kPow, Op::kAvgPool2d, Op::kMul},
      "One or two dimensions, without dilation."},
-    {"MaxPool", import_max_pool, {Op::kMaxPool2d}, "One to three dimensions, without the output of indices."},
+    {"MaxPool",
+     import_max_pool,
+     {Op::kMaxPool2d},
+     "One to three dimensions; indices of pictures whose windows touch and do not overlap."},
 };
 
 }  // namespace
