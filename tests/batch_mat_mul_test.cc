@@ -218,6 +218,23 @@ TEST_CASE("int8: many columns, in several parts") {
     }
 }
 
+TEST_CASE("int8: scratch holds parts of one tap in a layer that may need more") {
+  Random random(6);
+  for (const int32_t k : {192, 256, 300, 448})
+    for (const int32_t zero_point : {5, -128}) {
+      Case c;
+      c.m = 60;
+      c.n = 40;
+      c.k = k;
+      c.a = {60, k};
+      c.b = {k, 40};
+      c.y = {60, 40};
+      std::vector<int8_t> b = random.codes(elements(c.b));
+      for (int8_t& code : b) code = static_cast<int8_t>(code / 8 + (zero_point < 0 ? -100 : 0));
+      check_codes(c, {{0.1f, 3}, {0.1f, zero_point}, {2.0f, -4}}, random.codes(elements(c.a)), b);
+    }
+}
+
 TEST_CASE("random shapes: the chains of the definition, to the bit") {
   Random random(1);
   for (int32_t trial = 0; trial < test::shape_count(150); ++trial) {

@@ -54,7 +54,7 @@ void export_steps(Span<const uint8_t> network, const std::string& folder, const 
   google::protobuf::io::CodedInputStream stream(network.data, static_cast<int>(network.size));
   stream.SetRecursionLimit(kMaxMessageDepth);
   if (!file.ParseFromCodedStream(&stream) || !file.has_graph()) fail("is no ONNX file");
-  if (!folder.empty()) importers::load_external_data(*file.mutable_graph(), folder);
+  if (!folder.empty()) importers::load_external_data(file, folder);
   const int64_t opset = standard_version(file);
   quantize_graph(*file.mutable_graph(), model, form, opset, result);
   if (form != OnnxForm::kFakeQuantize) set_version(file, "", std::max(opset, kQuantizedOpset));

@@ -87,7 +87,8 @@ const GemmS8Kernel& gemm_s8_kernel(int32_t index);
 // The first that `isa` allows for a layer of so many rows, compiled or not: on this machine pass cpu_isa() & kCompiledIsa.
 int32_t gemm_s8_select(IsaMask isa, int32_t rows = INT32_MAX);
 
-// Of calls with at most `rows` rows; a multiple of 64. `padded`: windows may reach outside their picture.
+// Of calls with at most `rows` rows and exactly so many taps; a multiple of 64. `padded`: windows may reach outside their
+// picture.
 int64_t gemm_s8_scratch_bytes(const GemmS8Kernel& kernel, int32_t rows, int32_t taps, int32_t k,
                               bool padded = false);
 int64_t gemm_s8_packed_bytes(const GemmS8Kernel& kernel, int32_t n, int32_t taps, int32_t k);

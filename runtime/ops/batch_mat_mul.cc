@@ -90,7 +90,13 @@ PartsS8 parts_s8(const Product& p, const GemmS8Kernel& kernel, int32_t zero_poin
   parts.panels = parts.columns_at + aligned_scratch(column_bytes * plain);
   parts.kernel_scratch =
       parts.panels + aligned_scratch(gemm_s8_packed_bytes(kernel, parts.columns, parts.taps, p.k));
-  parts.slot_bytes = parts.kernel_scratch + gemm_s8_scratch_bytes(kernel, p.m, parts.taps, p.k);
+  // Fewer taps may take more: a kernel then has room for more rows at once.
+  int64_t own = 0;
+  for (int32_t taps = 1; taps <= parts.taps; ++taps) {
+    const int64_t bytes = gemm_s8_scratch_bytes(kernel, p.m, taps, p.k);
+    if (bytes > own) own = bytes;
+  }
+  parts.slot_bytes = parts.kernel_scratch + own;
   return parts;
 }
 

@@ -65,7 +65,7 @@ RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions&
   if (!needs) return;
   persistent_ = AlignedBytes(needs->persistent_bytes);
   activations_ = AlignedBytes(needs->activation_bytes);
-  scratch_ = AlignedBytes(needs->scratch_bytes);
+  scratch_.allocate(needs->scratch_bytes);
   const Result<Session> session =
       Session::create(model_, ops, {persistent_.span(), activations_.span(), scratch_.span()}, options);
   error_ = session.error();

@@ -9,6 +9,7 @@
 #include "calibrator/bake/model_writer.h"
 #include "calibrator/host/system/host_arena.h"
 #include "intaglio/session.h"
+#include "tests/support/exact.h"
 
 namespace intaglio::test {
 
@@ -67,6 +68,20 @@ class ModelBuilder {
   Graph graph_;
 };
 
+// A session's scratch beside a page that stops the program when it is touched, after it and, every other time, before it: what
+// a kernel needs is known beforehand, and this shows one that takes more, on any machine.
+class GuardedScratch {
+ public:
+  void allocate(size_t bytes) {
+    bytes_ = std::make_unique<Exact<uint8_t>>((bytes + kMemoryAlignment - 1) / kMemoryAlignment *
+                                              kMemoryAlignment);
+  }
+  Span<uint8_t> span() { return {bytes_->data(), bytes_->size()}; }
+
+ private:
+  std::unique_ptr<Exact<uint8_t>> bytes_;
+};
+
 // An opened model with a session and its memory, each span in an allocation of its own exact size.
 class RunningModel {
  public:
@@ -94,7 +109,8 @@ class RunningModel {
   }
 
  private:
-  AlignedBytes bytes_, persistent_, activations_, scratch_;
+  AlignedBytes bytes_, persistent_, activations_;
+  GuardedScratch scratch_;
   Model model_;
   Session session_;
   Error error_;

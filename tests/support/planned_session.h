@@ -22,7 +22,7 @@ class PlannedSession {
     planned_ = plan_.planned(*model, runs_);
     persistent_ = AlignedBytes(plan_.needs.persistent_bytes);
     activations_ = AlignedBytes(plan_.needs.activation_bytes);
-    scratch_ = AlignedBytes(plan_.needs.scratch_bytes);
+    scratch_.allocate(plan_.needs.scratch_bytes);
     const Result<Session> session = Session::start(planned_, memory(), options);
     error_ = session.error();
     if (session) session_ = *session;
@@ -40,7 +40,8 @@ class PlannedSession {
   ModelPlan plan_;
   std::vector<const OpRun*> runs_;
   PlannedModel planned_;
-  AlignedBytes persistent_, activations_, scratch_;
+  AlignedBytes persistent_, activations_;
+  GuardedScratch scratch_;
   Session session_;
   Error error_;
 };

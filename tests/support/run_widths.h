@@ -22,24 +22,35 @@ inline void run_backwards(void*, int32_t count, void (*task)(void* argument, int
   for (int32_t i = count - 1; i >= 0; --i) task(argument, i);
 }
 
-// The model's output, which neither a width nor planning beforehand changes.
+// What sessions may choose from: nothing but scalar kernels, then each instruction set of this machine with those before it.
+inline std::vector<IsaMask> growing_isas() {
+  const IsaMask all = cpu_isa() & kCompiledIsa;
+  std::vector<IsaMask> masks = {isa::kScalar};
+  for (IsaMask bit = 1; bit != 0; bit <<= 1)
+    if ((all & bit) != 0) masks.push_back(all & (bit | (bit - 1)));
+  return masks;
+}
+
+// The model's output, which neither instruction sets, nor a width, nor planning beforehand changes.
 template <typename Out, typename In>
 std::vector<Out> run_widths(ModelBuilder& b, const std::vector<std::vector<In>>& inputs) {
   const AlignedBytes file = b.finish();
   std::vector<Out> first;
-  for (const int32_t width : {1, 3}) {
-    SessionOptions options;
-    if (width > 1) options.executor = {nullptr, width, run_backwards};
-    RunningModel model(AlignedBytes(file.view()), all_ops(), options);
-    REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
-    for (size_t i = 0; i < inputs.size(); ++i) model.set_input(inputs[i], static_cast<int32_t>(i));
-    model.session().run();
-    const std::vector<Out> found = model.output<Out>();
-    if (width == 1) first = found;
-    REQUIRE(found.size() == first.size());
-    REQUIRE(memcmp(found.data(), first.data(), first.size() * sizeof(Out)) == 0);
-  }
-  for (const IsaMask isa : {isa::kScalar, cpu_isa() & kCompiledIsa}) {
+  for (const IsaMask isa : growing_isas())
+    for (const int32_t width : {1, 3}) {
+      SessionOptions options;
+      options.isa = isa;
+      if (width > 1) options.executor = {nullptr, width, run_backwards};
+      RunningModel model(AlignedBytes(file.view()), all_ops(), options);
+      REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+      for (size_t i = 0; i < inputs.size(); ++i) model.set_input(inputs[i], static_cast<int32_t>(i));
+      model.session().run();
+      const std::vector<Out> found = model.output<Out>();
+      if (first.empty()) first = found;
+      REQUIRE(found.size() == first.size());
+      REQUIRE(memcmp(found.data(), first.data(), first.size() * sizeof(Out)) == 0);
+    }
+  for (const IsaMask isa : growing_isas()) {
     PlannedSession planned(file.view(), {isa, false});
     REQUIRE_MESSAGE(planned.error().ok(), text_of(planned.error()));
     for (const PlannedNode& node : planned.plan().nodes)  // numbers are told from each other by names
