@@ -72,7 +72,7 @@ TEST_CASE("help teaches and exits with 0") {
       start = end + 1;
     }
   }
-  CHECK(holds(folder.good("--version").out, "intaglio 0."));
+  CHECK(holds(folder.good("--version").out, "intaglio 1."));
 }
 
 TEST_CASE("what is not understood exits with 2 and points to the help") {
