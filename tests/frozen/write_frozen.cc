@@ -78,6 +78,31 @@ AlignedBytes with_states() {
   return b.finish();
 }
 
+// FP32, x [1, 6, 8]: a normalization, and one head of attention whose queries, keys and values are all that.
+AlignedBytes attention() {
+  Random random(9);
+  ModelBuilder b;
+  const auto tensor = [&](const char* name, const std::vector<int32_t>& dims) {
+    return b.tensor(name, DType::kF32, dims);
+  };
+  const auto factors = [&](const char* name, float lo, float hi) {
+    return b.constant<float>(name, DType::kF32, {8}, random.reals(8, lo, hi));
+  };
+  const int32_t x = tensor("x", {1, 6, 8}), normal = tensor("normal", {1, 6, 8}),
+                scores = tensor("scores", {1, 6, 6}), shares = tensor("shares", {1, 6, 6}),
+                y = tensor("y", {1, 6, 8});
+  b.input(x);
+  NodeOptions& layer =
+      b.node(Op::kNormalize, {x, factors("gamma", 0.5f, 1.5f), factors("beta", -0.1f, 0.1f)}, {normal})
+          .options;
+  layer.as<NormalizeOptions>().epsilon = 1e-5f;
+  b.node(Op::kBatchMatMul, {normal, normal}, {scores}).options.as<BatchMatMulOptions>().transpose_b = true;
+  b.node(Op::kSoftmax, {scores}, {shares});
+  b.node(Op::kBatchMatMul, {shares, normal}, {y});
+  b.output(y);
+  return b.finish();
+}
+
 // FP32, one convolution of a picture in a letterbox.
 AlignedBytes letterbox(uint8_t border) {
   Random random(6);
@@ -163,6 +188,10 @@ void write_all(const std::string& folder, const std::string& tag) {
   options = {};
   options.slots = {&wide, 1};
   writer.model("operators_s16" + tag, view(int8(ops, ops_samples, options)));
+  const AlignedBytes head = attention();
+  const Samples head_samples = {random.reals(48, -1.0f, 1.0f), random.reals(48, -2.0f, 2.0f)};
+  writer.model("attention_s8" + tag, view(int8(head, head_samples)));
+  writer.model("attention_s16" + tag, view(int8(head, head_samples, options)));
   writer.model("packed_s8" + tag, *pack_model(*Model::open(AlignedBytes(view(cnn_s8)).view()), all_ops(),
                                               isa::kAvx2, arena.arena()));
   for (const bool feeds_rows : {false, true}) {
