@@ -61,11 +61,8 @@ int32_t gemm_s8_count() { return kCount; }
 const GemmS8Kernel& gemm_s8_kernel(int32_t index) { return kKernels[index]; }
 
 int32_t gemm_s8_select(IsaMask isa, int32_t rows) {
-  int32_t i = first_allowed(kKernels, isa);
-  while (rows < kKernels[i].min_rows) {  // the scalar one takes any
-    do ++i;
-    while ((kKernels[i].isa & ~isa) != 0);
-  }
+  int32_t i = 0;  // the scalar one, the last, takes any
+  while ((kKernels[i].isa & ~isa) != 0 || rows < kKernels[i].min_rows) ++i;
   return i;
 }
 

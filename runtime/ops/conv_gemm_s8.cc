@@ -46,7 +46,13 @@ void set_columns(const Requantization& requantization, const GemmVariantS8& vari
 }
 
 // One row and one thread, a fully connected layer of one sample: there is nothing to split, to copy or to walk, which takes
-// more than the products of a small layer.
+// more than the products of a small layer. Counted on ARM; on x86 it is not worth its text.
+#if defined(__x86_64__)
+constexpr bool kHasOneRow = false;
+#else
+constexpr bool kHasOneRow = true;
+#endif
+
 bool is_one_row(const ConvGeometry& g, const NodeRun& run) {
   return g.pixels() == 1 && g.groups == 1 && g.pointwise() && executor_width(*run.executor) == 1;
 }
@@ -144,7 +150,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
                  const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant);
-  if (is_one_row(g, run)) return run_one_row_s8(node, g, run, variant, kernel);
+  if (kHasOneRow && is_one_row(g, run)) return run_one_row_s8(node, g, run, variant, kernel);
   const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const int32_t zero_point = g.padded() ? node.input(0).quantization.zero_point : 0;
