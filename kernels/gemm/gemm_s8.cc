@@ -61,8 +61,9 @@ int32_t gemm_s8_count() { return kCount; }
 const GemmS8Kernel& gemm_s8_kernel(int32_t index) { return kKernels[index]; }
 
 int32_t gemm_s8_select(IsaMask isa, int32_t rows) {
-  int32_t i = 0;  // the scalar one, the last, takes any
-  while ((kKernels[i].isa & ~isa) != 0 || rows < kKernels[i].min_rows) ++i;
+  int32_t i = first_allowed(kKernels, isa);
+  if (kPacks)
+    while (i < kCount - 1 && ((kKernels[i].isa & ~isa) != 0 || rows < kKernels[i].min_rows)) ++i;
   return i;
 }
 

@@ -46,19 +46,17 @@ void set_columns(const Requantization& requantization, const GemmVariantS8& vari
 }
 
 // One row and one thread, a fully connected layer of one sample: there is nothing to split, to copy or to walk, which takes
-// more than the products of a small layer. Counted on ARM; on x86 it is not worth its text.
-#if defined(__x86_64__)
-constexpr bool kHasOneRow = false;
-#else
-constexpr bool kHasOneRow = true;
-#endif
-
-bool is_one_row(const ConvGeometry& g, const NodeRun& run) {
-  return g.pixels() == 1 && g.groups == 1 && g.pointwise() && executor_width(*run.executor) == 1;
+// more than the products of a small layer. False: it is another layer. Counted on ARM; on x86 it is not worth its text, and a
+// Cortex-M has weights in place.
+#if defined(__x86_64__) || (defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M')
+bool run_one_row_s8(const NodeView&, const ConvGeometry&, const NodeRun&, const GemmVariantS8&,
+                    const GemmS8Kernel&) {
+  return false;
 }
-
-void run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
+#else
+bool run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
                     const GemmVariantS8& variant, const GemmS8Kernel& kernel) {
+  if (g.pixels() != 1 || g.groups != 1 || !g.pointwise() || executor_width(*run.executor) != 1) return false;
   constexpr int32_t kMostRows = 16;  // a call completes its rows to a multiple of fewer
   const int8_t* rows[kMostRows];
   const auto* const x = run.input<int8_t>(node, 0);
@@ -72,7 +70,9 @@ void run_one_row_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& 
   args.taps = 1;
   args.k = g.ic;
   kernel.function(args);
+  return true;
 }
+#endif
 
 // With weights in place: the kernel finds its rows itself, all of a range in one call.
 void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run,
@@ -109,7 +109,7 @@ void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun&
 
 __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g,
                                          const PlanContext& context, NodePlan* plan) {
-  const int32_t index = gemm_s8_select(context.isa, g.pixels());
+  const int32_t index = gemm_s8_select(context.isa, kPacksWeights ? g.pixels() : INT32_MAX);
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);
@@ -150,7 +150,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
                  const GemmVariantS8& variant) {
   const GemmS8Kernel& kernel = gemm_s8_kernel(run.kernel);
   if (!kPacksWeights || !kernel.packs) return run_in_place_s8(node, g, run, variant);
-  if (kHasOneRow && is_one_row(g, run)) return run_one_row_s8(node, g, run, variant, kernel);
+  if (run_one_row_s8(node, g, run, variant, kernel)) return;
   const Requantization& requantization = node.options<Requantization>();
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const int32_t zero_point = g.padded() ? node.input(0).quantization.zero_point : 0;
