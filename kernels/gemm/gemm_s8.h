@@ -69,10 +69,10 @@ struct GemmS8Kernel {
   int32_t mr, nr, kr;
   int32_t lhs_offset;
   bool packs;
-  bool pair_safe_panels = false;
   int32_t lhs_bytes;  // an element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
   bool narrow_panels = false;
+  bool pair_safe_panels = false;
   int32_t pair_gap = 0;
   int32_t lanes = 0;  // 0: columns in natural order
   int32_t row_multiple = 1;
