@@ -72,13 +72,13 @@ struct GemmS8Kernel {
   int32_t lhs_bytes;  // an element in the kernel's own copy of a tile's rows; 0: it makes none
   void (*function)(const GemmS8Args& args);  // nullptr where this build has not compiled it
   bool narrow_panels = false;
-  bool pair_safe_panels = false;
   int32_t pair_gap = 0;
   int32_t lanes = 0;  // 0: columns in natural order
-  int32_t row_multiple = 1;
+  bool pair_safe_panels = false;
+  int16_t row_multiple = 1;
+  int16_t min_rows = 1;           // of a layer: the next one that fits is better with fewer
   int32_t tap_offsets_max_n = 0;  // takes tap_offsets where n is at most this
   int32_t lhs_rows = 0;           // of its own copy, sixteen depths at a time; 0: all of them, kr at a time
-  int32_t min_rows = 1;           // of a layer: the next one that fits is better with fewer
 };
 
 // Best first. The scalar kernel is the last one and fits always.
