@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # gcc, -O2 for kernels and -Os for the rest, x86-64. Raise one only with a reason in the commit that does.
-BUDGET = {"library": 389_000, "library, one ISA": 312_500, "program of 12 int8 operators": 130_500}
+BUDGET = {"library": 389_000, "library, one ISA": 312_600, "program of 12 int8 operators": 130_500}
 
 
 def text_of(size, file):
