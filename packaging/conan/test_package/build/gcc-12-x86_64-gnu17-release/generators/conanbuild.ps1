@@ -1,1 +1,0 @@
-& "$PSScriptRoot/conanbuildenv-release-x86_64.ps1"

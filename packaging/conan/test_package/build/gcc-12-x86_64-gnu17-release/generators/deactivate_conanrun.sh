@@ -1,1 +1,0 @@
-. "/work/w/ship/packaging/conan/test_package/build/gcc-12-x86_64-gnu17-release/generators/deactivate_conanrunenv-release-x86_64.sh"
