@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Laws of files (DESIGN section 3): names are unique, sources are short, nothing is left undone.
+"""Laws of files (DESIGN section 3): names are unique, sources are short, nothing is left undone, nothing is kept that a build made.
 
   file_law.py ROOT
   file_law.py --self-test
@@ -8,6 +8,7 @@ import collections
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 from law_run import judge_planted, run
@@ -28,8 +29,21 @@ def files(root):
             yield pathlib.Path(folder, name)
 
 
+def kept(root):
+    """What git has; nothing where the sources are no checkout."""
+    if not (root / ".git").exists():
+        return []
+    done = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True)
+    return [name for name in done.stdout.split("\0") if name]
+
+
+def made_by_builds(names):
+    return [f"{name}: kept, and stands where builds write" for name in names
+            if any(SKIPPED_FOLDERS.fullmatch(folder) for folder in name.split("/")[:-1])]
+
+
 def violations(root):
-    found, places = [], collections.defaultdict(list)
+    found, places = made_by_builds(kept(root)), collections.defaultdict(list)
     for path in files(root):
         shown = path.relative_to(root).as_posix()
         if path.name not in SHARED_NAMES and shown not in SHARED_PATHS and path.suffix not in DATA:
@@ -58,6 +72,10 @@ def self_test():
         "b/undone.cc": f"// {marker}: later\n",
     }
     expected = ["a/long.cc:", "b/undone.cc:1:", "twice.h:"]
+    made = made_by_builds(["a/build/x.c", "a/x.c", ".ci/run", "build.txt"])
+    if len(made) != 1 or not made[0].startswith("a/build/x.c:"):
+        print(f"of what builds make, found {made}")
+        return 1
     return judge_planted(violations, planted, expected)
 
 
