@@ -12,7 +12,7 @@ Error plan_s8(const NodeView& node, const PlanContext& context, NodePlan* plan) 
   ITG_TRY(check_output_s8(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(softmax_s8_select(context.isa));
-  return check_table<0>(node);
+  return check_softmax_table<0>(node);
 }
 
 Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
@@ -30,13 +30,13 @@ void run_s8(const NodeView& node, const NodeRun& run) {
   const float reciprocal_scale = 1.0f / out.scales[0];
   const auto* const table = run.input<int32_t>(node, 1);
   SoftmaxS8* const softmax = softmax_s8_kernel(run.kernel).function;
-  for_each_row<int8_t>(node, run, [&](const int8_t* x, int8_t* y, int32_t n) {
+  for_each_softmax_row<int8_t>(node, run, [&](const int8_t* x, int8_t* y, int32_t n) {
     softmax(x, table, reciprocal_scale, output, y, n);
   });
 }
 
 void run_f32(const NodeView& node, const NodeRun& run) {
-  for_each_row<float>(node, run, softmax_f32_kernel(run.kernel).function);
+  for_each_softmax_row<float>(node, run, softmax_f32_kernel(run.kernel).function);
 }
 
 const char* kernel_name_s8(uint16_t kernel) { return softmax_s8_kernel(kernel).name; }

@@ -6,28 +6,28 @@
 
 namespace intaglio {
 
-inline constexpr int32_t kTableEntries = 256;
+inline constexpr int32_t kSoftmaxTableEntries = 256;
 
 // A row's sum stays at most 2^30 and is not zero: the largest element adds table[0]. kFine entries of fractions of 2^30 stand
 // behind it, the first of which is 1.
 template <int32_t kFine>
-static inline Error check_table(const NodeView& node) {
+static inline Error check_softmax_table(const NodeView& node) {
   constexpr int32_t kOne = 1 << 30;
-  ITG_TRY(check_constant(node, 1, DType::kS32, kTableEntries + kFine));
+  ITG_TRY(check_constant(node, 1, DType::kS32, kSoftmaxTableEntries + kFine));
   const auto* const table = reinterpret_cast<const int32_t*>(node.input(1).constant.data);
   const int32_t limit = kOne / node.input(0).shape.back(0);
-  for (int32_t i = 0; i < kTableEntries; ++i)
+  for (int32_t i = 0; i < kSoftmaxTableEntries; ++i)
     if (table[i] < (i == 0 ? 1 : 0) || table[i] > limit)
       return node.input_error(Status::kBadTable, 1, i, limit);
-  for (int32_t i = kTableEntries; i < kTableEntries + kFine; ++i)
-    if (table[i] < (i == kTableEntries ? kOne : 0) || table[i] > kOne)
+  for (int32_t i = kSoftmaxTableEntries; i < kSoftmaxTableEntries + kFine; ++i)
+    if (table[i] < (i == kSoftmaxTableEntries ? kOne : 0) || table[i] > kOne)
       return node.input_error(Status::kBadTable, 1, i, kOne);
   return kNoError;
 }
 
 // Calls softmax(x, y, n) for each row. An element costs some ten times an addition.
 template <typename T, typename Softmax>
-static inline void for_each_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
+static inline void for_each_softmax_row(const NodeView& node, const NodeRun& run, Softmax softmax) {
   const Shape shape = node.input(0).shape;
   const int32_t n = shape.back(0);
   const auto* const x = run.input<T>(node, 0);

@@ -10,14 +10,14 @@ Error plan_s16(const NodeView& node, const PlanContext& context, NodePlan* plan)
   ITG_TRY(check_ends_s16(node));
   ITG_TRY(check_output_shape(node, node.input(0).shape));
   plan->kernel = static_cast<uint16_t>(softmax_s16_select(context.isa));
-  return check_table<kSoftmaxTableS16 - kTableEntries>(node);
+  return check_softmax_table<kSoftmaxTableS16 - kSoftmaxTableEntries>(node);
 }
 
 void run_s16(const NodeView& node, const NodeRun& run) {
   const float reciprocal_scale = 1.0f / node.output().quantization.scales[0];
   const auto* const table = run.input<int32_t>(node, 1);
   SoftmaxS16* const softmax = softmax_s16_kernel(run.kernel).function;
-  for_each_row<int16_t>(
+  for_each_softmax_row<int16_t>(
       node, run, [&](const int16_t* x, int16_t* y, int32_t n) { softmax(x, table, reciprocal_scale, y, n); });
 }
 
