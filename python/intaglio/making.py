@@ -131,9 +131,10 @@ def calibrate(network: Any, batches: Any = None, *, progress: Optional[Progress]
 
     network: a Network, or the path of one.
     batches: a folder of pictures, one picture or an .npy file, by path; a list of pictures' paths; an array; or any iterable
-        of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs only x is read. Of a
-        network with several inputs each item is a dict by their names or a tuple in their order; a dict of paths or
-        arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says where).
+        of arrays, whose first dimension counts samples: a list, a generator, a data loader of torch's. Of (x, y) pairs
+        only x is read. Of a network with several inputs each item is a dict by their names or a tuple in their order; a
+        dict of paths or arrays will do as well. An iterable is read once, into a temporary file (tempfile.tempdir says
+        where).
     progress: called with a stage's name, how much of it is done and how much there is to do.
 
         int8 = intaglio.calibrate(net, loader, report="page.html", method="mse")
