@@ -61,4 +61,11 @@ class Intaglio(ConanFile):
         # The package's own CMake files name its targets: intaglio::intaglio, ::calibrator, ::c, ::c_shared, ::openmp.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "intaglio")]
-        self.cpp_info.libs = ["intaglio_c"] if self.options.shared else ["intaglio_c", "intaglio_calibrator", "intaglio"]
+        # Who finds them without CMake links what they need, in this order.
+        if self.options.shared:
+            self.cpp_info.libs = ["intaglio_c"]
+            return
+        self.cpp_info.libs = ["intaglio_c", "intaglio_calibrator", "intaglio"]
+        if self.options.openmp:
+            self.cpp_info.libs.insert(0, "intaglio_openmp")
+            self.cpp_info.sharedlinkflags = self.cpp_info.exelinkflags = ["-fopenmp"]
