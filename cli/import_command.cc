@@ -266,12 +266,16 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
 
   std::optional<FileBytes> weights;
   if (is_openvino_file(file->span())) {
-    auto beside = read_file(std::filesystem::path(arguments.network).replace_extension(".bin").string(),
-                            kMaxModelBytes);
-    if (!beside)
-      return Failure{beside.message() + "; the weights of an OpenVINO IR lie in a .bin file beside its .xml"};
-    weights = std::move(*beside);
-    options.weights = weights->span();
+    const std::string path = std::filesystem::path(arguments.network).replace_extension(".bin").string();
+    std::error_code error;
+    if (std::filesystem::file_size(path, error) != 0 || error) {  // empty: the network has no constants
+      auto beside = read_file(path, kMaxModelBytes);
+      if (!beside)
+        return Failure{beside.message() +
+                       "; the weights of an OpenVINO IR lie in a .bin file beside its .xml"};
+      weights = std::move(*beside);
+      options.weights = weights->span();
+    }
   }
   HostArena memory;
   auto imported = import_model(file->span(), arguments.network, options, memory);
@@ -338,8 +342,7 @@ Command add_import_command(CLI::App& parent) {
       .range(1, 65536)
       .type_name("N")
       .show_default();
-  add_option(*app, "--shape", arguments->shapes,
-             "the dimensions of an input, in the network's own layout")
+  add_option(*app, "--shape", arguments->shapes, "the dimensions of an input, in the network's own layout")
       .type_name("NAME=1,3,224,224")
       .repeated();
   add_option(

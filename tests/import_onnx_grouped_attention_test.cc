@@ -201,6 +201,39 @@ TEST_CASE("what a grouped attention does not say is refused") {
         std::string::npos);
 }
 
+TEST_CASE("tables of angles without an axis, and lengths beyond any count, are refused") {
+  for (const bool grouped : {false, true}) {
+    OnnxBuilder file(21);
+    for (const auto& [name, columns] : {std::pair<const char*, int64_t>{"q", 16}, {"k", 8}, {"v", 8}})
+      file.input(name, {1, 2, columns});
+    codes(file, "length", {1}, Type::INT32, {1});
+    codes(file, "total", {1}, Type::INT32, {2});
+    file.integers("places", {0});
+    file.floats("angle", {}, {0.5f});
+    if (grouped) {
+      auto& node = microsoft(file, "GroupQueryAttention",
+                             {"q", "k", "v", "", "", "length", "total", "angle", "angle"}, "y");
+      set(node, "num_heads", kHeads);
+      set(node, "kv_num_heads", kKeyHeads);
+      set(node, "do_rotary", int64_t{1});
+    } else {
+      microsoft(file, "RotaryEmbedding", {"q", "places", "angle", "angle"}, "y");
+    }
+    file.output("y");
+    CHECK(Import(file.bytes()).says("its table of angles is a single number"));
+  }
+  OnnxBuilder file(21);
+  for (const auto& [name, columns] : {std::pair<const char*, int64_t>{"q", 16}, {"k", 8}, {"v", 8}})
+    file.input(name, {1, 2, columns});
+  file.integers("length", {INT64_MAX});
+  codes(file, "total", {1}, Type::INT32, {3});
+  auto& node = microsoft(file, "GroupQueryAttention", {"q", "k", "v", "", "", "length", "total"}, "y");
+  set(node, "num_heads", kHeads);
+  set(node, "kv_num_heads", kKeyHeads);
+  file.output("y");
+  CHECK(Import(file.bytes()).says("it has 2147483648 steps, of which 2 are new"));
+}
+
 TEST_CASE("rotary embedding, of onnxruntime and of ONNX") {
   for (const bool standard : {false, true})
     for (const bool in_heads : {false, true})

@@ -238,7 +238,7 @@ TEST_CASE("PPQ's files: slots that int8 does not have are noted, and a passive o
                                  "are left out (the first: configs/add/x)"});
 }
 
-TEST_CASE("AIMET's encodings, of both versions") {
+TEST_CASE("AIMET's encodings, of versions 0.6.1 and 1.0.0") {
   const char* const old = R"({"version": "0.6.1",
       "activation_encodings": {"x": [{"bitwidth": 8, "dtype": "int", "is_symmetric": "False", "offset": -28, "scale": 0.5}],
                                "f": [{"bitwidth": 16, "dtype": "float"}],
@@ -271,7 +271,7 @@ TEST_CASE("AIMET's encodings, of both versions") {
   };
   const std::string where = "F: activation_encodings/x";
   refused(read_aimet("F", "{}"),
-          "F: has no activation_encodings and no param_encodings; is it a file of AIMET's?");
+          "F: has no activation_encodings, param_encodings or encodings; is it a file of AIMET's?");
   refused(
       one(R"({"input": {}})"),
       where + " is no list; give the file whose names are of ONNX tensors, not that of PyTorch's modules");
@@ -292,6 +292,49 @@ TEST_CASE("AIMET's encodings, of both versions") {
           "F: param_encodings/w: the offset -127 is not within -255 to 0, or not that of symmetric weights");
   refused(read_aimet("F", R"({"activation_encodings": [{"bw": 8, "offset": [0], "scale": [1]}]})"),
           "F: activation_encodings has an encoding without a name");
+}
+
+TEST_CASE("AIMET's encodings of version 2.0.0") {
+  const auto file = [](const std::string& list) {
+    return read_aimet("F", R"({"version": "2.0.0", "encodings": [)" + list + "]}");
+  };
+  const auto read = file(R"({"name": "x", "output_dtype": "uint8", "y_scale": 0.5, "y_zero_point": 28},
+      {"name": "r", "output_dtype": "uint8", "y_scale": 0.25}, {"name": "s", "output_dtype": "int8", "y_scale": 2},
+      {"name": "w", "axis": 0, "output_dtype": "int8", "y_scale": [0.25, 2]},
+      {"name": "u", "axis": 0, "output_dtype": "uint8", "y_scale": [0.25, 2], "y_zero_point": [128, 128]},
+      {"name": "four", "axis": 0, "output_dtype": "int4", "y_scale": [0.5]},
+      {"name": "b", "axis": 0, "output_dtype": "int32", "y_scale": [0.25, 2]}, {"name": "f", "output_dtype": "float16", "y_scale": 1},
+      {"name": "i", "output_dtype": "int16", "y_scale": 0.5}, {"name": "v", "output_dtype": "uint16", "y_scale": 0.5, "y_zero_point": 7})");
+  REQUIRE_MESSAGE(read, read.message());
+  check_table(read,
+              {{ParamsOf::kTensor, "x", {0.5f}, -100, "", "encodings/x"},
+               {ParamsOf::kTensor, "r", {0.25f}, -128, "", "encodings/r"},
+               {ParamsOf::kTensor, "s", {2.0f}, 0, "", "encodings/s"},
+               {ParamsOf::kLayerWeights, "w", {0.25f, 2.0f}, 0, "w", "encodings/w"},
+               {ParamsOf::kLayerWeights, "u", {0.25f, 2.0f}, 0, "u", "encodings/u"},
+               {ParamsOf::kLayerWeights, "four", {0.5f}, 0, "four", "encodings/four"},
+               {ParamsOf::kTensor, "i", {0.5f}, 0, "", "encodings/i"}},
+              1);
+  CHECK(read->entries[5].hi == 7);
+  CHECK(read->entries[6].hi == 32767);
+  CHECK(read->entries[6].lo == -32767);
+  CHECK(read->notes[0].find("(the first: encodings/v, zero point -32761)") != std::string::npos);
+  refused(read_aimet("F", R"({"encodings": {}})"), "F: encodings is no list");
+  refused(file(R"({"output_dtype": "int8"})"), "F: encodings has one without a name");
+  refused(file(R"({"name": "x", "output_dtype": "int8"})"),
+          "F: encodings/x: output_dtype or y_scale is missing, or of another type");
+  for (const char* const word : {"int", "uint", "int1", "int33", "int8x", "8", "bint8"})
+    refused(file(R"({"name": "x", "y_scale": 1, "output_dtype": ")" + std::string(word) + "\"}"),
+            "F: encodings/x: output_dtype \"" + std::string(word) +
+                "\" is none of int2 to int32 and uint2 to uint32");
+  refused(file(R"({"name": "x", "output_dtype": "uint8", "y_scale": 1, "y_zero_point": 256})"),
+          "F: encodings/x: the zero point 256 is no code of uint8");
+  refused(file(R"({"name": "x", "output_dtype": "int8", "y_scale": 1, "y_zero_point": 200})"),
+          "F: encodings/x: the offset -328 is not within -255 to 0");
+  refused(file(R"({"name": "w", "output_dtype": "uint8", "y_scale": [1, 1], "y_zero_point": [128, 127]})"),
+          "F: encodings/w: the offset -127 is not within -255 to 0, or not that of symmetric weights");
+  refused(file(R"({"name": "w", "output_dtype": "int8", "y_scale": [[1, 1], [1, 1]]})"),
+          "F: encodings/w: a scale is no number");
 }
 
 TEST_CASE("AIMET's weights of more than 8 bits are noted, biases are not") {

@@ -71,6 +71,12 @@ std::string counted(OnnxDecomposer& s, int64_t count) {
   return s.integers(numbers);
 }
 
+// How many pairs of numbers a row of a table turns.
+int64_t row_of(const Shape& table) {
+  if (table.empty()) fail("its table of angles is a single number");
+  return table.back();
+}
+
 // The angles of each step, from tables [positions, half] and places, or a row for each step already.
 struct Angles {
   int cosines, sines;  // inputs
@@ -97,7 +103,7 @@ void decompose_rotary(OnnxDecomposer& s, bool is_standard) {
   if (x.size() != 3 && x.size() != 4)
     fail("its input has the shape ", shape_text(x), "; rank 3 or 4 is expected");
   const bool in_heads = x.size() == 4;
-  const int64_t batch = x[0], steps = x[in_heads ? 2 : 1], half = table.back();
+  const int64_t batch = x[0], steps = x[in_heads ? 2 : 1], half = row_of(table);
   int64_t heads = s.integer("num_heads", 0);
   const int64_t turned = s.integer("rotary_embedding_dim", 0);
   if (turned != 0 && turned != 2 * half) fail("it turns ", turned, " numbers by a table for ", 2 * half);
@@ -219,9 +225,10 @@ class GroupAttention {
     const std::vector<int64_t> lengths = s_.constant(kLengths);
     for (const int64_t length : lengths) {
       if (length != lengths[0]) fail("its rows have lengths of their own; one length is supported");
-      place_ = length + 1 - steps_;
-      if (place_ < 0 || place_ > past_ || place_ + steps_ > kept_)
-        fail("it has ", length + 1, " steps, of which ", steps_, " are new and ", past_, " are kept at most");
+      const int64_t all = std::clamp<int64_t>(length, -1, INT32_MAX) + 1;
+      place_ = all - steps_;
+      if (place_ < 0 || place_ > past_ || all > kept_)
+        fail("it has ", all, " steps, of which ", steps_, " are new and ", past_, " are kept at most");
     }
     if (place_ >= 0) return;
     if (batch_ != 1) fail("its lengths are computed by a run, and its batch is ", batch_, "; 1 is supported");
@@ -234,7 +241,7 @@ class GroupAttention {
 
   void turn(std::string& q, std::string& k) {
     if (!s_.has(kCos) || !s_.has(kSin)) fail("it turns queries and keys, and has no tables of angles");
-    const int64_t half = s_.shape(kCos).back();
+    const int64_t half = row_of(s_.shape(kCos));
     if (half < 1 || 2 * half > size_) fail("its table turns ", 2 * half, " numbers of heads of ", size_);
     Angles angles{kCos, kSin, {}};
     int64_t rows = 1;

@@ -25,6 +25,9 @@ void import_binary(IrOp& op) {
   op.ignore("m_pythondiv");
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"Add", "Add"},
+      {"BitwiseAnd", "BitwiseAnd"},
+      {"BitwiseOr", "BitwiseOr"},
+      {"BitwiseXor", "BitwiseXor"},
       {"Divide", "Div"},
       {"Equal", "Equal"},
       {"Greater", "Greater"},
@@ -137,24 +140,69 @@ void import_select(IrOp& op) {
   op.add("Where", {op.input(0), op.input(1), op.input(2)});
 }
 
+// What is left of a division: with the sign of the dividend, or of the divisor.
+void import_mod(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  op.add("Mod", {op.input(0), op.input(1)}, {{{"fmod", op.layer().type == "Mod"}}, {}, {}, {}});
+}
+
+void import_is_inf(IrOp& op) {
+  op.check_inputs(1, 1);
+  const bool negative = op.flag("detect_negative", true), positive = op.flag("detect_positive", true);
+  op.add("IsInf", {op.input(0)},
+         {{{"detect_negative", negative}, {"detect_positive", positive}}, {}, {}, {}});
+}
+
+void import_is_finite(IrOp& op) {
+  op.check_inputs(1, 1);
+  const std::string infinite = op.add_inner("IsInf", {op.input(0)}),
+                    none = op.add_inner("IsNaN", {op.input(0)});
+  op.add("Not", {op.add_inner("Or", {infinite, none})});
+}
+
+void import_shift(IrOp& op) {
+  op.check_inputs(2, 2);
+  op.expect("auto_broadcast", {"numpy", "none"});
+  const bool is_left = op.layer().type == "BitwiseLeftShift";
+  op.add("BitShift", {op.input(0), op.input(1)}, {{}, {}, {}, {{"direction", is_left ? "LEFT" : "RIGHT"}}});
+}
+
 constexpr IrOperator kOperators[] = {
     {"Abs", import_unary},
+    {"Acos", import_unary},
+    {"Acosh", import_unary},
     {"Add", import_binary},
+    {"Asin", import_unary},
+    {"Asinh", import_unary},
+    {"Atan", import_unary},
+    {"Atanh", import_unary},
+    {"BitwiseAnd", import_binary},
+    {"BitwiseLeftShift", import_shift},
+    {"BitwiseNot", import_unary},
+    {"BitwiseOr", import_binary},
+    {"BitwiseRightShift", import_shift},
+    {"BitwiseXor", import_binary},
     {"Ceiling", import_unary},
     {"Clamp", import_clamp},
     {"Cos", import_unary},
+    {"Cosh", import_unary},
     {"Divide", import_binary},
     {"Elu", import_elu},
     {"Equal", import_binary},
     {"Erf", import_unary},
     {"Exp", import_unary},
     {"Floor", import_unary},
+    {"FloorMod", import_mod},
     {"Gelu", import_gelu},
     {"Greater", import_binary},
     {"GreaterEqual", import_binary},
     {"HSigmoid", import_h_sigmoid},
     {"HSwish", import_unary},
     {"HardSigmoid", import_hard_sigmoid},
+    {"IsFinite", import_is_finite},
+    {"IsInf", import_is_inf},
+    {"IsNaN", import_unary},
     {"Less", import_binary},
     {"LessEqual", import_binary},
     {"Log", import_unary},
@@ -165,6 +213,7 @@ constexpr IrOperator kOperators[] = {
     {"Maximum", import_binary},
     {"Minimum", import_binary},
     {"Mish", import_unary},
+    {"Mod", import_mod},
     {"Negative", import_unary},
     {"NotEqual", import_not_equal},
     {"PReLU", import_prelu},
@@ -176,12 +225,14 @@ constexpr IrOperator kOperators[] = {
     {"Sigmoid", import_unary},
     {"Sign", import_unary},
     {"Sin", import_unary},
+    {"Sinh", import_unary},
     {"SoftPlus", import_unary},
     {"SoftSign", import_unary},
     {"Sqrt", import_unary},
     {"SquaredDifference", import_squared_difference},
     {"Subtract", import_binary},
     {"Swish", import_swish},
+    {"Tan", import_unary},
     {"Tanh", import_unary},
 };
 

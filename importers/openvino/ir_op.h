@@ -10,6 +10,12 @@
 
 namespace intaglio::importers {
 
+// A variable of the file: the ends that stand for it, and what it begins with.
+struct IrState {
+  std::string input, output;
+  std::vector<float> first;  // empty: zero
+};
+
 // The file, and the ONNX graph that is made of it.
 struct IrGraph {
   std::vector<IrLayer> layers;
@@ -20,6 +26,7 @@ struct IrGraph {
   std::set<std::string> taken;
   std::set<int32_t> failed;                                      // layers with a problem
   std::map<std::pair<int32_t, IrShape>, std::string> constants;  // of Const layers, in a shape
+  std::map<std::string, IrState> states;                         // by the variable's name
   std::vector<std::string> notes;                                // what the user should know of the import
 
   std::string unique(std::string name);
@@ -98,10 +105,14 @@ struct IrOperator {
   const char* type;
   void (*import)(IrOp& op);
 };
+Span<const IrOperator> ir_composed_operators();
 Span<const IrOperator> ir_elementwise_operators();
+Span<const IrOperator> ir_indexed_operators();
 Span<const IrOperator> ir_layer_operators();
 Span<const IrOperator> ir_quantized_operators();
+Span<const IrOperator> ir_recurrent_operators();
 Span<const IrOperator> ir_shape_operators();
+Span<const IrOperator> ir_state_operators();
 const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported
 
 // Weights as a layer wants them: their numbers, in codes where the file has them so, with another shape of as many elements.

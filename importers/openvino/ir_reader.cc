@@ -1,13 +1,16 @@
 // Each layer of the IR by its handler to ONNX nodes, and these by the ONNX importer to a draft.
 #include "importers/openvino/ir_reader.h"
 
+#include <algorithm>
+
+#include "importers/draft/draft_states.h"
 #include "importers/onnx/onnx_reader.h"
 #include "importers/openvino/ir_op.h"
 
 namespace intaglio::importers {
 namespace {
 
-constexpr int64_t kOpset = 20;  // whose forms of operators the handlers write
+constexpr int64_t kOpset = 21;  // whose forms of operators the handlers write
 
 void import_layer(IrGraph& file, int32_t index) {
   IrOp op(file, index);
@@ -15,6 +18,21 @@ void import_layer(IrGraph& file, int32_t index) {
   if (known == nullptr) fail("this layer is not supported");
   known->import(op);
   op.check_all_read();
+}
+
+// The file's own variables become states. Where the user chose outputs, those whose end is left out are plain inputs.
+void join_variables(const IrGraph& file, Draft& draft) {
+  const auto has = [&](const std::vector<int32_t>& ends, const std::string& name) {
+    return std::any_of(ends.begin(), ends.end(), [&](int32_t end) { return draft.tensor(end).name == name; });
+  };
+  std::vector<StateWords> words;
+  std::vector<StateStart> starts;
+  for (const auto& [variable, state] : file.states) {
+    if (!has(draft.inputs, state.input) || !has(draft.outputs, state.output)) continue;
+    words.push_back(state.input + "=" + state.output);
+    if (!state.first.empty()) starts.push_back({state.input, state.first});
+  }
+  if (!words.empty()) join_states(words, starts, draft);
 }
 
 }  // namespace
@@ -39,12 +57,17 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
     }
     file.failed.insert(i);
   }
+  for (const auto& [variable, state] : file.states)
+    if (problems.empty() && (state.input.empty() || state.output.empty()))
+      problems.add(text("variable ", quoted(variable), " is ",
+                        state.input.empty() ? "assigned and never read" : "read and never assigned"));
   if (!problems.empty()) return {};
   std::string made;
   if (!model.SerializeToString(&made)) fail("the network is larger than 2 GB");
   file.layers.clear();
   model.Clear();
   Draft draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, problems);
+  if (problems.empty()) join_variables(file, draft);
   draft.notes.insert(draft.notes.end(), file.notes.begin(), file.notes.end());
   return draft;
 }

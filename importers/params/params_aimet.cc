@@ -1,6 +1,9 @@
 // AIMET's encodings, JSON, by names of tensors: a number is (code + offset) * scale, with codes from 0 on. Version 0.6.1
 // has a list of encodings under each name, a channel each; version 1.0.0 a list of encodings with names, whose scales are
-// lists. Both are read, the first is written: Qualcomm's converters take it as quantization overrides.
+// lists; version 2.0.0 one list of encodings with the fields of ONNX's QuantizeLinear. All are read, the first is written:
+// Qualcomm's converters take it as quantization overrides.
+#include <charconv>
+
 #include "importers/params/params_json.h"
 
 namespace intaglio {
@@ -21,9 +24,15 @@ class Reader {
       any = true;
       if (auto step = read_part(part, *encodings); !step) return step.failure();
     }
+    if (const ParamsJson* const encodings = json_member(file_, "encodings"); !any && encodings != nullptr) {
+      if (!encodings->is_array()) return Failure{path_ + ": encodings is no list"};
+      any = true;
+      for (const ParamsJson& encoding : *encodings)
+        if (auto step = add_like_node(encoding); !step) return step.failure();
+    }
     if (!any)
       return Failure{path_ +
-                     ": has no activation_encodings and no param_encodings; is it a file of AIMET's?"};
+                     ": has no activation_encodings, param_encodings or encodings; is it a file of AIMET's?"};
     wide_.note(table_.notes, path_, kWideSlots);
     weights_.note(table_.notes, path_, kWideWeights);
     if (table_.entries.empty()) return Failure{path_ + ": holds no scales that can be taken"};
@@ -89,6 +98,70 @@ class Reader {
       return Failure{where + ": " + std::to_string(entry.scales.size()) +
                      " scales, and an activation has one here"};
     return add_entry(table_, std::move(entry), path_);
+  }
+
+  // As a QuantizeLinear has it: name, output_dtype "int8" or "uint8" and the like, y_scale and y_zero_point, which are
+  // numbers, or lists of weights. Names are of activations and of weights alike.
+  Outcome<Done> add_like_node(const ParamsJson& encoding) {
+    const ParamsJson *const name = json_member(encoding, "name"),
+                            *const type = json_member(encoding, "output_dtype"),
+                            *const scales = json_member(encoding, "y_scale"),
+                            *const zero_points = json_member(encoding, "y_zero_point");
+    if (name == nullptr || !name->is_string()) return Failure{path_ + ": encodings has one without a name"};
+    const std::string place = "encodings/" + name->get<std::string>(), where = path_ + ": " + place;
+    if (type == nullptr || !type->is_string() || scales == nullptr)
+      return Failure{where + ": output_dtype or y_scale is missing, or of another type"};
+    const std::string word = type->get<std::string>();
+    if (word.compare(0, 5, "float") == 0) return Done{};
+    const bool is_unsigned = word.compare(0, 4, "uint") == 0;
+    const auto bits = bits_of(word);
+    if (!bits)
+      return Failure{where + ": output_dtype " + type->dump() +
+                     " is none of int2 to int32 and uint2 to uint32"};
+    const bool is_weights = scales->is_array();
+    if (*bits > (is_weights ? 8 : kMostBits)) {
+      if (*bits < kBiasBits)
+        (is_weights ? weights_ : wide_).add(place + ", " + std::to_string(*bits) + " bits");
+      return Done{};
+    }
+    const auto middle = static_cast<int32_t>(int64_t{1} << (*bits - 1));
+    ParamsEntry entry{is_weights ? ParamsOf::kLayerWeights : ParamsOf::kTensor,
+                      name->get<std::string>(),
+                      {},
+                      0,
+                      is_weights ? name->get<std::string>() : "",
+                      place};
+    entry.hi = middle - 1;
+    entry.lo = is_weights || entry.is_wide() ? -entry.hi : -middle;
+    // Codes from 0 on, and the offset that is less than none of them.
+    const auto offset_of = [&](int64_t zero_point) { return -(zero_point + (is_unsigned ? 0 : middle)); };
+    ParamsJson offsets = ParamsJson::array();
+    for (const ParamsJson* const item :
+         zero_points == nullptr ? std::vector<const ParamsJson*>() : json_list(*zero_points)) {
+      const auto zero_point = json_whole(item);
+      if (!zero_point || *zero_point < -middle || *zero_point >= 2 * middle)
+        return Failure{where + ": the zero point " + item->dump() + " is no code of " + word};
+      offsets.push_back(offset_of(*zero_point));
+    }
+    if (zero_points == nullptr) offsets.push_back(offset_of(0));
+    if (auto step = add_scales(where, *scales, offsets, middle, entry); !step) return step;
+    if (entry.is_wide() && entry.zero_point != 0) {
+      wide_.add(place + ", zero point " + std::to_string(entry.zero_point));
+      return Done{};
+    }
+    return add_entry(table_, std::move(entry), path_);
+  }
+
+  // "int8", "uint16".
+  static std::optional<int64_t> bits_of(const std::string& word) {
+    const size_t digits = word.compare(0, 4, "uint") == 0  ? 4
+                          : word.compare(0, 3, "int") == 0 ? 3
+                                                           : word.size();
+    int64_t bits = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data() + digits, end, bits);
+    if (error != std::errc() || stop != end || bits < 2 || bits > kBiasBits) return std::nullopt;
+    return bits;
   }
 
   Outcome<Done> add_scales(const std::string& where, const ParamsJson& scales, const ParamsJson& offsets,

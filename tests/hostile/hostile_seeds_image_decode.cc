@@ -1,5 +1,6 @@
 #include "tests/hostile/hostile_runs.h"
 #include "tests/support/picture_files.h"
+#include "tests/support/webp_files.h"
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   const std::vector<uint8_t> pixels(2 * 8 * 8 * 4, 77);
@@ -9,5 +10,8 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
           png_file(5, 3, 2, pixels),
           jpeg_file(1),
           jpeg_file(3),
-          bmp_file(8, 8, pixels)};
+          bmp_file(8, 8, pixels),
+          webp_lossless(),
+          webp_lossy(),
+          webp_with_alpha()};
 }

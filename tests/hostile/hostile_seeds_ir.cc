@@ -1,6 +1,7 @@
-#include <string>
-
+#include "tests/support/outside_tests.h"
+//
 #include "tests/hostile/hostile_runs.h"
+#include "tests/support/ir_builder.h"
 
 namespace {
 
@@ -18,6 +19,59 @@ std::string constant(const std::string& id, const std::string& type, const std::
 std::string edge(const std::string& from, const std::string& to, const std::string& port) {
   return "<edge from-layer=\"" + from + "\" from-port=\"0\" to-layer=\"" + to + "\" to-port=\"" + port +
          "\"/>";
+}
+
+using intaglio::test::Ir;
+
+// The text, a byte 0, and what the file of weights begins with.
+std::vector<uint8_t> with_weights(const Ir& ir) {
+  const std::string text = ir.xml();
+  std::vector<uint8_t> bytes(text.begin(), text.end());
+  bytes.push_back(0);
+  bytes.insert(bytes.end(), ir.weights().begin(), ir.weights().end());
+  return bytes;
+}
+
+// A sequence, indices, slices and what is put in their places.
+Ir rows() {
+  Ir ir;
+  const int x = ir.input("x", {1, 4, 3}), h = ir.floats({1, 1, 2}, {0, 0}),
+            w = ir.floats({1, 8, 3}, std::vector<float>(24, 0.25f)),
+            r = ir.floats({1, 8, 2}, std::vector<float>(16, 0.5f)),
+            b = ir.floats({1, 8}, std::vector<float>(8, 0.0f));
+  const int lstm =
+      ir.layer("LSTMSequence", "lstm", {x, h, h, ir.integers({4}), w, r, b}, {1, 1, 4, 2},
+               "direction=\"forward\" hidden_size=\"2\" activations=\"sigmoid, tanh, tanh\" clip=\"0\"");
+  const int flat = ir.layer("Reshape", "flat", {lstm, ir.integers({4, 2})}, {4, 2}, "special_zero=\"true\"");
+  const int two = ir.constant<int64_t>("i64", {2, 1}, {3, 0});
+  const int set = ir.layer("ScatterNDUpdate", "set", {flat, two, ir.floats({2, 2}, {1, 2, 3, 4})}, {4, 2});
+  const int rolled = ir.layer("Roll", "rolled", {set, ir.integers({1}), ir.integers({0})}, {4, 2});
+  const int cut =
+      ir.layer("StridedSlice", "cut", {rolled, ir.integers({1, 0}), ir.integers({3, 2}), ir.integers({1, 1})},
+               {2, 2}, "begin_mask=\"0, 1\" end_mask=\"0, 1\" shrink_axis_mask=\"0, 0\"");
+  ir.output(
+      ir.layer("CumSum", "sums", {cut, ir.integers({1})}, {2, 2}, "exclusive=\"true\" reverse=\"false\""));
+  return ir;
+}
+
+// Heads of attention, a spectrum, and blocks of a picture.
+Ir maps() {
+  Ir ir;
+  const int x = ir.input("x", {1, 2, 4, 4});
+  const int heads =
+      ir.layer("ScaledDotProductAttention", "heads", {x, x, x}, {1, 2, 4, 4}, "causal=\"true\"");
+  const int blocks = ir.layer(
+      "SpaceToBatch", "blocks",
+      {heads, ir.integers({1, 1, 2, 2}), ir.integers({0, 0, 0, 0}), ir.integers({0, 0, 0, 0})}, {4, 2, 2, 2});
+  const int back =
+      ir.layer("BatchToSpace", "back",
+               {blocks, ir.integers({1, 1, 2, 2}), ir.integers({0, 0, 0, 0}), ir.integers({0, 0, 0, 0})},
+               {1, 2, 4, 4});
+  const int pool = ir.layer("AdaptiveAvgPool", "pool", {back, ir.integers({2, 2})}, {1, 2, 2, 2});
+  const int parts = ir.layer("DFT", "bins", {pool, ir.integers({1})}, {1, 2, 2, 2});
+  ir.output(ir.layer("LRN", "lrn", {parts, ir.integers({1})}, {1, 2, 2, 2},
+                     "alpha=\"0.1\" beta=\"0.75\" bias=\"1\" size=\"3\""));
+  return ir;
 }
 
 }  // namespace
@@ -49,5 +103,6 @@ std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
       edge("0", "5", "1") + edge("4", "5", "2") + edge("5", "6", "1") + edge("6", "7", "1") +
       edge("3", "7", "2") + edge("3", "7", "3") + edge("3", "7", "4") + edge("3", "7", "5") +
       edge("6", "9", "1") + "</edges></net>";
-  return {std::vector<uint8_t>(text.begin(), text.end())};
+  const OutsideTests outside;
+  return {std::vector<uint8_t>(text.begin(), text.end()), with_weights(rows()), with_weights(maps())};
 }

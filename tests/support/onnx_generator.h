@@ -13,88 +13,9 @@
 #include "importers/onnx/onnx_operators.h"
 #include "tests/support/choices.h"
 #include "tests/support/onnx_builder.h"
+#include "tests/support/onnx_patterns.h"
 
 namespace intaglio::test {
-
-// What an operator's inputs usually are, a letter each:
-//   a an activation; A one of the shape of the first      f constant reals that fit it by broadcasting
-//   w convolution weights for it   m a matrix behind it    v one real a channel    1 one real
-//   i integers: axes, pads, sizes  S a shape of as many elements    n one integer
-//   s a scale   z a zero point     W, M, B codes in place of w, m, v
-// and, which none asks for: x an activation of any other rank, q one of codes, e and E empty constants of reals and
-// of integers, t a constant of strings, u a name that nothing has, and a space for none.
-// Besides, the names of its attributes.
-struct OnnxPattern {
-  const char* operators;
-  const char* inputs;
-  const char* attributes;
-};
-
-inline const OnnxPattern kOnnxPatterns[] = {
-    {"ArgMax ArgMin", "a", "axis keepdims select_last_index"},
-    {"AveragePool MaxPool LpPool", "a",
-     "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad storage_order p"},
-    {"BatchNormalization", "avvvv", "epsilon momentum training_mode spatial"},
-    {"Cast", "a", "to saturate"},
-    {"Clip", "a11", "min max"},
-    {"Concat", "aA", "axis"},
-    {"Constant", "", "value_float value_floats value_int value_ints"},
-    {"ConstantOfShape", "i", ""},
-    {"Conv", "awv", "kernel_shape strides pads dilations group auto_pad"},
-    {"DepthToSpace SpaceToDepth", "a", "blocksize mode"},
-    {"DequantizeLinear QuantizeLinear", "asz", "axis block_size output_dtype saturate"},
-    {"Dropout Identity", "a", "ratio seed is_test"},
-    {"Elu LeakyRelu HardSigmoid", "a", "alpha beta"},
-    {"Expand Reshape", "aS", "allowzero"},
-    {"FakeQuantize", "a1111", "levels auto_broadcast"},
-    {"Flatten Softmax LpNormalization", "a", "axis p"},
-    {"Gather GatherElements", "ai", "axis"},
-    {"GatherND", "ai", "batch_dims"},
-    {"Gelu", "a", "approximate"},
-    {"Gemm", "amv", "alpha beta transA transB"},
-    {"MatMul", "am", ""},
-    {"Add Sub Mul Div Sum Max Min", "af", ""},
-    {"OneHot", "anf", "axis"},
-    {"PRelu", "av", ""},
-    {"Pad", "ai1i", "mode pads value"},
-    {"Pow", "a1", ""},
-    {"QGemm", "aszMszBsz", "alpha transA transB"},
-    {"QLinearAdd QLinearMul", "aszAszsz", ""},
-    {"QLinearAveragePool", "aszsz", "kernel_shape strides pads auto_pad ceil_mode channels_last"},
-    {"QLinearConcat", "szaszAsz", "axis"},
-    {"QLinearConv", "aszWszszB", "kernel_shape strides pads dilations group auto_pad"},
-    {"QLinearGlobalAveragePool QLinearLeakyRelu QLinearSigmoid QLinearSoftmax", "aszsz",
-     "alpha axis channels_last opset"},
-    {"QLinearMatMul", "aszMszsz", ""},
-    {"Range", "nnn", ""},
-    {"Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor Mod", "af", "fmod"},
-    {"CumSum Trilu", "an", "exclusive reverse upper"},
-    {"Einsum", "aA", "equation"},
-    {"Selu Celu ThresholdedRelu Shrink LRN GlobalLpPool", "a", "alpha gamma lambd bias beta size p"},
-    {"IsInf", "a", "detect_positive detect_negative"},
-    {"ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", "ai",
-     "axes keepdims noop_with_empty_axes"},
-    {"Resize Upsample", "a fi",
-     "mode coordinate_transformation_mode nearest_mode axes antialias keep_aspect_ratio_policy scales"},
-    {"ScatterND", "aif", "reduction"},
-    {"Shape Size", "a", "start end"},
-    {"Slice", "aiiii", "starts ends axes"},
-    {"Split", "ai", "axis split num_outputs"},
-    {"Squeeze Unsqueeze", "ai", "axes"},
-    {"Tile", "ai", ""},
-    {"TopK", "an", "axis k largest sorted"},
-    {"Transpose", "a", "perm"},
-    {"Where", "aAf", ""},
-};
-
-// The pattern of an operator; one that stands nowhere has two operands.
-inline OnnxPattern onnx_pattern(const std::string& op_type) {
-  for (const OnnxPattern& pattern : kOnnxPatterns) {
-    const std::string list = std::string(" ") + pattern.operators + " ";
-    if (list.find(" " + op_type + " ") != std::string::npos) return pattern;
-  }
-  return {"", "a", ""};
-}
 
 class OnnxGenerator {
  public:
@@ -235,6 +156,10 @@ class OnnxGenerator {
         const Dims dims{last(3), c_.one_in(3) ? last(3) : c_.between(1, 4)};
         return letter == 'm' ? reals(dims) : codes(dims, Tensor::INT8);
       }
+      case 'R':
+        return reals({1, 2 * c_.between(1, 4), last(3)});
+      case 'H':
+        return reals({1, 2 * c_.between(1, 4), 2});
       case 'B':
         return codes({first(1, 3)}, Tensor::INT32);
       case 's':
@@ -339,7 +264,9 @@ class OnnxGenerator {
     for (size_t at = 0; at < list.size();) {
       const size_t end = std::min(list.find(' ', at), list.size());
       const std::string name = list.substr(at, end - at);
-      const bool needed = name == "kernel_shape" || name == "blocksize" || name == "levels" || name == "to";
+      const bool needed = name == "kernel_shape" || name == "blocksize" || name == "levels" || name == "to" ||
+                          name == "direction" || name == "equation" || name == "hidden_size" ||
+                          name == "num_heads";
       if (!name.empty() && (c_.one_in(3) || (needed && !c_.one_in(8)))) add_attribute(node, name);
       at = end + 1;
     }
@@ -350,6 +277,10 @@ class OnnxGenerator {
         {"auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "?"}},
         {"mode", {"constant", "reflect", "edge", "nearest", "linear", "DCR", "CRD", "cubic"}},
         {"approximate", {"none", "tanh", "?"}},
+        {"direction", {"forward", "reverse", "bidirectional", "LEFT", "RIGHT", "?"}},
+        {"equation", {"ij,ij->ij", "bij,bkj->bik", "nchw,nchw->nc", "...i,...i->...", "ij->ji", "i,->"}},
+        {"padding_mode", {"zeros", "border", "reflection"}},
+        {"reduction", {"none", "add", "mul", "max", "min", "?"}},
         {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "?"}},
         {"keep_aspect_ratio_policy", {"stretch", "not_larger"}},
         {"coordinate_transformation_mode",
@@ -372,7 +303,8 @@ class OnnxGenerator {
       return set(node, name, axes);
     }
     if (is("axes starts ends split value_ints")) return set(node, name, c_.numbers(1 + c_.below(3), -3, 4));
-    if (is("alpha beta epsilon momentum min max value value_float ratio")) return set(node, name, c_.real());
+    if (is("alpha beta epsilon momentum min max value value_float ratio scale clip softcap lambd gamma"))
+      return set(node, name, c_.real());
     if (is("value_floats scales")) {
       auto& attribute = *node.add_attribute();
       attribute.set_name(name);
@@ -380,6 +312,7 @@ class OnnxGenerator {
       for (size_t i = 0; i < rank; ++i) attribute.add_floats(i < 2 ? 1.0f : c_.real());
       return;
     }
+    if (is("hidden_size num_heads")) return set(node, name, c_.number(1, 2));
     if (is("levels")) return set(node, name, c_.number(255, 256));
     if (is("group")) return set(node, name, c_.one_in(2) ? first(1, 1) : c_.number(1, 3));
     if (is("to output_dtype")) return set(node, name, c_.number(0, 16));

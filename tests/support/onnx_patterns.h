@@ -1,0 +1,113 @@
+// What the nodes of a generated ONNX network usually read.
+#pragma once
+
+#include <string>
+
+namespace intaglio::test {
+
+// What an operator's inputs usually are, a letter each:
+//   a an activation; A one of the shape of the first      f constant reals that fit it by broadcasting
+//   w convolution weights for it   m a matrix behind it    v one real a channel    1 one real
+//   i integers: axes, pads, sizes  S a shape of as many elements    n one integer
+//   s a scale   z a zero point     W, M, B codes in place of w, m, v     R, H weights of a recurrent layer
+// and, which none asks for: x an activation of any other rank, q one of codes, e and E empty constants of reals and
+// of integers, t a constant of strings, u a name that nothing has, and a space for none.
+// Besides, the names of its attributes.
+struct OnnxPattern {
+  const char* operators;
+  const char* inputs;
+  const char* attributes;
+};
+
+inline const OnnxPattern kOnnxPatterns[] = {
+    {"ArgMax ArgMin", "a", "axis keepdims select_last_index"},
+    {"AveragePool MaxPool LpPool", "a",
+     "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad storage_order p"},
+    {"BatchNormalization", "avvvv", "epsilon momentum training_mode spatial"},
+    {"Cast", "a", "to saturate"},
+    {"Clip", "a11", "min max"},
+    {"Concat", "aA", "axis"},
+    {"Constant", "", "value_float value_floats value_int value_ints"},
+    {"ConstantOfShape", "i", ""},
+    {"Conv", "awv", "kernel_shape strides pads dilations group auto_pad"},
+    {"DepthToSpace SpaceToDepth", "a", "blocksize mode"},
+    {"DequantizeLinear QuantizeLinear", "asz", "axis block_size output_dtype saturate"},
+    {"Dropout Identity", "a", "ratio seed is_test"},
+    {"Elu LeakyRelu HardSigmoid", "a", "alpha beta"},
+    {"Expand Reshape", "aS", "allowzero"},
+    {"FakeQuantize", "a1111", "levels auto_broadcast"},
+    {"Flatten Softmax LpNormalization", "a", "axis p"},
+    {"Gather GatherElements", "ai", "axis"},
+    {"GatherND", "ai", "batch_dims"},
+    {"Gelu", "a", "approximate"},
+    {"Gemm", "amv", "alpha beta transA transB"},
+    {"MatMul", "am", ""},
+    {"Add Sub Mul Div Sum Max Min", "af", ""},
+    {"OneHot", "anf", "axis"},
+    {"PRelu", "av", ""},
+    {"Pad", "ai1i", "mode pads value"},
+    {"Pow", "a1", ""},
+    {"QGemm", "aszMszBsz", "alpha transA transB"},
+    {"QLinearAdd QLinearMul", "aszAszsz", ""},
+    {"QLinearAveragePool", "aszsz", "kernel_shape strides pads auto_pad ceil_mode channels_last"},
+    {"QLinearConcat", "szaszAsz", "axis"},
+    {"QLinearConv", "aszWszszB", "kernel_shape strides pads dilations group auto_pad"},
+    {"QLinearGlobalAveragePool QLinearLeakyRelu QLinearSigmoid QLinearSoftmax", "aszsz",
+     "alpha axis channels_last opset"},
+    {"QLinearMatMul", "aszMszsz", ""},
+    {"Range", "nnn", ""},
+    {"Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor Mod", "af", "fmod"},
+    {"CumSum Trilu", "an", "exclusive reverse upper"},
+    {"Einsum", "aA", "equation"},
+    {"Selu Celu ThresholdedRelu Shrink LRN GlobalLpPool", "a", "alpha gamma lambd bias beta size p"},
+    {"IsInf", "a", "detect_positive detect_negative"},
+    {"ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", "ai",
+     "axes keepdims noop_with_empty_axes"},
+    {"Resize Upsample", "a fi",
+     "mode coordinate_transformation_mode nearest_mode axes antialias keep_aspect_ratio_policy scales"},
+    {"ScatterND", "aif", "reduction"},
+    {"Shape Size", "a", "start end"},
+    {"Slice", "aiiii", "starts ends axes"},
+    {"Split", "ai", "axis split num_outputs"},
+    {"Squeeze Unsqueeze", "ai", "axes"},
+    {"Tile", "ai", ""},
+    {"TopK", "an", "axis k largest sorted"},
+    {"Transpose", "a", "perm"},
+    {"Where", "aAf", ""},
+    {"BitShift BitwiseAnd BitwiseOr BitwiseXor", "ai", "direction"},
+    {"BitwiseNot Hardmax EyeLike", "a", "axis k"},
+    {"CastLike", "aA", ""},
+    {"Col2Im", "aii", "strides pads dilations"},
+    {"ConvTranspose", "awv",
+     "kernel_shape strides pads dilations group auto_pad output_padding output_shape"},
+    {"DFT", "ann", "axis inverse onesided"},
+    {"GRU LSTM RNN", "aRHB aa",
+     "hidden_size direction linear_before_reset input_forget layout clip activations"},
+    {"GridSample", "aA", "mode padding_mode align_corners"},
+    {"GroupQueryAttention", "aAA  nn", "num_heads kv_num_heads scale do_rotary local_window_size softcap"},
+    {"MultiHeadAttention Attention", "aAAvfA",
+     "num_heads q_num_heads kv_num_heads scale is_causal unidirectional softcap"},
+    {"MaxUnpool", "aii", "kernel_shape strides pads"},
+    {"ReduceLogSum ReduceLogSumExp", "ai", "axes keepdims noop_with_empty_axes"},
+    {"ReverseSequence", "ai", "batch_axis time_axis"},
+    {"RotaryEmbedding", "aimm", "interleaved num_heads rotary_embedding_dim is_packed_batching"},
+    {"STFT", "anvn", "onesided"},
+    {"Scatter ScatterElements", "aif", "axis reduction"},
+    {"InstanceNormalization GroupNormalization", "avv", "epsilon num_groups"},
+    {"LayerNormalization SimplifiedLayerNormalization RMSNormalization", "aff", "axis epsilon"},
+    {"SkipLayerNormalization SkipSimplifiedLayerNormalization", "aAfff", "epsilon"},
+    {"BiasGelu FastGelu", "af", ""},
+    {"FusedMatMul TransposeMatMul", "am", "alpha transA transB"},
+    {"MatMulNBits", "aWs", "K N bits block_size"},
+};
+
+// The pattern of an operator; one that stands nowhere has two operands.
+inline OnnxPattern onnx_pattern(const std::string& op_type) {
+  for (const OnnxPattern& pattern : kOnnxPatterns) {
+    const std::string list = std::string(" ") + pattern.operators + " ";
+    if (list.find(" " + op_type + " ") != std::string::npos) return pattern;
+  }
+  return {"", "a", ""};
+}
+
+}  // namespace intaglio::test
