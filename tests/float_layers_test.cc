@@ -224,6 +224,23 @@ TEST_CASE("what follows its input's codes hands 16 bits on: all behind it must t
   }
 }
 
+TEST_CASE("what hands 16 bits on is not widened for those who read it") {
+  std::vector<LayerSensitivity> chain(3);
+  for (int32_t i = 0; i < 3; ++i) {
+    LayerSensitivity& layer = chain[static_cast<size_t>(i)];
+    layer.reads = {i - 1};
+    layer.macs = i == 1 ? 0 : 1000;
+    layer.output_elements = 100;
+    layer.can_be_wide = i != 1;
+  }
+  // In int8 it is 1000 + 400, 400 and 1000 + 400. More by 1500 + 400, 400 and 1500 + 400; a border is 600.
+  chain[1].follows = true;
+  CHECK(FloatLayers(chain, 0.0).cost({kW, kI, kW}).time == 4200.0 / 3200.0);
+  CHECK(FloatLayers(chain, 0.0).cost({kI, kI, kW}).time == (1900.0 + 600.0) / 3200.0);
+  chain[1].follows = false;
+  CHECK(FloatLayers(chain, 0.0).cost({kW, kI, kW}).time == (4200.0 + 2 * 600.0) / 3200.0);
+}
+
 TEST_CASE("integers are what they were whenever nodes run again") {
   constexpr int32_t kPlaces = 12, kWide = 64;
   ModelBuilder b;

@@ -113,9 +113,8 @@ class Baker : private BakedTensors {
       add_wide(n, rule, {inputs.data, count}, out);
       return kNoError;
     }
-    // The one operator that computes its codes itself takes no other ends for them; a Lookup narrows them.
     const QuantParams whole{out.scale, out.zero_point};
-    const bool narrows = rule.table == TableRule::kSoftmax && !holds(out, whole);
+    const bool narrows = !keeps_limits(node, rule) && !holds(out, whole);
     const int32_t written = add_codes(model_.tensor(output), narrows ? "/8bit" : "", out);
     GraphNode& made =
         add_node(graph_, arena_, int8_op(node, rule), node.name, {inputs.data, count}, {&written, 1});
@@ -125,6 +124,14 @@ class Baker : private BakedTensors {
     codes_[o] = narrows ? add_codes(model_.tensor(output), "", out) : written;
     if (narrows) add_requantization(written, whole, codes_[o], out);
     return kNoError;
+  }
+
+  // Whether no code of a node's output leaves its slot's limits: a Clamp or a table sees to that, or the codes come from
+  // tensors with the same limits. Other operators take no limits: what stands behind them narrows their codes.
+  static bool keeps_limits(const NodeInfo& node, const QuantRule& rule) {
+    return rule.output == OutputRule::kSameAsInput || rule.inputs_as_output ||
+           rule.table == TableRule::kUnary || rule.table == TableRule::kUnaryPerChannel ||
+           node.options.get<Clamp>() != nullptr;
   }
 
   // Whether a node computes in codes of 16 bits: it reads such, or writes them.
@@ -155,14 +162,19 @@ class Baker : private BakedTensors {
     bool is_output = false;
     for (const int32_t given : model_.outputs())
       is_output = is_output || (given == node.outputs[0] && state_of(options_, given, true) < 0);
-    const int32_t written = add_wide_codes(info, is_wide(out) && !is_output ? "" : "/s16", wide);
+    const char* const suffix = is_wide(out) && !is_output ? "" : "/s16";
+    const QuantParams whole{wide.scale, 0, -32767, 32767};
+    const bool narrows = is_wide(out) && !keeps_limits(node, rule) && !holds(wide, whole);
+    const int32_t written = add_wide_codes(info, narrows ? "/16bit" : suffix, wide);
     GraphNode& made = add_node(graph_, arena_, int16_op(node, rule), node.name, inputs, {&written, 1});
     if (made.op == node.op) made.options = copy_options(node.options, arena_);
     if (rule.clips) made.options.as<Clamp>() = node.options.as<Clamp>();
     made.source = n;
     set_clamp_codes(made.options, wide);
-    codes_[o] = is_wide(out) ? written : add_codes(info, "", out);
-    if (!is_wide(out)) add_quantize(written, codes_[o], out);
+    codes_[o] = written;
+    if (narrows) codes_[o] = add_wide_codes(info, suffix, wide);
+    if (!is_wide(out)) codes_[o] = add_codes(info, "", out);
+    if (codes_[o] != written) add_quantize(written, codes_[o], out);
   }
 
   int32_t add_softmax_table(int32_t n, size_t entries) {

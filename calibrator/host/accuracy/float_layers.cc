@@ -116,7 +116,8 @@ FloatLayers::Cost FloatLayers::cost(const LayerTypes& types) const {
     for (const int32_t reader : readers_[i]) {
       const LayerType type = types[static_cast<size_t>(reader)];
       border = border || (type == LayerType::kFloat) != writes_float;
-      widened = widened || (types[i] == LayerType::kInt8 && type == LayerType::kInt16);
+      widened = widened || (type == LayerType::kInt16 && types[i] == LayerType::kInt8 &&
+                            !gives_wide(types, static_cast<int32_t>(i)));
     }
     if (border) time += kBorderElement * elements;
     if (widened) time += kInt16Border * elements;
