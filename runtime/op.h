@@ -78,7 +78,7 @@ inline constexpr uint16_t kFamilyNumbers = 256;
 struct NodePlan {
   uint32_t persistent_bytes = 0;
   uint32_t scratch_bytes = 0;
-  uint16_t kernel = 0;  // which of the family's kernels; the operator's own numbering
+  uint16_t kernel = 0;  // which of the family's, the operator's own numbering; of a band first the whole's
 };
 
 // What a node has while it runs.

@@ -256,6 +256,42 @@ TEST_CASE("a session layer by layer takes rows, too") {
   CHECK(feed_session(model.session(), 9) == expected);
 }
 
+// A band of one row is one pixel of many there.
+TEST_CASE("a map one pixel wide runs by rows with the kernels of the whole map, on every machine") {
+  ModelBuilder b;
+  Random random(3);
+  int32_t x = b.tensor("x", DType::kS8, {1, 64, 1, 16}, 0.05f, -7);
+  b.input(x);
+  for (int32_t i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i);
+    const int32_t y = b.tensor("y" + number, DType::kS8, {1, 64, 1, 16}, 0.05f, -7);
+    const int32_t w = b.constant("w" + number, DType::kS8, {16, 3, 1, 16}, random.codes(16 * 3 * 16),
+                                 std::vector<float>(16, 0.01f), 0);
+    auto& window = b.node(Op::kConv2d, {x, w}, {y}).options.as<Window2d>();
+    window.kernel_h = 3;
+    window.pad_top = window.pad_bottom = 1;
+    x = y;
+  }
+  b.output(x);
+  const AlignedBytes file = b.finish();
+  HostArena arena;
+  const StreamedNodes nodes{0, 4, 1};
+  const auto cut = stream_segments(*Model::open(file.view()), all_ops(), {&nodes, 1}, false, arena.arena());
+  REQUIRE(cut.error().ok());
+  const Model model = open_streamed(*cut);
+  IsaMask every = 0;
+  for (const IsaName& name : kIsaNames) every |= name.bit;
+  for (IsaMask mask = every;; mask = (mask - 1) & every) {
+    CAPTURE(mask);
+    SessionOptions options;
+    options.isa = mask;
+    const auto needs = Session::measure(model, all_ops(), options, false);
+    REQUIRE_MESSAGE(needs.error().ok(), test::text_of(needs.error()));
+    if (mask == 0) break;
+  }
+  check_streamed(*cut, run_flat(file.view(), 4), 4);
+}
+
 // x [1, 12, 10, 3 or 1] with a recipe, and two 3 x 3 convolutions, the second of stride 2.
 AlignedBytes picture_network(bool rgb) {
   ModelBuilder b;

@@ -109,7 +109,10 @@ void run_in_place_s8(const NodeView& node, const ConvGeometry& g, const NodeRun&
 
 __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometry& g,
                                          const PlanContext& context, NodePlan* plan) {
-  const int32_t index = gemm_s8_select(context.isa, kPacksWeights ? g.pixels() : INT32_MAX);
+  // A band has fewer rows than its layer, and runs with its layer's kernel.
+  const int32_t index = kStreams && kPacksWeights && node.band != nullptr
+                            ? plan->kernel
+                            : gemm_s8_select(context.isa, kPacksWeights ? g.pixels() : INT32_MAX);
   const GemmS8Kernel& kernel = gemm_s8_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);

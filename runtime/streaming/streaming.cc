@@ -94,6 +94,7 @@ class BandPlans {
         access_, first, past, [](int32_t, const TensorInfo&) { return int64_t{0}; }, 0);
     if (view.is_empty()) return kNoError;
     NodePlan of_band;
+    of_band.kernel = plan_->kernel;
     ITG_TRY(def_.plan(view.node(), context_, &of_band));
     if (of_band.kernel != plan_->kernel || of_band.persistent_bytes != plan_->persistent_bytes)
       return node_.error(Status::kNotByRows);
