@@ -159,7 +159,7 @@ struct QuantRule {
   ChannelRule channels = ChannelRule::kMixes;
   int8_t index_input = -1;  // a constant of s32 in both variants, copied as it is; -1: none
   int8_t real_inputs =
-      -1;  // it and those behind it are constants of reals in both variants, copied; -1: none
+      -1;  // constants of reals from here on, copied: factors and summands of the output's channels, [C]; -1: none
   int8_t parameter_input = -1;  // a constant of C reals that the table takes in; the Lookup does not read it
   TableRule table = TableRule::kNone;
   double (*unary)(const NodeOptions& options, double x) = nullptr;

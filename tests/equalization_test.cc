@@ -2,6 +2,8 @@
 // than the others.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "calibrator/recover/channels/channel_groups.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/random.h"
@@ -128,6 +130,33 @@ TEST_CASE("a residual stage is one set; inputs, outputs and what is capped stay 
     CHECK(root(fixed) == -1);
   }
   CHECK(groups.channels == kChannels);
+}
+
+// Equalization scales all of them by channel. Another operator that has such is to be judged here, too.
+TEST_CASE("constants of reals are factors and summands of the output's channels") {
+  const auto normalized = [](bool scaled) {
+    Random random(4);
+    ModelBuilder b;
+    const auto factors = [&](const char* name) {
+      std::vector<float> values = random.reals(kChannels, 0.5f, 1.5f);
+      for (int32_t c = 0; c < kChannels && scaled; ++c)
+        values[static_cast<size_t>(c)] = std::ldexp(values[static_cast<size_t>(c)], c - 3);
+      return b.constant(name, DType::kF32, {kChannels}, values);
+    };
+    const int32_t x = b.tensor("x", DType::kF32, {5, kChannels}),
+                  y = b.tensor("y", DType::kF32, {5, kChannels});
+    b.input(x);
+    b.output(y);
+    b.node(Op::kNormalize, {x, factors("scale"), factors("bias")}, {y})
+        .options.as<NormalizeOptions>()
+        .epsilon = 1e-5f;
+    return RunningModel(b.finish()).run<float>(Random(5).reals(5 * kChannels, -1.0f, 1.0f));
+  };
+  for (const OpDef* const def : float_ops())
+    if (def->quant.real_inputs >= 0) CHECK(def->op == Op::kNormalize);
+  const std::vector<float> plain = normalized(false), scaled = normalized(true);
+  for (size_t i = 0; i < plain.size(); ++i)
+    CHECK(scaled[i] == std::ldexp(plain[i], static_cast<int32_t>(i % kChannels) - 3));
 }
 
 TEST_CASE("an outlier channel no longer takes the others' codes, and the state stays the unscaled model's") {
