@@ -8,8 +8,13 @@
 
 #include "calibrator/host/system/files.h"
 #include "intaglio/calibrator.h"
+#include "intaglio/platform.h"
+#include "intaglio/streaming.h"
+#include "kernels/compiled_isa.h"
 #include "tests/frozen/frozen_run.h"
+#include "tests/support/float_samples.h"
 #include "tests/support/model_object.h"
+#include "tests/support/random.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
@@ -62,6 +67,62 @@ TEST_CASE("a model of every released format opens, and gives the outputs that it
   }
 }
 
+TEST_CASE("the streamed plan of an old file gives what its layers one by one gave, in less memory") {
+  int32_t plans = 0, fed = 0;
+  for (const OldFile& old : old_files()) {
+    if (is_state(old.name)) continue;
+    CAPTURE(old.name);
+    const FileBytes bytes = bytes_of_old(old.name);
+    const Model flat = *Model::open(bytes.span());
+    const Result<Model> streamed = stream_rows(flat);
+    REQUIRE_MESSAGE(streamed, text_of(streamed.error()));
+    const bool has_plan = old.name.find("rows_") == 0 || old.name.find("fed_") == 0;
+    CHECK((streamed->activation_bytes() < flat.activation_bytes()) == has_plan);
+    if (!has_plan) continue;
+    ++plans;
+    FrozenRun by_rows;
+    by_rows.by_rows = by_rows.feeds = true;
+    FrozenRun layer_by_layer;
+    layer_by_layer.feeds = true;
+    const Result<uint32_t> outputs = frozen_outputs(bytes.span(), by_rows);
+    REQUIRE_MESSAGE(outputs, text_of(outputs.error()));
+    CHECK(*outputs == *frozen_outputs(bytes.span(), layer_by_layer));
+    // Pixels that are fed are no picture of another size, which is what the list's number is of.
+    if (old.name.find("fed_") == 0) ++fed;
+    if (old.name.find("fed_") == 0 && flat.image_count() > 0) continue;
+    by_rows.feeds = false;
+    CHECK(*frozen_outputs(bytes.span(), by_rows) == old.outputs);
+  }
+  CHECK(plans >= 8);
+  CHECK(fed >= 4);
+}
+
+TEST_CASE("packed weights of an old file are used where its machine's kernel runs, to the same outputs") {
+  SessionOptions avx2;
+  avx2.isa = isa::kAvx2;
+  const auto persistent_bytes = [&](const std::string& name) {
+    const FileBytes bytes = bytes_of_old(name);
+    const auto needs = Session::measure(*Model::open(bytes.span()), all_ops(), avx2, false);
+    REQUIRE_MESSAGE(needs, text_of(needs.error()));
+    return needs->persistent_bytes;
+  };
+  int32_t packed = 0;
+  for (const OldFile& old : old_files()) {
+    if (old.name.find("packed_s8_") != 0) continue;
+    CAPTURE(old.name);
+    ++packed;
+    const std::string plain = "cnn_s8_" + old.name.substr(old.name.rfind('_') + 1);
+    CHECK(persistent_bytes(old.name) < persistent_bytes(plain));
+    if ((cpu_isa() & kCompiledIsa & isa::kAvx2) == 0) continue;
+    FrozenRun how;
+    how.options = avx2;
+    const Result<uint32_t> outputs = frozen_outputs(bytes_of_old(old.name).span(), how);
+    REQUIRE_MESSAGE(outputs, text_of(outputs.error()));
+    CHECK(*outputs == old.outputs);
+  }
+  CHECK(packed >= 2);
+}
+
 TEST_CASE("a file asks for the least reader that computes it right") {
   for (const OldFile& old : old_files()) {
     if (is_state(old.name)) continue;
@@ -104,10 +165,16 @@ TEST_CASE("a calibration's state of an older version goes on, and is saved as it
     REQUIRE(calibrator);
     const Error error = calibrator->load(state.span());
     REQUIRE_MESSAGE(error.ok(), text_of(error));
-    CHECK(calibrator->report().samples == 0);
     std::vector<uint8_t> saved(calibrator->state_bytes());
     REQUIRE(calibrator->save({saved.data(), saved.size()}).ok());
     CHECK(crc32(0, saved.data(), saved.size()) == old.file);
+    const auto elements = static_cast<size_t>(model.tensor(model.inputs()[0]).shape.elements());
+    const std::vector<float> one_more = Random(7).reals(elements, -1.0f, 1.0f);
+    const Span<const uint8_t> input = bytes_of(one_more);
+    REQUIRE(calibrator->add({&input, 1}).ok());
+    const Error finished = calibrator->finish({});
+    REQUIRE_MESSAGE(finished.ok(), text_of(finished));
+    CHECK(calibrator->report().samples == static_cast<int32_t>(old.outputs) + 1);
   }
   CHECK(states > 0);
 }

@@ -47,9 +47,25 @@ inline Error write_frozen_picture(const Model& model, Session& session, uint32_t
   return write_image(recipe, target, picture, {pixels.data(), pixels.size()}, row_bytes, scratch.span());
 }
 
+// A picture by rows: pixels where the model has a recipe, else what fill_frozen_input() writes.
+inline void feed_frozen_picture(const Model& model, Session& session, uint32_t run) {
+  TensorView rows = session.input();
+  std::vector<uint8_t> bytes = frozen_pixels(rows.info.bytes(), run);
+  rows.data = bytes.data();
+  if (model.image_count() == 0) fill_frozen_input(rows, 0, run);
+  session.begin_picture();
+  session.feed_rows(bytes.data(), INT32_MAX);
+}
+
+// How a file is asked: by its streamed plan, with its first input as rows.
+struct FrozenRun {
+  bool by_rows = false, feeds = false;
+  SessionOptions options;
+};
+
 // CRC-32 over all outputs of two runs, which carry states from the first to the second.
-inline Result<uint32_t> frozen_outputs(Span<const uint8_t> file) {
-  RunningModel running{AlignedBytes(file)};
+inline Result<uint32_t> frozen_outputs(Span<const uint8_t> file, const FrozenRun& how = {}) {
+  RunningModel running(AlignedBytes(file), all_ops(), how.options, how.by_rows);
   if (!running.error().ok()) return running.error();
   const Model& model = running.model();
   Session& session = running.session();
@@ -58,10 +74,8 @@ inline Result<uint32_t> frozen_outputs(Span<const uint8_t> file) {
     for (size_t i = 0; i < model.inputs().size; ++i)
       if (session.input(static_cast<int32_t>(i)).data != nullptr)
         fill_frozen_input(session.input(static_cast<int32_t>(i)), i, run);
-    if (session.input().data == nullptr) {  // a picture that comes by rows
-      const std::vector<uint8_t> pixels = frozen_pixels(session.input().info.bytes(), run);
-      session.begin_picture();
-      session.feed_rows(pixels.data(), INT32_MAX);
+    if (how.feeds || session.input().data == nullptr) {
+      feed_frozen_picture(model, session, run);
     } else {
       if (model.image_count() > 0) ITG_TRY(write_frozen_picture(model, session, run));
       session.run();

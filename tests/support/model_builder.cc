@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "intaglio/describe.h"
+#include "intaglio/streaming.h"
 
 namespace intaglio::test {
 
@@ -54,9 +55,10 @@ AlignedBytes ModelBuilder::finish(OpList ops) {
   return AlignedBytes(*bytes);
 }
 
-RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions& options)
+RunningModel::RunningModel(AlignedBytes bytes, OpList ops, const SessionOptions& options, bool by_rows)
     : bytes_(std::move(bytes)) {
-  const Result<Model> model = Model::open(bytes_.view());
+  const Result<Model> opened = Model::open(bytes_.view());
+  const Result<Model> model = opened && by_rows ? stream_rows(*opened) : opened;
   error_ = model.error();
   if (!model) return;
   model_ = *model;

@@ -82,10 +82,12 @@ class GuardedScratch {
   std::unique_ptr<Exact<uint8_t>> bytes_;
 };
 
-// An opened model with a session and its memory, each span in an allocation of its own exact size.
+// An opened model with a session and its memory, each span in an allocation of its own exact size. by_rows: by its streamed
+// plan, if it has one.
 class RunningModel {
  public:
-  explicit RunningModel(AlignedBytes bytes, OpList ops = all_ops(), const SessionOptions& options = {});
+  explicit RunningModel(AlignedBytes bytes, OpList ops = all_ops(), const SessionOptions& options = {},
+                        bool by_rows = false);
 
   const Error& error() const { return error_; }
   Model& model() { return model_; }
