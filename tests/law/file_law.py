@@ -30,11 +30,16 @@ def files(root):
 
 
 def kept(root):
-    """What git has; nothing where the sources are no checkout."""
+    """What git has, and what keeps it from saying so; nothing where the sources are no checkout."""
     if not (root / ".git").exists():
-        return []
-    done = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True)
-    return [name for name in done.stdout.split("\0") if name]
+        return [], []
+    try:
+        done = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True)
+    except OSError as error:
+        return [], [f".git: git does not run: {error}"]
+    if done.returncode != 0:
+        return [], [f".git: git ls-files fails: {done.stderr.strip()}"]
+    return [name for name in done.stdout.split("\0") if name], []
 
 
 def made_by_builds(names):
@@ -43,7 +48,8 @@ def made_by_builds(names):
 
 
 def violations(root):
-    found, places = made_by_builds(kept(root)), collections.defaultdict(list)
+    names, found = kept(root)
+    found, places = found + made_by_builds(names), collections.defaultdict(list)
     for path in files(root):
         shown = path.relative_to(root).as_posix()
         if path.name not in SHARED_NAMES and shown not in SHARED_PATHS and path.suffix not in DATA:
@@ -76,7 +82,8 @@ def self_test():
     if len(made) != 1 or not made[0].startswith("a/build/x.c:"):
         print(f"of what builds make, found {made}")
         return 1
-    return judge_planted(violations, planted, expected)
+    no_checkout = {".git": "gitdir: nowhere\n", "a/gemm.cc": "\n"}
+    return judge_planted(violations, planted, expected) or judge_planted(violations, no_checkout, [".git:"])
 
 
 if __name__ == "__main__":
