@@ -11,8 +11,9 @@ namespace {
 
 constexpr int32_t kColumns = 4;
 
+// The sums of a row's columns, two each.
 struct Sums {
-  int64x2_t first, last;  // of two columns each
+  int64x2_t first, last;
 };
 
 inline void add(Sums& sums, int16x4_t w, int16_t a) {
@@ -21,37 +22,41 @@ inline void add(Sums& sums, int16x4_t w, int16_t a) {
   sums.last = vaddw_s32(sums.last, vget_high_s32(products));
 }
 
+inline void store(Sums sums, const MatmulS16Args& args, int32_t row) {
+  int64_t exact[kColumns];
+  vst1q_s64(exact, sums.first);
+  vst1q_s64(exact + 2, sums.last);
+  int16_t* const y = args.output + row * args.output_stride;
+  for (int32_t c = 0; c < args.n; ++c) y[c] = requantize_wide_s16(exact[c], args.multiplier, args.requant);
+}
+
 }  // namespace
 
+// Two rows; of an odd number the last one is computed again. The sums are plain variables: gcc leaves an array of them on the
+// stack.
 void matmul_s16_neon(const MatmulS16Args& args) {
-  constexpr int32_t kRows = 2;  // of an odd number the last one is computed again
-  for (int32_t row = 0; row < args.m; row += kRows) {
+  for (int32_t row = 0; row < args.m; row += 2) {
     const int32_t last = row + 1 < args.m ? 1 : 0;
-    const int16_t* const top = args.a + row * args.a_stride;
-    const int16_t* const bottom = top + last * args.a_stride;
-    Sums sums[kRows] = {{vdupq_n_s64(0), vdupq_n_s64(0)}, {vdupq_n_s64(0), vdupq_n_s64(0)}};
+    const int16_t* const a = args.a + row * args.a_stride;
+    const int16_t* const b = a + last * args.a_stride;
+    const int64x2_t zeros = vdupq_n_s64(0);
+    Sums top = {zeros, zeros}, bottom = {zeros, zeros};
     const int16_t* panel = args.panel;
     int32_t i = 0;
     for (; i + 2 <= args.k; i += 2, panel += 2 * kColumns) {
       const int16x4x2_t w = vld2_s16(panel);  // of depth i, and of the next
-      add(sums[0], w.val[0], top[i]);
-      add(sums[1], w.val[0], bottom[i]);
-      add(sums[0], w.val[1], top[i + 1]);
-      add(sums[1], w.val[1], bottom[i + 1]);
+      add(top, w.val[0], a[i]);
+      add(bottom, w.val[0], b[i]);
+      add(top, w.val[1], a[i + 1]);
+      add(bottom, w.val[1], b[i + 1]);
     }
     if (i < args.k) {
       const int16x4_t w = vld2_s16(panel).val[0];
-      add(sums[0], w, top[i]);
-      add(sums[1], w, bottom[i]);
+      add(top, w, a[i]);
+      add(bottom, w, b[i]);
     }
-    for (int32_t r = 0; r <= last; ++r) {
-      int64_t exact[kColumns];
-      vst1q_s64(exact, sums[r].first);
-      vst1q_s64(exact + 2, sums[r].last);
-      int16_t* const y = args.output + (row + r) * args.output_stride;
-      for (int32_t c = 0; c < args.n; ++c)
-        y[c] = requantize_wide_s16(exact[c], args.multiplier, args.requant);
-    }
+    store(top, args, row);
+    if (last != 0) store(bottom, args, row + 1);
   }
 }
 

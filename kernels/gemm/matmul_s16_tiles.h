@@ -12,50 +12,62 @@
 
 namespace intaglio {
 
-inline constexpr int32_t kMatmulRows = 4;
+// A row's two sums.
+template <typename Lanes>
+struct RowSums {
+  typename Lanes::Sums low = Lanes::zeros(), high = Lanes::zeros();
 
-// Four rows; of fewer the last one is computed again.
+  inline __attribute__((always_inline)) void add(typename Lanes::Sums w, int32_t pair) {
+    const auto v = Lanes::products(w, Lanes::spread(pair));
+    low = Lanes::add_low(low, v);
+    high = Lanes::add_high(high, v);
+  }
+  inline __attribute__((always_inline)) void store(const MatmulS16Args& args, int32_t row) const {
+    int16_t codes[Lanes::kColumns];
+    Lanes::store(low, high, (args.k + 1) / 2, args, codes);
+    memcpy(args.output + row * args.output_stride, codes, static_cast<size_t>(args.n) * sizeof codes[0]);
+  }
+};
+
+static inline int32_t pair_s16(const int16_t* x) {
+  int32_t pair;
+  memcpy(&pair, x, sizeof pair);
+  return pair;
+}
+
+// Four rows; of fewer the last one is computed again. The sums are plain variables: in a loop gcc keeps an array of them on the
+// stack.
 template <typename Lanes>
 static inline void run_rows_s16(const MatmulS16Args& args, int32_t row) {
-  constexpr int32_t kRows = kMatmulRows;
   const int32_t last = args.m - 1 - row;
-  using Sums = typename Lanes::Sums;
-  Sums low[kRows], high[kRows];
-  const int16_t* a[kRows];
-  for (int32_t r = 0; r < kRows; ++r) {
-    a[r] = args.a + (row + (r < last ? r : last)) * args.a_stride;
-    low[r] = high[r] = Lanes::zeros();
-  }
-  const auto add = [&](const int16_t* panel, auto pair_of) {
-    const Sums w = Lanes::load(panel);
-#pragma GCC unroll 4
-    for (int32_t r = 0; r < kRows; ++r) {
-      const Sums v = Lanes::products(w, Lanes::spread(pair_of(a[r])));
-      low[r] = Lanes::add_low(low[r], v);
-      high[r] = Lanes::add_high(high[r], v);
-    }
-  };
+  const int16_t* const a0 = args.a + row * args.a_stride;
+  const int16_t* const a1 = last < 1 ? a0 : a0 + args.a_stride;
+  const int16_t* const a2 = last < 2 ? a1 : a1 + args.a_stride;
+  const int16_t* const a3 = last < 3 ? a2 : a2 + args.a_stride;
+  RowSums<Lanes> r0, r1, r2, r3;
   const int16_t* panel = args.panel;
   int32_t i = 0;
-  for (; i + 2 <= args.k; i += 2, panel += 2 * Lanes::kColumns)
-    add(panel, [i](const int16_t* x) {
-      int32_t pair;
-      memcpy(&pair, x + i, sizeof pair);
-      return pair;
-    });
-  if (i < args.k) add(panel, [i](const int16_t* x) -> int32_t { return static_cast<uint16_t>(x[i]); });
-  const int32_t steps = (args.k + 1) / 2;
-  for (int32_t r = 0; r < kRows && r <= last; ++r) {
-    int16_t codes[Lanes::kColumns];
-    Lanes::store(low[r], high[r], steps, args, codes);
-    memcpy(args.output + (row + r) * args.output_stride, codes,
-           static_cast<size_t>(args.n) * sizeof codes[0]);
+  for (; i + 2 <= args.k; i += 2, panel += 2 * Lanes::kColumns) {
+    const auto w = Lanes::load(panel);
+    r0.add(w, pair_s16(a0 + i));
+    r1.add(w, pair_s16(a1 + i));
+    r2.add(w, pair_s16(a2 + i));
+    r3.add(w, pair_s16(a3 + i));
   }
+  if (i < args.k) {
+    const auto w = Lanes::load(panel);
+    r0.add(w, static_cast<uint16_t>(a0[i]));
+    r1.add(w, static_cast<uint16_t>(a1[i]));
+    r2.add(w, static_cast<uint16_t>(a2[i]));
+    r3.add(w, static_cast<uint16_t>(a3[i]));
+  }
+  const RowSums<Lanes> sums[] = {r0, r1, r2, r3};
+  for (int32_t r = 0; r < 4 && r <= last; ++r) sums[r].store(args, row + r);
 }
 
 template <typename Lanes>
 static inline void run_matmul_s16(const MatmulS16Args& args) {
-  for (int32_t row = 0; row < args.m; row += kMatmulRows) run_rows_s16<Lanes>(args, row);
+  for (int32_t row = 0; row < args.m; row += 4) run_rows_s16<Lanes>(args, row);
 }
 
 }  // namespace intaglio

@@ -2,9 +2,9 @@
 """Law of inner loops: those of the products hold no vector on the stack.
 
   loop_law.py --isas neon,... ARCHIVE   the innermost loops of objects named gemm_*_<isa> in which at least every
-                                        fourth instruction multiplies vectors; of dwconv_*_<isa>, every eighth,
-                                        where there are 32 registers: no vector is written to the stack there,
-                                        but for those of MEASURED
+                                        fourth instruction multiplies vectors; of matmul_*_<isa>, every twelfth; of
+                                        dwconv_*_<isa>, every eighth, where there are 32 registers: no vector is
+                                        written to the stack there, but for those of MEASURED
   loop_law.py --self-test COMPILER      plants a loop that does, and one that does not
 
 OBJDUMP in the environment names the tool.
@@ -89,8 +89,8 @@ def check(archive, isas):
         family, isa = stem.split("_")[0], stem.split("_")[-1]
         if machine == "" or isa not in isas:
             continue
-        if family == "gemm":
-            share, forbidden = 4, STACK[machine]
+        if family in ("gemm", "matmul"):
+            share, forbidden = 4 if family == "gemm" else 12, STACK[machine]
         elif family == "dwconv" and machine in WRITTEN and isa not in SIXTEEN:
             share, forbidden = 8, WRITTEN[machine]
         else:
@@ -129,7 +129,7 @@ def self_test(compiler):
     flags = ["-march=armv7-a", "-mfpu=neon-vfpv4"] if machine.startswith("arm-") else flags
     with tempfile.TemporaryDirectory() as folder:
         for kind, expected in (("volatile", True), ("", False)):
-            for family in ("gemm", "dwconv"):
+            for family in ("gemm", "matmul", "dwconv"):
                 source, target = pathlib.Path(folder, "f.cc"), pathlib.Path(folder, f"{family}_planted.o")
                 source.write_text(LOOP.format(kind=kind), encoding="utf-8")
                 subprocess.run([compiler, "-O2", *flags, "-c", source, "-o", target], check=True)
@@ -139,7 +139,7 @@ def self_test(compiler):
                 if count != 1 or bool(found) != expected:
                     failures += 1
                     print(f"{family}, {kind or 'plain'}: {count} loops, found {found}")
-    print(f"4 planted, {failures} not as expected")
+    print(f"6 planted, {failures} not as expected")
     return 1 if failures else 0
 
 
