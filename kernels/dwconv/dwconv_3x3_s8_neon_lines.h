@@ -2,7 +2,7 @@
 // and multiplied.
 #pragma once
 
-#include "kernels/arithmetic/load_two_neon.h"
+#include "kernels/arithmetic/loads_neon.h"
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/dwconv/dwconv_3x3_s8_lines.h"
 

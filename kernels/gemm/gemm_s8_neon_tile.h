@@ -1,7 +1,7 @@
 // What the NEON gemm kernels share: reading ragged ends, and the way from sums to stored codes.
 #pragma once
 
-#include "kernels/arithmetic/load_two_neon.h"
+#include "kernels/arithmetic/loads_neon.h"
 #include "kernels/arithmetic/requant_neon.h"
 #include "kernels/gemm/gemm_s8.h"
 
