@@ -9,7 +9,9 @@
 #include "kernels/eltwise/eltwise_f32.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "kernels/eltwise/unary_f32.h"
+#include "kernels/normalize/normalize_groups.h"
 #include "kernels/normalize/softmax_f32.h"
+#include "kernels/normalize/softmax_s16.h"
 #include "kernels/normalize/softmax_s8.h"
 #include "kernels/observe/observe_f32.h"
 #include "kernels/observe/patch_sums.h"
@@ -89,6 +91,25 @@ int64_t run_patches(void (*row)(const PatchRow<T>&), const std::vector<T>& x, in
     for (int32_t line = 0; line < kSide; ++line)
       row({x.data() + line * kSide * kChannels, kSide, kChannels, 1, columns, 3, taps, 3, 0.5, sums.data()});
   return kElements;
+}
+
+// Each place's channels are a group.
+int64_t run_normalize(NormalizeFunction* function, const void* x, void* y, int32_t runs) {
+  if (function == nullptr) return 0;
+  const std::vector<float> scale(kChannels, 1.5f), shift(kChannels, 0.25f);
+  NormalizeArgs args = {};
+  args.groups = {1, 1, kChannels, kChannels, false};
+  args.scale = scale.data();
+  args.shift = shift.data();
+  args.epsilon = 1e-5f;
+  args.reciprocal_scale = 40.0f;
+  args.zero_point = 3;
+  args.s8 = make_output_s8(3, -128, 127);
+  args.s16 = make_output_s16(-32768, 32767);
+  args.x = x;
+  args.y = y;
+  for (int32_t run = 0; run < runs; ++run) function(args);
+  return kChannels;
 }
 
 }  // namespace
@@ -174,6 +195,26 @@ int64_t run_rows(const char* name, int32_t runs) {
                        for (int32_t run = 0; run < runs; ++run)
                          k.function(x, table.data(), 256.0f, output, y, kSoftmax);
                        return int64_t{kSoftmax};
+                     });
+  std::vector<int32_t> wide_table;
+  for (int32_t d = 1; d <= 256; ++d) wide_table.push_back((1 << 20) / d);
+  for (int32_t d = 1; d <= 256; ++d) wide_table.push_back((1 << 30) / d);
+  const auto wide = filled<int16_t>(kElements, wide_code);
+  std::vector<int16_t> wide_out(kElements);
+  read += run_family(name, softmax_s16_count(), softmax_s16_kernel,
+                     [&](const SoftmaxS16Kernel& k, const std::string& f) {
+                       if (f != "softmax_s16" || k.function == nullptr) return int64_t{0};
+                       for (int32_t run = 0; run < runs; ++run)
+                         k.function(wide.data(), wide_table.data(), 32768.0f, wide_out.data(), kSoftmax);
+                       return int64_t{kSoftmax};
+                     });
+  read += run_family(name, normalize_count(), normalize_kernel,
+                     [&](const NormalizeKernel& k, const std::string& f) {
+                       if (f == "normalize_groups_s8") return run_normalize(k.s8, x, y, runs);
+                       if (f == "normalize_groups_s16")
+                         return run_normalize(k.s16, wide.data(), wide_out.data(), runs);
+                       if (f == "normalize_groups_f32") return run_normalize(k.f32, reals, reals_out, runs);
+                       return int64_t{0};
                      });
   read += run_family(name, quantize_s8_count(), quantize_s8_kernel,
                      [&](const QuantizeS8Kernel& k, const std::string& f) {

@@ -19,8 +19,10 @@
 #include "kernels/dwconv/dwconv_lines_f32.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_s16.h"
 #include "kernels/gemm/gemm_s8.h"
 #include "kernels/gemm/gemv_s8_f32.h"
+#include "kernels/gemm/matmul_s16.h"
 
 using namespace intaglio;
 
@@ -76,6 +78,59 @@ int64_t run_gemm_s8(const GemmS8Kernel& kernel, int32_t runs) {
       for (int32_t r = 0; r < args.m; ++r) rows[static_cast<size_t>(r)] = x.data() + (m + r) * kK;
       args.first_row = x.data() + m * kK;
       args.output = y.data() + m * kN;
+      kernel.function(args);
+    }
+  return int64_t{kM} * kN * kK;
+}
+
+int64_t run_gemm_s16(const GemmS16Kernel& kernel, int32_t runs) {
+  const auto x = filled<int16_t>(kM * kK, wide_code);
+  const auto w = filled<int8_t>(kN * kK, code);
+  const std::vector<int32_t> bias(kN, 100);
+  const std::vector<float> multiplier(kN, 1e-6f);
+  std::vector<int16_t> y(kM * kN);
+  auto* const packed = reinterpret_cast<int8_t*>(memory(gemm_s16_packed_bytes(kernel, kN, 1, kK)));
+  gemm_s16_pack(kernel, w.data(), bias.data(), kN, 1, kK, packed);
+  std::vector<const int16_t*> rows(static_cast<size_t>(kernel.mr));
+  GemmS16Args args{};
+  args.rows = rows.data();
+  args.weights = kernel.packs ? packed : w.data();
+  args.bias = bias.data();
+  args.multiplier = multiplier.data();
+  args.output_stride = kN;
+  args.requant = make_output_s16(-32768, 32767);
+  args.n = kN;
+  args.taps = 1;
+  args.k = kK;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t m = 0; m < kM; m += kernel.mr) {
+      args.m = kM - m < kernel.mr ? kM - m : kernel.mr;
+      for (int32_t r = 0; r < args.m; ++r) rows[static_cast<size_t>(r)] = x.data() + (m + r) * kK;
+      args.output = y.data() + m * kN;
+      kernel.function(args);
+    }
+  return int64_t{kM} * kN * kK;
+}
+
+// With what packs its panels: a product of two activations has none beforehand.
+int64_t run_matmul_s16(const MatmulS16Kernel& kernel, int32_t runs) {
+  const auto a = filled<int16_t>(kM * kK, wide_code), b = filled<int16_t>(kK * kN, wide_code);
+  std::vector<int16_t> y(kM * kN);
+  auto* const panel = reinterpret_cast<int16_t*>(memory(matmul_s16_panel_bytes(kernel, kK)));
+  MatmulS16Args args{};
+  args.a = a.data();
+  args.panel = panel;
+  args.a_stride = kK;
+  args.output_stride = kN;
+  args.multiplier = 1e-6f;
+  args.requant = make_output_s16(-32768, 32767);
+  args.m = kM;
+  args.k = kK;
+  for (int32_t run = 0; run < runs; ++run)
+    for (int32_t n = 0; n < kN; n += kernel.nr) {
+      args.n = kN - n < kernel.nr ? kN - n : kernel.nr;
+      matmul_s16_pack(kernel, b.data() + n, kN, 1, args.n, kK, panel);
+      args.output = y.data() + n;
       kernel.function(args);
     }
   return int64_t{kM} * kN * kK;
@@ -239,18 +294,18 @@ Span<const uint8_t> read_file(const char* path) {
   return {bytes, size};
 }
 
-// `streamed`: by the file's streamed plan.
+// `streamed`: by the file's streamed plan; 0 where it has none, and where rows are to be fed.
 int64_t run_model(const char* path, int32_t runs, bool streamed) {
   const Result<Model> opened = Model::open(read_file(path));
   if (!opened) return 0;
   const Result<Model> model = streamed ? stream_rows(*opened) : opened;
-  if (!model) return 0;
+  if (!model || (streamed && model->activation_bytes() == opened->activation_bytes())) return 0;
   const Result<SessionNeeds> needs = Session::measure(*model, all_ops());
   if (!needs) return 0;
   const SessionMemory spans =
       Session::split({memory(static_cast<int64_t>(needs->total())), needs->total()}, *needs);
   Result<Session> session = Session::create(*model, all_ops(), spans);
-  if (!session) return 0;
+  if (!session || session->input().data == nullptr) return 0;
   for (int32_t run = 0; run < runs; ++run) session->run();
   return macs_of(*model);
 }
@@ -270,6 +325,8 @@ int main(int argc, char** argv) {
   } else {
     macs += run_named(name, gemm_s8_count(), gemm_s8_kernel, run_gemm_s8, runs);
     macs += run_named(name, gemv_s8_f32_count(), gemv_s8_f32_kernel, run_gemv_s8_f32, runs);
+    macs += run_named(name, gemm_s16_count(), gemm_s16_kernel, run_gemm_s16, runs);
+    macs += run_named(name, matmul_s16_count(), matmul_s16_kernel, run_matmul_s16, runs);
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);

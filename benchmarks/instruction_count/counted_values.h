@@ -13,6 +13,9 @@ constexpr int32_t kSide = 14, kChannels = 128, kTaps = 9;  // of a depthwise con
 inline int8_t code(size_t i) {
   return static_cast<int8_t>(static_cast<int32_t>(i * 2654435761u >> 8) % 255 - 127);
 }
+inline int16_t wide_code(size_t i) {
+  return static_cast<int16_t>(static_cast<int32_t>(i * 2654435761u >> 8) % 65535 - 32767);
+}
 inline float real(size_t i) { return static_cast<float>(code(i)) / 64.0f; }
 
 template <typename T>
