@@ -36,6 +36,35 @@ void check(const Values& found, const Values& expected) {
 
 }  // namespace
 
+TEST_CASE("bits of integers") {
+  const Values a = list(Integers{12, -7, INT64_MAX}), b = list(Integers{10, 9, 1});
+  check(combined(Arithmetic::kBitAnd, a, b), list(Integers{8, 9, 1}));
+  check(combined(Arithmetic::kBitOr, a, b), list(Integers{14, -7, INT64_MAX}));
+  check(combined(Arithmetic::kBitXor, a, b), list(Integers{6, -16, INT64_MAX - 1}));
+  check(combined(Arithmetic::kShiftRight, a, list(Integers{1})), list(Integers{6, -4, INT64_MAX >> 1}));
+  check(combined(Arithmetic::kShiftLeft, a, list(Integers{1})), list(Integers{24, -14, -2}));
+  check(mapped(Mapping::kBitNot, list(Integers{12, -7, INT64_MAX})), list(Integers{-13, 6, INT64_MIN}));
+  check(mapped(Mapping::kNot, list(Integers{0, -7, INT64_MAX})), list(Integers{1, 0, 0}));
+  for (const int64_t bits : {-1, 64})
+    CHECK(thrown([&] { combined(Arithmetic::kShiftLeft, a, list(Integers{bits})); }) ==
+          "it shifts by " + std::to_string(bits) + " bits; 0 to 63 are supported");
+  CHECK(thrown([&] { combined(Arithmetic::kBitAnd, list(Reals{1}), list(Reals{1})); }) ==
+        "it takes bits of reals, which is not supported");
+  CHECK(thrown([&] { mapped(Mapping::kBitNot, list(Reals{1})); }) ==
+        "it takes reals, which is not supported");
+}
+
+TEST_CASE("a progression whose ends are numbers of 64 bits") {
+  const auto from = [](int64_t start, int64_t limit, int64_t step) {
+    return progression(integers({}, {start}), integers({}, {limit}), integers({}, {step}));
+  };
+  check(from(kMost, kMost + 5, 2), list(Integers{kMost, kMost + 2, kMost + 4}));
+  const int64_t step = -(int64_t{1} << 40);
+  CHECK(thrown([&] { from(INT64_MAX, 0, step); }) == "its range has too many numbers");
+  CHECK(thrown([&] { from(INT64_MIN, 0, -step); }) == "its range has too many numbers");
+  CHECK(thrown([&] { from(0, 1, 0); }) == "its range has too many numbers");
+}
+
 TEST_CASE("arithmetic on integers and on reals") {
   const Values a = list(Integers{7, -7, 7, -7, 6, 0}), b = list(Integers{2, 2, -2, -2, 3, 5});
   const struct {

@@ -2,15 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/support/imported.h"
-#include "tests/support/onnx_builder.h"
+#include "tests/support/fused_onnx.h"
 
 using namespace intaglio;
 using namespace intaglio::test;
 
 namespace {
 
-using Reals = std::vector<float>;
 using Doubles = std::vector<double>;
 
 struct Heads {
@@ -30,12 +28,10 @@ OnnxBuilder file_of(const Heads& h) {
   file.input("v", dims(h.keys, h.of_keys));
   std::vector<std::string> inputs{"q", "k", "v"};
   if (h.mask) {
-    auto& mask = file.integers("mask", std::vector<int64_t>(static_cast<size_t>(h.queries * h.keys), 1));
-    mask.clear_dims();
-    mask.add_dims(h.queries);
-    mask.add_dims(h.keys);
-    for (int64_t k = 0; k < h.keys; ++k) mask.set_int64_data(static_cast<int>(k), 0);  // of the first query
-    mask.set_int64_data(static_cast<int>(h.keys), 0);
+    std::vector<int32_t> mask(static_cast<size_t>(h.queries * h.keys), 1);
+    for (size_t k = 0; k <= static_cast<size_t>(h.keys); ++k)
+      mask[k] = 0;  // of the first query, and one more
+    codes(file, "mask", {h.queries, h.keys}, Type::BOOL, mask);
     inputs.push_back("mask");
   }
   auto& node = file.node("Attention", inputs, "y");
@@ -131,4 +127,169 @@ TEST_CASE("an Attention that does not fit is refused") {
   for (auto& attribute : *headless.graph().mutable_node(0)->mutable_attribute())
     if (attribute.name() == "q_num_heads") attribute.set_i(0);
   CHECK(Import(headless.bytes()).says("attribute q_num_heads is 0; inputs of rank 3 need it"));
+}
+
+namespace {
+
+constexpr int64_t kQueries = 3, kKeys = 5;
+
+// An Attention of 2 heads with the mask that `build` makes of "c" and "d" [3, 5], bools or small whole numbers in "b".
+template <typename Build>
+OnnxBuilder masked(Build build, Type::DataType type_of_b = Type::BOOL) {
+  OnnxBuilder file(23);
+  file.input("q", {1, 2, kQueries, 4});
+  file.input("k", {1, 2, kKeys, 4});
+  file.input("v", {1, 2, kKeys, 4});
+  file.input("c", {kQueries, kKeys});
+  file.input("d", {kQueries, kKeys});
+  file.input("b", {kQueries, kKeys});
+  set_type(file, 5, type_of_b);
+  file.floats("low", {}, {-0.5f});
+  build(file);
+  file.node("Attention", {"q", "k", "v", "mask"}, "y");
+  file.output("y");
+  return file;
+}
+
+// Of random inputs, in "b" 0 and 1.
+Reals run_masked(const OnnxBuilder& file) {
+  Import import(file.bytes());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
+  Random random(11);
+  for (int32_t i = 0; i < static_cast<int32_t>(model.model().inputs().size); ++i) {
+    const TensorView view = model.session().input(i);
+    const auto count = static_cast<size_t>(view.info.shape.elements());
+    std::vector<int32_t> bits;
+    for (size_t k = 0; k < count; ++k) bits.push_back(static_cast<int32_t>(random.bits() % 2));
+    if (view.info.dtype == DType::kS32)
+      model.set_input(bits, i);
+    else
+      model.set_input(random.reals(count, -1.0f, 1.0f), i);
+  }
+  model.session().run();
+  return model.output<float>(0);
+}
+
+void check_masked(const OnnxBuilder& file, const OnnxBuilder& other) {
+  const Reals a = run_masked(file), b = run_masked(other);
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
+}
+
+// The same bools by a comparison of numbers that they choose.
+void compare(OnnxBuilder& file, const std::string& truth) {
+  file.floats("one", {}, {1});
+  file.floats("zero", {}, {0});
+  file.node("Where", {truth, "one", "zero"}, "number");
+  file.node("Greater", {"number", "zero"}, "mask");
+}
+
+}  // namespace
+
+TEST_CASE("bools choose scores, whatever has moved or joined them") {
+  struct Route {
+    const char* what;
+    void (*build)(OnnxBuilder& file, const char* to);
+  };
+  const Route routes[] = {
+      {"compared",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Greater", {"c", "low"}, to);
+       }},
+      {"given", [](OnnxBuilder& f, const char* to) { f.node("Identity", {"b"}, to); }},
+      {"cast",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Relu", {"c"}, "r");
+         set(f.node("Cast", {"r"}, to), "to", int64_t{Type::BOOL});
+       }},
+      {"cast like another",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Relu", {"c"}, "r");
+         f.node("Greater", {"d", "low"}, "g");
+         f.node("CastLike", {"r", "g"}, to);
+       }},
+      {"chosen",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Greater", {"c", "low"}, "g");
+         f.node("Greater", {"d", "low"}, "h");
+         f.node("Where", {"h", "g", "b"}, to);
+       }},
+      {"a triangle",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Greater", {"c", "low"}, "g");
+         f.integers("diagonal", {1}).clear_dims();
+         set(f.node("Trilu", {"g", "diagonal"}, to), "upper", int64_t{0});
+       }},
+      {"joined with constants",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Greater", {"c", "low"}, "g");
+         f.integers("begin", {1});
+         f.integers("end", {5});
+         f.integers("axis", {1});
+         f.node("Slice", {"g", "begin", "end", "axis"}, "s");
+         codes(f, "first", {kQueries, 1}, Type::BOOL, {1, 0, 1});
+         set(f.node("Concat", {"first", "s"}, to), "axis", int64_t{1});
+       }},
+      {"moved often",
+       [](OnnxBuilder& f, const char* to) {
+         f.node("Not", {"b"}, "t0");
+         for (int i = 0; i < 12; ++i) {
+           const std::string from = "t" + std::to_string(i), next = "t" + std::to_string(i + 1);
+           f.node("Transpose", {from}, i == 11 ? to : next);
+         }
+       }},
+      {"constants alone", [](OnnxBuilder& f, const char* to) {
+         f.floats("numbers", {kQueries, kKeys}, {0, 0.5f, 2, 0, 1, 1, 0, NAN, 0, 2, 0, 0, 0, 0, 1});
+         f.node("IsNaN", {"numbers"}, "n");
+         set(f.node("Cast", {"numbers"}, "m"), "to", int64_t{Type::BOOL});
+         f.node("Xor", {"m", "n"}, to);
+       }}};
+  for (const Route& route : routes) {
+    CAPTURE(std::string(route.what));
+    check_masked(masked([&](OnnxBuilder& file) { route.build(file, "mask"); }),
+                 masked([&](OnnxBuilder& file) {
+                   route.build(file, "truth");
+                   compare(file, "truth");
+                 }));
+  }
+}
+
+TEST_CASE("numbers are added to scores, though they come of bools") {
+  const auto check = [](const char* what, auto build, auto plain, Type::DataType type) {
+    CAPTURE(std::string(what));
+    check_masked(masked(build, type), masked(plain, type));
+  };
+  const auto as_numbers = [](OnnxBuilder& file) {
+    file.floats("zero", {}, {0});
+    file.floats("one", {}, {1});
+    file.node("Where", {"g", "one", "zero"}, "mask");
+  };
+  check(
+      "a comparison",
+      [](OnnxBuilder& file) {
+        file.node("Greater", {"c", "low"}, "g");
+        set(file.node("Cast", {"g"}, "mask"), "to", int64_t{Type::FLOAT});
+      },
+      [&](OnnxBuilder& file) {
+        file.node("Greater", {"c", "low"}, "g");
+        as_numbers(file);
+      },
+      Type::BOOL);
+  for (const auto type : {Type::FLOAT, Type::INT64})
+    check(
+        "bools that come in",
+        [type](OnnxBuilder& file) { set(file.node("Cast", {"b"}, "mask"), "to", int64_t{type}); },
+        [](OnnxBuilder& file) { set(file.node("Cast", {"b"}, "mask"), "to", int64_t{Type::DOUBLE}); },
+        Type::INT64);
+  check(
+      "constant integers",
+      [](OnnxBuilder& file) {
+        codes(file, "mask", {1, kKeys}, Type::INT32, {0, 1, 2, 0, 1});
+      },
+      [](OnnxBuilder& file) {
+        file.floats("mask", {1, kKeys}, {0, 1, 2, 0, 1});
+      },
+      Type::BOOL);
 }

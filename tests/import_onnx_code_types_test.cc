@@ -284,7 +284,7 @@ TEST_CASE("a computed zero point has the type that its operator gives") {
   file.node("Equal", {"c", "c"}, "z");  // a truth value, of whatever codes
   file.node("QuantizeLinear", {"x", "s", "z"}, "y");
   file.output("y");
-  CHECK(Import(file.bytes()).says("its zero point 'z' is int64 here, which says no type of codes"));
+  CHECK(Import(file.bytes()).says("its zero point 'z' is bool here, which says no type of codes"));
 }
 
 TEST_CASE("constants of 4 bits go through operators of constants") {

@@ -33,6 +33,12 @@ Whole expected(Function function) {
   return list;
 }
 
+void whole(OnnxBuilder& file, const std::string& name, const Ints& dims, const Ints& values) {
+  auto& tensor = file.integers(name, values);
+  tensor.clear_dims();
+  for (const int64_t dim : dims) tensor.add_dims(dim);
+}
+
 // Sums of patches where they lie.
 Reals summed(const Reals& x, int64_t channels, const Ints& sides, const Ints& block, const Ints& strides,
              const Ints& dilations, const Ints& pads) {
@@ -66,16 +72,46 @@ TEST_CASE("bits of integers") {
   CHECK(of_integers("BitwiseNot", 0) == expected([](int64_t x) { return ~x; }));
   CHECK(of_integers("BitShift", 3, "LEFT") == expected([](int64_t x) { return x * 8; }));
   CHECK(of_integers("BitShift", 3, "RIGHT") == expected([](int64_t x) { return x >> 3; }));
+}
+
+TEST_CASE("bits of constants, of shapes that fit each other and of codes") {
+  const auto folded = [](const std::string& op, const Ints& a, const Ints& b,
+                         const char* direction = nullptr) {
+    OnnxBuilder file(18);
+    file.input("x", {2, 2});
+    whole(file, "a", {2, 1}, a);
+    std::vector<std::string> inputs{"a", "b"};
+    if (b.empty()) inputs.pop_back();
+    whole(file, "b", {1, 2}, b.empty() ? Ints{0, 0} : b);
+    auto& node = file.node(op, inputs, "c");
+    if (direction != nullptr) set(node, "direction", direction);
+    set(file.node("Cast", {"c"}, "r"), "to", int64_t{Type::FLOAT});
+    file.node("Add", {"x", "r"}, "y");
+    file.output("y");
+    Import import(file.bytes());
+    if (!import.good()) MESSAGE(import.message());
+    CHECK(import.count(Op::kAdd) == 1);
+    CHECK(import.graph().nodes.size() == 1);
+    return run_import<float>(import, Reals{0, 0, 0, 0});
+  };
+  CHECK(folded("BitwiseAnd", {12, -7}, {10, 9}) == Reals{8, 8, 8, 9});
+  CHECK(folded("BitwiseOr", {12, -7}, {10, 9}) == Reals{14, 13, -5, -7});
+  CHECK(folded("BitwiseXor", {12, -7}, {10, 9}) == Reals{6, 5, -13, -16});
+  CHECK(folded("BitwiseNot", {12, -7}, {}) == Reals{-13, -13, 6, 6});
+  CHECK(folded("BitShift", {12, -7}, {1, 2}, "RIGHT") == Reals{6, 3, -4, -2});
+  CHECK(folded("BitShift", {12, -7}, {1, 2}, "LEFT") == Reals{24, 48, -14, -28});
   OnnxBuilder file(18);
-  file.input("x", {4});
-  file.integers("a", {12, 10, 7, 1});
-  file.integers("b", {10});
-  file.node("BitwiseXor", {"a", "b"}, "c");
-  file.node("Cast", {"c"}, "r");
-  set(*file.graph().mutable_node(1), "to", int64_t{Type::FLOAT});
+  file.input("x", {2});
+  file.integers("a", {1, 1});
+  file.integers("b", {1, 64});
+  auto& node = file.node("BitShift", {"a", "b"}, "c");
+  set(node, "direction", "LEFT");
+  set(file.node("Cast", {"c"}, "r"), "to", int64_t{Type::FLOAT});
   file.node("Add", {"x", "r"}, "y");
   file.output("y");
-  CHECK(run_file(file.bytes(), {0, 0, 0, 0}) == Reals{6, 0, 13, 11});
+  CHECK(Import(file.bytes()).says("it shifts by 64 bits; 0 to 63 are supported"));
+  node.mutable_attribute(0)->set_s("UP");
+  CHECK(Import(file.bytes()).says("its direction 'UP' is not LEFT or RIGHT"));
 }
 
 TEST_CASE("patches are summed where they lie") {
@@ -133,26 +169,105 @@ TEST_CASE("places of the greatest, and numbers put back to them") {
   CHECK(Import(file.bytes()).says("places of the greatest are not supported with pads"));
 }
 
+TEST_CASE("windows and places that do not fit are refused") {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const auto unpool = [](const Ints& shape, const Ints& kernel, const Ints& places = {}) {
+    OnnxBuilder file(17);
+    file.input("x", shape);
+    if (places.empty()) {
+      file.input("i", shape);
+      set_type(file, 1, Type::INT64);
+    } else {
+      whole(file, "i", shape, places);
+    }
+    auto& node = file.node("MaxUnpool", {"x", "i"}, "y");
+    set(node, "kernel_shape", kernel);
+    set(node, "strides", kernel);
+    file.output("y");
+    return Import(file.bytes()).message();
+  };
+  const auto says = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  CHECK(unpool({1, 1, 2, 2}, {2, 3}).empty());
+  says(unpool({1, 1, 4, 4}, {1, kHuge}), "along axis 3 give more than 2^24 elements");
+  says(unpool({1, 1, 4, 4}, {kHuge, 1}), "along axis 2 give more than 2^24 elements");
+  says(unpool({1, 1, 4, 4}, {1 << 22, 1 << 22}), "it has more than 2^24 elements");
+  CHECK(unpool({1, 1, 1, 2}, {2, 2}, {5, 2}).empty());
+  says(unpool({1, 1, 1, 2}, {2, 2}, {5, 1}),
+       "its index 1 lies outside of window 1, whose first element is 2");
+  says(unpool({1, 1, 1, 2}, {2, 2}, {2, 3}), "its index 2 lies outside of window 0");
+  says(unpool({1, 2, 1, 1}, {2, 2}, {3, 8}),
+       "its index 8 lies outside of window 1, whose first element is 4");
+  says(unpool({1, 1, 1, 2}, {2, 2}, {INT64_MIN, 2}), "lies outside of window 0");
+  OnnxBuilder empty(17);
+  empty.input("x", {1});
+  empty.floats("none", {1, 1, 0, 4}, {});
+  auto& pool = empty.node("MaxPool", {"none"}, "p");
+  pool.add_output("y");
+  set(pool, "kernel_shape", Ints{2, 2});
+  set(pool, "strides", Ints{2, 2});
+  empty.output("y");
+  says(Import(empty.bytes()).message(), "its input has the shape [1, 1, 0, 4]");
+  const auto col2im = [](int64_t side, int64_t block) {
+    OnnxBuilder file(18);
+    file.input("x", {1, 4, 4});
+    file.integers("sides", {side, 3});
+    file.integers("block", {block, 2});
+    auto& node = file.node("Col2Im", {"x", "sides", "block"}, "y");
+    set(node, "pads", Ints{1, 0, 1, 0});
+    file.output("y");
+    return Import(file.bytes()).message();
+  };
+  for (const int64_t side : {INT64_MAX, INT64_MIN, int64_t{0}})
+    says(col2im(side, 2), "its picture has a side of " + std::to_string(side));
+  says(col2im(1, 4), "its block does not fit into its picture, which has a side of 1");
+}
+
 TEST_CASE("rows turned round, the greatest alone, and what is left of a mean") {
   {
     OnnxBuilder file(17);
     file.input("x", {3, 2});
     file.integers("n", {3, 2});
-    file.node("ReverseSequence", {"x", "n"}, "y");
+    auto& node = file.node("ReverseSequence", {"x", "n"}, "y");
     file.output("y");
     CHECK(run_file(file.bytes(), {1, 2, 3, 4, 5, 6}) == Reals{5, 4, 3, 2, 1, 6});
+    set(node, "batch_axis", int64_t{0});
+    CHECK(Import(file.bytes()).says("time_axis 0 and batch_axis 0 are not allowed"));
+    set(node, "time_axis", int64_t{1});
+    CHECK(Import(file.bytes()).says("it has 2 constant lengths for 3 rows"));
+    file.graph().mutable_initializer(0)->set_dims(0, 3);
+    file.graph().mutable_initializer(0)->add_int64_data(1);
+    CHECK(Import(file.bytes()).says("a length is 3 of 2 steps"));
+    file.graph().mutable_initializer(0)->set_int64_data(0, 1);
+    CHECK(run_file(file.bytes(), {1, 2, 3, 4, 5, 6}) == Reals{1, 2, 4, 3, 5, 6});
   }
-  {
-    OnnxBuilder file(17);
-    file.input("x", {2, 3});
-    file.node("Hardmax", {"x"}, "y");
+  const auto hardmax = [](int64_t opset, const Ints& shape, int64_t axis) {
+    OnnxBuilder file(opset);
+    file.input("x", shape);
+    set(file.node("Hardmax", {"x"}, "y"), "axis", axis);
     file.output("y");
-    CHECK(run_file(file.bytes(), {1, 5, 5, 0, -1, -2}) == Reals{0, 1, 0, 1, 0, 0});
-  }
-  OnnxBuilder file(17);
-  file.input("x", {1, 1, 2, 2});
-  file.node("MeanVarianceNormalization", {"x"}, "y");
-  file.output("y");
-  const Reals y = run_file(file.bytes(), {1, 1, 3, 3});
-  for (size_t i = 0; i < 4; ++i) CHECK(y[i] == doctest::Approx(i < 2 ? -1.0 : 1.0));
+    return file;
+  };
+  const Reals x{1, 5, 5, 0, -1, -2};
+  CHECK(run_file(hardmax(17, {2, 3}, -1).bytes(), x) == Reals{0, 1, 0, 1, 0, 0});
+  CHECK(run_file(hardmax(17, {2, 3}, 0).bytes(), x) == Reals{1, 1, 1, 0, 0, 0});
+  CHECK(run_file(hardmax(11, {2, 3}, 1).bytes(), x) == Reals{0, 1, 0, 1, 0, 0});
+  CHECK(Import(hardmax(11, {2, 3, 2}, 1).bytes())
+            .says("below opset 13 it is supported along the last axis alone"));
+  for (const int64_t opset : {17, 18})
+    for (const bool of_rows : {false, true}) {
+      CAPTURE(opset);
+      OnnxBuilder file(opset);
+      file.input("x", {1, 1, 2, 2});
+      auto& node = file.node("MeanVarianceNormalization", {"x"}, "y");
+      if (of_rows) set(node, "axes", Ints{3});
+      file.output("y");
+      const Reals y = run_file(file.bytes(), {1, 3, 5, 7});
+      // Of all four: mean 4, deviation the root of 5.
+      for (int i = 0; i < 4; ++i)
+        CHECK(y[static_cast<size_t>(i)] ==
+              doctest::Approx(of_rows ? 2 * (i % 2) - 1 : (2 * i - 3) / std::sqrt(5.0)));
+    }
 }

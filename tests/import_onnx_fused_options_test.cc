@@ -77,8 +77,6 @@ TEST_CASE("operators on codes: Where, ReduceMean, and those with the channels la
       } else {
         file.node("DequantizeLinear", {"q", "s", "s0"}, "a");
         permute(file, "a", {0, 3, 1, 2}, "planes");
-        file.floats("bs", {}, {0.0078125f * 0.0625f});
-        codes(file, "bs0", {}, Type::INT32, {0});
         file.node("DequantizeLinear", {"w", "ws", "ws0"}, "wr");
         Reals bias;
         for (const float code : {10.0f, -2000.0f, 300.0f}) bias.push_back(code * 0.0078125f * 0.0625f);

@@ -109,5 +109,14 @@ TEST_CASE("a transform that does not fit is refused") {
   CHECK(refusal({1, 4, 1}, 2, false).find("axis 2 is none of those in front of the last") !=
         std::string::npos);
   CHECK(refusal({1, 4, 1}, 1, true).find("an inverse of one side is not supported") != std::string::npos);
+  for (const int64_t length : {INT64_MAX, int64_t{1} << 62, (int64_t{1} << 24) + 1, int64_t{0}}) {
+    OnnxBuilder file(17);
+    file.input("x", {1, 1, 1});
+    file.integers("length", {length}).clear_dims();
+    file.node("DFT", {"x", "length"}, "y");
+    file.output("y");
+    CHECK(Import(file.bytes())
+              .says("its length is " + std::to_string(length) + "; 1 to 16777216 are supported"));
+  }
   CHECK(refusal({1, 8192, 1}, 1, false).find("16777216 are supported") != std::string::npos);
 }

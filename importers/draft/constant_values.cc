@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/constant_numbers.h"
 #include "importers/draft/geometry.h"
 
 namespace intaglio::importers {
 namespace {
 
 constexpr int64_t kMaxFolded = int64_t{1} << 24;  // elements of a result
-constexpr int64_t kMaxNumber = int64_t{1} << 31;  // of arithmetic on integers: no product overflows
+constexpr size_t kMaxFoldedRank = 32;             // each element is found by all its coordinates
 
 size_t count_of(const Shape& shape) { return static_cast<size_t>(elements(shape)); }
 
@@ -56,105 +57,10 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
   return p;
 }
 
-template <typename T>
-int64_t compared(Arithmetic operation, T a, T b) {
-  switch (operation) {
-    case Arithmetic::kEqual:
-      return a == b;
-    case Arithmetic::kLess:
-      return a < b;
-    case Arithmetic::kLessEqual:
-      return a <= b;
-    case Arithmetic::kGreater:
-      return a > b;
-    case Arithmetic::kGreaterEqual:
-      return a >= b;
-    case Arithmetic::kAnd:
-      return a != T{} && b != T{};
-    default:
-      return a != T{} || b != T{};
-  }
-}
-
-int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
-
-int64_t of_integers(Arithmetic operation, int64_t a, int64_t b) {
-  if (operation == Arithmetic::kMax) return std::max(a, b);
-  if (operation == Arithmetic::kMin) return std::min(a, b);
-  if (operation >= Arithmetic::kEqual) return compared(operation, a, b);
-  int64_t sum = 0;
-  if (operation == Arithmetic::kAdd && !__builtin_add_overflow(a, b, &sum)) return sum;
-  if (operation == Arithmetic::kSub && !__builtin_sub_overflow(a, b, &sum)) return sum;
-  if (std::max(a, b) > kMaxNumber || std::min(a, b) < -kMaxNumber)
-    fail("its numbers ", a, " and ", b, " are too large");
-  switch (operation) {
-    case Arithmetic::kMul:
-      return a * b;
-    case Arithmetic::kPow: {
-      const double power = std::pow(static_cast<double>(a), static_cast<double>(b));
-      if (!(std::fabs(power) <= static_cast<double>(kMaxNumber)))
-        fail("its power ", a, " to ", b, " is too large");
-      return static_cast<int64_t>(power);
-    }
-    default:
-      break;
-  }
-  if (b == 0) fail("it divides by 0");
-  if (operation == Arithmetic::kDiv) return a / b;
-  const int64_t quotient = floor_divided(a, b);
-  return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
-}
-
-float of_reals(Arithmetic operation, float a, float b) {
-  switch (operation) {
-    case Arithmetic::kAdd:
-      return a + b;
-    case Arithmetic::kSub:
-      return a - b;
-    case Arithmetic::kMul:
-      return a * b;
-    case Arithmetic::kMax:
-      return std::max(a, b);
-    case Arithmetic::kMin:
-      return std::min(a, b);
-    case Arithmetic::kPow:
-      return std::pow(a, b);
-    default:
-      break;
-  }
-  if (b == 0.0f) fail("it divides by 0");
-  if (operation == Arithmetic::kDiv) return a / b;
-  const float quotient = std::floor(a / b);
-  return operation == Arithmetic::kFloorDiv ? quotient : a - quotient * b;
-}
-
-float mapped_real(Mapping mapping, float v) {
-  switch (mapping) {
-    case Mapping::kNegate:
-      return -v;
-    case Mapping::kAbs:
-      return std::fabs(v);
-    case Mapping::kSqrt:
-      return std::sqrt(v);
-    case Mapping::kReciprocal:
-      return 1.0f / v;
-    case Mapping::kFloor:
-      return std::floor(v);
-    case Mapping::kCeil:
-      return std::ceil(v);
-    case Mapping::kExp:
-      return std::exp(v);
-    case Mapping::kLog:
-      return std::log(v);
-    case Mapping::kNot:
-      return v == 0.0f ? 1.0f : 0.0f;
-  }
-  return v;
-}
-
 }  // namespace
 
 void check_folded_size(const Shape& shape) {
+  if (shape.size() > kMaxFoldedRank) fail("its constant result has ", shape.size(), " dimensions");
   int64_t count = 1;  // without dimensions of 0: what is made of the shape may lack them
   for (const int32_t dim : shape) {
     if (dim < 0 || (dim > 0 && count > kMaxFolded / dim)) fail("its constant result is too large");
@@ -200,16 +106,7 @@ Values combined(Arithmetic operation, const Values& a, const Values& b) {
 
 Values mapped(Mapping mapping, Values x) {
   for (float& v : x.reals) v = mapped_real(mapping, v);
-  for (int64_t& v : x.integers) {
-    if (v < -kMaxNumber || v > kMaxNumber) fail("its number ", v, " is too large");
-    const bool rounds = mapping == Mapping::kFloor || mapping == Mapping::kCeil;
-    if (mapping == Mapping::kNegate || (mapping == Mapping::kAbs && v < 0))
-      v = -v;
-    else if (mapping == Mapping::kNot)
-      v = v == 0 ? 1 : 0;
-    else if (mapping != Mapping::kAbs && !rounds)
-      fail("it takes integers, which is not supported");
-  }
+  for (int64_t& v : x.integers) v = mapped_integer(mapping, v);
   return x;
 }
 
@@ -366,7 +263,7 @@ Values progression(const Values& start, const Values& limit, const Values& step)
   const double first = number(start), by = number(step);
   const double count = std::max(std::ceil((number(limit) - first) / by), 0.0),
                last = first + (count - 1) * by;
-  if (!(count <= static_cast<double>(kMaxFolded)) || !(std::fabs(last) <= 9e15))
+  if (!(count <= static_cast<double>(kMaxFolded)) || !(std::max(std::fabs(first), std::fabs(last)) <= 9e15))
     fail("its range has too many numbers");
   Values y{{static_cast<int32_t>(count)}, start.is_real, {}, {}};
   for (int32_t i = 0; i < y.shape[0]; ++i) {

@@ -33,6 +33,11 @@ enum class Arithmetic {
   kMax,
   kMin,
   kPow,
+  kBitAnd,  // of integers, in two's complement
+  kBitOr,
+  kBitXor,
+  kShiftLeft,
+  kShiftRight,
   kEqual,  // comparisons give integers 0 and 1
   kLess,
   kLessEqual,
@@ -44,7 +49,7 @@ enum class Arithmetic {
 // Each operand is repeated where it is smaller; both are integers or both reals.
 Values combined(Arithmetic operation, const Values& a, const Values& b);
 
-enum class Mapping { kNegate, kAbs, kSqrt, kReciprocal, kFloor, kCeil, kExp, kLog, kNot };
+enum class Mapping { kNegate, kAbs, kSqrt, kReciprocal, kFloor, kCeil, kExp, kLog, kNot, kBitNot };
 Values mapped(Mapping mapping, Values x);
 
 enum class Reduction { kSum, kMean, kProduct, kMax, kMin };

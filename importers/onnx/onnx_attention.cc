@@ -79,43 +79,6 @@ int32_t add_mask(OnnxOp& op, int32_t scores, int32_t mask) {
   return add_aligned(op, Op::kAdd, scores, mask);
 }
 
-// Whether only comparisons, and logic on them, have made x: truth values, which a run has as numbers.
-bool is_truth(const Draft& draft, int32_t x, int most_steps = 8) {
-  if (most_steps == 0 || x < 0) return false;
-  const auto is_made = [&](int32_t input) { return is_truth(draft, input, most_steps - 1); };
-  const DraftTensor& tensor = draft.tensor(x);
-  if (tensor.constant && tensor.dtype != DType::kF32) return false;
-  if (tensor.constant) {
-    const std::vector<float> values = values_of<float>(tensor);
-    return std::all_of(values.begin(), values.end(),
-                       [](float value) { return value == 0.0f || value == 1.0f; });
-  }
-  for (const DraftNode& node : draft.nodes) {
-    if (node.outputs.empty() || node.output() != x) continue;
-    switch (node.op) {
-      case Op::kEqual:
-      case Op::kLess:
-      case Op::kLessOrEqual:
-        return true;
-      case Op::kMinimum:
-      case Op::kMaximum:
-        return std::all_of(node.inputs.begin(), node.inputs.end(), is_made);
-      case Op::kSub:  // 1 - x
-        return draft.tensor(node.inputs[0]).constant && is_made(node.inputs[0]) && is_made(node.inputs[1]);
-      case Op::kReshape:
-      case Op::kTranspose:
-      case Op::kStridedSlice:
-      case Op::kGather:
-        return is_made(node.inputs[0]);
-      case Op::kCast:  // of truth values that come in; a Cast of the file makes numbers
-        return draft.tensor(node.inputs[0]).dtype == DType::kS32 && node.source != "Cast";
-      default:
-        return false;
-    }
-  }
-  return false;
-}
-
 // 1 where the key does not come later than the query, else 0.
 int32_t causal_condition(OnnxOp& op, const Shape& scores, int32_t past) {
   const int32_t queries = scores[2], keys = scores[3];
@@ -172,8 +135,7 @@ void import_attention(OnnxOp& op) {
   bool is_choice = false;
   if (op.has_input(3)) {
     const int32_t mask = op.activation_or_numbers(3);
-    is_choice =
-        op.is_constant(3) ? !op.is_constant_of_reals(3) : op.is_integer(3) || is_truth(op.draft(), mask);
+    is_choice = op.is_truth(3);
     if (!is_choice) scores = add_mask(op, scores, mask);
     if (is_choice) condition = condition < 0 ? mask : add_aligned(op, Op::kMinimum, condition, mask);
   }

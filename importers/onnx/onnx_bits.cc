@@ -1,6 +1,5 @@
 // ONNX operators on the bits of integers, as arithmetic: integers that a run computes are FP32, exact below 2^24.
 #include <cmath>
-#include <functional>
 
 #include "importers/onnx/onnx_decomposer.h"
 
@@ -47,22 +46,6 @@ void end_as_integer(OnnxDecomposer& s, const std::string& y) {
   s.add("Cast", {y}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}}, s.output(0));
 }
 
-// Of constants alone, one of which may be a single number.
-bool end_of_constants(OnnxDecomposer& s, const std::function<int64_t(int64_t, int64_t)>& function) {
-  const std::vector<int64_t> a = s.constant(0), b = s.constant(1);
-  if (a.empty() || b.empty()) return false;
-  const bool spreads_a = a.size() == 1 && s.shape(0).size() <= s.shape(1).size(),
-             spreads_b = b.size() == 1 && s.shape(1).size() <= s.shape(0).size();
-  if (s.shape(0) != s.shape(1) && !spreads_a && !spreads_b)
-    fail("of constants, one shape or a single number is supported");
-  const Shape& shape = spreads_a && !spreads_b ? s.shape(1) : s.shape(0);
-  std::vector<int64_t> y;
-  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i)
-    y.push_back(function(a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]));
-  s.add("Reshape", {s.integers(y), s.integers({shape.begin(), shape.end()})}, {}, s.output(0));
-  return true;
-}
-
 // The input that a run computes, as a real, and the number that the other one is.
 struct Operands {
   std::string x;
@@ -82,13 +65,10 @@ void check_mask(int64_t mask) {
 }
 
 void decompose_bitwise(OnnxDecomposer& s) {
+  if (s.all_constant()) return;
   s.check_inputs(2, 2);
   s.check_one_output();
   const std::string& kind = s.source();
-  if (end_of_constants(s, [&](int64_t a, int64_t b) {
-        return kind == "BitwiseAnd" ? a & b : kind == "BitwiseOr" ? a | b : a ^ b;
-      }))
-    return;
   const auto [x, mask] = read_operands(s);
   check_mask(mask);
   const std::string both = common(s, x, mask);
@@ -99,30 +79,25 @@ void decompose_bitwise(OnnxDecomposer& s) {
 }
 
 void decompose_bitwise_not(OnnxDecomposer& s) {
+  if (s.all_constant()) return;
   s.check_inputs(1, 1);
   s.check_one_output();
   end_as_integer(s, s.add("Sub", {s.number(-1.0f), s.as_real(s.input(0))}));
 }
 
 void decompose_shift(OnnxDecomposer& s) {
+  if (s.all_constant()) return;
   s.check_inputs(2, 2);
   s.check_one_output();
   const std::string way = s.string("direction", "");
   if (way != "LEFT" && way != "RIGHT") fail("its direction ", quoted(way), " is not LEFT or RIGHT");
   const bool left = way == "LEFT";
-  const auto checked = [](int64_t bits) {
-    if (bits < 0 || bits > kMostBits)
-      fail("it shifts by ", bits, " bits; 0 to ", kMostBits, " are supported");
-    return bits;
-  };
-  if (end_of_constants(s, [&](int64_t a, int64_t b) {
-        return left ? static_cast<int64_t>(static_cast<uint64_t>(a) << checked(b)) : a >> checked(b);
-      }))
-    return;
   const std::vector<int64_t> bits = s.constant(1);
   if (bits.size() != 1) fail("the number of bits must be one constant");
+  if (bits[0] < 0 || bits[0] > kMostBits)
+    fail("it shifts by ", bits[0], " bits; 0 to ", kMostBits, " are supported");
   const std::string x = s.as_real(s.input(0));
-  end_as_integer(s, left ? times_power(s, x, checked(bits[0])) : floor_shifted(s, x, checked(bits[0])));
+  end_as_integer(s, left ? times_power(s, x, bits[0]) : floor_shifted(s, x, bits[0]));
 }
 
 constexpr char kOneConstant[] = "One input is a constant number of at most 24 bits. Integers have a sign.";

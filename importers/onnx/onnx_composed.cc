@@ -5,15 +5,7 @@
 namespace intaglio::importers {
 namespace {
 
-std::string reshaped(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& dims,
-                     const std::string& output = {}) {
-  return s.add("Reshape", {x, s.integers(dims)}, {}, output);
-}
-
-std::string transposed(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& order,
-                       const std::string& output = {}) {
-  return s.add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}}, output);
-}
+constexpr int64_t kMostPlaces = int64_t{1} << 24;  // places are computed in FP32
 
 // The sum of patches [batch, channels * taps, places] where they lie in a picture or a line: a transposed convolution, each tap
 // of which takes one channel.
@@ -40,16 +32,17 @@ void decompose_col2im(OnnxDecomposer& s) {
   int64_t taps = 1;
   std::vector<int64_t> places, remainders;
   for (size_t i = 0; i < axes; ++i) {
+    if (sides[i] < 1 || sides[i] > kMaxTensorBytes) fail("its picture has a side of ", sides[i]);
     if (block[i] < 1 || block[i] > kMostTaps / taps)
       fail("its block has ", block[i], " elements along axis ", i);
     taps *= block[i];
     const int64_t room = sides[i] + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1;
-    if (sides[i] < 1 || sides[i] > kMaxTensorBytes || room < 0) fail("its picture has a side of ", sides[i]);
+    if (room < 0) fail("its block does not fit into its picture, which has a side of ", sides[i]);
     places.push_back(room / strides[i] + 1);
     remainders.push_back(room % strides[i]);
   }
   const int64_t channels = x[1] / taps;
-  if (x[1] % taps != 0) fail("its ", x[1], " channels do not divide into ", taps, " taps");
+  if (channels < 1 || x[1] % taps != 0) fail("its ", x[1], " channels do not divide into ", taps, " taps");
   std::vector<int64_t> of_patches{x[0], x[1]}, of_weights{taps, 1};
   of_patches.insert(of_patches.end(), places.begin(), places.end());
   of_weights.insert(of_weights.end(), block.begin(), block.end());
@@ -57,8 +50,8 @@ void decompose_col2im(OnnxDecomposer& s) {
   const std::string unit = s.add("EyeLike", {ones}, {{{"dtype", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
   std::vector<int64_t> repeats(of_weights.size(), 1);
   repeats[0] = channels;
-  const std::string weights = s.add("Tile", {reshaped(s, unit, of_weights), s.integers(repeats)});
-  s.add("ConvTranspose", {reshaped(s, s.input(0), of_patches), weights},
+  const std::string weights = s.add("Tile", {s.reshaped(unit, of_weights), s.integers(repeats)});
+  s.add("ConvTranspose", {s.reshaped(s.input(0), of_patches), weights},
         {{{"group", channels}},
          {{"kernel_shape", block},
           {"strides", strides},
@@ -94,10 +87,7 @@ void decompose_hardmax(OnnxDecomposer& s) {
   const bool is_last = axis + 1 == static_cast<int64_t>(x.size());
   if (s.opset() < 13 && !is_last) fail("below opset 13 it is supported along the last axis alone");
   const std::string places = s.add("ArgMax", {s.input(0)}, {{{"axis", axis}, {"keepdims", 0}}, {}, {}, {}});
-  const std::string off = s.number(0.0f), on = s.number(1.0f);
-  const std::string values =
-      s.add("Concat", {reshaped(s, off, {1}), reshaped(s, on, {1})}, {{{"axis", 0}}, {}, {}, {}});
-  s.add("OneHot", {places, s.integers({x[static_cast<size_t>(axis)]}), values},
+  s.add("OneHot", {places, s.integers({x[static_cast<size_t>(axis)]}), s.numbers({0.0f, 1.0f})},
         {{{"axis", axis}}, {}, {}, {}}, s.output(0));
 }
 
@@ -128,7 +118,9 @@ void decompose_reverse(OnnxDecomposer& s) {
 
 // Windows that touch and do not overlap: the sizes of x [n, c, h, w] in them.
 struct Blocks {
-  int64_t n, c, h, w, kh, kw;  // h and w count windows
+  int64_t n, c, h, w, kh, kw;  // h and w count windows; h * kh and w * kw are below 2^31
+  int64_t width() const { return w * kw; }
+  int64_t area() const { return h * kh * width(); }
 };
 
 Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
@@ -139,6 +131,11 @@ Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
   for (const char* name : {"pads", "dilations"})
     for (const int64_t value : s.list(name))
       if (value != (name[0] == 'p' ? 0 : 1)) fail("places of the greatest are not supported with ", name);
+  for (size_t i = 0; i < 4; ++i)
+    if (x[i] < 1) fail("its input has the shape ", shape_text(x));
+  for (size_t i = 0; is_pooled && i < 2; ++i)
+    if (kernel[i] > kMostPlaces / x[2 + i])
+      fail("its windows of ", kernel[i], " along axis ", 2 + i, " give more than 2^24 elements");
   if (is_pooled) return {x[0], x[1], x[2], x[3], kernel[0], kernel[1]};
   if (x[2] % kernel[0] != 0 || x[3] % kernel[1] != 0)
     fail("places of the greatest are supported where windows of ", kernel[0], " x ", kernel[1], " fill ",
@@ -148,15 +145,13 @@ Blocks read_blocks(OnnxDecomposer& s, bool is_pooled) {
 
 // The number, among all elements of the picture, of each window's first one: a sum along its axes.
 std::string first_places(OnnxDecomposer& s, const Blocks& b) {
-  const int64_t width = b.w * b.kw, area = b.h * b.kh * width;
-  if (b.n * b.c > (1 << 24) / area) fail("it has more than 2^24 elements");
+  const int64_t area = b.area();
+  if (area > kMostPlaces || b.n * b.c > kMostPlaces / area) fail("it has more than 2^24 elements");
   const auto along = [&](int64_t count, int64_t step, const std::vector<int64_t>& dims) {
-    std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < count; ++i) numbers.push_back(i * step);
-    return reshaped(s, s.as_real(s.integers(numbers)), dims);
+    return s.reshaped(s.as_real(s.counted(count, step)), dims);
   };
   const std::string planes = along(b.n * b.c, area, {b.n, b.c, 1, 1});
-  const std::string rows = along(b.h, b.kh * width, {1, 1, b.h, 1});
+  const std::string rows = along(b.h, b.kh * b.width(), {1, 1, b.h, 1});
   return s.add("Add", {planes, s.add("Add", {rows, along(b.w, b.kw, {1, 1, 1, b.w})})});
 }
 
@@ -167,9 +162,9 @@ void decompose_max_pool(OnnxDecomposer& s) {
   const Blocks b = read_blocks(s, false);
   if (s.has_output(0)) s.add_own("MaxPool", {s.input(0)}, {}, s.output(0));
   for (const char* name : {"auto_pad", "ceil_mode"}) s.ignore(name);
-  const std::string apart = reshaped(s, s.input(0), {b.n * b.c, b.h, b.kh, b.w, b.kw});
+  const std::string apart = s.reshaped(s.input(0), {b.n * b.c, b.h, b.kh, b.w, b.kw});
   const std::string windows =
-      reshaped(s, transposed(s, apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h, b.w, b.kh * b.kw});
+      s.reshaped(s.transposed(apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h, b.w, b.kh * b.kw});
   const std::string tap = s.as_real(s.add("ArgMax", {windows}, {{{"axis", 4}, {"keepdims", 0}}, {}, {}, {}}));
   const std::string row =
       s.add("Floor",
@@ -179,25 +174,40 @@ void decompose_max_pool(OnnxDecomposer& s) {
   s.add("Cast", {number}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}}, s.output(1));
 }
 
+// Constant indices, each of which must lie in the window whose number it places.
+void check_places(const std::vector<int64_t>& places, const Blocks& b) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto window = static_cast<int64_t>(i);
+    const int64_t row = window / b.w % b.h, column = window % b.w;
+    const int64_t first = window / (b.w * b.h) * b.area() + row * b.kh * b.width() + column * b.kw;
+    const bool is_behind = places[i] >= first && places[i] < b.n * b.c * b.area();
+    const int64_t tap = is_behind ? places[i] - first : -1;
+    if (tap < 0 || tap / b.width() >= b.kh || tap % b.width() >= b.kw)
+      fail("its index ", places[i], " lies outside of window ", i, ", whose first element is ", first);
+  }
+}
+
 // Each number at the place in its window that its index names, zeros elsewhere.
 void decompose_max_unpool(OnnxDecomposer& s) {
   s.check_inputs(2, 3);
   s.check_one_output();
   const Blocks b = read_blocks(s, true);
   if (s.shape(1) != s.shape(0)) fail("its indices have the shape ", shape_text(s.shape(1)));
-  const int64_t width = b.w * b.kw;
+  const std::string first = first_places(s, b);
+  check_places(s.constant(1), b);
+  const int64_t width = b.width();
   if (s.has(2) && s.constant(2) != std::vector<int64_t>{b.n, b.c, b.h * b.kh, width})
     fail("its output_shape is not that of its windows");
   const std::vector<int64_t> column{b.n * b.c, b.h, b.w, 1};
-  const std::string number = reshaped(s, s.add("Sub", {s.as_real(s.input(1)), first_places(s, b)}), column);
+  const std::string number = s.reshaped(s.add("Sub", {s.as_real(s.input(1)), first}), column);
   std::vector<int64_t> taps;
   for (int64_t row = 0; row < b.kh; ++row)
     for (int64_t tap = 0; tap < b.kw; ++tap) taps.push_back(row * width + tap);
   const std::string chosen =
-      s.as_real(s.add("Equal", {number, s.as_real(reshaped(s, s.integers(taps), {1, 1, 1, b.kh * b.kw}))}));
-  const std::string placed = s.add("Mul", {reshaped(s, s.input(0), column), chosen});
-  const std::string apart = reshaped(s, placed, {b.n * b.c, b.h, b.w, b.kh, b.kw});
-  reshaped(s, transposed(s, apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h * b.kh, width}, s.output(0));
+      s.as_real(s.add("Equal", {number, s.as_real(s.reshaped(s.integers(taps), {1, 1, 1, b.kh * b.kw}))}));
+  const std::string placed = s.add("Mul", {s.reshaped(s.input(0), column), chosen});
+  const std::string apart = s.reshaped(placed, {b.n * b.c, b.h, b.w, b.kh, b.kw});
+  s.reshaped(s.transposed(apart, {0, 1, 3, 2, 4}), {b.n, b.c, b.h * b.kh, width}, s.output(0));
 }
 
 constexpr OnnxDecomposition kRows[] = {
@@ -211,7 +221,8 @@ constexpr OnnxDecomposition kRows[] = {
     {"MaxUnpool",
      decompose_max_unpool,
      {Op::kEqual, Op::kMul, Op::kTranspose},
-     "Of what a MaxPool of the same windows gives, which touch and do not overlap.",
+     "Of what a MaxPool of the same windows gives, which touch and do not overlap. A computed index outside its window "
+     "places nothing.",
      true},
     {"MeanVarianceNormalization", decompose_mean_variance, {Op::kMean, Op::kSub, Op::kDiv}, "", true},
     {"ReverseSequence",

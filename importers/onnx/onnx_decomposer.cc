@@ -43,6 +43,8 @@ Shape OnnxDecomposer::shape(int i) const {
   return shape;
 }
 
+bool OnnxDecomposer::all_constant() const { return OnnxOp(file_, node_).all_constant(); }
+
 std::vector<int64_t> OnnxDecomposer::constant(int i) const {
   OnnxOp op(file_, node_);
   if (!op.has_input(i) || !op.is_constant(i)) return {};
@@ -106,6 +108,14 @@ std::string OnnxDecomposer::numbers(const std::vector<float>& list) {
   attribute.set_type(AttributeProto::FLOATS);
   attribute.mutable_floats()->Add(list.begin(), list.end());
   return node.output(0);
+}
+
+std::string OnnxDecomposer::counted(int64_t count, int64_t step) {
+  constexpr int64_t kMost = 1 << 20;
+  if (count < 1 || count > kMost) fail("it counts ", count, " steps; 1 to ", kMost, " are supported");
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(i * step);
+  return integers(numbers);
 }
 
 std::vector<std::string> OnnxDecomposer::split(const std::string& x, int64_t axis,

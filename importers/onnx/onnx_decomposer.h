@@ -21,6 +21,7 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::string output(int i) const { return has_output(i) ? node_.output(i) : std::string(); }
   // Of an input, as the importer has it: a single number is [1] where a run computes it. Throws where nothing wrote it.
   Shape shape(int i) const;
+  bool all_constant() const;      // each input that is there: the operator itself computes it
   bool holds_codes(int i) const;  // whether a run computes the codes that input i is
   int64_t opset() const { return file_.opset; }
   bool is_standard() const { return is_standard_onnx(node_.domain()); }
@@ -47,6 +48,16 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::string whole(int64_t value);
   std::string integers(const std::vector<int64_t>& list);
   std::string numbers(const std::vector<float>& list);
+  // 0, step, 2 * step, ... as integers.
+  std::string counted(int64_t count, int64_t step = 1);
+  std::string reshaped(const std::string& x, const std::vector<int64_t>& dims,
+                       const std::string& output = {}) {
+    return add("Reshape", {x, integers(dims)}, {}, output);
+  }
+  std::string transposed(const std::string& x, const std::vector<int64_t>& order,
+                         const std::string& output = {}) {
+    return add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}}, output);
+  }
   // All outputs of a Split into parts of these sizes.
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
   // Indices `begin` up to `end` of an axis.

@@ -31,13 +31,14 @@ int32_t OnnxOp::evaluated_input(int i) {
   return file_.evaluated[node_.input(i)] = file_.evaluation->input(std::move(constant));
 }
 
-void OnnxOp::set_evaluated(const DraftTensor& result, bool is_integer, int i) {
+void OnnxOp::set_evaluated(const DraftTensor& result, const OnnxValue& made, int i) {
   bool of_numbers =
       elements(result.shape) == 1;  // of single numbers a single number, which the draft has as [1]
   for (int input = 0; input < input_count(); ++input)
     if (has_input(input)) of_numbers = of_numbers && value(input).constant->dims_size() == 0;
   const Shape shape = of_numbers ? Shape() : result.shape;
-  if (result.dtype == DType::kF32 && !is_integer) return set_floats({shape, values_of<float>(result)}, i);
+  if (result.dtype == DType::kF32 && !made.is_integer && !made.is_truth)
+    return set_floats({shape, values_of<float>(result)}, i);
   OnnxConstant<int64_t> integers{shape, {}};
   if (result.dtype == DType::kF32)
     for (const float number : values_of<float>(result)) integers.values.push_back(std::llrint(number));
@@ -45,12 +46,13 @@ void OnnxOp::set_evaluated(const DraftTensor& result, bool is_integer, int i) {
     for (const int32_t number : values_of<int32_t>(result)) integers.values.push_back(number);
   else
     fail("it gives codes of constants, which is not supported");
+  if (made.is_truth) return set_codes(integers, onnx_file::TensorProto::BOOL, i);
   set_integers(integers, i);
 }
 
 void OnnxOp::evaluate(void (*import)(OnnxOp& op)) {
   std::vector<DraftTensor> results;
-  std::vector<std::pair<int, bool>> outputs;  // which, and whether it holds integers
+  std::vector<std::pair<int, OnnxValue>> outputs;
   {
     const EvaluationScope scope(file_);
     import(*this);
@@ -62,7 +64,7 @@ void OnnxOp::evaluate(void (*import)(OnnxOp& op)) {
           !file_.evaluation->has_made(found->second.tensor))
         continue;
       tensors.push_back(found->second.tensor);
-      outputs.emplace_back(i, found->second.is_integer);
+      outputs.emplace_back(i, found->second);
       file_.values.erase(found);
     }
     if (!tensors.empty()) results = file_.evaluation->finish(tensors);

@@ -2,89 +2,69 @@
 // are computed here and leave no node.
 #include <algorithm>
 
-#include "importers/draft/constant_values.h"
-#include "importers/onnx/onnx_operators.h"
+#include "importers/onnx/onnx_fold.h"
 
 namespace intaglio::importers {
 namespace {
 
 constexpr int64_t kMaxFlat = int64_t{1} << 24;  // elements of what is reshaped
 
-Values read(OnnxOp& op, int input) {
-  Values values;
-  values.is_real = op.is_constant_of_reals(input);
-  if (values.is_real) {
-    auto constant = op.floats(input);
-    values.shape = std::move(constant.shape);
-    values.reals = std::move(constant.values);
-  } else {
-    auto constant = op.integers(input);
-    values.shape = std::move(constant.shape);
-    values.integers = std::move(constant.values);
-  }
-  return values;
-}
-
 bool gives_truth(const std::string& source);
 
-// The element type of what the node gives of integers: it counts where it is one of codes.
+// The element type of what the node gives of integers: it counts where it is one of codes, or of bools.
 int64_t type_of_result(OnnxOp& op) {
   const std::string& source = op.source();
   if (source == "Cast") return op.integer("to", 0);
   if (source == "EyeLike" && op.has("dtype")) return op.integer("dtype", 0);
   if (source == "ConstantOfShape") return op.tensor("value")->data_type();
   if (gives_truth(source)) return onnx_file::TensorProto::BOOL;
-  return op.type_of_codes(source == "Where" ? 1 : 0);
-}
-
-void set(OnnxOp& op, const Values& values, int output = 0) {
-  if (values.is_real) return op.set_floats({values.shape, values.reals}, output);
-  const int64_t type = type_of_result(op);
-  if (!is_onnx_code(type)) return op.set_integers({values.shape, values.integers}, output);
-  op.set_codes({values.shape, values.integers}, static_cast<onnx_file::TensorProto::DataType>(type), output);
+  const int like = source == "Where" ? 1 : 0;
+  if (op.is_truth(like)) return onnx_file::TensorProto::BOOL;
+  return op.type_of_codes(like);
 }
 
 void fold_gather(OnnxOp& op) {
   op.check_inputs(2, 2);
-  const Values x = read(op, 0), indices = read(op, 1);
+  const Values x = folded_input(op, 0), indices = folded_input(op, 1);
   if (indices.is_real) fail("its indices are no integers");
-  set(op, gathered(x, static_cast<size_t>(normal_axis(op.integer("axis", 0), x.shape.size())), indices));
+  set_folded(op,
+             gathered(x, static_cast<size_t>(normal_axis(op.integer("axis", 0), x.shape.size())), indices));
 }
 
 void fold_slice(OnnxOp& op) {
-  const Values x = read(op, 0);
+  const Values x = folded_input(op, 0);
   const OnnxSlice slice = read_onnx_slice(op, x.shape);
-  set(op, sliced(x, slice.begin, slice.strides, slice.shape));
+  set_folded(op, sliced(x, slice.begin, slice.strides, slice.shape));
 }
 
 void fold_split(OnnxOp& op) {
-  const Values x = read(op, 0);
+  const Values x = folded_input(op, 0);
   const OnnxParts parts = read_onnx_parts(op, x.shape);
   std::vector<int32_t> begin(x.shape.size(), 0);
   const std::vector<int32_t> ones(x.shape.size(), 1);
   for (int i = 0; i < op.output_count(); ++i) {
     Shape shape = x.shape;
     shape[parts.axis] = parts.sizes[static_cast<size_t>(i)];
-    if (!op.output_name(i).empty()) set(op, sliced(x, begin, ones, shape), i);
+    if (!op.output_name(i).empty()) set_folded(op, sliced(x, begin, ones, shape), i);
     begin[parts.axis] += shape[parts.axis];
   }
 }
 
 void fold_concat(OnnxOp& op) {
   std::vector<Values> parts;
-  for (int i = 0; i < op.input_count(); ++i) parts.push_back(read(op, i));
-  set(op,
-      concatenated(parts, static_cast<size_t>(normal_axis(op.integer("axis", 1), parts[0].shape.size()))));
+  for (int i = 0; i < op.input_count(); ++i) parts.push_back(folded_input(op, i));
+  set_folded(op, concatenated(
+                     parts, static_cast<size_t>(normal_axis(op.integer("axis", 1), parts[0].shape.size()))));
 }
 
 void fold_transpose(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const Values x = read(op, 0);
+  const Values x = folded_input(op, 0);
   Permutation permutation;
   for (const int64_t axis : op.integers("perm")) permutation.push_back(narrow(axis, "axis"));
   if (permutation.empty())
     for (size_t i = x.shape.size(); i-- > 0;) permutation.push_back(static_cast<int32_t>(i));
-  set(op, transposed(x, permutation));
+  set_folded(op, transposed(x, permutation));
   if (op.grid(0) == nullptr) return;
   OnnxGrid grid = *op.grid(0);
   if (grid.axis >= 0) grid.axis = inverse(permutation).at(static_cast<size_t>(grid.axis));
@@ -96,40 +76,46 @@ void fold_arithmetic(OnnxOp& op, Arithmetic operation) {
   const bool many = operation == Arithmetic::kMax || operation == Arithmetic::kMin || op.source() == "Sum";
   op.check_inputs(many ? 1 : 2, many ? 64 : 2);
   if (op.integer("fmod", 0) != 0) fail("fmod is not supported");
-  Values y = read(op, 0);
+  Values y = folded_input(op, 0);
   for (int i = 1; i < op.input_count(); ++i) {
-    Values next = read(op, i);
+    Values next = folded_input(op, i);
     if (operation == Arithmetic::kPow && y.is_real) next = as_real(std::move(next));
     y = combined(operation, y, next);
   }
-  set(op, y);
+  set_folded(op, y);
+}
+
+void fold_shift(OnnxOp& op) {
+  const std::string way = op.string("direction", "");
+  if (way != "LEFT" && way != "RIGHT") fail("its direction ", quoted(way), " is not LEFT or RIGHT");
+  fold_arithmetic(op, way == "LEFT" ? Arithmetic::kShiftLeft : Arithmetic::kShiftRight);
 }
 
 void fold_mapping(OnnxOp& op, Mapping mapping) {
   op.check_inputs(1, 1);
-  set(op, mapped(mapping, read(op, 0)));
+  set_folded(op, mapped(mapping, folded_input(op, 0)));
 }
 
 void fold_reduction(OnnxOp& op, Reduction reduction) {
   op.check_inputs(1, 2);
-  const Values x = read(op, 0);
+  const Values x = folded_input(op, 0);
   const auto given = op.has_input(1) ? op.integers(1).values : op.integers("axes");
   const bool is_noop = op.integer("noop_with_empty_axes", 0) != 0, nothing = given.empty() && is_noop;
   const bool keep = op.integer("keepdims", 1) != 0;
-  set(op, nothing ? x : reduced(reduction, x, normal_axes(given, x.shape.size()), keep));
+  set_folded(op, nothing ? x : reduced(reduction, x, normal_axes(given, x.shape.size()), keep));
 }
 
 void fold_cast(OnnxOp& op) {
   op.check_inputs(1, 1);
-  const Values x = read(op, 0);
+  const Values x = folded_input(op, 0);
   const int64_t to = op.integer("to", 0);
   op.ignore("saturate");
   using Type = onnx_file::TensorProto;
-  if (is_onnx_real(to)) return set(op, as_real(x));
-  if (to == Type::BOOL) return set(op, mapped(Mapping::kNot, mapped(Mapping::kNot, as_integers(x))));
+  if (is_onnx_real(to)) return set_folded(op, as_real(x));
+  if (to == Type::BOOL) return set_folded(op, as_integers(mapped(Mapping::kNot, mapped(Mapping::kNot, x))));
   if (to != Type::INT64 && to != Type::INT32 && !is_onnx_code(to))
     fail("it casts a constant to ", onnx_type_name(to));
-  set(op, as_integers(x));
+  set_folded(op, as_integers(x));
 }
 
 // Dimensions that an input gives.
@@ -146,22 +132,22 @@ Shape shape_input(OnnxOp& op, int input) {
 
 void fold_expand(OnnxOp& op) {
   op.check_inputs(2, 2);
-  set(op, expanded(read(op, 0), shape_input(op, 1)));
+  set_folded(op, expanded(folded_input(op, 0), shape_input(op, 1)));
 }
 
 void fold_tile(OnnxOp& op) {
   op.check_inputs(2, 2);
-  set(op, tiled(read(op, 0), op.integers(1).values));
+  set_folded(op, tiled(folded_input(op, 0), op.integers(1).values));
 }
 
 void fold_where(OnnxOp& op) {
   op.check_inputs(3, 3);
-  set(op, chosen(read(op, 0), read(op, 1), read(op, 2)));
+  set_folded(op, chosen(folded_input(op, 0), folded_input(op, 1), folded_input(op, 2)));
 }
 
 void fold_range(OnnxOp& op) {
   op.check_inputs(3, 3);
-  set(op, progression(read(op, 0), read(op, 1), read(op, 2)));
+  set_folded(op, progression(folded_input(op, 0), folded_input(op, 1), folded_input(op, 2)));
 }
 
 Values filled(const Shape& shape, const Values& value) {
@@ -176,11 +162,11 @@ void fold_constant_of_shape(OnnxOp& op) {
   op.check_inputs(1, 1);
   const Shape shape = shape_input(op, 0);
   const auto* value = op.tensor("value");
-  if (value == nullptr) return set(op, filled(shape, {{}, true, {}, {0.0f}}));
+  if (value == nullptr) return set_folded(op, filled(shape, {{}, true, {}, {0.0f}}));
   const Values one = op.is_real(*value) ? Values{{}, true, {}, op.floats_of(*value).values}
                                         : Values{{}, false, op.integers_of(*value).values, {}};
   if (one.reals.size() + one.integers.size() != 1) fail("its value is no single number");
-  set(op, filled(shape, one));
+  set_folded(op, filled(shape, one));
 }
 
 // A grid with a scale for each channel goes on where an axis of the new shape has the same channels.
@@ -202,7 +188,7 @@ void keep_grid(OnnxOp& op, const Shape& from, const Shape& to) {
 // Another shape of the same elements: Reshape, Squeeze, Unsqueeze, Flatten and Identity.
 void fold_reshape(OnnxOp& op) {
   op.check_inputs(1, 2);
-  Values x = read(op, 0);
+  Values x = folded_input(op, 0);
   const Shape from = x.shape;
   const std::string& source = op.source();
   std::vector<int64_t> list = op.has_input(1) ? op.integers(1).values : op.integers("axes");
@@ -243,7 +229,7 @@ void fold_reshape(OnnxOp& op) {
     x.shape = {static_cast<int32_t>(elements({from.begin(), cut})),
                static_cast<int32_t>(elements({cut, from.end()}))};
   }
-  set(op, x);
+  set_folded(op, x);
   keep_grid(op, from, x.shape);
 }
 
@@ -253,14 +239,23 @@ struct Entry {
 };
 
 constexpr Entry kFolds[] = {
-    {"Cast", fold_cast},         {"Concat", fold_concat},
-    {"Expand", fold_expand},     {"ConstantOfShape", fold_constant_of_shape},
-    {"Flatten", fold_reshape},   {"Gather", fold_gather},
-    {"Identity", fold_reshape},  {"Range", fold_range},
-    {"Reshape", fold_reshape},   {"Slice", fold_slice},
-    {"Split", fold_split},       {"Squeeze", fold_reshape},
-    {"Tile", fold_tile},         {"Transpose", fold_transpose},
-    {"Unsqueeze", fold_reshape}, {"Where", fold_where},
+    {"BitShift", fold_shift},
+    {"Cast", fold_cast},
+    {"Concat", fold_concat},
+    {"Expand", fold_expand},
+    {"ConstantOfShape", fold_constant_of_shape},
+    {"Flatten", fold_reshape},
+    {"Gather", fold_gather},
+    {"Identity", fold_reshape},
+    {"Range", fold_range},
+    {"Reshape", fold_reshape},
+    {"Slice", fold_slice},
+    {"Split", fold_split},
+    {"Squeeze", fold_reshape},
+    {"Tile", fold_tile},
+    {"Transpose", fold_transpose},
+    {"Unsqueeze", fold_reshape},
+    {"Where", fold_where},
 };
 
 template <typename Kind>
@@ -273,6 +268,9 @@ struct Named {
 constexpr Named<Arithmetic> kArithmetic[] = {
     {"Add", Arithmetic::kAdd},
     {"And", Arithmetic::kAnd, true},
+    {"BitwiseAnd", Arithmetic::kBitAnd},
+    {"BitwiseOr", Arithmetic::kBitOr},
+    {"BitwiseXor", Arithmetic::kBitXor},
     {"Div", Arithmetic::kDiv},
     {"Equal", Arithmetic::kEqual, true},
     {"Greater", Arithmetic::kGreater, true},
@@ -290,9 +288,11 @@ constexpr Named<Arithmetic> kArithmetic[] = {
 };
 
 constexpr Named<Mapping> kMappings[] = {
-    {"Abs", Mapping::kAbs},       {"Ceil", Mapping::kCeil}, {"Exp", Mapping::kExp},
-    {"Floor", Mapping::kFloor},   {"Log", Mapping::kLog},   {"Neg", Mapping::kNegate},
-    {"Not", Mapping::kNot, true}, {"Sqrt", Mapping::kSqrt}, {"Reciprocal", Mapping::kReciprocal},
+    {"Abs", Mapping::kAbs},     {"BitwiseNot", Mapping::kBitNot},
+    {"Ceil", Mapping::kCeil},   {"Exp", Mapping::kExp},
+    {"Floor", Mapping::kFloor}, {"Log", Mapping::kLog},
+    {"Neg", Mapping::kNegate},  {"Not", Mapping::kNot, true},
+    {"Sqrt", Mapping::kSqrt},   {"Reciprocal", Mapping::kReciprocal},
 };
 
 constexpr Named<Reduction> kReductions[] = {
@@ -326,51 +326,30 @@ void fold(OnnxOp& op) {
     if (source == entry.source) return fold_reduction(op, entry.kind);
 }
 
-Shape shape_of(OnnxOp& op) {
-  op.check_inputs(1, 1);
-  return op.is_constant(0) ? read(op, 0).shape : op.draft().tensor(op.any_activation(0)).shape;
-}
-
-void import_shape(OnnxOp& op) {
-  const Shape shape = shape_of(op);
-  const auto rank = static_cast<int64_t>(shape.size());
-  const auto place = [&](const char* name, int64_t otherwise) {
-    const int64_t at = op.integer(name, otherwise);
-    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
-  };
-  OnnxConstant<int64_t> dims;
-  for (int64_t i = place("start", 0); i < place("end", rank); ++i)
-    dims.values.push_back(shape[static_cast<size_t>(i)]);
-  dims.shape = {static_cast<int32_t>(dims.values.size())};
-  op.set_integers(dims);
-}
-
-void import_size(OnnxOp& op) { op.set_integers({{}, {elements(shape_of(op))}}); }
-
-void import_eye_like(OnnxOp& op) {
-  const Shape shape = shape_of(op);
-  if (shape.size() != 2) fail("its input has the shape ", shape_text(shape), "; rank 2 is expected");
-  check_folded_size(shape);
-  const int64_t k = op.integer("k", 0);
-  const bool takes_reals = op.is_constant(0) ? op.is_constant_of_reals(0) : !op.is_integer(0);
-  const int64_t type = op.integer("dtype", 0);
-  Values y{shape, type == 0 ? takes_reals : is_onnx_real(type), {}, {}};
-  for (int64_t i = 0; i < shape[0]; ++i)
-    for (int64_t j = 0; j < shape[1]; ++j) y.integers.push_back(j - i == k ? 1 : 0);
-  if (y.is_real) {
-    y.reals.assign(y.integers.begin(), y.integers.end());
-    y.integers.clear();
-  }
-  set(op, y);
-}
-
-constexpr OnnxOperator kOperators[] = {
-    {"EyeLike", import_eye_like, {}, "It becomes a constant."},
-    {"Shape", import_shape, {}, "It becomes a constant."},
-    {"Size", import_size, {}, "It becomes a constant."},
-};
-
 }  // namespace
+
+Values folded_input(OnnxOp& op, int input) {
+  Values values;
+  values.is_real = op.is_constant_of_reals(input);
+  if (values.is_real) {
+    auto constant = op.floats(input);
+    values.shape = std::move(constant.shape);
+    values.reals = std::move(constant.values);
+  } else {
+    auto constant = op.integers(input);
+    values.shape = std::move(constant.shape);
+    values.integers = std::move(constant.values);
+  }
+  return values;
+}
+
+void set_folded(OnnxOp& op, const Values& values, int output) {
+  if (values.is_real) return op.set_floats({values.shape, values.reals}, output);
+  const int64_t type = type_of_result(op);
+  if (!is_onnx_code(type) && type != onnx_file::TensorProto::BOOL)
+    return op.set_integers({values.shape, values.integers}, output);
+  op.set_codes({values.shape, values.integers}, static_cast<onnx_file::TensorProto::DataType>(type), output);
+}
 
 bool fold_onnx_constants(OnnxOp& op) {
   if (!is_folded(op.source()) || op.input_count() == 0 || !op.has_input(0) || !op.all_constant())
@@ -391,7 +370,5 @@ std::vector<std::string> folded_onnx_operators() {
   add(kReductions);
   return list;
 }
-
-Span<const OnnxOperator> onnx_fold_operators() { return kOperators; }
 
 }  // namespace intaglio::importers

@@ -70,7 +70,7 @@ void decompose_mat_mul(OnnxDecomposer& s) {
     for (int64_t d = is_first ? 1 : 0; d < (is_first ? rank - 1 : rank - 2); ++d) order.push_back(d);
     order.insert(order.end(), {is_first ? 0 : rank - 2, rank - 1});
     if (is_transposed) std::swap(order[order.size() - 1], order[order.size() - 2]);
-    return s.add("Transpose", {s.input(i)}, {{}, {{"perm", order}}, {}, {}});
+    return s.transposed(s.input(i), order);
   };
   const std::string a = operand(0, "transA", "transBatchA"), b = operand(1, "transB", "transBatchB");
   const float alpha = s.real("alpha", 1.0f);

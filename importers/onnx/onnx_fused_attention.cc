@@ -23,21 +23,16 @@ std::string read_mask(OnnxDecomposer& s, int i, int64_t batch, int64_t queries, 
   if (!fits)
     fail("its mask has the shape ", shape_text(shape), "; [", batch, "], [", batch, ", ", keys, "] or [",
          batch, ", ", queries, ", ", keys, "] is expected");
-  const auto with_shape = [&](const std::string& x, const std::vector<int64_t>& dims) {
-    return s.add("Reshape", {x, s.integers(dims)});
-  };
   constexpr int64_t kMostKeys = 65536;
   if (shape.size() == 1) {
     if (keys > kMostKeys)
       fail("a mask of lengths is supported for at most ", kMostKeys, " keys, it has ", keys);
-    std::vector<int64_t> places;
-    for (int64_t k = 0; k < keys; ++k) places.push_back(k);
-    const std::string numbers = s.as_real(s.integers(places)), lengths = s.as_real(s.input(i));
-    return s.add("Less", {with_shape(numbers, {1, 1, 1, keys}), with_shape(lengths, {shape[0], 1, 1, 1})});
+    const std::string numbers = s.as_real(s.counted(keys)), lengths = s.as_real(s.input(i));
+    return s.add("Less", {s.reshaped(numbers, {1, 1, 1, keys}), s.reshaped(lengths, {shape[0], 1, 1, 1})});
   }
   const std::string truth = s.cast(s.input(i), onnx_file::TensorProto::BOOL);
-  if (shape.size() == 2) return with_shape(truth, {shape[0], 1, 1, shape[1]});
-  return with_shape(truth, {shape[0], 1, shape[1], shape[2]});
+  if (shape.size() == 2) return s.reshaped(truth, {shape[0], 1, 1, shape[1]});
+  return s.reshaped(truth, {shape[0], 1, shape[1], shape[2]});
 }
 
 // One mask of what `allowed` says and what input `bias` adds to the scores. What is not allowed gets mask_filter_value.
@@ -99,7 +94,7 @@ void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
     keys += past[3];
     const auto of = [&](int64_t i) {
       const std::string part = s.slice(s.input(in.past), 0, i, i + 1);
-      return s.add("Reshape", {part, s.integers({past[1], past[2], past[3], past[4]})});
+      return s.reshaped(part, {past[1], past[2], past[3], past[4]});
     };
     states.past_k = of(0);
     states.past_v = of(1);
@@ -113,7 +108,7 @@ void decompose_self_attention(OnnxDecomposer& s, const AttentionInputs& in) {
   if (!s.has_output(1)) return;
   const int64_t heads = std::max<int64_t>(s.integer("num_heads", 0), 1);
   const auto stacked = [&](const std::string& x, int64_t size) {
-    return s.add("Reshape", {x, s.integers({1, from[0], heads, keys, size / heads})});
+    return s.reshaped(x, {1, from[0], heads, keys, size / heads});
   };
   const std::string k = stacked(states.present_k, sizes[1]), v = stacked(states.present_v, sizes[2]);
   s.add("Concat", {k, v}, {{{"axis", 0}}, {}, {}, {}}, s.output(1));

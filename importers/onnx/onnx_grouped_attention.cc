@@ -6,11 +6,6 @@
 namespace intaglio::importers {
 namespace {
 
-std::string reshaped(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& dims,
-                     const std::string& output = {}) {
-  return s.add("Reshape", {x, s.integers(dims)}, {}, output);
-}
-
 std::string joined(OnnxDecomposer& s, const std::vector<std::string>& parts, int64_t axis) {
   return s.add("Concat", parts, {{{"axis", axis}}, {}, {}, {}});
 }
@@ -36,9 +31,9 @@ struct Rotation {
     if (interleaved) {
       std::vector<int64_t> pairs = each;
       pairs.push_back(2);
-      const std::vector<std::string> parts = s.split(reshaped(s, turned, pairs), axis + 1, {1, 1});
-      a = reshaped(s, parts[0], each);
-      b = reshaped(s, parts[1], each);
+      const std::vector<std::string> parts = s.split(s.reshaped(turned, pairs), axis + 1, {1, 1});
+      a = s.reshaped(parts[0], each);
+      b = s.reshaped(parts[1], each);
     } else {
       const std::vector<std::string> parts = s.split(turned, axis, {half, half});
       a = parts[0];
@@ -53,23 +48,13 @@ struct Rotation {
       std::vector<int64_t> apart = each, whole = each;
       apart.push_back(1);
       whole.back() = 2 * half;
-      turned =
-          reshaped(s, joined(s, {reshaped(s, first, apart), reshaped(s, second, apart)}, axis + 1), whole);
+      turned = s.reshaped(joined(s, {s.reshaped(first, apart), s.reshaped(second, apart)}, axis + 1), whole);
     } else {
       turned = joined(s, {first, second}, axis);
     }
     return rest.empty() ? turned : joined(s, {turned, rest}, axis);
   }
 };
-
-// 0, 1, 2, ... as integers.
-std::string counted(OnnxDecomposer& s, int64_t count) {
-  constexpr int64_t kMost = 1 << 20;
-  if (count < 1 || count > kMost) fail("it has ", count, " steps; 1 to ", kMost, " are supported");
-  std::vector<int64_t> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(i);
-  return s.integers(numbers);
-}
 
 // How many pairs of numbers a row of a table turns.
 int64_t row_of(const Shape& table) {
@@ -87,7 +72,7 @@ Rotation rotation(OnnxDecomposer& s, const Angles& angles, const std::vector<int
                   bool interleaved) {
   const auto rows = [&](int input) {
     const std::string& table = s.input(input);
-    return reshaped(s, angles.places.empty() ? table : s.add("Gather", {table, angles.places}), shape);
+    return s.reshaped(angles.places.empty() ? table : s.add("Gather", {table, angles.places}), shape);
   };
   return {rows(angles.cosines), rows(angles.sines), shape.back(), interleaved};
 }
@@ -122,7 +107,7 @@ void decompose_rotary(OnnxDecomposer& s, bool is_standard) {
     angles.places = s.input(places);
     if (of_places.size() <= 1) {  // where the first step is
       angles.places =
-          s.add("Add", {s.cast(s.input(places), onnx_file::TensorProto::INT64), counted(s, steps)});
+          s.add("Add", {s.cast(s.input(places), onnx_file::TensorProto::INT64), s.counted(steps)});
       rows = 1;
     }
   }
@@ -132,7 +117,7 @@ void decompose_rotary(OnnxDecomposer& s, bool is_standard) {
       in_heads ? std::vector<int64_t>{rows, 1, steps, half} : std::vector<int64_t>{rows, steps, 1, half};
   const Rotation turn = rotation(s, angles, shape, s.integer("interleaved", 0) != 0);
   if (in_heads) return s.end(turn.of(s, s.input(0), dims));
-  reshaped(s, turn.of(s, reshaped(s, s.input(0), dims), dims), {batch, steps, heads * size}, s.output(0));
+  s.reshaped(turn.of(s, s.reshaped(s.input(0), dims), dims), {batch, steps, heads * size}, s.output(0));
 }
 void decompose_rotary_embedding(OnnxDecomposer& s) { decompose_rotary(s, s.is_standard()); }
 
@@ -232,7 +217,7 @@ class GroupAttention {
     }
     if (place_ >= 0) return;
     if (batch_ != 1) fail("its lengths are computed by a run, and its batch is ", batch_, "; 1 is supported");
-    const std::string length = reshaped(s_, s_.as_real(s_.input(kLengths)), {1});
+    const std::string length = s_.reshaped(s_.as_real(s_.input(kLengths)), {1});
     place_of_run_ = s_.add("Add", {length, s_.number(static_cast<float>(1 - steps_))});
   }
 
@@ -249,14 +234,14 @@ class GroupAttention {
       angles.places = s_.input(kPlaces);
       rows = batch_;
     } else {
-      const std::string numbers = s_.as_real(counted(s_, steps_));
+      const std::string numbers = s_.as_real(s_.counted(steps_));
       angles.places = s_.cast(s_.add("Add", {numbers, place()}), onnx_file::TensorProto::INT64);
     }
     const Rotation by =
         rotation(s_, angles, {rows, steps_, 1, half}, s_.integer("rotary_interleaved", 0) != 0);
     const auto turned = [&](const std::string& x, int64_t heads) {
       const std::vector<int64_t> dims{batch_, steps_, heads, size_};
-      return reshaped(s_, by.of(s_, reshaped(s_, x, dims), dims), {batch_, steps_, heads * size_});
+      return s_.reshaped(by.of(s_, s_.reshaped(x, dims), dims), {batch_, steps_, heads * size_});
     };
     q = turned(q, heads_);
     k = turned(k, key_heads_);
@@ -264,18 +249,17 @@ class GroupAttention {
 
   // What is kept of all steps [batch, heads, steps, size]: the past in front of the new ones, zeros behind them.
   std::string kept(const std::string& x, int past, const std::string& output) {
-    const std::string apart = reshaped(s_, x, {batch_, steps_, key_heads_, size_});
-    const OnnxAttributes order{{}, {{"perm", {0, 2, 1, 3}}}, {}, {}};
-    if (past_ == 0 && kept_ == steps_) return s_.add("Transpose", {apart}, order, output);
-    const std::string heads = s_.add("Transpose", {apart}, order);
+    const std::string apart = s_.reshaped(x, {batch_, steps_, key_heads_, size_});
+    if (past_ == 0 && kept_ == steps_) return s_.transposed(apart, {0, 2, 1, 3}, output);
+    const std::string heads = s_.transposed(apart, {0, 2, 1, 3});
     std::string before = past_ > 0 ? s_.input(past) : std::string();
     if (kept_ > past_) {
       const std::string zeros =
           s_.add("Expand", {s_.number(0.0f), s_.integers({batch_, key_heads_, kept_ - past_, size_})});
       before = past_ > 0 ? joined(s_, {before, zeros}, 2) : zeros;
     }
-    const auto along = [&](const std::string& steps) { return reshaped(s_, steps, {1, 1, kept_, 1}); };
-    const std::string numbers = s_.add("Sub", {s_.as_real(counted(s_, kept_)), place()});
+    const auto along = [&](const std::string& steps) { return s_.reshaped(steps, {1, 1, kept_, 1}); };
+    const std::string numbers = s_.add("Sub", {s_.as_real(s_.counted(kept_)), place()});
     const std::string from = s_.clip(numbers, 0.0f, static_cast<float>(steps_ - 1));
     const std::string moved =
         s_.add("Gather", {heads, s_.cast(from, onnx_file::TensorProto::INT64)}, {{{"axis", 2}}, {}, {}, {}});
@@ -287,8 +271,8 @@ class GroupAttention {
 
   // What a query may see: no later step, and of the steps before those of its window.
   std::string mask() {
-    const std::string queries = reshaped(s_, s_.as_real(counted(s_, steps_)), {1, 1, steps_, 1}),
-                      keys = reshaped(s_, s_.as_real(counted(s_, kept_)), {1, 1, 1, kept_});
+    const std::string queries = s_.reshaped(s_.as_real(s_.counted(steps_)), {1, 1, steps_, 1}),
+                      keys = s_.reshaped(s_.as_real(s_.counted(kept_)), {1, 1, 1, kept_});
     const std::string own = s_.add("Add", {queries, place()});
     std::string allowed = s_.add("LessOrEqual", {keys, own});
     if (window_ >= 0) {

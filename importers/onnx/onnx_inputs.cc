@@ -91,7 +91,8 @@ class Inputs {
     const bool is_integer = !is_onnx_real(type.elem_type());
     OnnxCodes codes;
     if (dtype == DType::kS8) codes.type = type.elem_type();
-    if (!file_.values.emplace(input.name(), OnnxValue{tensor, nullptr, false, is_integer, codes}).second)
+    const OnnxValue value{tensor, nullptr, false, is_integer, type.elem_type() == Type::BOOL, codes};
+    if (!file_.values.emplace(input.name(), value).second)
       fail("input ", quoted(input.name()), " is listed twice");
     draft_.inputs.push_back(tensor);
     if (is_integer) note_integers(tensor, type.elem_type());

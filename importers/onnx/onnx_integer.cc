@@ -25,6 +25,7 @@ int32_t plain_numbers(OnnxOp& op, int32_t x) {
 int64_t type_like(OnnxOp& op) {
   if (op.is_constant(1)) return op.type_of_constant(1);
   op.any_activation(1);
+  if (op.is_truth(1)) return Type::BOOL;
   return op.is_integer(1) ? Type::INT64 : Type::FLOAT;
 }
 
@@ -33,6 +34,10 @@ void cast_constant(OnnxOp& op, int64_t to) {
   const OnnxConstant<float> numbers = op.numbers(0);
   if (is_onnx_real(to)) return op.set_floats(numbers);
   OnnxConstant<int64_t> integers{numbers.shape, {}};
+  if (to == Type::BOOL) {
+    for (const float number : numbers.values) integers.values.push_back(number != 0.0f ? 1 : 0);
+    return op.set_codes(integers, Type::BOOL);
+  }
   for (const float number : numbers.values) {
     if (!(std::fabs(number) <= 16777216.0f)) fail("it casts ", number, " to an integer");
     integers.values.push_back(static_cast<int64_t>(number));
@@ -51,8 +56,10 @@ void import_cast(OnnxOp& op) {
   if (is_onnx_real(to)) return op.set_output(op.as_real(x), 0, false);
   if (to == Type::INT32 || to == Type::INT64)
     return op.set_output(from_integer ? x : op.as_index(x), 0, true);
-  if (to == Type::BOOL) return op.set_output(add_truth(op, op.as_real(x)), 0, false);
-  fail("it casts an activation to ", onnx_type_name(to), "; float, int32, int64 and bool are supported");
+  if (to != Type::BOOL)
+    fail("it casts an activation to ", onnx_type_name(to), "; float, int32, int64 and bool are supported");
+  op.set_output(add_truth(op, op.as_real(x)), 0, false);
+  op.note_truth();
 }
 
 void import_arg_max(OnnxOp& op) {
@@ -136,6 +143,7 @@ void import_one_hot(OnnxOp& op) {
   const int32_t y = op.new_tensor(shape);
   op.add(Op::kOneHot, {indices}, y).options.as<OneHotOptions>() = {axis, values[1], values[0], true};
   op.set_output(y, 0, !gives_reals);
+  if (op.is_truth(2)) op.note_truth();
 }
 
 constexpr OnnxOperator kOperators[] = {

@@ -16,7 +16,7 @@ int32_t add_comparison(OnnxOp& op, Op kind, bool swap) {
 
 template <Op kKind, bool kSwap>
 void import_comparison(OnnxOp& op) {
-  op.set_output(add_comparison(op, kKind, kSwap));
+  op.set_truth_output(add_comparison(op, kKind, kSwap));
 }
 
 // 1 - x
@@ -29,16 +29,16 @@ int32_t add_not(OnnxOp& op, int32_t x) {
 
 void import_not(OnnxOp& op) {
   op.check_inputs(1, 1);
-  op.set_output(add_not(op, op.activation(0)));
+  op.set_truth_output(add_not(op, op.activation(0)));
 }
 
-void import_xor(OnnxOp& op) { op.set_output(add_not(op, add_comparison(op, Op::kEqual, false))); }
+void import_xor(OnnxOp& op) { op.set_truth_output(add_not(op, add_comparison(op, Op::kEqual, false))); }
 
 // A number is itself; NaN is not.
 void import_is_nan(OnnxOp& op) {
   op.check_inputs(1, 1);
   const int32_t x = op.activation(0);
-  op.set_output(add_not(op, add_binary(op, Op::kEqual, x, x)));
+  op.set_truth_output(add_not(op, add_binary(op, Op::kEqual, x, x)));
 }
 
 void import_is_inf(OnnxOp& op) {
@@ -51,7 +51,7 @@ void import_is_inf(OnnxOp& op) {
   const Shape one(op.draft().tensor(x).shape.size(), 1);
   const int32_t bound = add_constant(op.draft(), op.name() + "/infinity", DType::kF32, one,
                                      std::vector<float>{positive ? INFINITY : -INFINITY});
-  op.set_output(add_binary(op, Op::kEqual, compared, bound));
+  op.set_truth_output(add_binary(op, Op::kEqual, compared, bound));
 }
 
 void import_where(OnnxOp& op) {

@@ -161,16 +161,20 @@ void OnnxOp::set_value(OnnxValue value, int i) {
     fail("its output ", quoted(node_.output(i)), " is written twice");
 }
 
-void OnnxOp::set_output(int32_t tensor, int i) { set_output(tensor, i, computes_integers()); }
+void OnnxOp::set_output(int32_t tensor, int i) {
+  set_output(tensor, i, computes_integers());
+  if (hands_on_truth()) note_truth(i);
+}
 
 void OnnxOp::set_output(int32_t tensor, int i, bool is_integer) {
   const bool can_be_codes = draft().tensor(tensor).dtype != DType::kS32;
-  set_value({tensor, nullptr, false, is_integer, can_be_codes ? onnx_codes_read(file_, node_) : OnnxCodes()},
-            i);
+  set_value(
+      {tensor, nullptr, false, is_integer, false, can_be_codes ? onnx_codes_read(file_, node_) : OnnxCodes()},
+      i);
 }
 
 void OnnxOp::set_constant(const TensorProto* constant, int i) {
-  set_value({-1, constant, false, false, {}}, i);
+  set_value({-1, constant, false, false, false, {}}, i);
 }
 
 void OnnxOp::set_alias(const std::string& name, int i) {

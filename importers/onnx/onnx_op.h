@@ -28,6 +28,7 @@ struct OnnxValue {
   bool failed = false;  // its node had a problem, which has been reported
   // Of a tensor that the file has as integers or bools. It is s32 here, or FP32 where something was computed of it.
   bool is_integer = false;
+  bool is_truth = false;  // of a tensor that the file has as bools: its numbers are 0 and 1
   OnnxCodes codes;
 };
 
@@ -111,6 +112,7 @@ class OnnxOp : public OnnxNodeAttributes {
   int32_t any_activation(int i);    // s32 too
   int32_t index_activation(int i);  // s32, of a tensor of integers
   bool is_integer(int i) const;
+  bool is_truth(int i) const;  // an activation or a constant of bools
   OnnxConstant<float> floats(int i);
   OnnxConstant<float> numbers(int i);  // of integers and truth values, too, which float must hold
   using OnnxNodeAttributes::integers;
@@ -136,6 +138,8 @@ class OnnxOp : public OnnxNodeAttributes {
   std::vector<int64_t> spatial(const char* name, size_t count, int64_t of_line) const;
   void set_output(int32_t tensor, int i = 0);
   void set_output(int32_t tensor, int i, bool is_integer);
+  void set_truth_output(int32_t tensor);  // of an operator that gives bools, whatever it reads
+  void note_truth(int i = 0);             // says that of an output which has been set
   void set_codes_output(int32_t tensor, const OnnxCodes& codes);  // codes that the node makes
   void set_nhwc_output(int32_t tensor);
   void set_constant(const onnx_file::TensorProto* constant, int i = 0);
@@ -173,8 +177,9 @@ class OnnxOp : public OnnxNodeAttributes {
 
  private:
   bool computes_integers() const;
+  bool hands_on_truth() const;
   int32_t evaluated_input(int i);
-  void set_evaluated(const DraftTensor& result, bool is_integer, int i);
+  void set_evaluated(const DraftTensor& result, const OnnxValue& value, int i);
   const OnnxValue& value(int i) const;
   void set_value(OnnxValue value, int i = 0);
 

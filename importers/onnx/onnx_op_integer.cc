@@ -6,6 +6,8 @@
 
 namespace intaglio::importers {
 
+using onnx_file::TensorProto;
+
 int32_t OnnxOp::index_activation(int i) {
   const int32_t tensor = any_activation(i);
   if (!is_integer(i)) fail("input ", i, " (", quoted(node_.input(i)), ") must hold integers");
@@ -49,7 +51,7 @@ int64_t OnnxOp::type_of_codes(int i) const {
 }
 
 void OnnxOp::set_codes_output(int32_t tensor, const OnnxCodes& codes) {
-  set_value({tensor, nullptr, false, false, codes});
+  set_value({tensor, nullptr, false, false, false, codes});
 }
 
 // Of integers, bools and constants alone: then so is the result. Constants of reals make it real.
@@ -63,6 +65,28 @@ bool OnnxOp::computes_integers() const {
     any = any || input.constant == nullptr || file_.evaluation != nullptr;
   }
   return any;
+}
+
+bool OnnxOp::is_truth(int i) const {
+  const OnnxValue& input = value(i);
+  return input.constant == nullptr ? input.is_truth : input.constant->data_type() == TensorProto::BOOL;
+}
+
+// Of operators that give no bools of their own, the result has the type of the first input, or of the first that is chosen from.
+bool OnnxOp::hands_on_truth() const {
+  const int input = source() == "Where" ? 1 : 0;
+  const bool is_known = has_input(input) && file_.values.count(input_name(input)) != 0;
+  return is_known && is_truth(input);
+}
+
+void OnnxOp::set_truth_output(int32_t tensor) {
+  set_output(tensor);
+  note_truth();
+}
+
+void OnnxOp::note_truth(int i) {
+  const auto found = file_.values.find(output_name(i));
+  if (found != file_.values.end()) found->second.is_truth = true;
 }
 
 }  // namespace intaglio::importers

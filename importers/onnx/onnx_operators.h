@@ -29,7 +29,6 @@ Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
 Span<const OnnxOperator> onnx_fake_quantize_operators();
-Span<const OnnxOperator> onnx_fold_operators();
 Span<const OnnxOperator> onnx_integer_operators();
 Span<const OnnxOperator> onnx_linear_operators();
 Span<const OnnxOperator> onnx_logic_operators();
@@ -46,6 +45,7 @@ Span<const OnnxOperator> onnx_resize_operators();
 Span<const OnnxOperator> onnx_sample_operators();
 Span<const OnnxOperator> onnx_scatter_operators();
 Span<const OnnxOperator> onnx_shape_operators();
+Span<const OnnxOperator> onnx_shape_value_operators();
 
 // An operator of constants alone, as shape arithmetic has it, becomes a constant; false where it is none that
 // can be.

@@ -71,7 +71,7 @@ void import_concat(OnnxOp& op) {
   std::vector<int32_t> inputs;
   for (int i = 0; i < op.input_count(); ++i) {
     if (op.is_constant(i)) {
-      const OnnxConstant<float> constant = op.floats(i);
+      const OnnxConstant<float> constant = op.numbers(i);
       inputs.push_back(
           add_constant(op.draft(), op.input_name(i), DType::kF32, constant.shape, constant.values));
     } else {

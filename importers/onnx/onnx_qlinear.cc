@@ -22,7 +22,7 @@ class Pictures {
     if (to_front) order.push_back(rank - 1);
     for (int64_t d = to_front ? 1 : 2; d < (to_front ? rank - 1 : rank); ++d) order.push_back(d);
     if (!to_front) order.push_back(1);
-    return s_.add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
+    return s_.transposed(x, order);
   }
 
   OnnxDecomposer& s_;
@@ -109,8 +109,8 @@ void decompose_max_pool(OnnxDecomposer& s) {
   s.check_one_output();
   const auto rank = static_cast<int64_t>(s.shape(0).size());
   if (rank != 4) fail("its input has the shape ", shape_text(s.shape(0)), "; rank 4 is expected");
-  const std::string planes = s.add("Transpose", {s.input(0)}, {{}, {{"perm", {0, 3, 1, 2}}}, {}, {}});
-  s.end(s.add("Transpose", {s.add_own("MaxPool", {planes})}, {{}, {{"perm", {0, 2, 3, 1}}}, {}, {}}));
+  const std::string planes = s.transposed(s.input(0), {0, 3, 1, 2});
+  s.end(s.transposed(s.add_own("MaxPool", {planes}), {0, 2, 3, 1}));
 }
 
 void decompose_concat(OnnxDecomposer& s) {
@@ -134,12 +134,12 @@ void decompose_lstm(OnnxDecomposer& s) {
       const Shape shape = s.shape(i);
       const bool each = shape.size() == 2;
       const int64_t directions = shape.empty() ? 1 : shape[0];
-      return s.add("Reshape", {x, s.integers({directions, 1, each ? shape[1] : 1})});
+      return s.reshaped(x, {directions, 1, each ? shape[1] : 1});
     };
     std::string y = s.as_real(s.input(codes));
     if (s.has(scale + 1)) y = s.add("Sub", {y, spread(scale + 1, s.as_real(s.input(scale + 1)))});
     y = s.add("Mul", {y, spread(scale, s.input(scale))});
-    return s.add("Transpose", {y}, {{}, {{"perm", {0, 2, 1}}}, {}, {}});
+    return s.transposed(y, {0, 2, 1});
   };
   std::vector<std::string> inputs{s.input(0), weights(1, 8), weights(2, 10)};
   for (int i = 3; i < 8; ++i) inputs.push_back(s.input(i));

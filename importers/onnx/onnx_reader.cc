@@ -78,7 +78,8 @@ class Reader {
   void read_initializers(const onnx_file::GraphProto& graph, const std::string& prefix = {}) {
     if (graph.sparse_initializer_size() > 0) fail("sparse initializers are not supported");
     for (const auto& tensor : graph.initializer())
-      if (!file_.values.emplace(prefix + tensor.name(), OnnxValue{-1, &tensor, false, false, {}}).second)
+      if (!file_.values.emplace(prefix + tensor.name(), OnnxValue{-1, &tensor, false, false, false, {}})
+               .second)
         fail("initializer ", quoted(tensor.name()), " stands twice in the file");
   }
 

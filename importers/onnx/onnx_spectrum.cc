@@ -8,24 +8,20 @@ namespace intaglio::importers {
 namespace {
 
 constexpr int64_t kMostFactors = int64_t{1} << 24;  // of one product
-constexpr double kTau = 6.283185307179586476925;
+constexpr double kTwoPi = 6.283185307179586476925;
 
-struct Angle {
+// Of e^(2 pi i k / n); the remainder is exact.
+struct Twiddle {
   double cosine, sine;
 };
-// Of `turns` / `of` of a whole turn; the remainder is exact.
-Angle angle(int64_t turns, int64_t of) {
-  const double part = kTau * static_cast<double>(turns % of) / static_cast<double>(of);
-  return {std::cos(part), std::sin(part)};
+Twiddle twiddle(int64_t k, int64_t n) {
+  const double angle = kTwoPi * static_cast<double>(k % n) / static_cast<double>(n);
+  return {std::cos(angle), std::sin(angle)};
 }
 
 void check_factors(int64_t rows, int64_t columns) {
   if (rows < 1 || columns < 1 || rows > kMostFactors / columns)
     fail("it is a product with ", rows, " x ", columns, " factors; ", kMostFactors, " are supported");
-}
-
-std::string moved(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& order) {
-  return s.add("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
 }
 
 int64_t single(OnnxDecomposer& s, int i, const char* what) {
@@ -50,14 +46,15 @@ void decompose_dft(OnnxDecomposer& s) {
   if (inverse && one_sided) fail("an inverse of one side is not supported");
   const int64_t own = shape[static_cast<size_t>(axis)], parts = shape.back();
   const int64_t length = s.has(1) ? single(s, 1, "length") : own;
-  if (length < 1) fail("its length is ", length);
+  if (length < 1 || length > kMostFactors)
+    fail("its length is ", length, "; 1 to ", kMostFactors, " are supported");
   const int64_t used = std::min(own, length), bins = one_sided ? length / 2 + 1 : length;
   check_factors(used * parts, bins * 2);
   std::vector<float> factors;
   for (int64_t n = 0; n < used; ++n)
     for (int64_t part = 0; part < parts; ++part)
       for (int64_t k = 0; k < bins; ++k) {
-        Angle a = angle(n * k, length);
+        Twiddle a = twiddle(n * k, length);
         if (inverse) a = {a.cosine / static_cast<double>(length), -a.sine / static_cast<double>(length)};
         factors.push_back(static_cast<float>(part == 0 ? a.cosine : a.sine));
         factors.push_back(static_cast<float>(part == 0 ? -a.sine : a.cosine));
@@ -73,9 +70,9 @@ void decompose_dft(OnnxDecomposer& s) {
   std::vector<int64_t> flat = rows, result = rows;
   flat.push_back(used * parts);
   result.insert(result.end(), {bins, 2});
-  x = s.add("Reshape", {moved(s, x, to_end), s.integers(flat)});
-  const std::string matrix = s.add("Reshape", {s.numbers(factors), s.integers({used * parts, bins * 2})});
-  s.end(moved(s, s.add("Reshape", {s.add("MatMul", {x, matrix}), s.integers(result)}), back));
+  x = s.reshaped(s.transposed(x, to_end), flat);
+  const std::string matrix = s.reshaped(s.numbers(factors), {used * parts, bins * 2});
+  s.end(s.transposed(s.reshaped(s.add("MatMul", {x, matrix}), result), back));
 }
 
 // Frames of a signal [batch, samples] or [batch, samples, 1], each times a window and transformed: a convolution.
@@ -99,15 +96,15 @@ void decompose_stft(OnnxDecomposer& s) {
   for (int64_t k = 0; k < bins; ++k)
     for (const bool imaginary : {false, true})
       for (int64_t n = 0; n < length; ++n) {
-        const Angle a = angle(n * k, length);
+        const Twiddle a = twiddle(n * k, length);
         const double w = window.empty() ? 1.0 : static_cast<double>(window[static_cast<size_t>(n)]);
         factors.push_back(static_cast<float>(w * (imaginary ? -a.sine : a.cosine)));
       }
-  const std::string weights = s.add("Reshape", {s.numbers(factors), s.integers({bins * 2, 1, length})}),
-                    line = s.add("Reshape", {s.input(0), s.integers({shape[0], 1, shape[1]})}),
+  const std::string weights = s.reshaped(s.numbers(factors), {bins * 2, 1, length}),
+                    line = s.reshaped(s.input(0), {shape[0], 1, shape[1]}),
                     y = s.add("Conv", {line, weights}, {{}, {{"strides", {step}}}, {}, {}});
   const int64_t frames = (shape[1] - length) / step + 1;
-  s.add("Reshape", {moved(s, y, {0, 2, 1}), s.integers({shape[0], frames, bins, 2})}, {}, s.output(0));
+  s.reshaped(s.transposed(y, {0, 2, 1}), {shape[0], frames, bins, 2}, s.output(0));
 }
 
 constexpr OnnxDecomposition kRows[] = {

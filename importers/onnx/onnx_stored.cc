@@ -11,6 +11,9 @@ using onnx_file::TensorProto;
 
 // Its dimensions, with the number of elements checked against overflow and the limit of a tensor.
 Shape dims_of(const TensorProto& tensor) {
+  constexpr int kMaxStoredRank = 32;
+  if (tensor.dims_size() > kMaxStoredRank)
+    fail("it has ", tensor.dims_size(), " dimensions; at most ", kMaxStoredRank, " are supported");
   Shape shape;
   int64_t count = 1;  // without dimensions of 0, which other shapes may lack
   for (const int64_t dim : tensor.dims()) {
