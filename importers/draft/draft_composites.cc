@@ -1,12 +1,13 @@
 // What has no operator of its own and is built of others.
 #include <algorithm>
 
-#include "importers/draft/draft.h"
+#include "importers/draft/constant_room.h"
 
 namespace intaglio::importers {
 namespace {
 
 constexpr int32_t kMaxPoolWindow = 4096;  // the runtime's
+constexpr int32_t kFewIndices = 4096;     // which every node of a file may have
 
 // Index into an axis of `dim` of the element at `i`, below 0 or beyond the end.
 int32_t mirrored(int32_t i, int32_t dim, Mirror mirror) {
@@ -66,6 +67,7 @@ int32_t add_channel_constant(Draft& draft, const std::string& name, int32_t chan
 int32_t add_gather(Draft& draft, const std::string& name, const std::string& source, int32_t x, int32_t axis,
                    const std::vector<int32_t>& indices) {
   const auto count = static_cast<int32_t>(indices.size());
+  if (count > kFewIndices) check_constant_room(draft, count);
   Shape shape = draft.tensor(x).shape;
   shape[static_cast<size_t>(axis)] = count;
   const int32_t list = add_constant(draft, name + "/indices", DType::kS32, {count}, indices);

@@ -16,8 +16,8 @@ struct Phases {
 
 Phases phases_of(const WindowAxis& axis, int32_t in, int32_t out) {
   const int64_t stride = axis.stride, extent = int64_t{axis.kernel - 1} * axis.dilation + 1;
-  const int64_t first = axis.before / stride;                     // phases start here,
-  const int64_t end = (axis.before + out + stride - 1) / stride;  // and end before this
+  const int64_t first = axis.before / stride;                              // phases start here,
+  const int64_t end = (int64_t{axis.before} + out + stride - 1) / stride;  // and end before this
   const int64_t after = std::max<int64_t>(end - in, 0);
   const int64_t taps = std::max((extent + stride - 1) / stride, after + 1);
   const int64_t before = std::max<int64_t>(taps - 1 - first, 0);
@@ -139,8 +139,8 @@ DraftNode& add_transposed_conv(Draft& draft, const std::string& name, const std:
     set_values(bias, for_phases(values_of<int32_t>(bias), conv, h, w));
   bias.shape = {all};
 
-  const bool is_whole =
-      h.cut == 0 && w.cut == 0 && h.places * h.count == conv.out_h && w.places * w.count == conv.out_w;
+  const bool is_whole = h.cut == 0 && w.cut == 0 && int64_t{h.places} * h.count == conv.out_h &&
+                        int64_t{w.places} * w.count == conv.out_w;
   const bool one_phase = h.count == 1 && w.count == 1;
   const int32_t phases = one_phase && is_whole ? y
                                                : add_activation_like(draft, name + "/phases", y,

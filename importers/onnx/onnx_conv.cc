@@ -223,9 +223,9 @@ void import_volume_conv_transpose(OnnxOp& op) {
   std::vector<int32_t> slices;
   for (int32_t o = 0; o < out; ++o) {
     for (int32_t k = 0; k < kd; ++k) {
-      const int32_t place = o + depth.before - k * depth.dilation;
+      const int64_t place = int64_t{o} + depth.before - int64_t{k} * depth.dilation;
       const bool is_there = place >= 0 && place % depth.stride == 0 && place / depth.stride < shape[1];
-      slices.push_back(is_there ? place / depth.stride : -1);
+      slices.push_back(is_there ? static_cast<int32_t>(place / depth.stride) : -1);
     }
   }
   const OnnxConstant<float> planes =

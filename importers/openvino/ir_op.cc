@@ -119,9 +119,12 @@ double value_at(const ConstantBytes& constant, size_t i) {
 
 std::string IrGraph::unique(std::string name) {
   if (name.empty()) name = "tensor";
-  const std::string given = name;
-  for (int number = 1; !taken.insert(name).second; ++number) name = given + "~" + std::to_string(number);
-  return name;
+  if (taken.insert(name).second) return name;
+  int64_t& number = last_numbers[name];  // a file may ask for one name often
+  std::string free;
+  do free = text(name, "~", ++number);
+  while (!taken.insert(free).second);
+  return free;
 }
 
 IrOp::IrOp(IrGraph& file, int32_t layer)
@@ -168,6 +171,10 @@ std::string IrOp::reshaped_constant(const IrSource& source, const IrShape& shape
   const ConstantBytes constant = bytes_of(file_, from);
   if (count_of(shape) != count_of(constant.shape))
     fail("constant ", quoted(from.name), " does not fit its reader");
+  // Layers may read the same bytes in many shapes, and each shape is a copy.
+  file_.constant_bytes += constant.size;
+  if (file_.constant_bytes > kMaxModelBytes)
+    fail("the constants that layers read are larger than the limit of ", kMaxModelBytes, " bytes together");
   auto& tensor = *file_.graph->add_initializer();
   tensor.set_name(file_.unique(from.name));
   tensor.set_data_type(constant.type.type);

@@ -24,6 +24,8 @@ struct IrGraph {
   std::map<std::pair<int32_t, int32_t>, std::string>
       names;  // of outputs (layer, port) that have a name by now
   std::set<std::string> taken;
+  std::map<std::string, int64_t> last_numbers;                   // of names that unique() had to number
+  uint64_t constant_bytes = 0;                                   // that went into the graph so far
   std::set<int32_t> failed;                                      // layers with a problem
   std::map<std::pair<int32_t, IrShape>, std::string> constants;  // of Const layers, in a shape
   std::map<std::string, IrState> states;                         // by the variable's name
@@ -116,6 +118,7 @@ Span<const IrOperator> ir_state_operators();
 const IrOperator* find_ir_operator(const std::string& type);  // nullptr: not supported
 
 // Weights as a layer wants them: their numbers, in codes where the file has them so, with another shape of as many elements.
-std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape);
+// `steps`: layers that have been looked through so far.
+std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape, int steps = 0);
 
 }  // namespace intaglio::importers

@@ -211,25 +211,30 @@ constexpr IrOperator kOperators[] = {
 
 }  // namespace
 
-std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape) {
+std::string ir_weights(IrOp& op, const IrSource& source, const IrShape& shape, int steps) {
+  constexpr int kMostSteps = 16;
   const IrLayer* const layer = layer_at(op, source);
   if (layer == nullptr) fail("its weights have no edge");
   const IrShape own = layer->outputs.empty() ? IrShape() : layer->outputs[0].shape;
   const std::string name = op.file().unique(op.layer().name + "/weights");
-  if (layer->type == "Reshape" && layer->inputs.size() == 2) {
+  const bool goes_on = steps < kMostSteps;
+  if (goes_on && layer->type == "Reshape" && layer->inputs.size() == 2) {
     const IrLayer* const inner = layer_at(op, layer->inputs[0]);
-    if (inner != nullptr && inner->type != "Reshape") return ir_weights(op, layer->inputs[0], shape);
+    if (inner != nullptr && inner->type != "Reshape")
+      return ir_weights(op, layer->inputs[0], shape, steps + 1);
   }
   if (const auto stored = find_stored(op, *layer)) return add_dequantized(op, *stored, shape, name);
-  if (layer->type == "FakeQuantize" && layer->inputs.size() == 5 && op.is_constant(layer->inputs[0])) {
-    std::vector<std::string> inputs{ir_weights(op, layer->inputs[0], shape)};
+  if (goes_on && layer->type == "FakeQuantize" && layer->inputs.size() == 5 &&
+      op.is_constant(layer->inputs[0])) {
+    std::vector<std::string> inputs{ir_weights(op, layer->inputs[0], shape, steps + 1)};
     for (size_t i = 1; i < 5; ++i) inputs.push_back(limit(op, layer->inputs[i], own, shape));
     return add_fake_quantize(op, inputs, *layer, name);
   }
   if (layer->type == "Const") return op.reshaped_constant(source, shape);
-  if (layer->type == "Convert" && !layer->inputs.empty() && !find_codes(op, source)) {
+  if (goes_on && layer->type == "Convert" && !layer->inputs.empty() && !find_codes(op, source)) {
     const IrLayer* const inner = layer_at(op, layer->inputs[0]);
-    if (inner != nullptr && inner->type != "Convert") return ir_weights(op, layer->inputs[0], shape);
+    if (inner != nullptr && inner->type != "Convert")
+      return ir_weights(op, layer->inputs[0], shape, steps + 1);
   }
   if (own == shape) return op.name_of(source);
   return op.add("Reshape", {op.name_of(source), op.integers_constant(shape)}, {}, name);

@@ -163,9 +163,11 @@ Variable::Variable(Steps& steps, size_t input, const Shape& shape, int32_t like)
   const int32_t index = op.input_index(input);
   if (!op.file().graph->tensors()->Get(static_cast<uint32_t>(index))->is_variable())
     fail("input ", input, " is no variable tensor; a state that comes from elsewhere is not supported");
-  if (elements(op.shape_in_file(input)) != elements(shape) && !op.shapes_changed())
-    fail("input ", input, " has the shape ", shape_text(op.shape_in_file(input)), "; ", shape_text(shape),
-         " is expected");
+  check_shape(shape, DType::kF32);
+  const Shape in_file = op.shape_in_file(input);
+  if (!op.shapes_changed()) check_shape(in_file, DType::kF32);
+  if (!op.shapes_changed() && elements(in_file) != elements(shape))
+    fail("input ", input, " has the shape ", shape_text(in_file), "; ", shape_text(shape), " is expected");
   name_ = tflite_tensor_name(op.file(), index);
   if (op.variables().by_name.count(name_) != 0) name_ += text("~", index);
   TfliteVariable& variable = op.variables().by_name[name_];
