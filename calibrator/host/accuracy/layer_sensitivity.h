@@ -58,7 +58,6 @@ class SensitivityMeter {
     int32_t node = -1;    // of the int8 model
     int32_t output = -1;  // tensor of the FP32 model
     Noise whole, output_noise;
-    double inputs = 0.0;
   };
   struct OpenSession {
     FileBytes memory;
