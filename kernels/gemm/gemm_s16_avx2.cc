@@ -45,6 +45,6 @@ struct Tile : PairSums<Lanes, kTileRows> {
 
 void gemm_s16_avx2(const GemmS16Args& args);
 
-void gemm_s16_avx2(const GemmS16Args& args) { run_panels_s16<Tile, 4, 2>(args, 48); }
+void gemm_s16_avx2(const GemmS16Args& args) { run_panels_s16<Tile, 2>(args, 48); }
 
 }  // namespace intaglio

@@ -89,6 +89,6 @@ struct Tile {
 
 void gemm_s16_neon(const GemmS16Args& args);
 
-void gemm_s16_neon(const GemmS16Args& args) { run_panels_s16<Tile, 4, 1>(args, 32); }
+void gemm_s16_neon(const GemmS16Args& args) { run_panels_s16<Tile, 1>(args, 32); }
 
 }  // namespace intaglio

@@ -90,8 +90,9 @@ static inline void run_tile_s16(const GemmS16Args& args, int32_t row, int32_t co
            static_cast<size_t>(n) * sizeof codes[0][0]);
 }
 
-// All panels; tiles of kMost rows, the last of which may meet some rows again, or single rows where there are fewer.
-template <template <int32_t> class Tile, int32_t kMost, int32_t kr>
+// All panels; tiles of four rows, the last of which may meet some rows again, or single rows where there are fewer. Tiles of
+// eight are no faster with 512 bits: four rows of two vectors already hide a product's latency.
+template <template <int32_t> class Tile, int32_t kr>
 static inline void run_panels_s16(const GemmS16Args& args, int32_t mr) {
   constexpr int32_t kColumns = Tile<1>::kColumns;
   const ptrdiff_t panel_bytes =
@@ -99,13 +100,12 @@ static inline void run_panels_s16(const GemmS16Args& args, int32_t mr) {
   const int8_t* panel = args.weights;
   for (int32_t column = 0; column < args.n; column += kColumns, panel += panel_bytes) {
     int32_t row = 0;
-    for (; row + kMost <= args.m; row += kMost) run_tile_s16<Tile<kMost>, kr>(args, row, column, mr, panel);
-    if (row == args.m) continue;
-    if (args.m >= kMost) {
-      run_tile_s16<Tile<kMost>, kr>(args, args.m - kMost, column, mr, panel);
+    if (args.m < 4) {
+      for (; row < args.m; ++row) run_tile_s16<Tile<1>, kr>(args, row, column, mr, panel);
       continue;
     }
-    for (; row < args.m; ++row) run_tile_s16<Tile<1>, kr>(args, row, column, mr, panel);
+    for (; row < args.m; row += 4)
+      run_tile_s16<Tile<4>, kr>(args, row + 4 <= args.m ? row : args.m - 4, column, mr, panel);
   }
 }
 
