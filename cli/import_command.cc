@@ -1,16 +1,15 @@
 // intaglio import: a network of another format to a model file.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "calibrator/bake/model_writer.h"
-#include "calibrator/host/system/npy.h"
 #include "cli/class_scores.h"
 #include "cli/command.h"
 #include "cli/html_text.h"
 #include "cli/input_text.h"
 #include "cli/inspection.h"
 #include "cli/loaded_model.h"
+#include "cli/named_values.h"
 #include "cli/output.h"
 #include "importers/import.h"
 #include "intaglio/describe.h"
@@ -24,7 +23,7 @@ struct ImportArguments {
   std::string pixels, mean, norm, color, resize;
   std::string dump_after;
   int32_t batch = 1, stream = -1, border = -1;
-  std::vector<std::string> shapes, states, initial, outputs;
+  std::vector<std::string> shapes, states, initial, constants, outputs;
   bool external_data = false, focus = false, json = false;
 };
 
@@ -63,24 +62,6 @@ std::vector<std::string> pass_names() {
   std::vector<std::string> names;
   for (const ImportPass& pass : import_passes()) names.push_back(pass.name);
   return names;
-}
-
-// "123.7,116.3,103.5"
-template <typename T>
-Outcome<std::vector<T>> parse_list(const std::string& option, std::string_view text) {
-  std::vector<T> values;
-  while (true) {
-    const size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    T value{};
-    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || stop != part.data() + part.size())
-      return Failure{option + ": '" + std::string(part) +
-                     "' is no number; write numbers separated by commas, e.g. 1,2,3"};
-    values.push_back(value);
-    if (comma == std::string_view::npos) return values;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions& options) {
@@ -123,30 +104,16 @@ Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& optio
   return Done{};
 }
 
-// "--initial h=0.5" or "--initial h=h0.npy"; names may hold an equals sign, so the last one parts them.
-Outcome<Done> read_starts(const ImportArguments& arguments, ImportOptions& options) {
+Outcome<Done> read_values(const ImportArguments& arguments, ImportOptions& options) {
   for (const std::string& text : arguments.initial) {
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-      return Failure{
-          "--initial " + text +
-          ": write the state's input and a number or an array, e.g. --initial h=0 or --initial h=h0.npy"};
-    StateStart start{text.substr(0, equals), {}};
-    const std::string value = text.substr(equals + 1);
-    if (value.size() > 4 && value.compare(value.size() - 4, 4, ".npy") == 0) {
-      const auto array = read_npy(value);
-      if (!array) return array.failure();
-      start.values.resize(array->header.elements());
-      if (auto step =
-              npy_values(array->header.type, array->data.span(), {start.values.data(), start.values.size()});
-          !step)
-        return Failure{value + ": " + step.message()};
-    } else {
-      auto number = parse_list<float>("--initial " + text, value);
-      if (!number) return number.failure();
-      start.values = std::move(*number);
-    }
-    options.starts.push_back(std::move(start));
+    auto start = parse_named_values("--initial", text, "the state's input", "h");
+    if (!start) return start.failure();
+    options.starts.push_back({std::move(start->name), std::move(start->values)});
+  }
+  for (const std::string& text : arguments.constants) {
+    auto given = parse_named_values("--constant", text, "the input", "n");
+    if (!given) return given.failure();
+    options.constants.push_back({std::move(given->name), std::move(given->dims), std::move(given->values)});
   }
   return Done{};
 }
@@ -259,7 +226,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   if (auto step = read_shapes(arguments, options); !step) return step.failure();
   options.states = arguments.states;
   if (arguments.stream >= 0) options.stream = arguments.stream;
-  if (auto step = read_starts(arguments, options); !step) return step.failure();
+  if (auto step = read_values(arguments, options); !step) return step.failure();
   if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
   auto file = read_file(arguments.network, kMaxModelBytes);
   if (!file) return file.failure();
@@ -354,6 +321,12 @@ Command add_import_command(CLI::App& parent) {
   add_option(*app, "--initial", arguments->initial,
              "what a state begins with, in the network's own layout, where that is not zero")
       .type_name("IN=V|X.npy")
+      .repeated();
+  add_option(
+      *app, "--constant", arguments->constants,
+      "an input of an ONNX network that is the same in each run, such as a size or a sample rate: it leaves the "
+      "model's inputs")
+      .type_name("NAME=V[,V]|X.npy")
       .repeated();
   add_option(
       *app, "--stream", arguments->stream,

@@ -54,9 +54,11 @@ ImportedModel import_steps(Span<const uint8_t> bytes, const ImportOptions& optio
   if (bytes.size > kMaxModelBytes)
     fail("the file has ", bytes.size, " bytes, more than the limit of ", kMaxModelBytes);
   if (options.batch < 1) fail("batch ", options.batch, " is not possible; it must be at least 1");
+  if (!options.constants.empty() && (is_tflite(bytes) || is_openvino(bytes)))
+    fail("--constant is for ONNX networks");
   Draft draft = is_tflite(bytes)     ? read_tflite(bytes, options, problems)
                 : is_openvino(bytes) ? read_openvino(bytes, options, problems)
-                                     : read_onnx(bytes, options, problems);
+                                     : read_onnx(bytes, options, options.constants, problems);
   if (!problems.empty()) return model;
   join_states(options.states, options.starts, draft);
   draft.time_axis = options.stream.value_or(-1);

@@ -9,6 +9,7 @@
 #include "calibrator/bake/graph.h"
 #include "calibrator/host/system/host_arena.h"
 #include "calibrator/host/system/outcome.h"
+#include "importers/draft/input_constant.h"
 #include "importers/draft/read_options.h"
 
 namespace intaglio {
@@ -46,6 +47,7 @@ struct ImportPass {
 std::vector<ImportPass> import_passes();
 
 struct ImportOptions : ReadOptions {
+  std::vector<InputConstant> constants;  // of an ONNX network; these are no inputs of the model
   std::optional<ImagePreprocessing> image;
   bool focus = false;  // the network begins behind YOLOv5's focus: the model takes the picture before it
   // The axis of time of the first input, in the network's own layout: the model takes one row of it a run, and keeps

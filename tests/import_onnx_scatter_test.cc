@@ -94,3 +94,50 @@ TEST_CASE("what does not fit is refused") {
   CHECK(says(message({"ScatterElements", {1}, {65}, std::vector<int64_t>(65, 0), {65}, Reals(65), "add"}),
              "name a place more than 64 times"));
 }
+
+namespace {
+
+// x [1, 4]; `places` are the indices of its `count` greatest elements, `values` these elements.
+OnnxBuilder with_places(int64_t count) {
+  OnnxBuilder file(18);
+  file.input("x", {1, 4});
+  file.integers("count", {count});
+  file.node("TopK", {"x", "count"}, "values").add_output("places");
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("updates go where a run says") {
+  OnnxBuilder elements = with_places(2);
+  elements.floats("none", {1, 4}, {0, 0, 0, 9});
+  set(elements.node("ScatterElements", {"none", "places", "values"}, "y"), "axis", int64_t{-1});
+  elements.output("y");
+  CHECK(run_file(elements.bytes(), {5, 7, 2, 3}) == Reals{5, 7, 0, 9});
+  CHECK(run_file(elements.bytes(), {1, 2, 4, 3}) == Reals{0, 0, 4, 3});
+  // The first of two that name one place is gone.
+  OnnxBuilder rows = with_places(2);
+  rows.integers("halves", {2, 1});
+  rows.floats("half", {1}, {0.5f});
+  rows.floats("table", {2, 2, 1}, {1, 2, 3, 4});
+  rows.floats("updates", {2, 1}, {10, 20});
+  rows.integers("tuple", {2, 2});
+  rows.floats("ones", {2, 1}, {1, 1});
+  set(rows.node("Cast", {"places"}, "reals"), "to", int64_t{onnx_file::TensorProto::FLOAT});
+  rows.node("Mul", {"reals", "half"}, "halved");
+  rows.node("Floor", {"halved"}, "first");  // of a pair: 0 or 1
+  rows.node("Reshape", {"first", "halves"}, "column");
+  set(rows.node("Concat", {"column", "ones"}, "pairs"), "axis", int64_t{1});
+  set(rows.node("Cast", {"pairs"}, "indices"), "to", int64_t{onnx_file::TensorProto::INT64});
+  auto& scatter = rows.node("ScatterND", {"table", "indices", "updates"}, "y");
+  rows.output("y");
+  CHECK(run_file(rows.bytes(), {5, 7, 2, 3}) == Reals{1, 20, 3, 4});
+  CHECK(run_file(rows.bytes(), {5, 1, 2, 6}) == Reals{1, 20, 3, 10});
+  set(scatter, "reduction", "add");
+  CHECK(run_file(rows.bytes(), {5, 7, 2, 3}) == Reals{1, 32, 3, 4});
+  OnnxBuilder other = with_places(2);
+  other.floats("none", {2, 4}, {0, 0, 0, 0, 0, 0, 0, 0});
+  set(other.node("ScatterElements", {"none", "places", "values"}, "y"), "axis", int64_t{-1});
+  other.output("y");
+  CHECK(says(Import(other.bytes()).message(), "both must be [2, 4] but for the axis"));
+}

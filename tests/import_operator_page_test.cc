@@ -32,6 +32,7 @@ For all of them:
 - Shapes are static, of rank 1 to 6. Open dimensions get their sizes from `--batch` and `--shape`.
 - Operators of two inputs repeat either operand along axes of size 1.
 - An operator whose inputs are constants is computed at import, and leaves no node.
+- `import --constant NAME=V` makes an input of an ONNX network a constant.
 - What says "constants" below may be computed from constants and shapes in the file.
 - Integers of a run (token numbers, masks) are computed in FP32, which is exact up to 16,777,216. Indices are int32.
 - Infinities in a constant become 1.7e38 with their sign where they mask: in Add, Sub, Maximum, Minimum, Concat and Gather. In Where

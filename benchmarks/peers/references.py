@@ -39,6 +39,8 @@ class LiteRt:
         self.details = self.interpreter.get_input_details()
         self.inputs = [(d["name"], [int(n) for n in d["shape"]], d["dtype"]) for d in self.details]
         self.outputs = [d["name"] for d in self.interpreter.get_output_details()]
+        self.steps_of_16_bits = [d["quantization"][0] if d["dtype"].__name__ == "int16" else 0.0
+                                 for d in self.interpreter.get_output_details()]
         kinds = {d["dtype"].__name__ for d in self.interpreter.get_tensor_details()}
         self.holds_codes = bool(kinds & {"int8", "uint8"}) and "int16" not in kinds
 

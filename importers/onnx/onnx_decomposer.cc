@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "importers/onnx/onnx_regions.h"
+
 namespace intaglio::importers {
 
 using onnx_file::AttributeProto;
@@ -137,24 +139,28 @@ std::string OnnxDecomposer::slice(const std::string& x, int64_t axis, int64_t be
   return add("Slice", {x}, {{}, {{"starts", {begin}}, {"ends", {end}}, {"axes", {axis}}}, {}, {}});
 }
 
-std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::string& output) {
+std::string OnnxDecomposer::stacked(std::vector<std::string> parts, const std::string& output, int64_t axis,
+                                    bool are_numbers) {
   constexpr size_t kMostParts = 64;  // of one Concat
   // From opset 13 on the axes are an input.
-  const std::string axes = file_.opset >= 13 ? integers({0}) : "";
-  for (std::string& part : parts)
-    part = axes.empty() ? add("Unsqueeze", {part}, {{}, {{"axes", {0}}}, {}, {}})
+  const std::string axes = file_.opset >= 13 ? integers({axis}) : "";
+  for (std::string& part : parts) {
+    const auto found = file_.values.find(part);
+    if (are_numbers && found != file_.values.end() && found->second.tensor >= 0) continue;
+    part = axes.empty() ? add("Unsqueeze", {part}, {{}, {{"axes", {axis}}}, {}, {}})
                         : add("Unsqueeze", {part, axes});
-  const OnnxAttributes along_first{{{"axis", 0}}, {}, {}, {}};
+  }
+  const OnnxAttributes along{{{"axis", axis}}, {}, {}, {}};
   while (parts.size() > kMostParts) {
     std::vector<std::string> joined;
     for (size_t i = 0; i < parts.size(); i += kMostParts) {
       const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
       const size_t count = std::min(kMostParts, parts.size() - i);
-      joined.push_back(add("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along_first));
+      joined.push_back(add("Concat", {first, first + static_cast<std::ptrdiff_t>(count)}, along));
     }
     parts = joined;
   }
-  return add("Concat", parts, along_first, output);
+  return add("Concat", parts, along, output);
 }
 
 std::string OnnxDecomposer::clip(const std::string& x, float low, float high, const std::string& output) {
@@ -197,7 +203,7 @@ void for_each_decomposition(Call call) {
   for (const auto rows :
        {onnx_qlinear_decompositions(), onnx_fused_decompositions(), onnx_fused_attention_decompositions(),
         onnx_grouped_attention_decompositions(), onnx_spectrum_decompositions(), onnx_bits_decompositions(),
-        onnx_composed_decompositions(), onnx_trigonometric_decompositions()})
+        onnx_composed_decompositions(), onnx_trigonometric_decompositions(), onnx_regions_decompositions()})
     for (const OnnxDecomposition& row : rows) call(row);
 }
 

@@ -62,8 +62,9 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   std::vector<std::string> split(const std::string& x, int64_t axis, const std::vector<int64_t>& sizes);
   // Indices `begin` up to `end` of an axis.
   std::string slice(const std::string& x, int64_t axis, int64_t begin, int64_t end);
-  // One behind the other along a new first axis.
-  std::string stacked(std::vector<std::string> parts, const std::string& output = {});
+  // One behind the other along a new axis, which single numbers that a run computes have already.
+  std::string stacked(std::vector<std::string> parts, const std::string& output, int64_t axis,
+                      bool are_numbers);
   std::string clip(const std::string& x, float low, float high, const std::string& output = {});
   std::string cast(const std::string& x, onnx_file::TensorProto::DataType to);
   std::string as_real(const std::string& x) { return cast(x, onnx_file::TensorProto::FLOAT); }

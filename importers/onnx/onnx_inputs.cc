@@ -75,9 +75,10 @@ class Inputs {
       in_file.push_back(dim.dim_value() < 1 ? 0 : static_cast<int32_t>(dim.dim_value()));
       open_names.push_back(dim.dim_param());
     }
-    if (!type.has_shape() || in_file.empty())
-      fail("input ", quoted(input.name()), " has no shape in the file");
-    const Shape shape = input_shape(input.name(), in_file, open_names, options_);
+    if (!type.has_shape()) fail("input ", quoted(input.name()), " has no shape in the file");
+    const bool is_number = in_file.empty();  // which has an axis here
+    if (is_number) in_file = {1};
+    const Shape shape = is_number ? in_file : input_shape(input.name(), in_file, open_names, options_);
     for (size_t i = 0; i < shape.size(); ++i)
       file_.shapes_changed |= in_file[i] >= 1 && shape[i] != in_file[i];
     // A batch that the file leaves open is often written as 1 in its Reshape constants.

@@ -1,4 +1,8 @@
-// Copies of a Loop's body, one for each time that it runs: nodes with names of their own.
+// Copies of the body of a Loop or a Scan, one for each time that it runs: nodes with names of their own.
+#include <algorithm>
+
+#include "importers/onnx/onnx_loop.h"
+
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -42,7 +46,45 @@ void rename(onnx_file::GraphProto& graph, const std::string& prefix, const Names
   }
 }
 
+// One entry of each attribute for each of `count` inputs or outputs; 0 where it is absent.
+std::vector<OnnxScan::Slices> slices(const OnnxOp& op, const char* axes, const char* directions, int count) {
+  const auto each = [&](const char* attribute) {
+    std::vector<int64_t> values = op.OnnxNodeAttributes::integers(attribute);
+    if (values.empty()) values.resize(static_cast<size_t>(count));
+    if (values.size() != static_cast<size_t>(count))
+      fail("its attribute ", attribute, " has ", values.size(), " numbers where ", count, " are expected");
+    return values;
+  };
+  const std::vector<int64_t> along = each(axes), back = each(directions);
+  std::vector<OnnxScan::Slices> made;
+  for (size_t i = 0; i < along.size(); ++i) made.push_back({along[i], back[i] != 0});
+  return made;
+}
+
 }  // namespace
+
+OnnxScan read_onnx_scan(const OnnxOp& op, const OnnxDecomposer& node, const onnx_file::GraphProto& body) {
+  if (op.opset() < 9) fail("it has one more axis and input before opset 9, which is not supported");
+  const auto sliced = static_cast<int>(std::clamp<int64_t>(op.integer("num_scan_inputs", 0), 0, INT32_MAX));
+  OnnxScan scan;
+  scan.states = op.input_count() - sliced;
+  const int stacked = body.output_size() - scan.states;
+  if (sliced < 1 || scan.states < 0 || stacked < 0 || body.input_size() != op.input_count() ||
+      op.output_count() > body.output_size())
+    fail("its body has ", body.input_size(), " inputs and ", body.output_size(),
+         " outputs, which do not fit its ", op.input_count(), " inputs, ", sliced, " of them in slices");
+  scan.inputs = slices(op, "scan_input_axes", "scan_input_directions", sliced);
+  scan.outputs = slices(op, "scan_output_axes", "scan_output_directions", stacked);
+  for (int i = 0; i < sliced; ++i) {
+    const Shape shape = node.shape(scan.states + i);
+    OnnxScan::Slices& input = scan.inputs[static_cast<size_t>(i)];
+    input.axis = normal_axis(input.axis, shape.size());
+    const int32_t count = shape[static_cast<size_t>(input.axis)];
+    if (i > 0 && count != scan.runs) fail("its inputs have ", scan.runs, " and ", count, " slices");
+    scan.runs = count;
+  }
+  return scan;
+}
 
 std::unique_ptr<onnx_file::GraphProto> onnx_loop_body(const onnx_file::GraphProto& body,
                                                       const std::vector<std::string>& inputs,

@@ -85,7 +85,13 @@ int32_t OnnxOp::any_activation(int i) {
 
 template <typename Read>
 static auto read_constant(OnnxFile& file, const std::string& name, const TensorProto* tensor, Read&& read) {
-  if (tensor == nullptr) fail("input ", quoted(name), " must be a constant");
+  if (tensor == nullptr) {
+    const auto found = file.values.find(name);
+    const bool is_input = found != file.values.end() && found->second.tensor >= 0 &&
+                          is_model_input(*file.draft, found->second.tensor);
+    fail("input ", quoted(name), " must be a constant",
+         is_input ? "; if it is the same in each run, give it with --constant " + shown(name) + "=..." : "");
+  }
   try {
     const Shape shape = stored_onnx_shape(*tensor);
     const auto count = static_cast<uint64_t>(elements(shape));

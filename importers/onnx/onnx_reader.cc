@@ -5,7 +5,8 @@
 #include <cmath>
 #include <memory>
 
-#include "importers/onnx/onnx_decomposer.h"
+#include "importers/onnx/onnx_given.h"
+#include "importers/onnx/onnx_loop.h"
 #include "importers/onnx/onnx_operators.h"
 #include "importers/onnx/onnx_order.h"
 #include "importers/onnx/onnx_reader.h"
@@ -32,7 +33,7 @@ class Reader {
     file_.opset = opset();
   }
 
-  Draft read() {
+  Draft read(const std::vector<InputConstant>& constants) {
     const onnx_file::GraphProto& graph = model_.graph();
     if (!options_.external_data_folder.empty()) load_external_data(model_, options_.external_data_folder);
     for (const auto& entry : model_.metadata_props())
@@ -40,6 +41,7 @@ class Reader {
         draft_.add_bits = AddOptions().add_bits;
     check_count(static_cast<size_t>(graph.output_size()), "outputs", kMaxFileEnds);
     read_initializers(graph);
+    take_onnx_constants(graph, constants, file_);
     read_onnx_inputs(graph, options_, file_);
     const std::vector<std::string> outputs = output_names(graph);
     read_nodes(graph, outputs);
@@ -71,7 +73,8 @@ class Reader {
              " are); convert the model with onnx.version_converter");
       return entry.version();
     }
-    fail("the ONNX file does not say which opset it uses");
+    if (model_.opset_import_size() == 0) fail("the ONNX file does not say which opset it uses");
+    return kLastOpset;  // a file of other operators alone: onnxruntime takes its newest, too
   }
 
   // Under their names, or with `prefix` before these.
@@ -119,20 +122,11 @@ class Reader {
     std::vector<std::string> inputs{"", node.input(1)};
     inputs.insert(inputs.end(), node.input().begin() + 2, node.input().end());
     if (inputs[1].empty()) inputs[1] = read_made(node, [](OnnxDecomposer& s) { return s.whole(1); });
-    // What the body holds as constants is the same each time.
-    const std::string constants = text(op.name(), "/", calls_.size(), "/");
+    Copies copies(body, op.name(), calls_.size());
     std::vector<std::vector<std::string>> parts(static_cast<size_t>(scans));
     for (int64_t run = 0; run < most && goes_on(inputs[1]); ++run) {
-      const std::string prefix = text(op.name(), "/", calls_.size(), "/");
       inputs[0] = read_made(node, [run](OnnxDecomposer& s) { return s.whole(run); });
-      add_call(onnx_loop_body(body, inputs, constants, prefix));
-      const onnx_file::GraphProto& copy = *calls_.back();
-      if (run == 0) read_initializers(body, constants);
-      std::vector<std::string> outputs;
-      for (const auto& output : copy.output()) outputs.push_back(output.name());
-      ++depth_;
-      read_nodes(copy, outputs);
-      --depth_;
+      const std::vector<std::string> outputs = read_copy(copies, inputs);
       std::copy_n(outputs.begin(), 1 + states, inputs.begin() + 1);
       for (int i = 0; i < scans; ++i)
         parts[static_cast<size_t>(i)].push_back(outputs[static_cast<size_t>(1 + states + i)]);
@@ -142,8 +136,65 @@ class Reader {
       if (i < states)
         op.set_alias(inputs[static_cast<size_t>(2 + i)], i);
       else
-        read_stacked(node, parts[static_cast<size_t>(i - states)], op.output_name(i));
+        read_stacked(node, parts[static_cast<size_t>(i - states)], body.output(1 + i), op.output_name(i));
     }
+  }
+
+  // A Loop over the slices of its last inputs, of which each run takes one.
+  void read_scan(OnnxOp& op, const onnx_file::NodeProto& node) {
+    const onnx_file::GraphProto& body = op.graph("body");
+    const OnnxScan scan = read_onnx_scan(op, OnnxDecomposer(file_, node), body);
+    op.check_all_read();
+    std::vector<std::string> inputs(node.input().begin(), node.input().end());
+    Copies copies(body, op.name(), calls_.size());
+    std::vector<std::vector<std::string>> parts(scan.outputs.size());
+    for (int32_t run = 0; run < scan.runs; ++run) {
+      for (size_t i = 0; i < scan.inputs.size(); ++i) {
+        const int32_t place = scan.inputs[i].is_backwards ? scan.runs - 1 - run : run;
+        const int from = scan.states + static_cast<int>(i);
+        inputs[static_cast<size_t>(from)] = read_made(node, [&](OnnxDecomposer& s) {
+          return s.add("Gather", {node.input(from), s.whole(place)},
+                       {{{"axis", scan.inputs[i].axis}}, {}, {}, {}});
+        });
+      }
+      const std::vector<std::string> outputs = read_copy(copies, inputs);
+      std::copy_n(outputs.begin(), scan.states, inputs.begin());
+      for (size_t i = 0; i < parts.size(); ++i)
+        parts[i].push_back(outputs[static_cast<size_t>(scan.states) + i]);
+    }
+    for (int i = 0; i < op.output_count(); ++i) {
+      if (op.output_name(i).empty()) continue;
+      const auto at = static_cast<size_t>(std::max(0, i - scan.states));
+      if (i >= scan.states && scan.outputs[at].is_backwards) std::reverse(parts[at].begin(), parts[at].end());
+      if (i < scan.states)
+        op.set_alias(inputs[static_cast<size_t>(i)], i);
+      else
+        read_stacked(node, parts[at], body.output(i), op.output_name(i), scan.outputs[at].axis);
+    }
+  }
+
+  // Copies of a body; what it holds as constants is the same in each.
+  struct Copies {
+    Copies(const onnx_file::GraphProto& of, const std::string& node, size_t number)
+        : body(of), name(node), constants(text(node, "/", number, "/")) {}
+    const onnx_file::GraphProto& body;
+    const std::string name, constants;
+    bool are_constants_read = false;
+  };
+
+  // Reads one more, which takes `inputs`; the names of its outputs.
+  std::vector<std::string> read_copy(Copies& copies, const std::vector<std::string>& inputs) {
+    const std::string prefix = text(copies.name, "/", calls_.size(), "/");
+    add_call(onnx_loop_body(copies.body, inputs, copies.constants, prefix));
+    const onnx_file::GraphProto& copy = *calls_.back();
+    if (!copies.are_constants_read) read_initializers(copies.body, copies.constants);
+    copies.are_constants_read = true;
+    std::vector<std::string> outputs;
+    for (const auto& output : copy.output()) outputs.push_back(output.name());
+    ++depth_;
+    read_nodes(copy, outputs);
+    --depth_;
+    return outputs;
   }
 
   static int64_t single(OnnxOp& op, int input) {
@@ -163,11 +214,13 @@ class Reader {
     return single(op, 0) != 0;
   }
 
-  // What each run of a Loop gives, one behind the other along a new first axis.
+  // What each run of a Loop gives, one behind the other along a new axis. Single numbers have an axis already.
   void read_stacked(const onnx_file::NodeProto& loop, const std::vector<std::string>& parts,
-                    const std::string& name) {
+                    const onnx_file::ValueInfoProto& declared, const std::string& name, int64_t axis = 0) {
     if (parts.empty()) fail("it never runs, and its output ", quoted(name), " would be empty");
-    read_made(loop, [&](OnnxDecomposer& s) { return s.stacked(parts, name); });
+    const auto& type = declared.type().tensor_type();
+    const bool are_numbers = type.has_shape() && type.shape().dim_size() == 0;
+    read_made(loop, [&](OnnxDecomposer& s) { return s.stacked(parts, name, axis, are_numbers); });
   }
 
   // Nodes that `write` adds beside `node`; what it gives.
@@ -206,6 +259,7 @@ class Reader {
     OnnxOp op(file_, node);
     if (standard && node.op_type() == "If") return read_if(op);
     if (standard && node.op_type() == "Loop") return read_loop(op, node);
+    if (standard && node.op_type() == "Scan") return read_scan(op, node);
     if (standard && fold_onnx_constants(op)) return;
     const OnnxOperator* const known = find_onnx_operator(node.domain(), node.op_type());
     const auto* const function = known == nullptr ? find_onnx_function(model_, node) : nullptr;
@@ -320,8 +374,9 @@ class Reader {
 
 }  // namespace
 
-Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems) {
-  return Reader(bytes, options, problems).read();
+Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
+                const std::vector<InputConstant>& constants, Problems& problems) {
+  return Reader(bytes, options, problems).read(constants);
 }
 
 }  // namespace intaglio::importers

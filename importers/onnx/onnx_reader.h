@@ -1,6 +1,7 @@
 // An ONNX file's bytes to a draft.
 #pragma once
 
+#include "importers/draft/input_constant.h"
 #include "importers/draft/read_options.h"
 
 namespace intaglio::importers {
@@ -12,6 +13,7 @@ inline constexpr int64_t kFirstOpset = 7, kLastOpset = 28;  // that are read
 inline constexpr char kAddBitsKey[] = "intaglio.add_bits";
 
 // Problems are collected; the draft counts only if there are none.
-Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems);
+Draft read_onnx(Span<const uint8_t> bytes, const ReadOptions& options,
+                const std::vector<InputConstant>& constants, Problems& problems);
 
 }  // namespace intaglio::importers

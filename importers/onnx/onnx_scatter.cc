@@ -1,4 +1,7 @@
 // ONNX operators that take or replace elements at places that indices name: rows of a list of all rows.
+#include <numeric>
+
+#include "importers/draft/choice.h"
 #include "importers/draft/index_rows.h"
 #include "importers/onnx/onnx_operators.h"
 
@@ -56,8 +59,77 @@ void finish_replaced(OnnxOp& op, const ReplacedRows& r) {
                                   : add_joined_rows(op.draft(), op.output_name(), op.source(), r, join));
 }
 
+// Updates along one axis at places that a run computes, which have a number for each: one after the other, so that the last
+// one of a place stays. Where the input is, what it was stays.
+int32_t add_put(OnnxOp& op, int32_t x, int32_t places, int32_t updates, size_t axis) {
+  constexpr int32_t kMostPlaces = 64;
+  const Op join = joining(op.string("reduction", "none"));
+  const Shape shape = op.draft().tensor(x).shape, of_places = op.draft().tensor(places).shape,
+              of_updates = op.draft().tensor(updates).shape;
+  const int32_t count = of_places[axis];
+  if (count > kMostPlaces)
+    fail("a run computes ", count, " of its indices; at most ", kMostPlaces, " are supported, and constants");
+  Shape line(shape.size(), 1);
+  line[axis] = shape[axis];
+  std::vector<float> numbers(static_cast<size_t>(shape[axis]));
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  const int32_t all = add_constant(op.draft(), op.name() + "/places", DType::kF32, line, numbers);
+  const auto one = [&](int32_t from, Shape of, int32_t i) {
+    std::vector<int32_t> begin(of.size(), 0);
+    const std::vector<int32_t> strides(of.size(), 1);
+    begin[axis] = i;
+    of[axis] = 1;
+    return add_slice(op.draft(), op.name() + "/update", op.source(), from, begin, strides, of);
+  };
+  for (int32_t i = 0; i < count; ++i) {
+    const int32_t is_here = add_binary(op, Op::kEqual, one(places, of_places, i), all);
+    int32_t value = one(updates, of_updates, i);
+    if (join != Op::kNone) value = add_binary(op, join, x, value);
+    std::vector<int32_t> inputs{is_here, value, x};
+    align_operands(op.draft(), op.name(), op.source(), inputs);
+    x = op.new_tensor(shape);
+    add_where(op.draft(), op.name(), op.source(), inputs, x);
+  }
+  return x;
+}
+
+// The same of rows that tuples of indices name.
+void put_rows(OnnxOp& op) {
+  const int32_t x = op.activation_or_numbers(0), updates = op.activation_or_numbers(2),
+                indices = op.as_real(op.index_activation(1));
+  const Shape from = op.draft().tensor(x).shape;
+  const IndexRows rows = index_rows(op.draft().tensor(indices).shape, from);
+  if (op.draft().tensor(updates).shape != rows.whole())
+    fail("its updates are ", shape_text(op.draft().tensor(updates).shape), " where ",
+         shape_text(rows.whole()), " is expected");
+  const auto count = static_cast<int32_t>(elements(rows.of_indices));
+  const auto as = [&](int32_t tensor, const Shape& shape) {
+    return add_reshape(op.draft(), op.name() + "/rows", op.source(), tensor, shape);
+  };
+  const int32_t numbers = add_row_numbers(op.draft(), op.name(), op.source(), indices, rows, from);
+  const int32_t put =
+      add_put(op, as(x, rows.list(rows.count)), as(numbers, {count, 1}), as(updates, rows.list(count)), 0);
+  op.set_output(add_reshape(op.draft(), op.output_name(), op.source(), put, from));
+}
+
+void put_elements(OnnxOp& op) {
+  const int32_t x = op.activation_or_numbers(0), updates = op.activation_or_numbers(2),
+                places = op.as_real(op.index_activation(1));
+  const Shape shape = op.draft().tensor(x).shape;
+  Shape of_places = op.draft().tensor(places).shape;
+  const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), shape.size()));
+  const bool are_alike = op.draft().tensor(updates).shape == of_places && of_places.size() == shape.size();
+  if (are_alike) of_places[axis] = shape[axis];
+  if (!are_alike || of_places != shape)
+    fail("a run computes its indices, which are ", shape_text(op.draft().tensor(places).shape),
+         ", its updates ", shape_text(op.draft().tensor(updates).shape), "; both must be ", shape_text(shape),
+         " but for the axis");
+  op.set_output(add_put(op, x, places, updates, axis));
+}
+
 void import_scatter_nd(OnnxOp& op) {
   op.check_inputs(3, 3);
+  if (!op.is_constant(1)) return put_rows(op);
   const int32_t x = read_either(op, 0), updates = read_either(op, 2);
   const Shape from = op.draft().tensor(x).shape;
   const OnnxConstant<int64_t> indices = op.integers(1);
@@ -71,6 +143,7 @@ void import_scatter_nd(OnnxOp& op) {
 // Each index names an element, whose place is the index's own but for one axis.
 void import_scatter_elements(OnnxOp& op) {
   op.check_inputs(3, 3);
+  if (!op.is_constant(1)) return put_elements(op);
   const int32_t x = read_either(op, 0), updates = read_either(op, 2);
   const Shape shape = op.draft().tensor(x).shape;
   const auto axis = static_cast<size_t>(normal_axis(op.integer("axis", 0), shape.size()));
@@ -96,7 +169,9 @@ void import_scatter_elements(OnnxOp& op) {
   finish_replaced(op, r);
 }
 
-constexpr char kReplaces[] = "Indices are constants; with a reduction a place is named at most 64 times.";
+constexpr char kReplaces[] =
+    "With a reduction a place is named at most 64 times. Indices that a run computes are not below 0, at most 64, and become "
+    "choices (Where) in FP32.";
 
 constexpr OnnxOperator kOperators[] = {
     {"GatherND",

@@ -66,7 +66,8 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
   if (!model.SerializeToString(&made)) fail("the network is larger than 2 GB");
   file.layers.clear();
   model.Clear();
-  Draft draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, problems);
+  Draft draft =
+      read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, problems);
   if (problems.empty()) join_variables(file, draft);
   draft.notes.insert(draft.notes.end(), file.notes.begin(), file.notes.end());
   return draft;

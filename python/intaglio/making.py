@@ -39,19 +39,22 @@ def _content(source: Any) -> bytes:
     return bytes(memoryview(source))
 
 
-def _starts(options: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
-    """States may begin with arrays, which the command reads from files."""
-    initial = options.get("initial")
-    if not isinstance(initial, Mapping):
-        return options
-    written = {}
-    for number, (name, value) in enumerate(initial.items()):
-        if not np.isscalar(value) and not is_path(value):
-            buffer = io.BytesIO()
-            np.save(buffer, as_array(value).astype(np.float32))
-            value = folder.file(f"initial{number}.npy", buffer.getvalue(), f"initial[{name!r}]")
-        written[name] = value
-    return {**options, "initial": written}
+def _with_files(options: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
+    """States may begin with arrays, and inputs may be constants, which the command reads from files."""
+    made = dict(options)
+    for option in ("initial", "constant"):
+        given = options.get(option)
+        if not isinstance(given, Mapping):
+            continue
+        written = {}
+        for number, (name, value) in enumerate(given.items()):
+            if not np.isscalar(value) and not is_path(value):
+                buffer = io.BytesIO()
+                np.save(buffer, as_array(value).astype(np.float32))
+                value = folder.file(f"{option}{number}.npy", buffer.getvalue(), f"{option}[{name!r}]")
+            written[name] = value
+        made[option] = written
+    return made
 
 
 def _imported(source: Any, wanted: str, options: Mapping[str, Any], weights: Any = None) -> Network:
@@ -78,7 +81,7 @@ def _imported(source: Any, wanted: str, options: Mapping[str, Any], weights: Any
         if found != wanted and not (wanted == "onnx" and len(start) < 8):
             raise Error(f"{name}: is {_NAMES[found]}; use intaglio.import_{found}")
         output = folder.place("imported.itg", "the model")
-        words = ["import", path, "-o", output, *words_of("import", _starts(options, folder), _OF_IMPORT), "--json"]
+        words = ["import", path, "-o", output, *words_of("import", _with_files(options, folder), _OF_IMPORT), "--json"]
         answer = run(words, folder)
         network = Network(_read(output), name)
     said = {key: value for key, value in answer.json.items() if key != "notes"}

@@ -1,0 +1,82 @@
+#include "importers/onnx/onnx_given.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace intaglio::importers {
+namespace {
+
+using Type = onnx_file::TensorProto;
+
+constexpr int64_t kMostElements = int64_t{1} << 28;
+
+// The file's dimensions; what is open there is as the values have it.
+std::vector<int64_t> constant_dims(const InputConstant& given, const onnx_file::TypeProto::Tensor& type) {
+  const auto count = static_cast<int64_t>(given.values.size());
+  std::vector<int64_t> dims;
+  int64_t* open = nullptr;
+  int open_count = 0;
+  for (const auto& dim : type.shape().dim()) dims.push_back(std::max<int64_t>(dim.dim_value(), 0));
+  if (!type.has_shape() && count > 1) dims.push_back(0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && given.dims.size() == dims.size()) dims[i] = given.dims[i];
+    if (dims[i] == 0) open = &dims[i];
+    open_count += dims[i] == 0 ? 1 : 0;
+  }
+  int64_t known = 1;
+  for (const int64_t dim : dims) {
+    if (dim <= kMostElements) known *= std::max<int64_t>(dim, 1);
+    if (dim > kMostElements || known > kMostElements)
+      fail("--constant ", given.input, ": the input is too large");
+  }
+  if (open_count == 1 && count % known == 0) {
+    *open = count / known;
+    known = count;
+  }
+  if (open_count > 1 || (count != 1 && count != known) || (open_count == 1 && *open == 0))
+    fail("--constant ", given.input, " gives ", count, " values, which do not fit the input's shape ",
+         shape_text(Shape(dims.begin(), dims.end())));
+  return dims;
+}
+
+std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file::TypeProto::Tensor& type) {
+  auto constant = std::make_unique<Type>();
+  uint64_t count = 1;
+  for (const int64_t dim : constant_dims(given, type)) {
+    constant->add_dims(dim);
+    count *= static_cast<uint64_t>(dim);
+  }
+  const bool is_real = is_onnx_real(type.elem_type());
+  constant->set_data_type(is_real ? int32_t{Type::FLOAT} : type.elem_type());
+  for (uint64_t i = 0; i < count; ++i) {
+    const float value = given.values[given.values.size() == 1 ? 0 : i];
+    if (!is_real && (value != std::nearbyint(value) || std::abs(value) > 16777216.0f))
+      fail("--constant ", given.input, ": the input holds integers, and ", value, " is none of 24 bits");
+    if (is_real)
+      constant->add_float_data(value);
+    else if (type.elem_type() == Type::INT64)
+      constant->add_int64_data(static_cast<int64_t>(value));
+    else
+      constant->add_int32_data(static_cast<int32_t>(value));
+  }
+  return constant;
+}
+
+}  // namespace
+
+void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
+                         OnnxFile& file) {
+  for (const InputConstant& one : given) {
+    const auto input = std::find_if(graph.input().begin(), graph.input().end(),
+                                    [&](const auto& candidate) { return candidate.name() == one.input; });
+    if (input == graph.input().end())
+      fail("--constant names the input ", quoted(one.input), ", which the model does not have");
+    if (!input->type().has_tensor_type()) fail("input ", quoted(one.input), " is no tensor");
+    auto constant = made_constant(one, input->type().tensor_type());
+    if (!file.values.emplace(one.input, OnnxValue{-1, constant.get(), false, false, {}}).second)
+      fail("--constant names the input ", quoted(one.input), ", which is a constant already");
+    file.own_constants.push_back(std::move(constant));
+  }
+}
+
+}  // namespace intaglio::importers

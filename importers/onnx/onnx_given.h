@@ -1,0 +1,13 @@
+// Inputs of an ONNX file that are constants, because the user says so.
+#pragma once
+
+#include "importers/draft/input_constant.h"
+#include "importers/onnx/onnx_op.h"
+
+namespace intaglio::importers {
+
+// They become constants of the file. Throws where one is no input, or where its values do not fit it.
+void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
+                         OnnxFile& file);
+
+}  // namespace intaglio::importers
