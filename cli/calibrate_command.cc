@@ -161,10 +161,9 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
   if (auto step = read_quantization(arguments.quantization, job.file, lists, options); !step)
     return step.failure();
   job.steps.set(arguments.int8_states, lists, options);
-  const auto mask = parse_recover(arguments.recover);
-  if (!mask) return mask.failure();
-  options.recover = *mask;
   job.known.set(options);
+  if (auto step = set_recover(arguments.recover, model, from_state ? 0 : job.samples.count(), options); !step)
+    return step.failure();
   if (!from_state) {
     const auto replay = Calibrator::replay_bytes(model, static_cast<int32_t>(job.samples.count()), options);
     if (!replay) return job.file.failure(replay.error());
@@ -365,9 +364,11 @@ Command add_calibrate_command(CLI::App& parent) {
       .type_name("NET.int8.itg");
   add_range_options(*app, arguments->quantization);
   add_quantization_options(*app, arguments->quantization);
-  add_option(*app, "--recover", arguments->recover,
-             "steps that lessen the error of quantization: default (method,bias), all, none, or a list of " +
-                 recovery_names())
+  add_option(
+      *app, "--recover", arguments->recover,
+      "steps that lessen the error of quantization: default (method,bias, and cle where normalizations have "
+      "factors), all, none, or a list of " +
+          recovery_names())
       .type_name("LIST")
       .show_default();
   add_option(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calibrator/recover/equalization.h"
 #include "calibrator/recover/recovery.h"
 
 namespace intaglio::cli {
@@ -34,6 +35,18 @@ Outcome<RecoveryMask> parse_recover(const std::string& list) {
     start = comma + 1;
   }
   return mask;
+}
+
+Outcome<Done> set_recover(const std::string& list, const Model& fp32, size_t samples,
+                          CalibratorOptions& options) {
+  constexpr size_t kEnough = 8;
+  const auto mask = parse_recover(list);
+  if (!mask) return mask.failure();
+  options.recover = *mask;
+  const bool scales_are_free = options.known.empty() && options.compat == Compat::kNone;
+  if (list == "default" && scales_are_free && samples >= kEnough && has_factors(fp32))
+    options.recover |= recovery::kEqualization;
+  return Done{};
 }
 
 }  // namespace intaglio::cli

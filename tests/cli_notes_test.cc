@@ -1,9 +1,11 @@
-// What import tells beside its result, as text and as JSON; and how long names are shown.
+// What import tells beside its result, as text and as JSON; how long names are shown; what calibrate does by default.
 #include <algorithm>
 
 #include "calibrator/host/system/npy.h"
 #include "cli/output.h"
+#include "cli/recover_option.h"
 #include "tests/support/labelled_tflite.h"
+#include "tests/support/model_builder.h"
 #include "tests/support/run_cli.h"
 
 using namespace intaglio;
@@ -81,4 +83,33 @@ TEST_CASE("a long name keeps its start and its end, whatever the room") {
   }
   CHECK(cli::shortened(name, 4) == "a...");
   CHECK(cli::shortened(name, 8) == "a_na...h");
+}
+
+TEST_CASE("calibrate's default equalizes where normalizations have factors and samples can judge it") {
+  const auto default_of = [](Op op, size_t samples, Compat compat, const char* list) {
+    ModelBuilder b;
+    const int32_t x = b.tensor("x", DType::kF32, {1, 4}), y = b.tensor("y", DType::kF32, {1, 4});
+    const int32_t factors = b.constant("factors", DType::kF32, {4}, std::vector<float>{1, 2, 3, 4}),
+                  summands = b.constant("summands", DType::kF32, {4}, std::vector<float>(4));
+    if (op == Op::kNormalize) {
+      NormalizeOptions& options = b.node(op, {x, factors, summands}, {y}).options.as<NormalizeOptions>();
+      options.epsilon = 1e-5f;
+      options.groups = 1;
+    } else {
+      b.node(op, {x, factors}, {y});
+    }
+    b.input(x);
+    b.output(y);
+    const AlignedBytes file = b.finish();
+    CalibratorOptions options;
+    options.compat = compat;
+    REQUIRE(cli::set_recover(list, *Model::open(file.view()), samples, options));
+    return options.recover;
+  };
+  constexpr RecoveryMask kUsual = recovery::kDefault, kAdded = kUsual | recovery::kEqualization;
+  CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "default") == kAdded);
+  CHECK(default_of(Op::kNormalize, 7, Compat::kNone, "default") == kUsual);
+  CHECK(default_of(Op::kNormalize, 8, Compat::kPpq, "default") == kUsual);
+  CHECK(default_of(Op::kNormalize, 8, Compat::kNone, "method,bias") == kUsual);
+  CHECK(default_of(Op::kAdd, 8, Compat::kNone, "default") == kUsual);
 }

@@ -229,6 +229,43 @@ def swin(path):
     net.save(path, net.linear(x, n, 1000))
 
 
+def efficientformer(path):
+    """EfficientFormer-L1: pools in place of attention but in the last block, a factor a channel on each branch."""
+    net = Net(10)
+
+    def scaled(x, n, *shape):
+        return net.op("Mul", x, net.constant(np.exp(net.random.standard_normal(n) * 0.5).reshape(n, *shape) * 0.4))
+
+    def pooled_block(x, n):
+        y = net.op("AveragePool", x, kernel_shape=[3, 3], strides=[1, 1], pads=[1] * 4, count_include_pad=0)
+        x = net.op("Add", x, scaled(net.op("Sub", y, x), n, 1, 1))
+        y = net.conv(net.gelu(net.conv(x, n, 4 * n, 1, gain=1.4)), 4 * n, n, 1)
+        return net.op("Add", x, scaled(y, n, 1, 1))
+
+    def attention(x, tokens, n, heads=8, key=32, value=128):
+        qkv = net.reshape(net.linear(x, n, heads * (2 * key + value), gain=1.5), 1, tokens, heads, 2 * key + value)
+        q, k, v = net.op("Split", net.transpose(qkv, 0, 2, 1, 3), net.integers(key, key, value), outputs=3, axis=3)
+        scores = net.scores(q, net.transpose(k, 0, 1, 3, 2), key)
+        scores = net.op("Add", scores, net.constant(net.random.standard_normal((1, heads, tokens, tokens)) * 0.5))
+        y = net.transpose(net.op("MatMul", net.op("Softmax", scores, axis=-1), v), 0, 2, 1, 3)
+        return net.linear(net.reshape(y, 1, tokens, heads * value), heads * value, n)
+
+    x = net.op("Relu", net.conv(net.input("x", [1, 3, 224, 224]), 3, 24, 3, stride=2, gain=1.4))
+    x = net.op("Relu", net.conv(x, 24, 48, 3, stride=2, gain=1.4))
+    n = 48
+    for depth, wider in ((3, 96), (2, 224), (6, 448), (3, 0)):
+        for _ in range(depth):
+            x = pooled_block(x, n)
+        if wider:
+            x, n = net.conv(x, n, wider, 3, stride=2), wider
+    x = net.transpose(net.reshape(x, 1, n, 49), 0, 2, 1)
+    x = net.op("Add", x, scaled(attention(net.layer_norm(x, n), 49, n), n))
+    y = net.linear(net.gelu(net.linear(net.layer_norm(x, n), n, 4 * n)), 4 * n, n)
+    x = net.layer_norm(net.op("Add", x, scaled(y, n)), n)
+    x = net.op("ReduceMean", x, axes=[1], keepdims=0)
+    net.save(path, net.op("Div", net.op("Add", net.linear(x, n, 1000), net.linear(x, n, 1000)), net.constant(2.0)))
+
+
 def whisper(path):
     net, n, frames = Net(5), 384, 3000
     x = net.gelu(net.conv(net.input("x", [1, 80, frames]), 80, n, 3, dims=1, gain=1.4))
@@ -310,5 +347,6 @@ def speech(path):
     net.save(path, net.linear(x, n, 32))
 
 
-NETWORKS = {"vit_tiny": vision(False, 14), "deit_tiny": vision(True, 17), "mobilevit_xxs": mobilevit, "swin_tiny": swin,
-            "whisper_tiny_encoder": whisper, "bert_tiny": bert, "stories": stories, "yolo11n_attention": yolo, "speech": speech}
+NETWORKS = {"vit_tiny": vision(False, 14), "deit_tiny": vision(True, 17), "mobilevit_xxs": mobilevit,
+            "efficientformer_l1": efficientformer, "swin_tiny": swin, "whisper_tiny_encoder": whisper, "bert_tiny": bert,
+            "stories": stories, "yolo11n_attention": yolo, "speech": speech}

@@ -206,4 +206,12 @@ Error Equalizer::judge(RecoveryContext& context, bool by_samples, NetworkError& 
 
 Error equalize(RecoveryContext& context) { return context.equalizer.run(context); }
 
+bool has_factors(const Model& fp32) {
+  for (int32_t n = 0; n < fp32.node_count(); ++n) {
+    const OpDef* const def = find_op(float_ops(), fp32, fp32.node(n));
+    if (def != nullptr && def->quant.real_inputs >= 0) return true;
+  }
+  return false;
+}
+
 }  // namespace intaglio

@@ -46,4 +46,7 @@ class Equalizer {
 
 Error equalize(RecoveryContext& context);
 
+// Whether a normalization of the network has factors: outliers among them cost 8 bits most, and scaling takes them away.
+bool has_factors(const Model& fp32);
+
 }  // namespace intaglio
