@@ -1,12 +1,21 @@
 # Programs for boards without an operating system, and programs of the build machine that prepare what they run.
 
-# A small build for this machine, shared by all presets beside this build folder: a program
-# joins it by add_dependencies(itg_native_programs NAME), and a cross build finds it under ITG_NATIVE; depend on itg_native.
+# Programs of the build machine: one joins them by add_dependencies(itg_native_programs NAME), and a cross build finds it under
+# ITG_NATIVE; depend on itg_native. They come from a build of this machine that stands already, or from a small one that all
+# presets share.
 if(CMAKE_CROSSCOMPILING)
-  get_filename_component(ITG_NATIVE ${CMAKE_BINARY_DIR}/../native ABSOLUTE)
+  set(ITG_NATIVE_BUILD "$ENV{INTAGLIO_NATIVE_BUILD}" CACHE PATH
+      "A configured build for this machine, e.g. the preset host's; empty: one is made beside this one")
+  set(ITG_NATIVE ${ITG_NATIVE_BUILD})
+  set(configure_native ${CMAKE_COMMAND} -E true)
+  if(NOT ITG_NATIVE)
+    get_filename_component(ITG_NATIVE ${CMAKE_BINARY_DIR}/../native ABSOLUTE)
+    set(configure_native
+        ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${ITG_NATIVE} -G ${CMAKE_GENERATOR} -DCMAKE_BUILD_TYPE=Release
+        -DITG_OPENMP=OFF -DITG_C_SHARED=OFF -DITG_PYTHON_MODULE=OFF -DITG_HOST_TOOLS=${ITG_BOARD_MODELS} -DITG_SHARED=${ITG_SHARED})
+  endif()
   add_custom_target(itg_native
-    COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${ITG_NATIVE} -G ${CMAKE_GENERATOR} -DCMAKE_BUILD_TYPE=Release
-            -DITG_OPENMP=OFF -DITG_C_SHARED=OFF -DITG_PYTHON_MODULE=OFF -DITG_HOST_TOOLS=${ITG_BOARD_MODELS} -DITG_SHARED=${ITG_SHARED}
+    COMMAND ${configure_native}
     COMMAND ${CMAKE_COMMAND} --build ${ITG_NATIVE} --target itg_native_programs
     VERBATIM)
 endif()

@@ -35,6 +35,10 @@ function(itg_target name)
   if(arg_LEVEL)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${arg_LEVEL}>)
   endif()
+  # Compiling is most of such a build's time; what computes is optimized as ever, and what a fuzzer repeats.
+  if(ITG_SANITIZE AND NOT ITG_FUZZ AND NOT arg_DEVICE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   if(ITG_SANITIZE)
     # vptr asks for type information, which what may be linked into firmware does not have.
     target_compile_options(${name} PRIVATE -fsanitize=${ITG_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
