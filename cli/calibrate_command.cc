@@ -5,6 +5,7 @@
 #include "calibrator/calibration.h"
 #include "calibrator/recover/recovery.h"
 #include "cli/calibrated_steps.h"
+#include "cli/calibration_estimate.h"
 #include "cli/calibration_figures.h"
 #include "cli/calibration_page.h"
 #include "cli/calibration_samples.h"
@@ -182,6 +183,7 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
   }
   const bool wants_layers = !arguments.json || !arguments.report.empty();
   options.layer_report = wants_layers && !from_state;
+  if (!from_state && !mixed) job.progress.set_estimate(estimate_of(options.recover, options.layer_report));
   Steps steps{job.progress, steps_of(options)};
   options.progress = {Steps::show, &steps};
   const auto needs = Calibrator::measure(model, options);
@@ -190,7 +192,6 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
   auto calibrator = Calibrator::create(model, {memory.data(), memory.size()}, options);
   if (!calibrator) return job.file.failure(calibrator.error());
   steps.calibration = &Calibration::of(*calibrator);
-
   if (from_state) {
     if (auto step = load_state(arguments.state, model, *calibrator); !step) return step.failure();
     print_note("the samples of " + arguments.state +

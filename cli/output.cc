@@ -243,7 +243,11 @@ ProgressLine::ProgressLine()
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::enter(const std::string& what, std::chrono::steady_clock::time_point now) {
-  if (!stages_.empty()) stages_[stage_].seconds += std::chrono::duration<double>(now - entered_).count();
+  if (stages_.empty())
+    began_ = now;
+  else
+    stages_[stage_].seconds += std::chrono::duration<double>(now - entered_).count();
+  if (estimate_) total_ = estimate_(stages_);
   stage_ = 0;
   while (stage_ < stages_.size() && stages_[stage_].name != what) ++stage_;
   if (stage_ == stages_.size()) stages_.push_back({what});
@@ -282,7 +286,10 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
   }
   std::string left;
   const double spent = std::chrono::duration<double>(now - turn_).count();
-  if (done > 0 && done < total && spent > 1.0)
+  const double of_all = total_.value_or(0) - std::chrono::duration<double>(now - began_).count();
+  if (of_all >= 1.0)
+    left = ", " + time_text(of_all) + " left in all";
+  else if (done > 0 && done < total && spent > 1.0)
     left = ", " + time_text(spent / static_cast<double>(done) * static_cast<double>(total - done)) + " left";
   std::fprintf(stderr, "\r\033[K%s%s%s %s%s", bar.c_str(), step_.c_str(), safe(what).c_str(), count.c_str(),
                left.c_str());
@@ -292,6 +299,8 @@ void ProgressLine::show(const std::string& what, uint64_t done, uint64_t total) 
 void ProgressLine::set_step(int32_t step, int32_t steps) {
   step_ = step == 0 ? "" : "step " + std::to_string(step) + " of " + std::to_string(steps) + ": ";
 }
+
+void ProgressLine::set_estimate(TimeEstimate estimate) { estimate_ = std::move(estimate); }
 
 void ProgressLine::clear() {
   if (shown_) std::fputs("\r\033[K", stderr);

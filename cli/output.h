@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,8 +76,11 @@ struct StageTime {
   double seconds = 0;
 };
 
+// Tells from the stages that are over what all of the work takes, in seconds, where it knows.
+using TimeEstimate = std::function<std::optional<double>(const std::vector<StageTime>&)>;
+
 // A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and
-// the time that it should still take. Silent where stderr is no terminal. Of captured output its `progress` is called
+// the time that all of them, or it alone, should still take. Silent where stderr is no terminal. Of captured output its `progress` is called
 // instead, and what it stops is thrown as Stopped.
 class ProgressLine {
  public:
@@ -90,6 +94,8 @@ class ProgressLine {
   // What is shown from now on is step `step` of so many; 0: of work without steps.
   void set_step(int32_t step, int32_t steps);
 
+  void set_estimate(TimeEstimate estimate);  // is asked as each stage begins
+
   // In the order in which they began; a stage lasts until the next one is shown, the present one until now.
   std::vector<StageTime> stages() const;
 
@@ -102,7 +108,9 @@ class ProgressLine {
   std::string step_;  // "step 2 of 4: "
   std::vector<StageTime> stages_;
   size_t stage_ = 0;  // the present one
-  std::chrono::steady_clock::time_point last_, entered_, turn_;
+  TimeEstimate estimate_;
+  std::optional<double> total_;  // seconds
+  std::chrono::steady_clock::time_point last_, entered_, turn_, began_;
 };
 
 }  // namespace intaglio::cli
