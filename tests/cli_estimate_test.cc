@@ -1,6 +1,7 @@
 // The time that a whole calibration takes, told from its first stages.
+#include <doctest/doctest.h>
+
 #include "cli/calibration_estimate.h"
-#include "doctest/doctest.h"
 
 using namespace intaglio;
 using namespace intaglio::cli;
