@@ -11,25 +11,40 @@ namespace {
 constexpr const char* kKeepFloat = "--keep-float";
 constexpr const char* kState = "--state";
 
+// The command's words with each `--option=value` as two, for these options.
+std::vector<std::string> apart(const std::vector<std::string>& words) {
+  std::vector<std::string> list;
+  for (const std::string& word : words) {
+    const size_t end = word.find('=');
+    const std::string option = word.substr(0, end);
+    const bool joins = end != std::string::npos && (option == kKeepFloat || option == kState);
+    list.push_back(joins ? option : word);
+    if (joins) list.push_back(word.substr(end + 1));
+  }
+  return list;
+}
+
 // The command that was given, with these nodes in FP32, too; empty where there was none, or where some word cannot be pasted
 // safely. Without --state: by now that file holds the samples, and they would be added once more.
-std::string command_keeping(const std::vector<std::string>& words, std::string nodes) {
-  if (words.empty()) return "";
+std::string command_keeping(const std::vector<std::string>& given, std::string nodes) {
+  if (given.empty()) return "";
+  const std::vector<std::string> words = apart(given);
   std::string line = "intaglio calibrate";
   for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == kState && i + 1 < words.size()) {
+    const bool has_value = i + 1 < words.size();
+    if (words[i] == kState && has_value) {
       ++i;
       continue;
     }
     const std::string word = pasted_word(words[i]);
     if (word.empty()) return "";
-    if (words[i] != kKeepFloat || i + 1 == words.size()) {
+    if (words[i] != kKeepFloat || !has_value) {
       line += " " + word;
       continue;
     }
-    const std::string given = words[++i];
-    if (pasted_word(given).empty()) return "";
-    nodes = pasted_word(given + "," + nodes);
+    const std::string kept = words[++i];
+    if (pasted_word(kept).empty()) return "";
+    nodes = pasted_word(kept + "," + nodes);
   }
   return line + " " + kKeepFloat + " " + nodes;
 }

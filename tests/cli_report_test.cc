@@ -164,12 +164,24 @@ TEST_CASE("one piece of advice, whose command gains what it says") {
 
 TEST_CASE("the command to be given next has no state: it holds the samples by now") {
   const CommandFolder folder;
+  for (const char* options :
+       {" --weight-bits 4 --state %/seen.itgcal", " --state=%/other.itgcal --weight-bits 4"}) {
+    CAPTURE(options);
+    const std::string html = page_of(folder, {"a b", "$(reboot)", "c", "d"}, options, 24);
+    REQUIRE(occurrences(html, "<pre>intaglio calibrate ") == 1);
+    CHECK(occurrences(html, "--weight-bits 4") == 1);
+    CHECK(occurrences(html, "--state") == 0);
+    CHECK(occurrences(html, ".itgcal") == 0);
+  }
+}
+
+TEST_CASE("the command to be given next names layers once, however it named some before") {
+  const CommandFolder folder;
   const std::string html =
-      page_of(folder, {"a b", "$(reboot)", "c", "d"}, " --weight-bits 4 --state %/seen.itgcal", 24);
+      page_of(folder, {"a b", "$(reboot)", "c", "d"}, " --weight-bits 4 --keep-float=c", 24);
   REQUIRE(occurrences(html, "<pre>intaglio calibrate ") == 1);
-  CHECK(occurrences(html, "--weight-bits 4") == 1);
-  CHECK(occurrences(html, "--state") == 0);
-  CHECK(occurrences(html, "seen.itgcal") == 0);
+  CHECK(occurrences(html, "--keep-float") == 1);
+  CHECK(html.find("--keep-float c,@") != std::string::npos);
 }
 
 TEST_CASE("the page is written all or nothing, and not over the model") {

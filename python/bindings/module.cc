@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "calibrator/host/pictures/image_folder.h"
 #include "cli/captured_output.h"
 #include "cli/command_line.h"
 #include "cli/loaded_model.h"
@@ -170,6 +171,7 @@ PYBIND11_MODULE(_intaglio, module) {
   check_numpy();
   module.attr("version") = ITG_VERSION;
   module.attr("format_version") = static_cast<int>(kFormatVersion);
+  module.attr("picture_endings") = py::tuple(py::cast(picture_endings()));
   module.def("run_words", run_words, py::arg("words"), py::arg("progress") = py::none(),
              py::arg("names") = Names());
   module.def("run_program", run_program, py::arg("words"));

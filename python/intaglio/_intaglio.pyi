@@ -4,6 +4,7 @@ import numpy as np
 
 version: str
 format_version: int
+picture_endings: Tuple[str, ...]
 
 Text = Union[str, bytes]  # bytes are UTF-8, or a path's own
 

@@ -8,11 +8,10 @@ from typing import Any, BinaryIO, Iterable, List, Mapping, NamedTuple, Optional,
 
 import numpy as np
 
+from . import _intaglio
 from .words import Folder, existing, is_path
 
 Shape = Tuple[int, ...]
-
-_PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 class Input(NamedTuple):
@@ -229,9 +228,9 @@ def _picture_links(paths: Sequence[Any], folder: Folder, what: str) -> str:
         if not is_path(given):
             raise TypeError(f"{what}[{k}]: is no path, as those before it are; give paths or arrays")
         path = existing(given)
-        if os.path.splitext(path)[1].lower() not in _PICTURES:
-            raise ValueError(f"{what}[{k}]: {path} is no picture; a list of paths holds pictures ({', '.join(_PICTURES)}), and a "
-                             "folder or an .npy file is given by its path alone")
+        if os.path.splitext(path)[1].lower() not in _intaglio.picture_endings:
+            raise ValueError(f"{what}[{k}]: {path} is no picture; a list of paths holds pictures "
+                             f"({', '.join(_intaglio.picture_endings)}), and a folder or an .npy file is given by its path alone")
         os.symlink(os.path.abspath(path), os.path.join(place, f"{k:07d} {os.path.basename(path)}"))
     return place
 

@@ -30,9 +30,8 @@ std::string extension_of(const fs::path& path) {
 }
 
 bool is_picture_name(const fs::path& path) {
-  const std::string extension = extension_of(path);
-  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" || extension == ".bmp" ||
-         extension == ".webp";
+  const std::vector<std::string>& endings = picture_endings();
+  return std::find(endings.begin(), endings.end(), extension_of(path)) != endings.end();
 }
 
 std::string counted(size_t n, const char* one, const char* many) {
@@ -73,6 +72,11 @@ Failure no_scale(const TensorInfo& input) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& picture_endings() {
+  static const std::vector<std::string> endings{".png", ".jpg", ".jpeg", ".bmp", ".webp"};
+  return endings;
+}
 
 Outcome<Done> fill_with_values(Span<const float> values, const TensorView& input) {
   if (input.info.dtype == DType::kF32) {
