@@ -24,7 +24,7 @@ struct SampleOptions {
 // How the names of files end that are pictures, in lower case.
 const std::vector<std::string>& picture_endings();
 
-// A folder's files that end so are samples, in the order of their names. A folder without such files is
+// A folder's files with such an ending are samples, in the order of their names. A folder without such files is
 // one of classes: the files of its folders are samples, named "cat/1.png". Folders within those are not entered. Of an
 // array, uint8 [N, h, w] or [N, h, w, 1|3|4] holds pictures (gray, RGB, RGBA); int8 holds an int8 input's codes; other
 // types hold the values of an input. Holds names alone: a sample is read when it is asked for.
