@@ -164,8 +164,8 @@ TEST_CASE("one piece of advice, whose command gains what it says") {
 
 TEST_CASE("the command to be given next has no state: it holds the samples by now") {
   const CommandFolder folder;
-  for (const char* options :
-       {" --weight-bits 4 --state %/seen.itgcal", " --state=%/other.itgcal --weight-bits 4"}) {
+  for (const std::string& options : {std::string(" --weight-bits 4 --state %/seen.itgcal"),
+                                     " --state=" + folder / "other.itgcal" + " --weight-bits 4"}) {
     CAPTURE(options);
     const std::string html = page_of(folder, {"a b", "$(reboot)", "c", "d"}, options, 24);
     REQUIRE(occurrences(html, "<pre>intaglio calibrate ") == 1);
