@@ -215,7 +215,6 @@ Outcome<Done> calibrate(const Job& job, const SessionOptions& execution, const M
     if (auto step = save_state(arguments.state, *calibrator); !step)
       return Failure{step.message() + "; " + arguments.output + " is complete"};
   }
-
   const CalibrationReport& report = calibrator->report();
   CalibrationFigures figures;
   figures.images = job.samples.count();
