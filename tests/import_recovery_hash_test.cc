@@ -71,7 +71,7 @@ TEST_CASE("three more networks: equalization, absorption, bias correction and we
   if (folder.empty()) return;
   for (const std::string name : {"kws_fp32", "vww_96_fp32", "mobilenet_v1_0.25_224_fp32"}) {
     CAPTURE(name);
-    check_everywhere(Network(folder, name, 8, 0.5f), recovery::kBiasCorrection | recovery::kEqualization |
+    check_everywhere(Network(folder, name, 4, 0.5f), recovery::kBiasCorrection | recovery::kEqualization |
                                                          recovery::kBiasAbsorption | recovery::kWeightScales);
   }
 }

@@ -22,8 +22,7 @@ class OnnxGenerator {
   using Tensor = onnx_file::TensorProto;
   using Dims = std::vector<int64_t>;
 
-  explicit OnnxGenerator(Choices& choices)
-      : c_(choices), file_(c_.one_in(4) ? c_.between(7, 21) : 13), operators_(importers::onnx_operators()) {}
+  explicit OnnxGenerator(Choices& choices) : c_(choices), file_(c_.one_in(4) ? c_.between(7, 21) : 13) {}
 
   // `most` nodes at most.
   std::string network(int most) {
@@ -48,6 +47,12 @@ class OnnxGenerator {
   }
 
  private:
+  // Made once: a generator is made for each input.
+  static const std::vector<importers::ImportedOperator>& all_operators() {
+    static const std::vector<importers::ImportedOperator> list = importers::onnx_operators();
+    return list;
+  }
+
   struct Value {
     std::string name;
     Dims dims;
@@ -322,7 +327,7 @@ class OnnxGenerator {
   Choices& c_;
   HostArena memory_;  // of all trials
   OnnxBuilder file_;
-  std::vector<importers::ImportedOperator> operators_;
+  const std::vector<importers::ImportedOperator>& operators_ = all_operators();
   std::vector<Value> values_;
   Value first_;  // the node's first activation
   int inputs_ = 0, nodes_ = 0, constants_ = 0;

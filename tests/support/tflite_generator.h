@@ -21,8 +21,7 @@ class TfliteGenerator {
   using Dims = std::vector<int32_t>;
   static constexpr int8_t kInt16 = 7;
 
-  explicit TfliteGenerator(Choices& choices)
-      : c_(choices), quantized_(c_.one_in(2)), operators_(importers::tflite_operators()) {
+  explicit TfliteGenerator(Choices& choices) : c_(choices), quantized_(c_.one_in(2)) {
     const std::vector<int8_t> types{kTfliteInt8, kTfliteUint8, kInt16};
     type_ = quantized_ ? c_.of(types) : static_cast<int8_t>(kTfliteFloat);
   }
@@ -52,6 +51,12 @@ class TfliteGenerator {
   }
 
  private:
+  // Made once: a generator is made for each input.
+  static const std::vector<importers::ImportedOperator>& all_operators() {
+    static const std::vector<importers::ImportedOperator> list = importers::tflite_operators();
+    return list;
+  }
+
   // In the file 1: with another one the importer does not ask for the file's shapes.
   static constexpr int32_t kBatch = 2;
 
@@ -355,7 +360,7 @@ class TfliteGenerator {
   HostArena memory_;  // of all trials
   bool quantized_;
   int8_t type_;
-  std::vector<importers::ImportedOperator> operators_;
+  const std::vector<importers::ImportedOperator>& operators_ = all_operators();
   std::vector<Tensor> tensors_;
   std::vector<Node> nodes_;
   std::vector<int32_t> inputs_, values_;
