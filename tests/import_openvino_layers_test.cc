@@ -144,6 +144,23 @@ TEST_CASE("indices") {
   CHECK(refusal(one("Roll", {2, 3}, {2, 3}, {{1}, {2}})).find("axis 2 is not one of 2") != std::string::npos);
 }
 
+TEST_CASE("a slice to the greatest integer takes all that is left") {
+  CHECK(run(one("Slice", {1, 4}, {1, 3}, {{1}, {INT64_MAX}, {1}, {1}}), counted(4)) == Values{1, 2, 3});
+  CHECK(run(one("Slice", {1, 4}, {1, 3}, {{2}, {INT64_MIN}, {-1}, {1}}), counted(4)) == Values{2, 1, 0});
+}
+
+TEST_CASE("places of the greatest, where they are read") {
+  Ir ir;
+  const int x = ir.input("x", {1, 1, 2, 2});
+  const int pool =
+      ir.layer("MaxPool", "pool", {x}, {1, 1, 1, 1},
+               "strides=\"2, 2\" dilations=\"1, 1\" pads_begin=\"0, 0\" pads_end=\"0, 0\" kernel=\"2, 2\" "
+               "rounding_type=\"floor\" auto_pad=\"explicit\" index_element_type=\"i64\" axis=\"0\"",
+               "opset8");
+  ir.output(pool);
+  CHECK(run(ir, {1, 4, 3, 2}) == Values{4});
+}
+
 TEST_CASE("blocks of a map go to the batch, and back") {
   const Ir there =
       one("SpaceToBatch", {1, 1, 2, 3}, {6, 1, 1, 2}, {{1, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 2}});

@@ -200,8 +200,8 @@ Blocks read_blocks(IrOp& op) {
   for (size_t d = 0; d < blocks.shape.size(); ++d)
     if (blocks.sides[d] < 1 || blocks.sides[d] > kMostSide || blocks.begins[d] < 0 || blocks.ends[d] < 0 ||
         blocks.begins[d] > kMostSide || blocks.ends[d] > kMostSide)
-      fail("an axis has a block of ", blocks.sides[d], " between ",
-           blocks.begins[d], " and ", blocks.ends[d]);
+      fail("an axis has a block of ", blocks.sides[d], " between ", blocks.begins[d], " and ",
+           blocks.ends[d]);
   return blocks;
 }
 

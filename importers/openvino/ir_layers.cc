@@ -80,11 +80,14 @@ void import_pool(IrOp& op) {
     const auto dilations = op.integers("dilations");
     if (!dilations.empty()) attributes.lists.push_back({"dilations", dilations});
     op.ignore("index_element_type");
-    op.ignore("axis");
+    if (op.integer("axis", 0) != 0 && op.is_read(1))
+      fail("places that are counted from axis 1 on are not supported");
   } else {
     attributes.integers.push_back({"count_include_pad", !op.flag("exclude-pad", true)});
   }
   op.add(is_max ? "MaxPool" : "AveragePool", {op.input(0)}, attributes);
+  if (is_max && op.is_read(1))
+    op.file().graph->mutable_node(op.file().graph->node_size() - 1)->add_output(op.output(1));
 }
 
 void import_mat_mul(IrOp& op) {

@@ -147,6 +147,14 @@ const IrShape& IrOp::output_shape(size_t i) const {
   return layer_.outputs[i].shape;
 }
 
+bool IrOp::is_read(size_t i) const {
+  return std::any_of(file_.layers.begin(), file_.layers.end(), [&](const IrLayer& layer) {
+    return std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](const IrSource& source) {
+      return source.layer == index_ && source.port == static_cast<int32_t>(i);
+    });
+  });
+}
+
 std::string IrOp::input(size_t i) {
   if (!has_input(i)) fail("it has no input ", i);
   return name_of(layer_.inputs[i]);
@@ -233,10 +241,10 @@ IrConstant IrOp::constant(size_t i) const {
 
 std::vector<int64_t> IrOp::whole_numbers(size_t i) const {
   std::vector<int64_t> list;
+  constexpr double kEnd = 9223372036854775808.0;  // as a real the greatest integer is one more
   for (const double value : constant(i).values) {
-    if (!(value >= -9.2e18 && value <= 9.2e18))
-      fail("its input ", i, " holds ", value, ", which is no index");
-    list.push_back(static_cast<int64_t>(value));
+    if (!(value >= -kEnd && value <= kEnd)) fail("its input ", i, " holds ", value, ", which is no index");
+    list.push_back(value == kEnd ? INT64_MAX : static_cast<int64_t>(value));
   }
   return list;
 }

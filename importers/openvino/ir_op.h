@@ -50,6 +50,7 @@ class IrOp {
   void check_inputs(size_t least, size_t most) const;
   const IrShape& input_shape(size_t i) const;
   const IrShape& output_shape(size_t i = 0) const;
+  bool is_read(size_t i) const;  // whether a layer reads output i
   IrSource source(size_t i) const { return layer_.inputs.at(i); }
   const IrLayer& writer(size_t i) const {
     return file_.layers[static_cast<size_t>(layer_.inputs.at(i).layer)];

@@ -176,8 +176,6 @@ void import_interpolate(IrOp& op) {
   const auto cubic = static_cast<float>(op.real("cube_coeff", -0.75));
   if (onnx_mode == "cubic") attributes.reals.push_back({"cubic_coeff_a", cubic});
   const IrShape& out = op.output_shape();
-  if (std::any_of(out.begin(), out.end(), [](int64_t dim) { return dim < 1; }))
-    fail("its output has an open shape");
   // Inputs: sizes, scales, axes; from opset 11 on one of the first two, and axes.
   const bool is_new = op.layer().version == "opset11";
   const size_t scales_input = is_new ? 1 : 2, axes_input = is_new ? 2 : 3;
@@ -196,6 +194,13 @@ void import_interpolate(IrOp& op) {
     return;
   }
   if (by != "sizes" && by != "scales") fail("shape_calculation_mode ", quoted(by), " is not supported");
+  if (std::any_of(out.begin(), out.end(), [](int64_t dim) { return dim < 1; })) {
+    // Of an open shape the layer's own sizes, which may follow from the shapes that the user gives.
+    if (by != "sizes" || !op.has_input(1) || !op.has_input(axes_input)) fail("its output has an open shape");
+    attributes.lists.push_back({"axes", op.whole_numbers(axes_input)});
+    op.add("Resize", {op.input(0), "", "", op.input(1)}, attributes);
+    return;
+  }
   op.add("Resize", {op.input(0), "", "", op.integers_constant(out)}, attributes);
 }
 
