@@ -29,8 +29,9 @@ struct CentreS8 {
   float inverse;
 };
 
-// From the sums of a group of n elements and of their squares.
-static inline CentreS8 centre_s8(const NormalizeArgs& args, int64_t n, int64_t sum, int64_t squares) {
+// From the sums of a group of n elements and of their squares. Called once a group: not inline, for it is long.
+__attribute__((noinline)) static CentreS8 centre_s8(const NormalizeArgs& args, int64_t n, int64_t sum,
+                                                    int64_t squares) {
   CentreS8 result;
   int64_t q;
   if (args.groups.keeps_mean) {
@@ -46,10 +47,35 @@ static inline CentreS8 centre_s8(const NormalizeArgs& args, int64_t n, int64_t s
   return result;
 }
 
+// Whether vectors that flush subnormal numbers, or take NaN otherwise, give the same codes: then no product that counts is
+// subnormal, and none is NaN. What else there is, is no network's.
+static inline bool is_ordinary(float inverse, float reciprocal_scale) {
+  return (inverse >= 0x1p-60f || inverse == 0.0f) && reciprocal_scale <= 0x1p90f;
+}
+
 static inline int8_t normalized_s8(int32_t difference, float inverse, float scale, float shift,
                                    float reciprocal_scale, const OutputS8& output) {
   const float scaled = static_cast<float>(difference) * inverse * scale;
   return clamp_and_round_s8((scaled + shift) * reciprocal_scale, output);
+}
+
+// What of a row stands behind the first i elements.
+static inline void normalize_rest_s8(const NormalizeArgs& args, const CentreS8& of_row, const int8_t* x,
+                                     int8_t* y, const float* scale, const float* shift, int32_t i) {
+  const int32_t n = args.groups.depth;
+  for (; i < n; ++i)
+    y[i] = normalized_s8(n * x[i] - of_row.centre, of_row.inverse, scale[i], shift[i], args.reciprocal_scale,
+                         args.s8);
+}
+
+// Calls row(args, x, y, scale, shift) for each group of one place.
+template <typename T, typename Row>
+static inline void for_normalized_rows(const NormalizeArgs& args, Row row) {
+  for (int32_t g = 0; g < args.groups.groups; ++g) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
+    row(args, static_cast<const T*>(args.x) + first, static_cast<T*>(args.y) + first, args.scale + first,
+        args.shift + first);
+  }
 }
 
 static inline void normalize_row_s8(const NormalizeArgs& args, const int8_t* x, int8_t* y, const float* scale,
@@ -82,6 +108,25 @@ static inline void normalize_row_s8(const NormalizeArgs& args, const int8_t* x, 
     y[i] = normalized_s8(n * x[i] - centre, inverse, scale[i], shift[i], reciprocal_scale, output);
 }
 
+// What is taken off and multiplied by of each channel, from the sums of each.
+static inline void spread_groups_s8(const NormalizeArgs& args, const int64_t* sums, const int64_t* squares,
+                                    int32_t* centres, float* inverses) {
+  const NormalizeGroups g = args.groups;
+  const int32_t channels = g.groups * g.depth;
+  for (int32_t first = 0; first < channels; first += g.depth) {
+    int64_t sum = 0, square = 0;
+    for (int32_t c = first; c < first + g.depth; ++c) {
+      sum += sums[c];
+      square += squares[c];
+    }
+    const CentreS8 of_group = centre_s8(args, int64_t{g.places} * g.depth, sum, square);
+    for (int32_t c = first; c < first + g.depth; ++c) {
+      centres[c] = of_group.centre;
+      inverses[c] = of_group.inverse;
+    }
+  }
+}
+
 static inline void normalize_places_s8(const NormalizeArgs& args) {
   const NormalizeGroups g = args.groups;
   const auto* const x0 = static_cast<const int8_t*>(args.x);
@@ -108,18 +153,7 @@ static inline void normalize_places_s8(const NormalizeArgs& args) {
       squares[c] += part_squares[c];
     }
   }
-  for (int32_t first = 0; first < channels; first += g.depth) {
-    int64_t sum = 0, square = 0;
-    for (int32_t c = first; c < first + g.depth; ++c) {
-      sum += sums[c];
-      square += squares[c];
-    }
-    const CentreS8 of_group = centre_s8(args, n, sum, square);
-    for (int32_t c = first; c < first + g.depth; ++c) {
-      centres[c] = of_group.centre;
-      inverses[c] = of_group.inverse;
-    }
-  }
+  spread_groups_s8(args, sums, squares, centres, inverses);
   const OutputS8 output = args.s8;
   const float reciprocal_scale = args.reciprocal_scale;
   const float *const scale = args.scale, *const shift = args.shift;
@@ -141,11 +175,7 @@ static inline void normalize_places_s8(const NormalizeArgs& args) {
 
 static inline void normalize_all_s8(const NormalizeArgs& args) {
   if (args.groups.places != 1) return normalize_places_s8(args);
-  for (int32_t g = 0; g < args.groups.groups; ++g) {
-    const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
-    normalize_row_s8(args, static_cast<const int8_t*>(args.x) + first, static_cast<int8_t*>(args.y) + first,
-                     args.scale + first, args.shift + first);
-  }
+  for_normalized_rows<int8_t>(args, normalize_row_s8);
 }
 
 // ---- f32

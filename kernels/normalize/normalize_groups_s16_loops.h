@@ -44,6 +44,15 @@ static inline int16_t normalized_s16(float difference, float inverse, float scal
   return clamp_and_round_s16((scaled + shift) * reciprocal_scale, output);
 }
 
+// What of a row of kSmallGroup elements at most stands behind the first i.
+static inline void normalize_rest_s16(const NormalizeArgs& args, const CentreS16& of_row, const int16_t* x,
+                                      int16_t* y, const float* scale, const float* shift, int32_t i) {
+  const int32_t n = args.groups.depth, centre = static_cast<int32_t>(of_row.centre);
+  for (; i < n; ++i)
+    y[i] = normalized_s16(static_cast<float>(n * x[i] - centre), of_row.inverse, scale[i], shift[i],
+                          args.reciprocal_scale, args.s16);
+}
+
 // kSmall: all elements are at most kSmallGroup.
 template <bool kSmall>
 static inline void normalize_row_s16(const NormalizeArgs& args, const int16_t* x, int16_t* y,
@@ -72,15 +81,6 @@ static inline void normalize_row_s16(const NormalizeArgs& args, const int16_t* x
     }
   for (; i < n; ++i)
     y[i] = normalized_s16(difference(x[i]), inverse, scale[i], shift[i], reciprocal_scale, output);
-}
-
-template <bool kSmall>
-static inline void normalize_rows_s16(const NormalizeArgs& args) {
-  for (int32_t g = 0; g < args.groups.groups; ++g) {
-    const ptrdiff_t first = static_cast<ptrdiff_t>(g) * args.groups.depth;
-    normalize_row_s16<kSmall>(args, static_cast<const int16_t*>(args.x) + first,
-                              static_cast<int16_t*>(args.y) + first, args.scale + first, args.shift + first);
-  }
 }
 
 static inline void normalize_places_s16(const NormalizeArgs& args) {

@@ -1,4 +1,4 @@
-// Every int8 kernel of this build against the scalar one, on a board as on the build machine: tolerance 0,
+// The kernels of this build against the scalar one, on a board as on the build machine: tolerance 0,
 // and one checksum of all results, which is the same on every machine. Ends with 0 where both hold.
 #include "intaglio/platform.h"
 #include "kernels/compiled_isa.h"
@@ -6,6 +6,7 @@
 #include "kernels/dwconv/dwconv_s8.h"
 #include "kernels/eltwise/eltwise_s8.h"
 #include "kernels/gemm/gemm_s8_windows.h"
+#include "kernels/normalize/normalize_groups.h"
 #include "runtime/crc32.h"
 #include "tests/firmware/board_print.h"
 
@@ -14,7 +15,7 @@ using namespace intaglio;
 namespace {
 
 // Of the scalar kernels' results: the definition's, therefore any machine's.
-constexpr uint32_t kExpected = 930113315u;
+constexpr uint32_t kExpected = 4045653523u;
 
 constexpr int32_t kMaxDepth = 640, kMaxColumns = 24, kMaxRows = 16, kMaxTaps = 10, kGuard = 16;
 constexpr int8_t kUntouched = 0x5a;
@@ -37,7 +38,7 @@ void fill(int8_t* codes, int32_t count) {
 
 alignas(64) int8_t x[kMaxRows * kMaxTaps * 64 + kMaxDepth * 8], w[kMaxColumns * kMaxDepth];
 alignas(64) uint8_t scratch[kMaxDepth * 16 + 64];
-int8_t y[2][kMaxRows * 40 + kGuard];
+alignas(2) int8_t y[2][kMaxRows * 40 + kGuard];
 int8_t residual[kMaxRows * 40];
 int32_t bias[kMaxColumns * 4];
 float multiplier[kMaxColumns * 4];
@@ -273,6 +274,43 @@ void check_eltwise() {
   }
 }
 
+void check_normalize() {
+  static float scale[40], shift[40];
+  static int64_t sums[40 * 4];
+  const bool wide = random_below(2) == 0;
+  const int32_t groups = between(1, 3), depth = between(1, 40 / groups), channels = groups * depth;
+  const int32_t stride = channels + random_below(2) * between(0, 40 - channels),
+                places = between(1, wide ? 8 : 16);
+  const int32_t bytes = (wide ? 2 : 1) * (stride * (places - 1) + channels);
+  fill(x, bytes);
+  for (int32_t c = 0; c < channels; ++c) {
+    scale[c] = static_cast<float>(between(-3000, 3000)) * 1e-3f;
+    shift[c] = static_cast<float>(between(-1000, 1000)) * 1e-3f;
+  }
+  NormalizeArgs args{};
+  args.groups = {places, groups, depth, stride, random_below(3) == 0};
+  args.x = x;
+  args.scale = scale;
+  args.shift = shift;
+  args.sums = places == 1 ? nullptr : sums;
+  args.epsilon = static_cast<float>(between(0, 1000));
+  args.reciprocal_scale = static_cast<float>(between(5, 100)) * (wide ? 200.0f : 1.0f);
+  args.zero_point = wide ? 0 : between(-128, 127);
+  args.s8 = random_output();
+  args.s16 = make_output_s16(-32768, random_below(2) == 0 ? 32767 : 20000);
+  prepare_outputs();
+  for (int32_t i = normalize_count() - 1; i >= 0; --i) {  // the scalar kernel is the last one
+    const NormalizeKernel& kernel = normalize_kernel(i);
+    if (kernel.s8 == nullptr || (kernel.isa & ~cpu_isa()) != 0) continue;
+    int8_t* const out = i == normalize_count() - 1 ? y[0] : y[1];
+    memset(y[1], kUntouched, sizeof y[1]);
+    args.y = out;
+    (wide ? kernel.s16 : kernel.s8)(args);
+    if (out == y[1]) compare(kernel.name, bytes);
+  }
+  checksum = crc32(checksum, reinterpret_cast<const uint8_t*>(y[0]), static_cast<size_t>(bytes));
+}
+
 }  // namespace
 
 extern "C" int main() {
@@ -281,6 +319,7 @@ extern "C" int main() {
     check_dwconv();
     if (kListsDwconvMapS8) check_dwconv_map();
     check_eltwise();
+    check_normalize();
   }
   const char* const gemm = gemm_s8_kernel(gemm_s8_select(cpu_isa() & kCompiledIsa)).name;
   print_line("kernels, best first: ", gemm);

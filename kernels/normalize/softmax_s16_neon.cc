@@ -1,0 +1,69 @@
+// Eight codes at a time. No instruction gathers from a table: entries are found one by one, and those of the first part of a row
+// are kept until the sum is known.
+#include "kernels/arithmetic/requant_s16_neon.h"
+#include "kernels/normalize/softmax_s16.h"
+
+namespace intaglio {
+namespace {
+
+constexpr int32_t kLanes = 8, kKept = 512;
+
+// softmax_entry_s16 of eight.
+inline void find_entries(const int16_t* x, int16x8_t largest, const int32_t* table, int32_t* found) {
+  // A difference has 16 bits: its bytes are the two indices.
+  uint32_t pairs[kLanes / 2];
+  vst1q_u32(pairs, vreinterpretq_u32_s16(vsubq_s16(largest, vld1q_s16(x))));
+  const int32_t* const of_low = table + 256;
+  int32_t coarse[kLanes], fine[kLanes];
+#pragma GCC unroll 8
+  for (int32_t i = 0; i < kLanes; ++i) {
+    const uint32_t d = pairs[i / 2] >> 16 * (i % 2);
+    fine[i] = of_low[d & 255];
+    coarse[i] = table[d >> 8 & 255];
+  }
+  for (int32_t i = 0; i < kLanes; i += 4) {
+    const int32x4_t a = vld1q_s32(coarse + i), b = vld1q_s32(fine + i);
+    const int64x2_t low = vmull_s32(vget_low_s32(a), vget_low_s32(b));
+    const int64x2_t high = vmull_s32(vget_high_s32(a), vget_high_s32(b));
+    vst1q_s32(found + i, vcombine_s32(vrshrn_n_s64(low, 30), vrshrn_n_s64(high, 30)));
+  }
+}
+
+}  // namespace
+
+void softmax_s16_neon(const int16_t* x, const int32_t* table, float reciprocal_scale, int16_t* y, int32_t n) {
+  if (n < kLanes) return softmax_s16_scalar(x, table, reciprocal_scale, y, n);
+  const int32_t whole = n / kLanes * kLanes;
+  int16x8_t most = vld1q_s16(x + n - kLanes);  // meeting some of them again changes nothing
+  for (int32_t i = 0; i < whole; i += kLanes) most = vmaxq_s16(most, vld1q_s16(x + i));
+  int16_t lanes[kLanes];
+  vst1q_s16(lanes, most);
+  int32_t largest = lanes[0];
+  for (const int16_t lane : lanes) largest = largest > lane ? largest : lane;
+
+  most = vdupq_n_s16(static_cast<int16_t>(largest));
+  int32_t kept[kKept], later[kLanes];
+  int32x4_t sums = vdupq_n_s32(0);
+  for (int32_t i = 0; i < whole; i += kLanes) {
+    int32_t* const found = i < kKept ? kept + i : later;
+    find_entries(x + i, most, table, found);
+    sums = vaddq_s32(sums, vaddq_s32(vld1q_s32(found), vld1q_s32(found + 4)));
+  }
+  int32_t sum =
+      vgetq_lane_s32(sums, 0) + vgetq_lane_s32(sums, 1) + vgetq_lane_s32(sums, 2) + vgetq_lane_s32(sums, 3);
+  for (int32_t i = whole; i < n; ++i) sum += softmax_entry_s16(table, largest - x[i]);
+
+  const float r = reciprocal_scale / static_cast<float>(sum);
+  const float32x4_t factor = vdupq_n_f32(r);
+  const OutputS16 output = make_output_s16(-32768, 32767);
+  for (int32_t i = 0; i < whole; i += kLanes) {
+    int32_t* const found = i < kKept ? kept + i : later;
+    if (i >= kKept) find_entries(x + i, most, table, found);
+    vst1q_s16(y + i, vcombine_s16(neon_requantize_s16(vld1q_s32(found), factor, output),
+                                  neon_requantize_s16(vld1q_s32(found + 4), factor, output)));
+  }
+  for (int32_t i = whole; i < n; ++i)
+    y[i] = requantize_s16(softmax_entry_s16(table, largest - x[i]), r, output);
+}
+
+}  // namespace intaglio
