@@ -227,7 +227,7 @@ class Reader {
   template <typename Write>
   std::string read_made(const onnx_file::NodeProto& node, Write write) {
     OnnxDecomposer decomposer(file_, node);
-    const std::string made = write(decomposer);
+    std::string made = write(decomposer);
     for (const auto& part : decomposer.take()) read_operator(part);
     return made;
   }
