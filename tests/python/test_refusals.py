@@ -219,7 +219,8 @@ def test_messages_name_no_temporary_file(net, int8, samples):
                  lambda: intaglio.compare(int8, net, samples), lambda: intaglio.import_onnx(b"x" * 100)):
         with pytest.raises(intaglio.Error) as raised:
             call()
-        assert "intaglio-" not in str(raised.value) and "/tmp" not in str(raised.value)
+        message = str(raised.value).replace(os.environ["ITG_DEMO"], "")  # the tree may stand in such a folder itself
+        assert "intaglio-" not in message and "/tmp" not in message
 
 
 def test_ctrl_c_ends_a_calibration(net, pictures):
