@@ -49,6 +49,9 @@ void check_everywhere(const Network& network, RecoveryMask recover) {
     IsaMask isa;
   };
   for (const Machine& machine : {Machine{8, isa::kAvx2}, Machine{2, isa::kScalar}}) {
+#ifdef __SANITIZE_ADDRESS__  // minutes of scalar products, whose bytes are compared in other builds
+    if (machine.isa == isa::kScalar) continue;
+#endif
     CAPTURE(machine.width);
     std::rotate(samples.begin(), samples.begin() + 3, samples.end());
     CalibratorOptions other = options;
