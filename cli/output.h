@@ -79,9 +79,9 @@ struct StageTime {
 // Tells from the stages that are over what all of the work takes, in seconds, where it knows.
 using TimeEstimate = std::function<std::optional<double>(const std::vector<StageTime>&)>;
 
-// A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and
-// the time that all of them, or it alone, should still take. Silent where stderr is no terminal. Of captured output its `progress` is called
-// instead, and what it stops is thrown as Stopped.
+// A line on stderr that is rewritten as the work goes on: a bar, the step of how many, the present stage and the time that
+// all of them, or it alone, should still take. Silent where stderr is no terminal. Of captured output its `progress` is
+// called instead, and what it stops is thrown as Stopped.
 class ProgressLine {
  public:
   ProgressLine();

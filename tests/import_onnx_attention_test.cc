@@ -151,29 +151,8 @@ OnnxBuilder masked(Build build, Type::DataType type_of_b = Type::BOOL) {
   return file;
 }
 
-// Of random inputs, in "b" 0 and 1.
-Reals run_masked(const OnnxBuilder& file) {
-  Import import(file.bytes());
-  REQUIRE_MESSAGE(import.good(), import.message());
-  RunningModel model(import.write());
-  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error(), &model.model()));
-  Random random(11);
-  for (int32_t i = 0; i < static_cast<int32_t>(model.model().inputs().size); ++i) {
-    const TensorView view = model.session().input(i);
-    const auto count = static_cast<size_t>(view.info.shape.elements());
-    std::vector<int32_t> bits;
-    for (size_t k = 0; k < count; ++k) bits.push_back(static_cast<int32_t>(random.bits() % 2));
-    if (view.info.dtype == DType::kS32)
-      model.set_input(bits, i);
-    else
-      model.set_input(random.reals(count, -1.0f, 1.0f), i);
-  }
-  model.session().run();
-  return model.output<float>(0);
-}
-
 void check_masked(const OnnxBuilder& file, const OnnxBuilder& other) {
-  const Reals a = run_masked(file), b = run_masked(other);
+  const Reals a = run_all(file, 2), b = run_all(other, 2);  // "b" holds 0 and 1
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
 }

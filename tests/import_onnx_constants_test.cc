@@ -96,6 +96,9 @@ TEST_CASE("constants that do not fit their input are refused, and what must be o
   says(message(kInt64, {3}, given({1, 2})),
        "--constant n gives 2 values, which do not fit the input's shape [3]");
   says(message(kInt64, {0, 0}, given({1, 2})), "--constant n gives 2 values");
+  says(message(kInt64, {2, 3}, given({1, 2, 3, 4, 5, 6}, {3, 2})),
+       "--constant n gives 6 values, which do not fit the input's shape [2, 3]");
+  says(message(kInt64, {2, 3}, given({1, 2, 3, 4, 5, 6}, {6})), "do not fit the input's shape [2, 3]");
   says(message(kInt64, {3}, given({1, 2, 0.5f})), "0.5 is none of 24 bits");
   says(message(kInt64, {3}, {}), "if it is the same in each run, give it with --constant n=...");
   ImportOptions other;

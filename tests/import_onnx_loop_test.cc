@@ -17,11 +17,7 @@ struct LoopFile {
     file.floats("half", {}, {0.5f});
   }
   onnx_file::NodeProto& node(const char* op, const std::vector<std::string>& inputs, const char* output) {
-    auto& made = *body.add_node();
-    made.set_op_type(op);
-    for (const std::string& input : inputs) made.add_input(input);
-    made.add_output(output);
-    return made;
+    return append_node(body, op, inputs, output);
   }
   OnnxBuilder& finish(const std::string& runs, const std::string& condition, bool has_scan) {
     for (const std::string& name : {number, std::string("on"), std::string("in")})

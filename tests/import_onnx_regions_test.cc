@@ -14,15 +14,15 @@ void check_near(const Reals& found, const Reals& expected) {
   for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
 }
 
-// Regions of x [1, 1, 4, 4] as 2 x 2.
-OnnxBuilder regions_of(const Reals& corners, int64_t ratio, const char* mode) {
+// Regions of x [1, 1, 4, 4] as `height` x 2.
+OnnxBuilder regions_of(const Reals& corners, int64_t ratio, const char* mode, int64_t height = 2) {
   OnnxBuilder file(16);
   file.input("x", {1, 1, 4, 4});
   const auto count = static_cast<int64_t>(corners.size() / 4);
   file.floats("corners", {count, 4}, corners);
   file.integers("pictures", std::vector<int64_t>(static_cast<size_t>(count)));
   auto& node = file.node("RoiAlign", {"x", "corners", "pictures"}, "y");
-  set(node, "output_height", int64_t{2});
+  set(node, "output_height", height);
   set(node, "output_width", int64_t{2});
   set(node, "sampling_ratio", ratio);
   set(node, "coordinate_transformation_mode", mode);
@@ -74,4 +74,22 @@ TEST_CASE("regions are averages of samples, and nothing outside the picture") {
   check_near(run_file(regions_of({0, 0, 2, 2}, 2, "output_half_pixel").bytes(), kCounted),
              {2.5f, 3.5f, 6.5f, 7.5f});
   CHECK(Import(regions_of({0, 0, 4, 4}, 0, "half_pixel").bytes()).says("sampling_ratio 0 is not supported"));
+}
+
+TEST_CASE("sizes that a file gives are checked before anything is made of them") {
+  for (const int64_t height : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1} << 40, INT64_MAX}) {
+    CAPTURE(height);
+    CHECK(Import(regions_of({0, 0, 4, 4}, 2, "half_pixel", height).bytes()).says("its output is "));
+  }
+  for (const std::string name : {"strides", "dilations", "pads"}) {
+    CAPTURE(name);
+    OnnxBuilder file(19);
+    file.input("x", {1, 1, 3, 3});
+    file.floats("weights", {1, 1, 1, 1}, {2});
+    file.floats("offset", {1, 2, 3, 3}, Reals(18, 0.0f));
+    set(file.node("DeformConv", {"x", "weights", "offset"}, "y"), name,
+        std::vector<int64_t>(name == "pads" ? 4 : 2, INT64_MAX));
+    file.output("y");
+    CHECK(Import(file.bytes()).says((name + " holds 9223372036854775807").c_str()));
+  }
 }

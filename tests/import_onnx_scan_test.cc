@@ -18,11 +18,7 @@ struct ScanFile {
     node("Identity", {"out"}, "row");
   }
   onnx_file::NodeProto& node(const char* op, const std::vector<std::string>& inputs, const char* output) {
-    auto& made = *body.add_node();
-    made.set_op_type(op);
-    for (const std::string& input : inputs) made.add_input(input);
-    made.add_output(output);
-    return made;
+    return append_node(body, op, inputs, output);
   }
   OnnxBuilder::Node& scan(const std::vector<std::string>& inputs = {"zeros", "x"}, int64_t slices = 1) {
     auto& made = file.node("Scan", inputs, "last");

@@ -18,16 +18,8 @@ void decompose_col2im(OnnxDecomposer& s) {
   if (x.size() != 3 || axes < 1 || axes > 2 || block.size() != axes)
     fail("its input has the shape ", shape_text(x), ", its picture ", axes, " sides and its block ",
          block.size(), "; rank 3 and one or two constant sides are supported");
-  const auto of_axis = [&](const char* name, size_t count, int64_t otherwise) {
-    std::vector<int64_t> list = s.list(name);
-    if (list.empty()) list.assign(count, otherwise);
-    if (list.size() != count) fail(name, " has ", list.size(), " numbers where ", count, " are expected");
-    for (const int64_t value : list)
-      if (value < otherwise || value > kMaxTensorBytes) fail(name, " holds ", value);
-    return list;
-  };
-  const std::vector<int64_t> strides = of_axis("strides", axes, 1), dilations = of_axis("dilations", axes, 1),
-                             pads = of_axis("pads", 2 * axes, 0);
+  const std::vector<int64_t> strides = s.list("strides", axes, 1), dilations = s.list("dilations", axes, 1),
+                             pads = s.list("pads", 2 * axes, 0);
   constexpr int64_t kMostTaps = 4096;
   int64_t taps = 1;
   std::vector<int64_t> places, remainders;

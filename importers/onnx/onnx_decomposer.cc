@@ -47,6 +47,15 @@ Shape OnnxDecomposer::shape(int i) const {
 
 bool OnnxDecomposer::all_constant() const { return OnnxOp(file_, node_).all_constant(); }
 
+std::vector<int64_t> OnnxDecomposer::list(const char* name, size_t count, int64_t least) const {
+  std::vector<int64_t> numbers = list(name);
+  if (numbers.empty()) numbers.assign(count, least);
+  if (numbers.size() != count) fail(name, " has ", numbers.size(), " numbers where ", count, " are expected");
+  for (const int64_t number : numbers)
+    if (number < least || number > kMaxTensorBytes) fail(name, " holds ", number);
+  return numbers;
+}
+
 std::vector<int64_t> OnnxDecomposer::constant(int i) const {
   OnnxOp op(file_, node_);
   if (!op.has_input(i) || !op.is_constant(i)) return {};

@@ -36,6 +36,8 @@ class OnnxDecomposer : private OnnxNodeAttributes {
   using OnnxNodeAttributes::reals;
   using OnnxNodeAttributes::string;
   std::vector<int64_t> list(const char* name) const { return OnnxNodeAttributes::integers(name); }
+  // The same of `count` numbers from `least` to kMaxTensorBytes; `least` each where it is absent.
+  std::vector<int64_t> list(const char* name, size_t count, int64_t least) const;
 
   // Writing. The result has a name of its own, or `output`, which is one of the node's.
   std::string add(const char* op_type, const std::vector<std::string>& inputs,

@@ -23,6 +23,10 @@ std::vector<int64_t> constant_dims(const InputConstant& given, const onnx_file::
     if (dims[i] == 0) open = &dims[i];
     open_count += dims[i] == 0 ? 1 : 0;
   }
+  // An array that states its dimensions would be read in another order by an input of others.
+  bool fits = count == 1 || given.dims.empty() || given.dims.size() == dims.size();
+  for (size_t i = 0; fits && count != 1 && i < given.dims.size(); ++i)
+    fits = dims[i] == 0 || dims[i] == given.dims[i];
   int64_t known = 1;
   for (const int64_t dim : dims) {
     if (dim <= kMostElements) known *= std::max<int64_t>(dim, 1);
@@ -33,7 +37,7 @@ std::vector<int64_t> constant_dims(const InputConstant& given, const onnx_file::
     *open = count / known;
     known = count;
   }
-  if (open_count > 1 || (count != 1 && count != known) || (open_count == 1 && *open == 0))
+  if (!fits || open_count > 1 || (count != 1 && count != known) || (open_count == 1 && *open == 0))
     fail("--constant ", given.input, " gives ", count, " values, which do not fit the input's shape ",
          shape_text(Shape(dims.begin(), dims.end())));
   return dims;

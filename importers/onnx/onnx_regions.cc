@@ -5,16 +5,14 @@
 namespace intaglio::importers {
 namespace {
 
-std::string reshaped(OnnxDecomposer& s, const std::string& x, const std::vector<int64_t>& shape,
-                     const std::string& output = {}) {
-  return s.add("Reshape", {x, s.integers(shape)}, {}, output);
-}
+// Of a window, and of a side of an output: more is no network's, and what is made of them stays within 64 bits.
+constexpr int64_t kMostTaps = 4096, kMostSide = int64_t{1} << 16;
 
 // Constants along one axis of a tensor of `rank` axes.
 std::string along(OnnxDecomposer& s, const std::vector<float>& values, size_t axis, size_t rank) {
   std::vector<int64_t> shape(rank, 1);
   shape[axis] = static_cast<int64_t>(values.size());
-  return reshaped(s, s.numbers(values), shape);
+  return s.reshaped(s.numbers(values), shape);
 }
 
 std::string scaled(OnnxDecomposer& s, const std::string& x, float factor) {
@@ -26,19 +24,10 @@ std::string sampled(OnnxDecomposer& s, const std::string& x, const std::string& 
                     const std::string& rows, const std::vector<int64_t>& shape, const char* padding) {
   std::vector<int64_t> places = shape;
   places.push_back(1);
-  const std::string across = reshaped(s, columns, places), down = reshaped(s, rows, places);
+  const std::string across = s.reshaped(columns, places), down = s.reshaped(rows, places);
   const std::string grid = s.add("Concat", {across, down}, {{{"axis", 3}}, {}, {}, {}});
   return s.add("GridSample", {x, grid},
                {{{"align_corners", 0}}, {}, {}, {{"mode", "linear"}, {"padding_mode", padding}}});
-}
-
-// The list of a node's attribute; `otherwise` where it is absent.
-std::vector<int64_t> list_or(const OnnxDecomposer& s, const char* name, std::vector<int64_t> otherwise) {
-  std::vector<int64_t> list = s.list(name);
-  if (list.empty()) return otherwise;
-  if (list.size() != otherwise.size())
-    fail("its attribute ", name, " has ", list.size(), " numbers where ", otherwise.size(), " are expected");
-  return list;
 }
 
 // Each tap of a window is a picture that a run samples, and the convolution a product with all of them.
@@ -47,11 +36,15 @@ void decompose_deformed(OnnxDecomposer& s) {
   s.check_one_output();
   const Shape x = s.shape(0), weights = s.shape(1), offset = s.shape(2);
   if (x.size() != 4 || weights.size() != 4 || offset.size() != 4) fail("it is supported for pictures alone");
-  const std::vector<int64_t> strides = list_or(s, "strides", {1, 1}), steps = list_or(s, "dilations", {1, 1}),
-                             pads = list_or(s, "pads", {0, 0, 0, 0});
+  const std::vector<int64_t> strides = s.list("strides", 2, 1), dilations = s.list("dilations", 2, 1),
+                             pads = s.list("pads", 4, 0);
   s.ignore("kernel_shape");
   const int64_t parts = s.integer("offset_group", 1), group = s.integer("group", 1);
-  const int64_t n = x[0], kh = weights[2], kw = weights[3], taps = kh * kw, oh = offset[2], ow = offset[3];
+  const int64_t n = x[0], kh = weights[2], kw = weights[3], oh = offset[2], ow = offset[3];
+  if (kh < 1 || kw < 1 || kh > kMostTaps / kw) fail("its window is ", kh, " x ", kw);
+  if (oh < 1 || ow < 1 || oh > kMostSide || ow > kMostSide) fail("its output is ", oh, " x ", ow);
+  if (parts > x[1]) fail("it has ", parts, " groups of offsets for ", x[1], " channels");
+  const int64_t taps = kh * kw;
   if (parts < 1 || x[1] % parts != 0 || offset[0] != x[0] || offset[1] != 2 * parts * taps)
     fail("its offsets are ", shape_text(offset), " where [", n, ", ", 2 * parts * taps, ", ", oh, ", ", ow,
          "] is expected");
@@ -64,19 +57,19 @@ void decompose_deformed(OnnxDecomposer& s) {
     const size_t d = is_row ? 0 : 1;
     std::vector<float> of_taps, of_outputs;
     for (int64_t t = 0; t < taps; ++t)
-      of_taps.push_back(static_cast<float>((is_row ? t / kw : t % kw) * steps[d] - pads[d]));
+      of_taps.push_back(static_cast<float>((is_row ? t / kw : t % kw) * dilations[d] - pads[d]));
     for (int64_t i = 0; i < count; ++i) of_outputs.push_back(static_cast<float>(i * strides[d]));
     return s.add("Add", {along(s, of_taps, 1, 4), along(s, of_outputs, is_row ? 2 : 3, 4)});
   };
   const std::string rows = places(true), columns = places(false);
-  const std::string offsets = reshaped(s, s.input(2), {n * parts, taps, 2, oh * ow});
+  const std::string offsets = s.reshaped(s.input(2), {n * parts, taps, 2, oh * ow});
   const auto moved = [&](int64_t part, bool is_row) {
     const int64_t side = is_row ? x[2] : x[3];
     std::string own = offsets;
     if (n * parts > 1)
-      own = reshaped(s, s.slice(reshaped(s, offsets, {n, parts, taps * 2, oh * ow}), 1, part, part + 1),
-                     {n, taps, 2, oh * ow});
-    const std::string one = reshaped(s, s.slice(own, 2, is_row ? 0 : 1, is_row ? 1 : 2), {n, taps, oh, ow});
+      own = s.reshaped(s.slice(s.reshaped(offsets, {n, parts, taps * 2, oh * ow}), 1, part, part + 1),
+                       {n, taps, 2, oh * ow});
+    const std::string one = s.reshaped(s.slice(own, 2, is_row ? 0 : 1, is_row ? 1 : 2), {n, taps, oh, ow});
     const std::string at =
         scaled(s, s.add("Add", {one, is_row ? rows : columns}), 2.0f / static_cast<float>(side));
     return s.add("Add", {at, s.number(1.0f / static_cast<float>(side) - 1.0f)});
@@ -89,13 +82,12 @@ void decompose_deformed(OnnxDecomposer& s) {
     if (s.has(4)) {
       const std::string mask =
           parts == 1 ? s.input(4) : s.slice(s.input(4), 1, part * taps, (part + 1) * taps);
-      taken = s.add("Mul", {taken, reshaped(s, mask, {n, 1, taps * oh, ow})});
+      taken = s.add("Mul", {taken, s.reshaped(mask, {n, 1, taps * oh, ow})});
     }
-    pictures.push_back(reshaped(s, taken, {n, channels * taps, oh, ow}));
+    pictures.push_back(s.reshaped(taken, {n, channels * taps, oh, ow}));
   }
   if (parts > 1) pictures = {s.add("Concat", pictures, {{{"axis", 1}}, {}, {}, {}})};
-  std::vector<std::string> inputs{pictures[0],
-                                  reshaped(s, s.input(1), {weights[0], weights[1] * taps, 1, 1})};
+  std::vector<std::string> inputs{pictures[0], s.reshaped(s.input(1), {weights[0], weights[1] * taps, 1, 1})};
   if (s.has(3)) inputs.push_back(s.input(3));
   s.add("Conv", inputs, {{{"group", group}}, {{"kernel_shape", {1, 1}}}, {}, {}}, s.output(0));
 }
@@ -113,6 +105,9 @@ void decompose_regions(OnnxDecomposer& s) {
     fail("sampling_ratio ", count,
          " is not supported: how many samples a region has must not depend on its size");
   const int64_t oh = s.integer("output_height", 1), ow = s.integer("output_width", 1), number = regions[0];
+  if (oh < 1 || ow < 1 || oh > kMostSide / count || ow > kMostSide / count)
+    fail("its output is ", oh, " x ", ow, " of ", count, " x ", count, " samples; a side may have ",
+         kMostSide);
   const bool to_half =
       s.string("coordinate_transformation_mode", s.opset() >= 16 ? "half_pixel" : "") == "half_pixel";
   const float scale = s.real("spatial_scale", 1.0f);
@@ -135,22 +130,19 @@ void decompose_regions(OnnxDecomposer& s) {
     return s.add("Add", {scaled(s, at, 2.0f / side), s.number(1.0f / side - 1.0f)});
   };
   std::string row_counts, column_counts;
-  const std::string rows = reshaped(s, line(true, &row_counts), {number, oh * count, 1}),
-                    columns = reshaped(s, line(false, &column_counts), {number, 1, ow * count});
-  const auto each = [&](const char* op_type, const std::string& a, const std::string& b) {
-    return s.add(op_type, {a, b});
-  };
+  const std::string rows = s.reshaped(line(true, &row_counts), {number, oh * count, 1}),
+                    columns = s.reshaped(line(false, &column_counts), {number, 1, ow * count});
   const std::vector<float> no_rows(static_cast<size_t>(oh * count)),
       no_columns(static_cast<size_t>(ow * count));
-  const std::string at_rows = each("Add", rows, along(s, no_columns, 2, 3)),
-                    at_columns = each("Add", columns, along(s, no_rows, 1, 3));
+  const std::string at_rows = s.add("Add", {rows, along(s, no_columns, 2, 3)}),
+                    at_columns = s.add("Add", {columns, along(s, no_rows, 1, 3)});
   const std::string taken =
       sampled(s, s.input(0), at_columns, at_rows, {1, number * oh * count, ow * count}, "border");
-  const std::string mask = each("Mul", reshaped(s, row_counts, {number, oh * count, 1}),
-                                reshaped(s, column_counts, {number, 1, ow * count}));
-  const std::string masked = each("Mul", taken, reshaped(s, mask, {1, 1, number * oh * count, ow * count}));
-  const std::string all = s.add("Transpose", {reshaped(s, masked, {x[1], number, oh * count, ow * count})},
-                                {{}, {{"perm", {1, 0, 2, 3}}}, {}, {}});
+  const std::string mask = s.add("Mul", {s.reshaped(row_counts, {number, oh * count, 1}),
+                                         s.reshaped(column_counts, {number, 1, ow * count})});
+  const std::string masked = s.add("Mul", {taken, s.reshaped(mask, {1, 1, number * oh * count, ow * count})});
+  const std::string all =
+      s.transposed(s.reshaped(masked, {x[1], number, oh * count, ow * count}), {1, 0, 2, 3});
   s.add("AveragePool", {all}, {{}, {{"kernel_shape", {count, count}}, {"strides", {count, count}}}, {}, {}},
         s.output(0));
 }

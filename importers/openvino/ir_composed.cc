@@ -7,23 +7,13 @@
 namespace intaglio::importers {
 namespace {
 
-int64_t single(const IrOp& op, size_t i) {
-  const std::vector<int64_t> list = op.whole_numbers(i);
-  if (list.size() != 1) fail("its input ", i, " has ", list.size(), " numbers where 1 is expected");
-  return list[0];
-}
-
-std::string with_axis(IrOp& op, const std::string& x, int64_t axis) {
-  return op.add_inner("Unsqueeze", {x, op.integers_constant({axis})});
-}
-
 // Queries, keys, values [batch, heads, rows, columns], or without one of the first two; a mask; a scale.
 void import_attention(IrOp& op) {
   op.check_inputs(3, 5);
   const size_t rank = op.input_shape(0).size();
   if (rank != 3 && rank != 4) fail("its queries have ", rank, " axes; 3 or 4 are expected");
   const auto whole = [&](size_t i) {
-    return rank == 3 && op.input_shape(i).size() == 3 ? with_axis(op, op.input(i), 1) : op.input(i);
+    return rank == 3 && op.input_shape(i).size() == 3 ? op.with_axis(op.input(i), 1) : op.input(i);
   };
   const bool is_causal = op.flag("causal", false);
   std::vector<std::string> inputs{whole(0), whole(1), whole(2)};
@@ -68,7 +58,7 @@ void import_transform(IrOp& op) {
   const std::string& type = op.layer().type;
   const bool of_reals = type == "RDFT";
   const auto rank = static_cast<int64_t>(op.input_shape(0).size());
-  const std::string x = of_reals ? with_axis(op, op.input(0), rank) : op.input(0);
+  const std::string x = of_reals ? op.with_axis(op.input(0), rank) : op.input(0);
   op.add("Identity", {add_transforms(op, x, of_reals ? rank : rank - 1, type == "IDFT", of_reals)});
 }
 
@@ -78,7 +68,7 @@ void import_stft(IrOp& op) {
   const size_t rank = op.input_shape(0).size();
   if (rank != 1 && rank != 2) fail("its signal has ", rank, " axes; 1 or 2 are expected");
   const IrConstant given = op.constant(1);
-  const int64_t length = single(op, 2), step = single(op, 3);
+  const int64_t length = op.whole_number(2), step = op.whole_number(3);
   const auto own = static_cast<int64_t>(given.values.size());
   constexpr int64_t kMostLength = 1 << 24;
   if (own < 1 || length < own || length > kMostLength)
@@ -87,13 +77,12 @@ void import_stft(IrOp& op) {
   for (int64_t i = 0; i < own; ++i)
     window[static_cast<size_t>((length - own) / 2 + i)] =
         static_cast<float>(given.values[static_cast<size_t>(i)]);
-  const std::string signal = rank == 1 ? with_axis(op, op.input(0), 0) : op.input(0);
+  const std::string signal = rank == 1 ? op.with_axis(op.input(0), 0) : op.input(0);
   std::string y = op.add_inner(
       "STFT",
       {signal, op.integers_constant({step}), op.floats(window, {length}), op.integers_constant({length})},
       {{{"onesided", 1}}, {}, {}, {}});
-  if (op.flag("transpose_frames", false))
-    y = op.add_inner("Transpose", {y}, {{}, {{"perm", {0, 2, 1, 3}}}, {}, {}});
+  if (op.flag("transpose_frames", false)) y = op.transposed(y, {0, 2, 1, 3});
   if (rank == 1)
     op.add("Squeeze", {y, op.integers_constant({0})});
   else

@@ -73,21 +73,15 @@ void import_elu(IrOp& op) {
   op.add("Elu", {op.input(0)}, {{}, {}, {{"alpha", static_cast<float>(op.real("alpha", 1.0))}}, {}});
 }
 
-float scalar(const IrOp& op, size_t i) {
-  const IrConstant constant = op.constant(i);
-  if (constant.values.size() != 1)
-    fail("its input ", i, " has ", constant.values.size(), " numbers where 1 is expected");
-  return static_cast<float>(constant.values[0]);
-}
-
 void import_selu(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("Selu", {op.input(0)}, {{}, {}, {{"alpha", scalar(op, 1)}, {"gamma", scalar(op, 2)}}, {}});
+  op.add("Selu", {op.input(0)}, {{}, {}, {{"alpha", op.real_number(1)}, {"gamma", op.real_number(2)}}, {}});
 }
 
 void import_hard_sigmoid(IrOp& op) {
   op.check_inputs(3, 3);
-  op.add("HardSigmoid", {op.input(0)}, {{}, {}, {{"alpha", scalar(op, 1)}, {"beta", scalar(op, 2)}}, {}});
+  op.add("HardSigmoid", {op.input(0)},
+         {{}, {}, {{"alpha", op.real_number(1)}, {"beta", op.real_number(2)}}, {}});
 }
 
 // min(max(x + 3, 0), 6) / 6
@@ -99,7 +93,7 @@ void import_h_sigmoid(IrOp& op) {
 // x * sigmoid(beta * x)
 void import_swish(IrOp& op) {
   op.check_inputs(1, 2);
-  const float beta = op.has_input(1) ? scalar(op, 1) : 1.0f;
+  const float beta = op.has_input(1) ? op.real_number(1) : 1.0f;
   const std::string x = op.input(0);
   const std::string scaled = beta == 1.0f ? x : op.add_inner("Mul", {x, op.number(beta)});
   op.add("Mul", {x, op.add_inner("Sigmoid", {scaled})});

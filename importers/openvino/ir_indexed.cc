@@ -6,12 +6,6 @@
 namespace intaglio::importers {
 namespace {
 
-int64_t single(const IrOp& op, size_t i) {
-  const std::vector<int64_t> list = op.whole_numbers(i);
-  if (list.size() != 1) fail("its input ", i, " has ", list.size(), " numbers where 1 is expected");
-  return list[0];
-}
-
 size_t axis_of(const IrOp& op, int64_t axis, size_t input = 0) {
   const auto rank = static_cast<int64_t>(op.input_shape(input).size());
   if (axis < -rank || axis >= rank) fail("axis ", axis, " is not one of ", rank);
@@ -23,13 +17,6 @@ IrShape closed_shape(const IrOp& op, size_t input) {
   if (std::any_of(shape.begin(), shape.end(), [](int64_t side) { return side < 1; }))
     fail("its input ", input, " has an open shape");
   return shape;
-}
-
-std::string transposed(IrOp& op, const std::string& x, const std::vector<int64_t>& order) {
-  return op.add_inner("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
-}
-std::string reshaped(IrOp& op, const std::string& x, const IrShape& shape) {
-  return op.add_inner("Reshape", {x, op.integers_constant(shape)});
 }
 
 void import_gather_elements(IrOp& op) {
@@ -57,13 +44,13 @@ void import_scatter_elements(IrOp& op) {
   op.check_inputs(4, 4);
   if (!op.flag("use_init_val", true)) fail("use_init_val false is not supported");
   op.add("ScatterElements", {op.input(0), op.input(1), op.input(2)},
-         {{{"axis", single(op, 3)}}, {}, {}, {{"reduction", reduction_of(op)}}});
+         {{{"axis", op.whole_number(3)}}, {}, {}, {{"reduction", reduction_of(op)}}});
 }
 
 // Slices of an axis are replaced: with that axis in front, rows that one index each names.
 void import_scatter_update(IrOp& op) {
   op.check_inputs(4, 4);
-  const size_t axis = axis_of(op, single(op, 3)), rank = op.input_shape(0).size();
+  const size_t axis = axis_of(op, op.whole_number(3)), rank = op.input_shape(0).size();
   IrShape indices = closed_shape(op, 1);
   const size_t count = indices.size();
   indices.push_back(1);
@@ -75,27 +62,20 @@ void import_scatter_update(IrOp& op) {
   for (size_t d = 0; d + 1 < rank + count; ++d)
     if (d < axis || d >= axis + count) updates_front.push_back(static_cast<int64_t>(d));
   for (size_t d = 0; d < rank; ++d) back[static_cast<size_t>(front[d])] = static_cast<int64_t>(d);
-  const std::string places = reshaped(op, op.input(1), indices);
+  const std::string places = op.reshaped(op.input(1), indices);
   if (axis == 0) {
     op.add("ScatterND", {op.input(0), places, op.input(2)});
     return;
   }
-  const std::string x = transposed(op, op.input(0), front),
-                    updates = transposed(op, op.input(2), updates_front);
+  const std::string x = op.transposed(op.input(0), front),
+                    updates = op.transposed(op.input(2), updates_front);
   op.add("Transpose", {op.add_inner("ScatterND", {x, places, updates})}, {{}, {{"perm", back}}, {}, {}});
-}
-
-float scalar(const IrOp& op, size_t i) {
-  const IrConstant constant = op.constant(i);
-  if (constant.values.size() != 1)
-    fail("its input ", i, " has ", constant.values.size(), " numbers where 1 is expected");
-  return static_cast<float>(constant.values[0]);
 }
 
 // ONNX counts negative indices from the end; here they are none of the classes, unless the file says otherwise.
 void import_one_hot(IrOp& op) {
   op.check_inputs(4, 4);
-  const int64_t depth = single(op, 1);
+  const int64_t depth = op.whole_number(1);
   const std::string negative = op.word("negative_indices_mode", "ignore_negative");
   std::string indices = op.input(0);
   if (negative != "normalize") {
@@ -106,7 +86,8 @@ void import_one_hot(IrOp& op) {
     const std::string known = op.add_inner("Where", {op.add_inner("Less", {real, zero}), none, real});
     indices = op.add_inner("Cast", {known}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}});
   }
-  op.add("OneHot", {indices, op.integers_constant({depth}), op.floats({scalar(op, 3), scalar(op, 2)}, {2})},
+  op.add("OneHot",
+         {indices, op.integers_constant({depth}), op.floats({op.real_number(3), op.real_number(2)}, {2})},
          {{{"axis", op.integer("axis", -1)}}, {}, {}, {}});
 }
 
@@ -167,7 +148,7 @@ void import_grid_sample(IrOp& op) {
 
 void import_cum_sum(IrOp& op) {
   op.check_inputs(1, 2);
-  const int64_t axis = op.has_input(1) ? single(op, 1) : 0;
+  const int64_t axis = op.has_input(1) ? op.whole_number(1) : 0;
   op.add("CumSum", {op.input(0), op.integers_constant({axis})},
          {{{"exclusive", op.flag("exclusive", false)}, {"reverse", op.flag("reverse", false)}}, {}, {}, {}});
 }
@@ -226,7 +207,7 @@ void import_space_to_batch(IrOp& op) {
   whole[0] *= batch;
   inner.insert(inner.end(), outer.begin(), outer.end());
   const std::string padded = op.add_inner("Pad", {op.input(0), op.integers_constant(pads)});
-  op.add("Reshape", {transposed(op, reshaped(op, padded, parted), inner), op.integers_constant(whole)});
+  op.add("Reshape", {op.transposed(op.reshaped(padded, parted), inner), op.integers_constant(whole)});
 }
 
 void import_batch_to_space(IrOp& op) {
@@ -249,7 +230,7 @@ void import_batch_to_space(IrOp& op) {
     ends.push_back(whole.back() - blocks.ends[d]);
     axes.push_back(static_cast<int64_t>(d));
   }
-  const std::string spread = reshaped(op, transposed(op, reshaped(op, op.input(0), parted), order), whole);
+  const std::string spread = op.reshaped(op.transposed(op.reshaped(op.input(0), parted), order), whole);
   op.add("Slice", {spread, op.integers_constant(blocks.begins), op.integers_constant(ends),
                    op.integers_constant(axes)});
 }

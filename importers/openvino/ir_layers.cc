@@ -86,22 +86,21 @@ void import_pool(IrOp& op) {
     attributes.integers.push_back({"count_include_pad", !op.flag("exclude-pad", true)});
   }
   op.add(is_max ? "MaxPool" : "AveragePool", {op.input(0)}, attributes);
-  if (is_max && op.is_read(1))
-    op.file().graph->mutable_node(op.file().graph->node_size() - 1)->add_output(op.output(1));
+  if (is_max && op.is_read(1)) op.last_node().add_output(op.output(1));
 }
 
 void import_mat_mul(IrOp& op) {
   op.check_inputs(2, 2);
   const bool transpose_a = op.flag("transpose_a", false), transpose_b = op.flag("transpose_b", false);
-  const auto transposed = [&](size_t i, bool is_transposed) {
+  const auto operand = [&](size_t i, bool is_transposed) {
     const size_t rank = op.input_shape(i).size();
     if (!is_transposed || rank < 2) return op.input(i);
     std::vector<int64_t> order(rank);
     for (size_t d = 0; d < rank; ++d) order[d] = static_cast<int64_t>(d);
     std::swap(order[rank - 1], order[rank - 2]);
-    return op.add_inner("Transpose", {op.input(i)}, {{}, {{"perm", order}}, {}, {}});
+    return op.transposed(op.input(i), order);
   };
-  const std::string left_operand = transposed(0, transpose_a), right_operand = transposed(1, transpose_b);
+  const std::string left_operand = operand(0, transpose_a), right_operand = operand(1, transpose_b);
   op.add("MatMul", {left_operand, right_operand});
 }
 

@@ -249,6 +249,19 @@ std::vector<int64_t> IrOp::whole_numbers(size_t i) const {
   return list;
 }
 
+int64_t IrOp::whole_number(size_t i) const {
+  const std::vector<int64_t> list = whole_numbers(i);
+  if (list.size() != 1) fail("its input ", i, " has ", list.size(), " numbers where 1 is expected");
+  return list[0];
+}
+
+float IrOp::real_number(size_t i) const {
+  const IrConstant given = constant(i);
+  if (given.values.size() != 1)
+    fail("its input ", i, " has ", given.values.size(), " numbers where 1 is expected");
+  return static_cast<float>(given.values[0]);
+}
+
 // ---- attributes
 
 std::string IrOp::word(const char* name, const char* otherwise) const {
@@ -314,6 +327,20 @@ std::string IrOp::add_inner(const char* op_type, const std::vector<std::string>&
                             const Attributes& attributes) {
   return add(op_type, inputs, attributes, file_.unique(layer_.name + "/" + op_type));
 }
+
+std::string IrOp::reshaped(const std::string& x, const IrShape& shape) {
+  return add_inner("Reshape", {x, integers_constant(shape)});
+}
+
+std::string IrOp::transposed(const std::string& x, const std::vector<int64_t>& order) {
+  return add_inner("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
+}
+
+std::string IrOp::with_axis(const std::string& x, int64_t axis) {
+  return add_inner("Unsqueeze", {x, integers_constant({axis})});
+}
+
+onnx_file::NodeProto& IrOp::last_node() { return *file_.graph->mutable_node(file_.graph->node_size() - 1); }
 
 void IrOp::alias(const std::string& name, size_t i) { file_.names[{index_, static_cast<int32_t>(i)}] = name; }
 

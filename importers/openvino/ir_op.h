@@ -67,6 +67,8 @@ class IrOp {
   // Whether it is one; its numbers are not looked at.
   bool is_constant(const IrSource& source) const { return constant_layer(source) >= 0; }
   std::vector<int64_t> whole_numbers(size_t i) const;
+  int64_t whole_number(size_t i) const;  // of a constant with one element, as real_number()
+  float real_number(size_t i) const;
 
   // Attributes; each must be asked for.
   std::string word(const char* name, const char* otherwise) const;
@@ -86,7 +88,11 @@ class IrOp {
   // The result goes to another node of this layer.
   std::string add_inner(const char* op_type, const std::vector<std::string>& inputs,
                         const Attributes& attributes = {});
-  void alias(const std::string& name, size_t i = 0);  // the output is what this name stands for
+  std::string reshaped(const std::string& x, const IrShape& shape);
+  std::string transposed(const std::string& x, const std::vector<int64_t>& order);
+  std::string with_axis(const std::string& x, int64_t axis);  // of one element, at this place
+  onnx_file::NodeProto& last_node();                          // what add() made last; for further outputs
+  void alias(const std::string& name, size_t i = 0);          // the output is what this name stands for
   std::string floats(const std::vector<float>& values, const IrShape& shape);
   std::string number(float value) { return floats({value}, {}); }
   std::string integers_constant(const std::vector<int64_t>& list);

@@ -20,19 +20,12 @@ Cell cell_of(const std::string& type) {
   return {"RNN", {0}, 1};
 }
 
-std::string transposed(IrOp& op, const std::string& x, const std::vector<int64_t>& order) {
-  return op.add_inner("Transpose", {x}, {{}, {{"perm", order}}, {}, {}});
-}
-std::string with_axis(IrOp& op, const std::string& x, int64_t axis) {
-  return op.add_inner("Unsqueeze", {x, op.integers_constant({axis})});
-}
-
 // Parts of `size` along the second axis, one behind the other.
 std::vector<std::string> gates_of(IrOp& op, const std::string& x, size_t count, int64_t size) {
   if (count == 1) return {x};
   std::vector<std::string> parts{op.add_inner(
       "Split", {x, op.integers_constant(std::vector<int64_t>(count, size))}, {{{"axis", 1}}, {}, {}, {}})};
-  auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
+  auto& node = op.last_node();
   for (size_t i = 1; i < count; ++i) {
     parts.push_back(op.file().unique(parts[0]));
     node.add_output(parts.back());
@@ -106,10 +99,10 @@ void import_recurrent(IrOp& op) {
   if (op.flag("input_forget", false)) fail("input_forget is not supported");
 
   const auto whole = [&](size_t i, int64_t axis) {
-    return is_cell ? with_axis(op, op.input(i), axis) : op.input(i);
+    return is_cell ? op.with_axis(op.input(i), axis) : op.input(i);
   };
   const auto steps_first = [&](size_t i) {  // a cell has one step, and one direction
-    return is_cell ? with_axis(op, op.input(i), 0) : transposed(op, op.input(i), {1, 0, 2});
+    return is_cell ? op.with_axis(op.input(i), 0) : op.transposed(op.input(i), {1, 0, 2});
   };
   std::vector<std::string> inputs{steps_first(0), reordered(op, whole(weights, 0), cell, size),
                                   reordered(op, whole(weights + 1, 0), cell, size)};
@@ -125,7 +118,7 @@ void import_recurrent(IrOp& op) {
   if (clip > 0.0f) attributes.reals.push_back({"clip", clip});
 
   std::vector<std::string> made{op.add_inner(cell.onnx, inputs, attributes)};
-  auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
+  auto& node = op.last_node();
   add_activations(op, node, directions);
   for (size_t i = 0; i < cell.states; ++i) {
     made.push_back(op.file().unique(made[0]));

@@ -36,22 +36,16 @@ void import_concat(IrOp& op) {
   op.add("Concat", inputs, {{{"axis", op.integer("axis", 0)}}, {}, {}, {}});
 }
 
-int64_t single(const IrOp& op, size_t i) {
-  const std::vector<int64_t> list = op.whole_numbers(i);
-  if (list.size() != 1) fail("its input ", i, " has ", list.size(), " numbers where 1 is expected");
-  return list[0];
-}
-
 void import_gather(IrOp& op) {
   op.check_inputs(3, 3);
   if (op.integer("batch_dims", 0) != 0) fail("batch_dims are not supported");
-  op.add("Gather", {op.input(0), op.input(1)}, {{{"axis", single(op, 2)}}, {}, {}, {}});
+  op.add("Gather", {op.input(0), op.input(1)}, {{{"axis", op.whole_number(2)}}, {}, {}, {}});
 }
 
 // All outputs of one ONNX node.
 void add_split(IrOp& op, int64_t axis, const std::vector<int64_t>& sizes) {
   op.add("Split", {op.input(0), op.integers_constant(sizes)}, {{{"axis", axis}}, {}, {}, {}});
-  auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
+  auto& node = op.last_node();
   for (size_t i = 1; i < op.layer().outputs.size(); ++i) node.add_output(op.output(i));
 }
 
@@ -66,7 +60,7 @@ int64_t side_of(const IrOp& op, int64_t axis) {
 
 void import_split(IrOp& op) {
   op.check_inputs(2, 2);
-  const int64_t parts = op.integer("num_splits", 0), axis = single(op, 1), side = side_of(op, axis);
+  const int64_t parts = op.integer("num_splits", 0), axis = op.whole_number(1), side = side_of(op, axis);
   if (parts < 1 || static_cast<size_t>(parts) != op.layer().outputs.size() || side % parts != 0)
     fail("num_splits ", parts, " does not part ", side, " elements into ", op.layer().outputs.size(),
          " outputs");
@@ -75,7 +69,7 @@ void import_split(IrOp& op) {
 
 void import_variadic_split(IrOp& op) {
   op.check_inputs(3, 3);
-  const int64_t axis = single(op, 1);
+  const int64_t axis = op.whole_number(1);
   std::vector<int64_t> sizes = op.whole_numbers(2);
   if (sizes.size() != op.layer().outputs.size())
     fail("it has ", sizes.size(), " lengths for ", op.layer().outputs.size(), " outputs");
@@ -241,9 +235,8 @@ void import_shuffle(IrOp& op) {  // ShuffleChannels: [n, g, c / g, ...] with the
   const int64_t axis = op.integer("axis", 1), groups = op.integer("group", 1);
   if (axis != 1 || shape.size() != 4 || groups < 1 || shape[1] < 1 || shape[1] % groups != 0)
     fail("it shuffles ", groups, " groups of axis ", axis, "; only channels of pictures are supported");
-  const std::string parted = op.add_inner(
-      "Reshape", {op.input(0), op.integers_constant({0, groups, shape[1] / groups, shape[2], shape[3]})});
-  const std::string turned = op.add_inner("Transpose", {parted}, {{}, {{"perm", {0, 2, 1, 3, 4}}}, {}, {}});
+  const std::string parted = op.reshaped(op.input(0), {0, groups, shape[1] / groups, shape[2], shape[3]});
+  const std::string turned = op.transposed(parted, {0, 2, 1, 3, 4});
   op.add("Reshape", {turned, op.integers_constant({0, shape[1], shape[2], shape[3]})});
 }
 
@@ -254,9 +247,9 @@ void import_top_k(IrOp& op) {
   op.ignore("stable");
   const std::string mode = op.word("mode", "max");
   if (mode != "max" && mode != "min") fail("mode ", quoted(mode), " is not supported");
-  op.add("TopK", {op.input(0), op.integers_constant({single(op, 1)})},
+  op.add("TopK", {op.input(0), op.integers_constant({op.whole_number(1)})},
          {{{"axis", op.integer("axis", -1)}, {"largest", mode == "max"}, {"sorted", 1}}, {}, {}, {}});
-  auto& node = *op.file().graph->mutable_node(op.file().graph->node_size() - 1);
+  auto& node = op.last_node();
   if (op.layer().outputs.size() > 1) node.add_output(op.output(1));
 }
 

@@ -9,6 +9,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (choices.one_in(8)) options.batch = static_cast<int32_t>(choices.between(1, 3));
   intaglio::test::OnnxGenerator generator(choices);
   const std::string file = generator.network(6);
+  if (choices.one_in(8)) {  // the first input as a constant: one number, a list, or an array
+    intaglio::InputConstant constant{"x1", {}, {}};
+    const auto axes = choices.below(4);
+    constant.values.resize(static_cast<size_t>(choices.between(1, 12)));
+    for (float& value : constant.values) value = static_cast<float>(choices.between(-3, 20)) / 2.0f;
+    for (uint32_t d = 0; d < axes; ++d) constant.dims.push_back(static_cast<int32_t>(choices.between(0, 12)));
+    options.constants.push_back(constant);
+  }
   intaglio::fuzz::import_and_run({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, options);
   return 0;
 }

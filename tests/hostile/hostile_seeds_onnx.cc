@@ -79,11 +79,45 @@ OnnxBuilder small_attention() {
   return file;
 }
 
+// Places that a run computes, regions of a picture, and a body that runs for each slice.
+OnnxBuilder small_regions() {
+  Random random(11);
+  OnnxBuilder file(20);
+  file.input("x", {1, 4, 6, 6});
+  file.input("offset", {1, 16, 5, 5});
+  file.input("mask", {1, 8, 5, 5});
+  file.floats("w", {2, 4, 2, 2}, random.reals(32, -1, 1));
+  file.floats("b", {2}, random.reals(2, -1, 1));
+  set(file.node("DeformConv", {"x", "w", "offset", "b", "mask"}, "deformed"), "offset_group", int64_t{2});
+  file.floats("corners", {2, 4}, {0, 0, 3, 3, 1, 1, 5, 4});
+  file.integers("pictures", {0, 0});
+  auto& regions = file.node("RoiAlign", {"deformed", "corners", "pictures"}, "regions");
+  set(regions, "output_height", int64_t{2});
+  set(regions, "output_width", int64_t{3});
+  set(regions, "sampling_ratio", int64_t{2});
+  file.integers("whole", {2, 4, 3});
+  file.node("Reshape", {"regions", "whole"}, "slices");
+  file.floats("zeros", {4, 3}, std::vector<float>(12, 0.0f));
+  auto& scan = file.node("Scan", {"zeros", "slices"}, "last");
+  scan.add_output("rows");
+  set(scan, "num_scan_inputs", int64_t{1});
+  auto& attribute = *scan.add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(intaglio::onnx_file::AttributeProto::GRAPH);
+  auto& body = *attribute.mutable_g();
+  for (const char* const name : {"in", "piece"}) body.add_input()->set_name(name);
+  for (const char* const name : {"out", "row"}) body.add_output()->set_name(name);
+  append_node(body, "Add", {"in", "piece"}, "out");
+  append_node(body, "Tanh", {"out"}, "row");
+  for (const char* const name : {"last", "rows"}) file.output(name);
+  return file;
+}
+
 }  // namespace
 
 std::vector<std::vector<uint8_t>> intaglio::test::hostile_seeds() {
   std::vector<std::vector<uint8_t>> seeds;
-  for (OnnxBuilder network : {small_network(), small_operators(), small_attention()}) {
+  for (OnnxBuilder network : {small_network(), small_operators(), small_attention(), small_regions()}) {
     const std::string file = network.model().SerializePartialAsString();
     seeds.emplace_back(file.begin(), file.end());
   }

@@ -16,8 +16,8 @@ inline OnnxBuilder::Node& microsoft(OnnxBuilder& file, const char* op, const std
   return node;
 }
 
-// All outputs, one behind the other, for random inputs (small whole numbers where they are integers).
-inline Reals run_all(const OnnxBuilder& file) {
+// All outputs, one behind the other, for random inputs (whole numbers below `end` where they are integers).
+inline Reals run_all(const OnnxBuilder& file, uint32_t end = 4) {
   Import import(file.bytes());
   REQUIRE_MESSAGE(import.good(), import.message());
   RunningModel model(import.write());
@@ -28,7 +28,7 @@ inline Reals run_all(const OnnxBuilder& file) {
     const auto count = static_cast<size_t>(view.info.shape.elements());
     if (view.info.dtype == DType::kS32) {
       std::vector<int32_t> numbers;
-      for (size_t k = 0; k < count; ++k) numbers.push_back(static_cast<int32_t>(random.bits() % 4));
+      for (size_t k = 0; k < count; ++k) numbers.push_back(static_cast<int32_t>(random.bits() % end));
       model.set_input(numbers, i);
     } else {
       model.set_input(random.reals(count, -1.0f, 1.0f), i);

@@ -8,6 +8,15 @@
 
 namespace intaglio::test {
 
+inline onnx_file::NodeProto& append_node(onnx_file::GraphProto& graph, const std::string& op,
+                                         const std::vector<std::string>& inputs, const std::string& output) {
+  auto& node = *graph.add_node();
+  node.set_op_type(op);
+  for (const std::string& input : inputs) node.add_input(input);
+  node.add_output(output);
+  return node;
+}
+
 class OnnxBuilder {
  public:
   using Node = onnx_file::NodeProto;
@@ -40,11 +49,8 @@ class OnnxBuilder {
   }
 
   Node& node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output) {
-    Node& node = *graph().add_node();
-    node.set_op_type(op);
+    Node& node = append_node(graph(), op, inputs, output);
     node.set_name(output + "_node");
-    for (const std::string& input : inputs) node.add_input(input);
-    node.add_output(output);
     return node;
   }
 
