@@ -39,7 +39,8 @@ OnnxBuilder small_operators() {
   file.integers("mask", {21});
   file.node("BitwiseAnd", {"whole", "mask"}, "and");
   file.node("BitwiseXor", {"and", "mask"}, "xor");
-  set(file.node("BitShift", {"xor", "block"}, "shifted"), "direction", "LEFT");
+  file.integers("places_left", {2});
+  set(file.node("BitShift", {"xor", "places_left"}, "shifted"), "direction", "LEFT");
   for (const char* const name : {"frames", "bins", "again", "shifted"}) file.output(name);
   return file;
 }
