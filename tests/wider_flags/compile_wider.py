@@ -5,13 +5,10 @@
   compile_wider.py tree BUILD ISAS FLAG...       files *_<isa>.cc as BUILD/compile_commands.json compiles them, and FLAGs
   compile_wider.py drop DROP "COMPILER" FLAG...  the source drop's files with FLAGs alone
 
-LAUNCHER in the environment (ccache) goes before the tree's commands, which do not name it.
-
 A file must not ask the compiler's macros for more than its own instruction set: what it then declares, or writes in
 assembly, is another file's.
 """
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -21,13 +18,24 @@ import tempfile
 
 LEVEL = "-O1"  # intrinsics and assembly are compiled as ever, in half the time
 
+
 def tree(build, isas, flags, output):
     own = re.compile(rf"/kernels/\w+/\w+_({'|'.join(isas.split(','))})\.cc$")
+    prepared = {}
     for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
         if own.search(entry["file"]):
             command = shlex.split(entry["command"])
-            command[command.index("-o") + 1] = output
-            yield entry["directory"], shlex.split(os.environ.get("LAUNCHER", "")) + command + [LEVEL] + flags
+            own_flags = command[:command.index("-o")] + [LEVEL] + flags
+            header = prepared.setdefault(tuple(own_flags), f"{pathlib.Path(output).parent}/{len(prepared)}.h")
+            if not pathlib.Path(header).exists():
+                prepare_intrinsics(header, own_flags, entry["directory"])
+            yield entry["directory"], own_flags + ["-include", header, "-c", entry["file"], "-o", output]
+
+
+def prepare_intrinsics(header, command, folder):
+    """The compiler's header of intrinsics, compiled once: reading it takes most of the time of a kernel's file."""
+    pathlib.Path(header).write_text("#if defined(__x86_64__)\n#include <immintrin.h>\n#else\n#include <arm_neon.h>\n#endif\n")
+    subprocess.run(command + ["-x", "c++-header", header, "-o", f"{header}.gch"], cwd=folder, check=True)
 
 
 def drop(folder, compiler, flags, output):
