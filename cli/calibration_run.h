@@ -1,0 +1,52 @@
+// One calibration with samples, once its command line has been read and checked.
+#pragma once
+
+#include <chrono>
+
+#include "cli/calibrated_steps.h"
+#include "cli/calibration_samples.h"
+#include "cli/float_search.h"
+#include "cli/known_params.h"
+#include "cli/memory_goal.h"
+#include "cli/quantization_options.h"
+#include "cli/sample_checks.h"
+
+namespace intaglio::cli {
+
+struct CalibrateArguments {
+  std::string model, output, state, report, memory = "flat";
+  SampleArguments samples;
+  ExecutionOptions execution;
+  std::string recover = "default";
+  int64_t steps = 0;
+  bool int8_states = false;
+  QuantizationArguments quantization;
+  FloatSearchArguments float_search;
+  ParamsArguments params;
+  bool json = false;
+  std::vector<std::string> words;  // the command line as it was given
+
+  // Everything is to come from a file of parameters.
+  bool without_samples() const {
+    return !params.file.empty() && samples.images.empty() && samples.inputs.empty();
+  }
+};
+
+// What stays the same from the first sample to the last.
+struct CalibrationJob {
+  const CalibrateArguments& arguments;
+  const CalibratedSteps& steps;
+  const LoadedModel& file;
+  const KnownParamsFile& known;
+  CalibrationSamples& samples;
+  const SampleFacts& facts;
+  const SessionOptions& execution;
+  const MemoryGoal& goal;
+  ProgressLine& progress;
+  std::chrono::steady_clock::time_point start;
+};
+
+// Writes the model, then the state and the page where they are asked for, and prints the figures.
+Outcome<Done> run_calibration(const CalibrationJob& job);
+
+}  // namespace intaglio::cli
