@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "calibrator/observe/digest.h"
 #include "intaglio/calibrator.h"
 #include "intaglio/describe.h"
 #include "tests/support/float_samples.h"
@@ -139,6 +141,25 @@ TEST_CASE(
   const Outcome corrected = calibrate(samples, {}, true, net), plain = calibrate(samples, alone, true, net);
   CHECK(corrected.method != "auto");
   CHECK(corrected.error < 0.1 * plain.error);
+}
+
+// With the model of one half auto is far worse than others, with that of the other half it is not.
+TEST_CASE("a value far off in one half of the samples alone, whichever it is, is found") {
+  for (const int32_t half : {0, 1}) {
+    CAPTURE(half);
+    Samples samples;
+    size_t of_half[2] = {};
+    for (const auto& [outlier, wanted] : {std::pair{40.0f, half}, std::pair{0.5f, 1 - half}})
+      for (const auto& sample : samples_with(outlier, 60)) {
+        Sha256 sha;
+        sha.update(sample.data(), sample.size() * sizeof(float));
+        if (half_of(sha.finish()) != wanted || of_half[wanted] == 8) continue;
+        ++of_half[wanted];
+        samples.push_back(sample);
+      }
+    REQUIRE(samples.size() == 16);
+    CHECK(calibrate(samples).method != "auto");
+  }
 }
 
 TEST_CASE("auto stays where nothing is far off") {

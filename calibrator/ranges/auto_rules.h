@@ -63,6 +63,10 @@ struct AutoRules {
     double worthwhile = 0.89;    // half a dB
     uint32_t few_samples = 8;    // with fewer any gain counts
     uint32_t least_samples = 4;  // with fewer nothing is tried
+    // Times the best one's noise in the half where that is at its worst. A method that has more there is not tried with the other
+    // half, which saves a fifth of a calibration. 93 draws of 8, 16 and 32 samples of seven networks: none changed. From the first
+    // half on, whichever is the worse: one did, with 1.12 two.
+    double most_in_first = 1.25;
   } other_method;
 };
 

@@ -67,20 +67,51 @@ Error add_other_half(RecoveryContext& context, int32_t half, NetworkError& error
   return kNoError;
 }
 
-// Both ways, the second where `by_samples` is given. One model a half serves both. Stops where the noise is past `most`,
-// which is then infinite or at least more.
-Error judge_method(RecoveryContext& context, RangeMethod method, double most, NetworkError* alone,
-                   NetworkError* by_samples) {
-  for (NetworkError* const error : {alone, by_samples})
+// Of one way: the noise of the model that each half makes, and the error of both.
+struct HalvesError {
+  double noise[2] = {};
+  NetworkError both;
+};
+
+// What a method has to reach, and in which half first.
+struct Limits {
+  int32_t first_half = 0;
+  double first = kNoLimit, both = kNoLimit;
+
+  Limits() = default;
+  // Where the best so far is at its worst another has most to gain. What is clearly worse there is not tried in the other half.
+  explicit Limits(const HalvesError& best) : first_half(best.noise[1] > best.noise[0] ? 1 : 0) {
+    first = kAutoRules.other_method.most_in_first * best.noise[first_half];
+    both = best.both.noise;
+    first = first < both ? first : both;
+  }
+};
+
+// Both ways, the second where `by_samples` is given. One model a half serves both. Stops where the noise is past its
+// limit, and is then infinite or at least more.
+Error judge_method(RecoveryContext& context, RangeMethod method, const Limits& most, HalvesError* alone,
+                   HalvesError* by_samples) {
+  double most_by_samples = most.both;
+  const auto goes_on = [](const HalvesError* error, double limit) {
+    return error != nullptr && error->both.noise <= limit;
+  };
+  const auto add = [&](int32_t half, HalvesError& error, double limit) -> Error {
+    const double before = error.both.noise;
+    ITG_TRY(add_other_half(context, half, error.both, half == most.first_half ? most.first : limit));
+    error.noise[half] = error.both.noise - before;
+    return kNoError;
+  };
+  for (HalvesError* const error : {alone, by_samples})
     if (error != nullptr) *error = {};
-  const auto goes_on = [most](const NetworkError* error) { return error != nullptr && error->noise <= most; };
-  for (const int32_t half : {0, 1}) {
-    if (!goes_on(alone) && !goes_on(by_samples)) return kNoError;
+  for (const int32_t half : {most.first_half, 1 - most.first_half}) {
+    if (!goes_on(alone, most.both) && !goes_on(by_samples, most_by_samples)) return kNoError;
     ITG_TRY(build_half(context, method, half));
-    if (goes_on(alone)) ITG_TRY(add_other_half(context, half, *alone, most));
-    if (!goes_on(by_samples)) continue;
+    if (goes_on(alone, most.both)) ITG_TRY(add(half, *alone, most.both));
+    const bool is_complete = alone != nullptr && half != most.first_half;
+    if (is_complete && alone->both.noise < most_by_samples) most_by_samples = alone->both.noise;
+    if (!goes_on(by_samples, most_by_samples)) continue;
     ITG_TRY(correct_half(context, half));
-    ITG_TRY(add_other_half(context, half, *by_samples, most));
+    ITG_TRY(add(half, *by_samples, most_by_samples));
   }
   return kNoError;
 }
@@ -94,8 +125,11 @@ bool can_judge(const CalibrationState& seen) {
 }
 
 Error judge_ranges(RecoveryContext& context, bool by_samples, NetworkError& error) {
-  return judge_method(context, context.method, kNoLimit, by_samples ? nullptr : &error,
-                      by_samples ? &error : nullptr);
+  HalvesError found;
+  ITG_TRY(judge_method(context, context.method, {}, by_samples ? nullptr : &found,
+                       by_samples ? &found : nullptr));
+  error = found.both;
+  return kNoError;
 }
 
 Error find_method(RecoveryContext& context, FoundMethod& found) {
@@ -104,17 +138,20 @@ Error find_method(RecoveryContext& context, FoundMethod& found) {
   const bool corrects =
       (context.options.recover & recovery::kBiasCorrection) != 0 && context.samples.has_source();
   Way best{RangeMethod::kAuto, false};
-  const auto compare = [&](const Way& way, const NetworkError& error) {
+  Limits most;
+  const auto compare = [&](const Way& way, const HalvesError& halves) {
+    const NetworkError& error = halves.both;
     const bool is_auto = way.method == RangeMethod::kAuto, is_first = is_auto && !way.by_samples;
     if (!is_first && error.noise >= found.of_best.noise) return;
     found.of_best = error;
+    most = Limits(halves);
     if (is_auto) found.of_auto = error;
     if (is_auto || error.noise < worthwhile(context.seen) * found.of_auto.noise) best = way;
   };
   // What a correction by samples is worth hangs on what the ranges clip: each method is judged with both.
   const auto judge = [&](RangeMethod method) -> Error {
-    NetworkError alone, by_samples;
-    ITG_TRY(judge_method(context, method, found.of_best.noise, &alone, corrects ? &by_samples : nullptr));
+    HalvesError alone, by_samples;
+    ITG_TRY(judge_method(context, method, most, &alone, corrects ? &by_samples : nullptr));
     compare({method, false}, alone);
     if (corrects) compare({method, true}, by_samples);
     return kNoError;
