@@ -4,6 +4,7 @@
 #include "calibrator/judge/replay.h"
 #include "calibrator/observe/observe_sample.h"
 #include "calibrator/ranges/slot_params.h"
+#include "calibrator/recover/recovery.h"
 #include "calibrator/state/calibration_state.h"
 #include "calibrator/workspace/float_model.h"
 #include "intaglio/calibrator.h"
@@ -33,6 +34,7 @@ struct Calibrator::Parts {
   Span<TensorObserver> reported;  // seen's, or those of the rewritten model that finish() handed over
   Error fault;                    // of a sample that cannot be taken back
   bool by_samples = true;         // of the last finish(): RecoveryContext::by_samples
+  KeptBiases kept_biases;         // likewise
   int32_t steps_done = 0;         // of steps_of()
   bool graph_is_named = false;    // whether seen.graph is known yet
 
@@ -60,8 +62,11 @@ Error add_samples(Calibration& calibration, const SampleSource& source, uint32_t
 struct FinishAs {
   RangeMethod method;      // that chooses the ranges; options.method is the one that was asked for
   bool by_samples = true;  // RecoveryContext::by_samples, where no search decides it
-  // The model is judged, and never handed over: its bytes are not written anew, reopened and replayed, and their
-  // checksum is that of the model as it was baked.
+  // Biases are corrected as in an earlier calibration, whose verdicts these are: samples that made a correction
+  // need not judge it once more.
+  const KeptBiases* biases = nullptr;
+  // The model is judged by others, and never handed over: its bytes are not written anew, reopened and replayed, and
+  // their checksum is that of the model as it was baked.
   bool dry_run = false;
 };
 // What the sink gets; see finish.cc.

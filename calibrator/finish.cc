@@ -42,18 +42,21 @@ class Finish {
                  calibration.report,
                  as.method,
                  as.by_samples,
-                 calibration.steps_done} {}
+                 calibration.steps_done,
+                 calibration.kept_biases,
+                 as.biases} {}
 
   Error run(const ModelSink& sink) {
     calibration_.steps_done = 0;
     calibration_.report = CalibrationReport();
+    calibration_.kept_biases = {};
     calibration_.reported = calibration_.seen.observers;
     if (calibration_.seen.sample_count == 0) return bake_known(sink);
     ITG_TRY(find_samples());
     ITG_TRY(bake());
     ITG_TRY(recover(context_));
     calibration_.steps_done = steps_of(options_) - 1;
-    ITG_TRY(context_.complete());
+    if (!dry_run_) ITG_TRY(context_.complete());
     const bool has_states = options_.states_of != nullptr;  // its layers are compared step by step
     if (!dry_run_ && !has_states) ITG_TRY(reopen());
     ITG_TRY(report());
@@ -85,6 +88,8 @@ class Finish {
   Error bake() {
     ITG_TRY(context_.step("bake", 0, 1));
     ITG_TRY(context_.build());
+    if (dry_run_ && (options_.recover & ~recovery::kBiasCorrection) == 0)
+      return kNoError;  // nothing asks for it
     const bool decides = options_.recover != recovery::kNone;
     ITG_TRY(context_.measure("first replay", context_.error, decides ? Part::kJudges : Part::kAll));
     baked_ = context_.error;

@@ -315,11 +315,10 @@ namespace {
 
 enum class Means : uint8_t { kAlone, kOfJudges, kOfAll };
 
-// All layers, and the error that is left.
-Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
+// All layers. `reached`: by the walk.
+Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
   const Graph& graph = context.int8.graph();
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
-  int32_t reached = 0;  // by the walk
   const auto correct = [&]() -> Error {
     ITG_TRY(context.step("bias correction", 0, nodes));
     if (means == Means::kAlone) return correct_layers_alone(context);
@@ -334,7 +333,13 @@ Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
   };
   Error error;
   context.fp32.threads.hold([&] { error = correct(); });
-  ITG_TRY(error);
+  return error;
+}
+
+// The same, and the error that is left.
+Error correct_and_measure(RecoveryContext& context, Means means, NetworkError& after) {
+  int32_t reached = 0;
+  ITG_TRY(correct_all(context, means, reached));
   if (means == Means::kAlone) return context.measure("after bias correction", after);
   const Part part = means == Means::kOfAll ? Part::kAll : Part::kJudges;
   return context.measure_from(reached, "after bias correction", after, part);
@@ -342,7 +347,7 @@ Error correct_all(RecoveryContext& context, Means means, NetworkError& after) {
 
 // Undone where the network's error grows. By samples the judges' layers come first, where not all judge: what
 // does not even help those is not tried with all.
-Error attempt(RecoveryContext& context, bool by_samples) {
+Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
   Graph& graph = context.int8.graph();
   Arena& arena = context.int8.arena();
   const Arena before_copy = arena;
@@ -351,15 +356,15 @@ Error attempt(RecoveryContext& context, bool by_samples) {
   const NetworkError before = context.error;
   const int64_t revision = context.int8.revision();
   NetworkError after;
-  bool kept = true;
+  kept = true;
   if (!by_samples) {
-    ITG_TRY(correct_all(context, Means::kAlone, after));
+    ITG_TRY(correct_and_measure(context, Means::kAlone, after));
   } else {
     if (!context.samples.all_judge()) {
-      ITG_TRY(correct_all(context, Means::kOfJudges, after));
+      ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
       kept = !after.worse_than(before);
     }
-    if (kept) ITG_TRY(correct_all(context, Means::kOfAll, after));
+    if (kept) ITG_TRY(correct_and_measure(context, Means::kOfAll, after));
   }
   kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
@@ -381,8 +386,15 @@ Error attempt(RecoveryContext& context, bool by_samples) {
 }  // namespace
 
 Error correct_biases(RecoveryContext& context) {
-  ITG_TRY(attempt(context, false));
-  return context.samples.has_source() && context.by_samples ? attempt(context, true) : kNoError;
+  const bool has_source = context.samples.has_source();
+  KeptBiases& kept = context.kept_biases;
+  if (const KeptBiases* const before = context.corrected_before) {
+    int32_t reached = 0;
+    if (before->alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
+    return before->by_samples && has_source ? correct_all(context, Means::kOfAll, reached) : kNoError;
+  }
+  ITG_TRY(attempt(context, false, kept.alone));
+  return has_source && context.by_samples ? attempt(context, true, kept.by_samples) : kNoError;
 }
 
 }  // namespace intaglio

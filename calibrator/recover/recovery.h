@@ -13,6 +13,11 @@ namespace intaglio {
 class Equalizer;
 class BiasAbsorber;
 
+// Which corrections of biases a calibration has kept (bias_correction.h).
+struct KeptBiases {
+  bool alone = false, by_samples = false;
+};
+
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // What recoveries work on.
@@ -34,11 +39,13 @@ struct RecoveryContext {
   RangeMethod method;  // that chooses the ranges; options.method is the one that was asked for
   bool
       by_samples;  // whether biases are corrected by samples layer by layer, and not for the rounding of weights alone
-  int32_t& steps_done;            // of steps_of()
-  bool channels_scaled = false;   // whether fp32 and seen are those of an equalized model
-  bool channels_shifted = false;  // whether they are those of one with biases absorbed
-  NetworkError error = {};        // of the int8 model as it is now, over the samples that judge
-  NetworkError whole = {};        // over all samples, of the int8 model at `whole_revision`
+  int32_t& steps_done;                           // of steps_of()
+  KeptBiases& kept_biases;                       // what correct_biases() has kept
+  const KeptBiases* corrected_before = nullptr;  // what it is to do, without judging it
+  bool channels_scaled = false;                  // whether fp32 and seen are those of an equalized model
+  bool channels_shifted = false;                 // whether they are those of one with biases absorbed
+  NetworkError error = {};  // of the int8 model as it is now, over the samples that judge
+  NetworkError whole = {};  // over all samples, of the int8 model at `whole_revision`
   int64_t whole_revision = -1;
   // Of the int8 model whose results the source has been told last: of all samples, of those that judge.
   int64_t told_revision = -1, judges_told_revision = -1;

@@ -3,8 +3,8 @@
 //
 // The samples are observed part by part, in the order of their digests, so that what was seen of all but one part
 // is at hand. After the calibration each part is judged by a model that the others have calibrated with the same
-// options. Only which method chooses the ranges is taken over from the search over all samples, which itself
-// judges each half by the other. Nothing depends on the order of the samples, the machine or the threads.
+// options. Which method chooses the ranges is taken over from the search over all samples, which itself judges
+// each half by the other; so is whether a correction of biases is kept. Nothing depends on the order of the samples, the machine or the threads.
 #pragma once
 
 #include <functional>
