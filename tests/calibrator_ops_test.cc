@@ -2,6 +2,7 @@
 // results.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "intaglio/calibrator.h"
@@ -119,6 +120,22 @@ void check(const Dims& dims, const Middle& middle, const std::vector<Op>& expect
   ops.insert(ops.end(), expected.begin(), expected.end());
   ops.push_back(Op::kConv2d);
   CHECK(outcome.ops == ops);
+}
+
+TEST_CASE("names of 255 bytes, which the format just takes, leave no room for what baking adds") {
+  const AlignedBytes bytes = make_model(kStem, [](ModelBuilder& b, int32_t x, const Dims& dims) {
+    int32_t last = x;
+    for (const char* const end : {"1", "\xc3\xa9"}) {  // the second is one character
+      const std::string name = std::string(255 - strlen(end), 'n') + end;
+      const int32_t y = b.tensor(name, DType::kF32, dims);
+      b.node(Op::kTanh, {last}, {y});
+      last = y;
+    }
+    return last;
+  });
+  const std::vector<uint8_t> written = calibrate(bytes, make_samples(4));
+  RunningModel int8(AlignedBytes(Span<const uint8_t>(written.data(), written.size())));
+  CHECK_MESSAGE(int8.error().ok(), test::text_of(int8.error()));
 }
 
 TEST_CASE("functions of one variable become lookups") {

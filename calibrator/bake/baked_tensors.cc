@@ -9,6 +9,15 @@ bool same(const QuantParams& a, const QuantParams& b) {
   return a.scale == b.scale && a.zero_point == b.zero_point && a.lo == b.lo && a.hi == b.hi;
 }
 
+constexpr size_t kMaxNameBytes = 255;  // of the model format
+
+// Digits that tell numbers apart, the last one first; how many.
+size_t write_number(char* to, size_t number) {
+  size_t digits = 0;
+  for (; number > 0; number /= 10) to[digits++] = static_cast<char>('0' + number % 10);
+  return digits;
+}
+
 }  // namespace
 
 Error BakedTensors::make_room() {
@@ -43,11 +52,21 @@ int32_t BakedTensors::add_of_type(const TensorInfo& info, const char* suffix, co
 }
 
 int32_t BakedTensors::add_named(const TensorInfo& info, const char* suffix, DType dtype) {
-  const size_t length = strlen(info.name), extra = strlen(suffix);
-  const Span<char> name = arena_.make<char>(length + extra + 1);
+  size_t length = strlen(info.name), extra = strlen(suffix);
+  char number[24] = "";
+  size_t digits = 0;
+  if (length + extra > kMaxNameBytes) {  // its start, and a number that no other has
+    number[digits++] = '~';
+    digits += write_number(number + digits, graph_.tensors.size());
+    length = kMaxNameBytes - extra - digits;
+    while (length > 0 && (static_cast<uint8_t>(info.name[length]) & 0xc0) == 0x80)
+      --length;  // whole characters
+  }
+  const Span<char> name = arena_.make<char>(length + digits + extra + 1);
   if (!name.empty()) {
     memcpy(name.data, info.name, length);
-    memcpy(name.data + length, suffix, extra);
+    memcpy(name.data + length, number, digits);
+    memcpy(name.data + length + digits, suffix, extra);
   }
   return add_tensor(graph_, arena_, name.empty() ? "" : name.data, dtype, dims(info.shape));
 }
@@ -56,8 +75,7 @@ int32_t BakedTensors::add_numbered(int32_t tensor, const char* suffix, const Qua
   char numbered[24] = "";
   size_t length = 0;
   for (; suffix[length] != '\0'; ++length) numbered[length] = suffix[length];
-  for (size_t number = graph_.tensors.size(); number > 0; number /= 10)
-    numbered[length++] = static_cast<char>('0' + number % 10);
+  write_number(numbered + length, graph_.tensors.size());
   return add_codes(graph_.tensors[static_cast<size_t>(tensor)], numbered, p);
 }
 
