@@ -130,6 +130,38 @@ TEST_CASE("a Transpose between codes and an FP32 operator comes to rest on the c
         std::vector<Op>{Op::kQuantize, Op::kTranspose, Op::kDequantize, Op::kSoftmax, Op::kTranspose});
 }
 
+// Turned for the first Transpose, the input reads as one in another order for the second, which would turn it again.
+TEST_CASE("an input that is read in several orders of its axes is turned once") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2, 3, 4});
+  std::vector<int32_t> outputs;
+  for (const std::vector<int32_t>& order :
+       {std::vector<int32_t>{0, 2, 3, 1}, std::vector<int32_t>{0, 3, 1, 2}}) {
+    const std::string name = outputs.empty() ? "a" : "b";
+    const std::vector<int32_t> shape =
+        outputs.empty() ? std::vector<int32_t>{1, 3, 4, 2} : std::vector<int32_t>{1, 4, 2, 3};
+    const int32_t y = file.tensor(name, kTfliteFloat, shape);
+    file.op(kTfliteTranspose, {x, file.constant(name + "/order", kTfliteInt32, {4}, order)}, {y});
+    outputs.push_back(file.tensor(name + "/relu", kTfliteFloat, shape));
+    file.op(kTfliteRelu, {y}, {outputs.back()});
+  }
+  Import import(file.finish({x}, outputs));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  CHECK(import.dims(import.input()) == std::vector<int32_t>{1, 3, 4, 2});
+  std::vector<float> values(24), expected(24);
+  for (size_t i = 0; i < 24; ++i)
+    values[i] = static_cast<float>(i);  // as NHWC: x[c][h][w] is 2 (4 h + w) + c
+  for (size_t w = 0; w < 4; ++w)
+    for (size_t c = 0; c < 2; ++c)
+      for (size_t h = 0; h < 3; ++h) expected[(w * 2 + c) * 3 + h] = static_cast<float>(2 * (4 * h + w) + c);
+  model.set_input(values, 0);
+  model.session().run();
+  CHECK(model.output<float>(0) == values);
+  CHECK(model.output<float>(1) == expected);
+}
+
 TEST_CASE("--dump-after shows the draft, one node a line") {
   CHECK(
       dumped("read") ==

@@ -83,6 +83,7 @@ struct Draft {
   std::deque<DraftTensor> tensors;
   std::deque<DraftNode> nodes;  // every tensor is written before it is read
   std::vector<int32_t> inputs, outputs;
+  std::vector<int32_t> nhwc_inputs;  // those that the pass make_inputs_nhwc has turned, each once
   std::vector<DraftState> states;
   int32_t time_axis = -1;  // of the first input, whose rows become steps; -1: it is taken as a whole
   std::vector<DraftNormStatistics> norm_statistics;

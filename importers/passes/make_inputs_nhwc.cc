@@ -23,6 +23,11 @@ bool reaches_nhwc(const Draft& draft, int32_t input) {
   return false;
 }
 
+// Once: where others read the input in another order, turning it may make a Transpose of theirs one to NHWC.
+bool was_turned(const Draft& draft, int32_t input) {
+  return std::find(draft.nhwc_inputs.begin(), draft.nhwc_inputs.end(), input) != draft.nhwc_inputs.end();
+}
+
 // What gives a state has its order of axes.
 void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
   int32_t& next = draft.outputs[state.output];
@@ -37,7 +42,9 @@ void turn_state(Draft& draft, DraftState& state, const Shape& nchw) {
 bool make_inputs_nhwc(Draft& draft) {
   bool changed = false;
   for (const int32_t input : draft.inputs) {
-    if (draft.tensor(input).shape.size() != 4 || !reaches_nhwc(draft, input)) continue;
+    if (draft.tensor(input).shape.size() != 4 || was_turned(draft, input) || !reaches_nhwc(draft, input))
+      continue;
+    draft.nhwc_inputs.push_back(input);
     const Shape nchw = draft.tensor(input).shape;
     const Shape nhwc = permuted(nchw, kToNhwc);
     const int32_t back = add_activation_like(draft, draft.tensor(input).name, input, nchw);
