@@ -103,7 +103,8 @@ TEST_CASE("constants that do not fit their input are refused, and what must be o
   says(message(kInt64, {3}, {}), "if it is the same in each run, give it with --constant n=...");
   ImportOptions other;
   other.constants = {{"m", {}, {1}}};
-  says(message(kInt64, {3}, other), "--constant names the input 'm', which the model does not have");
+  says(message(kInt64, {3}, other),
+       "--constant names the input 'm', which the model does not have; it has 'x', 'n'");
 }
 
 TEST_CASE("an input that is a single number has one axis here") {

@@ -103,6 +103,33 @@ TEST_CASE("TFLite: cut before a custom operator") {
   CHECK(Import(tflite_detector(), ending_at({"boxe"})).says("the nearest names are 'boxes', 'y'"));
 }
 
+TEST_CASE("the line that cuts a network is what a shell takes") {
+  OnnxBuilder file(13);
+  file.input("x", {1, 2});
+  file.node("Relu", {"x"}, "/model.22/boxes output;1");
+  file.node("Abs", {"x"}, "the model's scores");
+  file.node("NonMaxSuppression", {"/model.22/boxes output;1", "the model's scores"}, "chosen");
+  file.output("chosen");
+  CHECK(Import(file.bytes()).says("--outputs '/model.22/boxes output;1,the model'\\''s scores'"));
+  Import import(file.bytes(), ending_at({"/model.22/boxes output;1,the model's scores"}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.graph().outputs.size() == 2);
+}
+
+TEST_CASE("an output that is an input is a copy of it") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2}), y = file.tensor("y", kTfliteFloat, {1, 2});
+  file.op(kTfliteRelu, {x}, {y});
+  Import import(file.finish({x}, {y, x}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  RunningModel model(import.write());
+  REQUIRE_MESSAGE(model.error().ok(), text_of(model.error()));
+  model.set_input(Reals{-1, 2}, 0);
+  model.session().run();
+  CHECK(model.output<float>(0) == Reals{0, 2});
+  CHECK(model.output<float>(1) == Reals{-1, 2});
+}
+
 TEST_CASE("what no output depends on is not read, whatever it is") {
   OnnxBuilder file(13);
   file.input("x", {2});

@@ -1,6 +1,10 @@
 #include "importers/draft/read_options.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "importers/draft/names.h"
 
 namespace intaglio::importers {
 namespace {
@@ -75,11 +79,24 @@ std::vector<std::string> chosen_outputs(const ReadOptions& options, const std::v
   return names;
 }
 
+// A word of a command line as a shell takes it.
+std::string shell_word(const std::string& word) {
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_./:,-+@%", c) != nullptr;
+  });
+  if (is_plain) return word;
+  std::string quotes = "'";
+  for (const char c : word) quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quotes + "'";
+}
+
 std::string cut_before(const std::vector<std::string>& names) {
+  constexpr size_t kMostBytes = 1000;  // whole names, so that the line can be copied
   if (names.empty()) return "";
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
-  return "; cut the network before it: --outputs " + shown(list);
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + clean_name(name, kMostBytes);
+  return "; cut the network before it: --outputs " +
+         (list.size() > kMostBytes ? shown(list) : shell_word(list));
 }
 
 void drop_unread_inputs(Draft& draft) {

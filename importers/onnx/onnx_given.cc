@@ -66,6 +66,23 @@ std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file:
   return constant;
 }
 
+// Inputs that the file has no values for are those that can be given some.
+[[noreturn]] void fail_of_names(const onnx_file::GraphProto& graph, const std::string& wanted) {
+  constexpr size_t kMostNames = 16;
+  std::vector<std::string> names;
+  for (const auto& input : graph.input()) {
+    const bool has_values =
+        std::any_of(graph.initializer().begin(), graph.initializer().end(),
+                    [&](const auto& constant) { return constant.name() == input.name(); });
+    if (!has_values) names.push_back(input.name());
+  }
+  std::string list;
+  for (size_t i = 0; i < names.size() && i < kMostNames; ++i) list += (i == 0 ? "" : ", ") + quoted(names[i]);
+  if (names.size() > kMostNames) list += text(", and ", names.size() - kMostNames, " others");
+  fail("--constant names the input ", quoted(wanted), ", which the model does not have; it has ",
+       names.empty() ? "none" : list);
+}
+
 }  // namespace
 
 void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<InputConstant>& given,
@@ -73,8 +90,7 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
   for (const InputConstant& one : given) {
     const auto input = std::find_if(graph.input().begin(), graph.input().end(),
                                     [&](const auto& candidate) { return candidate.name() == one.input; });
-    if (input == graph.input().end())
-      fail("--constant names the input ", quoted(one.input), ", which the model does not have");
+    if (input == graph.input().end()) fail_of_names(graph, one.input);
     if (!input->type().has_tensor_type()) fail("input ", quoted(one.input), " is no tensor");
     auto constant = made_constant(one, input->type().tensor_type());
     if (!file.values.emplace(one.input, OnnxValue{-1, constant.get(), false, false, {}}).second)

@@ -269,10 +269,17 @@ class Reader {
            node.domain() == "com.microsoft.nchwc"
                ? "; onnxruntime wrote the file for one machine: save it with ORT_ENABLE_EXTENDED, not ALL"
                : "",
-           node.op_type() == "NonMaxSuppression" ? cut_before(activations_of(node)) : "");
+           has_open_size(node) && depth_ == 0 ? cut_before(activations_of(node)) : "");
     if (op.input_count() > 0 && op.has_input(0) && op.all_constant()) return op.evaluate(known->import);
     known->import(op);
     op.check_all_read();
+  }
+
+  // Whether the values of a run decide the size of what the node gives.
+  static bool has_open_size(const onnx_file::NodeProto& node) {
+    for (const char* const name : {"NonMaxSuppression", "NonZero", "Unique", "Compress"})
+      if (node.op_type() == name) return true;
+    return false;
   }
 
   // Tensors that the node reads and that have been imported.

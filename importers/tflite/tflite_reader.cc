@@ -181,7 +181,8 @@ class Reader {
       name = node_name(op, number);
       const TfliteOperator* const known = find_tflite_operator(code);
       if (known == nullptr && !folds_tflite_constants(code))
-        fail("this operator is not supported", code == Builtin::CUSTOM ? cut_before(activations_of(op)) : "");
+        fail("this operator is not supported",
+             ends_networks(code) && file_.calls == 0 ? cut_before(activations_of(op)) : "");
       TfliteOp view(file_, op, source, name, !has_no_output(code));
       check_complex(view, code);
       if (read_tflite_control(view, code, [this](const auto& outputs) { read_graph(outputs); })) return;
@@ -204,6 +205,12 @@ class Reader {
     for (size_t i = 0; i < op.input_count(); ++i)
       if (op.has_input(i) && op.type_in_file(i) == kTfliteComplex)
         fail("it takes complex numbers, which RESHAPE and COMPLEX_ABS alone do here");
+  }
+
+  // Operators of other tools, and those that choose boxes: what they read is what a program can have of the network.
+  static bool ends_networks(Builtin code) {
+    return code == Builtin::CUSTOM || code == Builtin::NON_MAX_SUPPRESSION_V4 ||
+           code == Builtin::NON_MAX_SUPPRESSION_V5 || code == Builtin::WHERE || code == Builtin::UNIQUE;
   }
 
   // Tensors that the operator reads and that have been imported.
@@ -307,12 +314,13 @@ class Reader {
     return needed;
   }
 
-  // Integers leave as s32, whatever they were computed in; a constant as a tensor that a run writes.
+  // Integers leave as s32, whatever they were computed in; a constant or an input as a tensor that a run writes.
   int32_t as_in_file(int32_t made, int32_t index) {
     const DraftTensor in_file = tflite_tensor(file_, index);
     const bool is_integer = in_file.dtype == DType::kS32;
     const DraftTensor info = draft_.tensor(made);
-    if (!(is_integer && info.dtype == DType::kF32) && !info.constant) return made;
+    const bool is_copy = info.constant || is_model_input(draft_, made);
+    if (!(is_integer && info.dtype == DType::kF32) && !is_copy) return made;
     Shape shape = info.shape;
     if (shape.empty()) shape = {1};
     try {
