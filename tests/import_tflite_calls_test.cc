@@ -141,3 +141,65 @@ TEST_CASE("rows before a loop's first step and behind its last one are nothing")
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(run_import<float>(import, Reals{1, 2, 3, 4, 5, 6}) == Reals{3, 4, 5, 6});
 }
+
+namespace {
+
+// Graphs 1 and 2: x times a factor, and `other` of the same shape or not. Then an IF that a run decides.
+std::string decision(const std::vector<int32_t>& of_second, const TfliteScales& scales = {}) {
+  TfliteBuilder file;
+  const int8_t type = scales.scale.empty() ? kTfliteFloat : kTfliteInt8;
+  for (const float factor : {2.0f, -3.0f}) {
+    const int32_t x = file.tensor("x", type, {2}, scales);
+    const int32_t y = file.tensor("y", type, factor > 0 ? std::vector<int32_t>{2} : of_second, scales);
+    if (type == kTfliteInt8 || of_second.size() != 1)
+      file.op(kTfliteReshape, {x}, {y});
+    else
+      file.op(kMul, {x, file.constant("factor", kTfliteFloat, {1}, Reals{factor})}, {y}, Options::MulOptions,
+              tflite::CreateMulOptions(file.fbb()).Union());
+    file.end_graph({x}, {y});
+  }
+  const int32_t x = file.tensor("x", type, {2}, scales), real = file.tensor("real", kTfliteFloat, {2}),
+                sum = file.tensor("sum", kTfliteFloat, {}), yes = file.tensor("yes", 6, {}),
+                y = file.tensor("y", type, {2}, scales);
+  const int32_t axis = file.constant("axis", kTfliteInt32, {1}, std::vector<int32_t>{0});
+  if (type == kTfliteInt8) file.op(kTfliteDequantize, {x}, {real});
+  file.op(74, {type == kTfliteInt8 ? real : x, axis}, {sum}, Options::ReducerOptions,
+          tflite::CreateReducerOptions(file.fbb()).Union());
+  file.op(kLess, {sum, file.constant("limit", kTfliteFloat, {}, Reals{1})}, {yes});
+  file.op(kIf, {yes, x}, {y}, Options::IfOptions, tflite::CreateIfOptions(file.fbb(), 1, 2).Union());
+  return file.finish({x}, {y});
+}
+
+}  // namespace
+
+TEST_CASE("an IF that a run decides computes both graphs and chooses") {
+  Import import(decision({2}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{1, -5}) == Reals{2, -10});
+  CHECK(run_import<float>(import, Reals{1, 5}) == Reals{-3, -15});
+  CHECK(run_import<float>(import, Reals{0, 1}) == Reals{0, -3});  // not less
+  Import codes(decision({2}, {{0.5f}, 3}));
+  REQUIRE_MESSAGE(codes.good(), codes.message());
+  CHECK(run_import<int8_t>(codes, std::vector<int8_t>{7, -9}) == std::vector<int8_t>{7, -9});
+  CHECK(Import(decision({1, 2})).says("its graphs give [2] and [1, 2]"));
+}
+
+TEST_CASE("a composite is the graph that it stands for") {
+  for (const int32_t graph : {1, 2}) {
+    TfliteBuilder file;
+    int32_t x = file.tensor("x", kTfliteFloat, {2}), y = file.tensor("y", kTfliteFloat, {2});
+    file.op(kMul, {x, file.constant("factor", kTfliteFloat, {1}, Reals{4})}, {y}, Options::MulOptions,
+            tflite::CreateMulOptions(file.fbb()).Union());
+    file.end_graph({x}, {y});
+    x = file.tensor("x", kTfliteFloat, {2});
+    y = file.tensor("y", kTfliteFloat, {2});
+    file.composite("odml.rms_norm", graph, {x}, {y});
+    Import import(file.finish({x}, {y}));
+    if (graph == 2) {
+      CHECK(import.says("graph 2 does not exist"));
+      continue;
+    }
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(run_import<float>(import, Reals{1, -5}) == Reals{4, -20});
+  }
+}

@@ -224,3 +224,107 @@ TEST_CASE("a detector's decoder is left to the program, and a note says so") {
             "'TFLite_Detection_PostProcess'), which belongs to the program: its outputs are "
             "'boxes', 'scores'; the program decodes them with the file's 'anchors'"});
 }
+
+TEST_CASE("DYNAMIC_UPDATE_SLICE puts a slice at its place, moved so far that it fits") {
+  constexpr int32_t kUpdate = 151;
+  const Reals x{1, 2, 3, 4, 5, 6};
+  const auto update = [](const Ints& shape, const Reals& values, const Ints& start) {
+    return [=](TfliteBuilder& file) {
+      return Ints{file.constant("part", kTfliteFloat, shape, values),
+                  file.constant("start", kTfliteInt32, {2}, start)};
+    };
+  };
+  CHECK(result({kUpdate, {2, 3}, {2, 3}}, x, update({1, 3}, {7, 8, 9}, {1, 0})) == Reals{1, 2, 3, 7, 8, 9});
+  CHECK(result({kUpdate, {2, 3}, {2, 3}}, x, update({2, 1}, {7, 8}, {0, 1})) == Reals{1, 7, 3, 4, 8, 6});
+  CHECK(result({kUpdate, {2, 3}, {2, 3}}, x, update({1, 2}, {7, 8}, {5, 2})) == Reals{1, 2, 3, 4, 7, 8});
+  CHECK(result({kUpdate, {2, 3}, {2, 3}}, x, update({2, 3}, {7, 8, 9, 1, 2, 3}, {-4, 9})) ==
+        Reals{7, 8, 9, 1, 2, 3});
+
+  // The start is an input of the network; then an update that a run cannot place.
+  for (const bool is_long : {false, true}) {
+    TfliteBuilder file;
+    const Ints part{is_long ? 2 : 1, 2};
+    const int32_t start = file.tensor("start", kTfliteInt32, {2}), y = file.tensor("y", kTfliteFloat, {3, 2});
+    const int32_t whole = file.constant("whole", kTfliteFloat, {3, 2}, x);
+    file.op(kUpdate, {whole, file.constant("part", kTfliteFloat, part, Reals(is_long ? 4 : 2, 9)), start},
+            {y});
+    Import import(file.finish({start}, {y}));
+    if (is_long) {
+      CHECK(import.says("its start is computed by a run, and its update [2, 2] is not one index of [3, 2]"));
+      continue;
+    }
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(run_import<float>(import, Ints{1, 0}) == Reals{1, 2, 9, 9, 5, 6});
+    CHECK(run_import<float>(import, Ints{7, 0}) == Reals{1, 2, 3, 4, 9, 9});
+    CHECK(run_import<float>(import, Ints{-2, 0}) == Reals{9, 9, 3, 4, 5, 6});
+  }
+}
+
+TEST_CASE("rows of a segment are added, multiplied, or the greatest or the least is taken") {
+  constexpr int32_t kSegments = 125, kProducts = 153, kGreatest = 154, kSums = 155, kLeast = 157;
+  const Reals x{1, 2, 3, 4, 5, 6};
+  CHECK(result({kSegments, {3, 2}, {2, 2}}, x, integers({3}, {0, 0, 1})) == Reals{4, 6, 5, 6});
+  const auto unsorted = [](TfliteBuilder& file) {
+    return Ints{file.constant("segments", kTfliteInt32, {3}, Ints{2, 0, 2}),
+                file.constant("count", kTfliteInt32, {}, Ints{3})};
+  };
+  CHECK(result({kSums, {3, 2}, {3, 2}}, x, unsorted) == Reals{3, 4, 0, 0, 6, 8});
+  CHECK(result({kProducts, {3, 2}, {3, 2}}, x, unsorted) == Reals{3, 4, 1, 1, 5, 12});
+  const auto both = [](TfliteBuilder& file) {
+    return Ints{file.constant("segments", kTfliteInt32, {3}, Ints{1, 0, 1}),
+                file.constant("count", kTfliteInt32, {}, Ints{2})};
+  };
+  CHECK(result({kGreatest, {3, 2}, {2, 2}}, x, both) == Reals{3, 4, 5, 6});
+  CHECK(result({kLeast, {3, 2}, {2, 2}}, x, both) == Reals{3, 4, 1, 2});
+  TfliteBuilder file;
+  const int32_t rows = file.tensor("x", kTfliteFloat, {3, 2}), y = file.tensor("y", kTfliteFloat, {3, 2});
+  file.op(kSums,
+          {rows, file.constant("segments", kTfliteInt32, {3}, Ints{2, 0, 3}),
+           file.constant("count", kTfliteInt32, {}, Ints{3})},
+          {y});
+  CHECK(Import(file.finish({rows}, {y})).says("its segments are not all within 0 to 2"));
+  TfliteBuilder empty;
+  const int32_t all = empty.tensor("x", kTfliteFloat, {3, 2}), most = empty.tensor("y", kTfliteFloat, {3, 2});
+  const std::vector<int32_t> inputs{all, unsorted(empty)[0], empty.constant("n", kTfliteInt32, {}, Ints{3})};
+  empty.op(kGreatest, inputs, {most});
+  CHECK(Import(empty.finish({all}, {most})).says("segment 1 has no row"));
+}
+
+TEST_CASE("GATHER in batches takes each batch's own rows") {
+  constexpr int32_t kGather = 36;
+  for (const bool by_run : {false, true}) {
+    TfliteBuilder file;
+    const int32_t indices = by_run ? file.tensor("i", kTfliteInt32, {2, 2})
+                                   : file.constant("i", kTfliteInt32, {2, 2}, Ints{2, 0, 1, 1});
+    const int32_t table = by_run ? file.constant("x", kTfliteFloat, {2, 3, 1}, Reals{1, 2, 3, 4, 5, 6})
+                                 : file.tensor("x", kTfliteFloat, {2, 3, 1});
+    const int32_t y = file.tensor("y", kTfliteFloat, {2, 2, 1});
+    file.op(kGather, {table, indices}, {y}, Options::GatherOptions,
+            tflite::CreateGatherOptions(file.fbb(), 1, 1).Union());
+    Import import(file.finish({by_run ? indices : table}, {y}));
+    REQUIRE_MESSAGE(import.good(), import.message());
+    if (by_run)
+      CHECK(run_import<float>(import, Ints{2, 0, 1, 9}) == Reals{3, 1, 5, 6});
+    else
+      CHECK(run_import<float>(import, Reals{1, 2, 3, 4, 5, 6}) == Reals{3, 1, 5, 5});
+  }
+}
+
+TEST_CASE("PADV2 with minus infinity before a MAX_POOL_2D is the pool's own padding") {
+  constexpr int32_t kPadV2 = 60;
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2, 2, 1}),
+                padded = file.tensor("padded", kTfliteFloat, {1, 4, 4, 1}),
+                y = file.tensor("y", kTfliteFloat, {1, 2, 2, 1});
+  file.op(kPadV2,
+          {x, file.constant("pads", kTfliteInt32, {4, 2}, Ints{0, 0, 1, 1, 1, 1, 0, 0}),
+           file.constant("least", kTfliteFloat, {}, Reals{-INFINITY})},
+          {padded});
+  file.op(kTfliteMaxPool, {padded}, {y}, Options::Pool2DOptions,
+          tflite::CreatePool2DOptions(file.fbb(), tflite::Padding::Valid, 1, 1, 3, 3).Union());
+  const std::string bytes = file.finish({x}, {y});
+  Import import(bytes);
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.ops() == std::vector<Op>{Op::kMaxPool2d});
+  CHECK(run_import<float>(import, Reals{-4, -3, -2, -7}) == Reals{-2, -2, -2, -2});
+}

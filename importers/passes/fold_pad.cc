@@ -1,4 +1,6 @@
-// Pad with zeros goes into the window of the convolution or pool behind it.
+// Pad with zeros goes into the window of the convolution or pool behind it; Pad with the least number into a MaxPool's.
+#include <limits>
+
 #include "importers/passes/passes.h"
 
 namespace intaglio::importers {
@@ -6,8 +8,16 @@ namespace {
 
 bool pads_height_and_width_only(const DraftNode& pad) {
   const auto& options = pad.options.as<PadOptions>();
-  return options.value == 0.0f && options.before.size == 4 && options.before[0] == 0 &&
-         pad.pads_after[0] == 0 && options.before[3] == 0 && pad.pads_after[3] == 0;
+  return options.before.size == 4 && options.before[0] == 0 && pad.pads_after[0] == 0 &&
+         options.before[3] == 0 && pad.pads_after[3] == 0;
+}
+
+// Whether the padding is what a MaxPool never takes.
+bool pads_with_least(const Draft& draft, const DraftNode& pad) {
+  const DraftTensor& info = draft.tensor(pad.input());
+  const float value = pad.options.as<PadOptions>().value;
+  if (info.dtype != DType::kS8) return value <= -std::numeric_limits<float>::max();
+  return info.scales.size() == 1 && value <= static_cast<float>(-128 - info.zero_point) * info.scales[0];
 }
 
 // Whether no value of the tensor can be below zero: then skipping padding and zeros give the same maximum.
@@ -32,6 +42,8 @@ bool can_take(const Draft& draft, const Links& links, const DraftNode& node, con
       int64_t{window.pad_left} + before[2] >= extent_w ||
       int64_t{window.pad_right} + pad.pads_after[2] >= extent_w)
     return false;
+  if (pad.options.as<PadOptions>().value != 0.0f)
+    return node.op == Op::kMaxPool2d && pads_with_least(draft, pad);
   switch (node.op) {
     case Op::kConv2d:
     case Op::kDepthwiseConv2d:
@@ -39,7 +51,7 @@ bool can_take(const Draft& draft, const Links& links, const DraftNode& node, con
     case Op::kAvgPool2d:
       return window.count_include_pad || !has_pads;
     case Op::kMaxPool2d:
-      return is_never_negative(draft, links, pad.input());
+      return is_never_negative(draft, links, pad.input()) || pads_with_least(draft, pad);
     default:
       return false;
   }

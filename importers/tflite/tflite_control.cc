@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "importers/draft/choice.h"
 #include "importers/draft/read_options.h"
 
 namespace intaglio::importers {
@@ -51,7 +52,8 @@ const tflite::SubGraph& graph_at(const TfliteFile& file, int32_t index) {
       graph.outputs() == nullptr)
     fail("graph ", index, " is incomplete");
   check_count(graph.tensors()->size(), "tensors in a graph", kMaxFileTensors);
-  check_count(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
+  if (graph.operators()->size() > 0)  // none: it gives what it gets
+    check_count(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
   return graph;
 }
 
@@ -134,10 +136,59 @@ void read_while(TfliteOp& op, const ReadTfliteGraph& read) {
   set_outputs(op, carried);
 }
 
+std::map<std::string, int32_t> values_of_variables(TfliteOp& op) {
+  std::map<std::string, int32_t> values;
+  for (const auto& [name, variable] : op.variables().by_name) values[name] = variable.current;
+  return values;
+}
+
+// The first one where the condition, one number, is not 0, else the second.
+int32_t chosen(TfliteOp& op, int32_t condition, int32_t yes, int32_t no) {
+  if (yes == no) return yes;
+  Draft& draft = op.draft();
+  const DraftTensor like = draft.tensor(yes), &other = draft.tensor(no);
+  if (like.dtype != other.dtype || like.shape != other.shape || !like.same_quantization(other))
+    fail("its graphs give ", shape_text(like.shape), " and ", shape_text(other.shape),
+         ", or different types or scales; a run that decides between them needs the same");
+  if (like.shape.empty()) fail("its graphs give numbers without an axis, between which a run cannot decide");
+  const auto real = [&](int32_t x) {
+    if (like.dtype == DType::kF32) return x;
+    if (like.dtype == DType::kS32) return op.as_real(x);
+    const int32_t y = add_activation(draft, op.name() + "/real", DType::kF32, like.shape);
+    op.add(Op::kDequantize, {x}, y);
+    return y;
+  };
+  std::vector<int32_t> inputs{condition, real(yes), real(no)};
+  const Shape shape = align_operands(draft, op.name(), op.source(), inputs);
+  const int32_t y = add_activation(draft, op.name(), DType::kF32, shape);
+  add_where(draft, op.name(), op.source(), inputs, y);
+  if (like.dtype == DType::kF32) return y;
+  if (like.dtype == DType::kS32) return op.as_index(y);
+  const int32_t codes = add_activation_like(draft, op.name(), yes, shape);
+  op.add(Op::kQuantize, {y}, codes);
+  return codes;
+}
+
+// A run decides: both graphs are computed.
+void read_both(TfliteOp& op, const tflite::IfOptions& options, const ReadTfliteGraph& read) {
+  const int32_t condition = op.activation(0);
+  if (elements(op.draft().tensor(condition).shape) != 1) fail("its condition is no single truth value");
+  const std::vector<int32_t> inputs = read_inputs(op, 1);
+  const auto before = values_of_variables(op);
+  std::vector<int32_t> outputs = called(op, options.then_subgraph(), inputs, read);
+  const std::vector<int32_t> others = called(op, options.else_subgraph(), inputs, read);
+  if (values_of_variables(op) != before)
+    fail("its condition is computed by a run, and its graphs use variables, which only one of them may do");
+  if (outputs.size() != others.size())
+    fail("its graphs have ", outputs.size(), " and ", others.size(), " outputs");
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = chosen(op, condition, outputs[i], others[i]);
+  set_outputs(op, outputs);
+}
+
 void read_if(TfliteOp& op, const ReadTfliteGraph& read) {
   const auto& options = op.options<tflite::IfOptions>();
-  if (op.input_count() < 1 || !op.is_constant(0))
-    fail("its condition is computed by a run; only one that the file and its shapes decide is supported");
+  if (op.input_count() < 1) fail("its condition is missing");
+  if (!op.is_constant(0)) return read_both(op, options, read);
   const bool condition = is_true(op, op.constant_of_graph(op.input_index(0)));
   set_outputs(op, called(op, condition ? options.then_subgraph() : options.else_subgraph(),
                          read_inputs(op, 1), read));
@@ -148,10 +199,20 @@ void read_call(TfliteOp& op, const ReadTfliteGraph& read) {
   set_outputs(op, called(op, narrow(index, "graph"), read_inputs(op, 0), read));
 }
 
+// LiteRT's kernels of the composite, where it has any, compute what the graph does.
+void read_composite(TfliteOp& op, const ReadTfliteGraph& read) {
+  const int32_t index = op.newer_options<tflite::CompositeOptions>().subgraph();
+  set_outputs(op, called(op, index, read_inputs(op, 0), read));
+}
+
 // Without a handler: the reader comes here first.
 constexpr TfliteOperator kOperators[] = {
     {Builtin::CALL, nullptr, {}, "The graph's operators stand in its place."},
-    {Builtin::IF, nullptr, {}, "The condition is a constant."},
+    {Builtin::IF,
+     nullptr,
+     {},
+     "Where a run decides, both graphs are computed; they give the same shapes and use no variables."},
+    {Builtin::STABLEHLO_COMPOSITE, nullptr, {}, "The graph's operators stand in its place."},
     {Builtin::WHILE, nullptr, {}, "Constants decide the number of steps, at most 1024, which are unrolled."},
 };
 
@@ -161,6 +222,7 @@ bool read_tflite_control(TfliteOp& op, Builtin builtin, const ReadTfliteGraph& r
   if (builtin == Builtin::WHILE) return read_while(op, read), true;
   if (builtin == Builtin::IF) return read_if(op, read), true;
   if (builtin == Builtin::CALL) return read_call(op, read), true;
+  if (builtin == Builtin::STABLEHLO_COMPOSITE) return read_composite(op, read), true;
   return false;
 }
 

@@ -102,6 +102,12 @@ class TfliteOp {
     return *table;
   }
   template <typename T>
+  const T& newer_options() const {  // of operators whose options stand in the newer union
+    const T* table = op_.newer_options_as<T>();
+    if (table == nullptr) fail("its options are missing");
+    return *table;
+  }
+  template <typename T>
   const T* options_or_null() const {
     return op_.options_as<T>();
   }

@@ -34,6 +34,7 @@ Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_lstm_operators();
 Span<const TfliteOperator> tflite_integer_operators();
 Span<const TfliteOperator> tflite_pieces_operators();
+Span<const TfliteOperator> tflite_place_operators();
 Span<const TfliteOperator> tflite_pool_operators();
 Span<const TfliteOperator> tflite_rnn_operators();
 Span<const TfliteOperator> tflite_repeat_operators();

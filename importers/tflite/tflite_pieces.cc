@@ -189,6 +189,46 @@ void gather_computed(TfliteOp& op, int32_t given_axis) {
   op.finish_same();
 }
 
+// Each index of the batch has indices of its own: rows of all of them, whose numbers go on from one to the next.
+void gather_in_batches(TfliteOp& op, const tflite::GatherOptions& options) {
+  const int32_t x = op.activation_or_constant(0);
+  Draft& draft = op.draft();
+  const Shape from = draft.tensor(x).shape;
+  const int32_t given = op.is_constant(1) ? op.activation_or_constant(1) : op.as_real(op.index_activation(1));
+  const Shape of_indices = draft.tensor(given).shape;
+  const int32_t axis = normal_axis(options.axis(), from.size());
+  const int32_t batches = options.batch_dims() < 0
+                              ? options.batch_dims() + static_cast<int32_t>(of_indices.size())
+                              : options.batch_dims();
+  if (batches != axis || batches < 0 || static_cast<size_t>(batches) > of_indices.size() ||
+      !std::equal(from.begin(), from.begin() + batches, of_indices.begin()))
+    fail("its ", batches, " batch dimensions do not end at its axis ", axis, ", or ", shape_text(of_indices),
+         " does not fit ", shape_text(from));
+  const int32_t dim = from[static_cast<size_t>(axis)];
+  const int64_t batch = elements(Shape(from.begin(), from.begin() + batches));
+  const auto count = static_cast<int32_t>(elements(of_indices) / batch);
+  const int32_t rows = narrow(batch * dim, "number of rows"), width = narrow(elements(from) / rows, "row");
+  if (rows > 1 << 24) fail("it has ", rows, " rows, whose numbers FP32 does not hold exactly");
+  const int32_t within = add_activation(draft, op.name() + "/index", DType::kF32, of_indices);
+  auto& bounds = op.add(Op::kClamp, {given}, within).options.as<Clamp>();
+  bounds.min = 0.0f;
+  bounds.max = static_cast<float>(dim - 1);
+  std::vector<float> starts;
+  for (int64_t b = 0; b < batch; ++b) starts.push_back(static_cast<float>(b * dim));
+  const auto of_batch = static_cast<int32_t>(batch);
+  const int32_t first = add_constant(draft, op.name() + "/starts", DType::kF32, {of_batch, 1}, starts);
+  const int32_t numbers = add_real_binary(
+      op, Op::kAdd, add_reshape(draft, op.name() + "/index", op.source(), within, {of_batch, count}), first);
+  const int32_t list = add_reshape(draft, op.name() + "/rows", op.source(), x, {rows, width});
+  const int32_t taken =
+      add_gather_by(draft, op.name() + "/gathered", op.source(), list, 0, op.as_index(numbers));
+  Shape shape = of_indices;
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  const int32_t y = op.output_same(x, shape);
+  op.add(Op::kReshape, {taken}, y);
+  op.finish_same();
+}
+
 const DraftNode* writer_of(const Draft& draft, int32_t tensor) {
   for (auto node = draft.nodes.rbegin(); node != draft.nodes.rend(); ++node)
     if (node->output() == tensor) return &*node;
@@ -246,7 +286,7 @@ bool import_table(TfliteOp& op) {
 void import_gather(TfliteOp& op) {
   op.check_inputs(2, 2);
   const auto& options = op.options<tflite::GatherOptions>();
-  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  if (options.batch_dims() != 0) return gather_in_batches(op, options);
   if (!op.is_constant(1) && options.axis() == 0 && import_table(op)) return;
   if (!op.is_constant(1)) return gather_computed(op, options.axis());
   const int32_t x = op.activation(0);
@@ -277,7 +317,7 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::GATHER,
      import_gather,
      {Op::kGather},
-     "Without batch dimensions. Constant indices exist; what a run computes beyond the axis is the nearest index."},
+     "Batch dimensions end at the axis. Constant indices exist; what a run computes beyond the axis is the nearest index."},
     {Builtin::PACK, import_pack, {Op::kReshape, Op::kConcat}, "At most 64 inputs, of one scale."},
     {Builtin::SLICE, import_slice, {Op::kStridedSlice}, "Begin and size are constants."},
     {Builtin::SPLIT, import_split, {Op::kStridedSlice}, "The axis is a constant."},

@@ -90,6 +90,16 @@ class TfliteBuilder {
     operators_.push_back(tflite::CreateOperatorDirect(fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs,
                                                       &outputs, kind, options));
   }
+  // STABLEHLO_COMPOSITE, which stands for a graph.
+  void composite(const std::string& name, int32_t graph, const std::vector<int32_t>& inputs,
+                 const std::vector<int32_t>& outputs) {
+    constexpr int32_t kComposite = 206;
+    codes_.push_back(tflite::CreateOperatorCode(fbb_, 127, 0, 1, kComposite));
+    const auto options = tflite::CreateCompositeOptionsDirect(fbb_, name.c_str(), graph);
+    operators_.push_back(tflite::CreateOperatorDirect(
+        fbb_, static_cast<uint32_t>(codes_.size()) - 1, &inputs, &outputs, tflite::Options::NONE, 0,
+        tflite::NewerOptions::CompositeOptions, options.Union()));
+  }
   void custom(const std::string& name, const std::vector<int32_t>& inputs,
               const std::vector<int32_t>& outputs) {
     constexpr int32_t kCustom = 32;

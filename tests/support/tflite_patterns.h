@@ -67,7 +67,10 @@ inline const std::vector<TflitePattern>& tflite_patterns() {
       {{98}, "a", O::LeakyReluOptions},
       {{100}, "ap", O::MirrorPadOptions},
       {{102}, "ain"},
+      {{125}, "ai"},
       {{150}, "a", O::GeluOptions},
+      {{151}, "aAi"},
+      {{153, 154, 155, 157}, "ain"},
   };
   return kPatterns;
 }
