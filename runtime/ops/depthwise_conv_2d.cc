@@ -25,8 +25,8 @@ ConvScratch scratch_of(const ConvGeometry& g, const DwconvF32Kernel& kernel) {
 // dwconv_map_s8.
 constexpr int32_t kFirstOfLines = kFamilyNumbers, kFirstOfMaps = 2 * kFamilyNumbers;
 
-bool is_map_s8(uint16_t kernel) { return kListsDwconvMapS8 && kernel >= kFirstOfMaps; }
-bool is_3x3_s8(uint16_t kernel) {
+bool is_map_s8(int32_t kernel) { return kListsDwconvMapS8 && kernel >= kFirstOfMaps; }
+bool is_3x3_s8(int32_t kernel) {
   return kListsDwconv3x3S8 && kernel >= kFirstOfLines && kernel < kFirstOfMaps;
 }
 bool is_of_lines_f32(uint16_t kernel) { return kListsDwconvLinesF32 && kernel >= kFirstOfLines; }
@@ -53,17 +53,17 @@ bool is_plain_3x3_s8(const NodeView& node, const ConvGeometry& g) {
   return true;
 }
 
-// -1: none fits.
-int32_t select_map_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
-  if (!kListsDwconvMapS8 || !is_plain_3x3_s8(node, g)) return -1;
-  return dwconv_map_s8_select(isa, g.ow, g.oh, g.ic);
-}
-
-int32_t select_3x3_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
-  if (!kListsDwconv3x3S8 || !is_plain_3x3_s8(node, g) || g.ic < kDwconv3x3MinChannels) return -1;
-  const int32_t kernel = dwconv_3x3_s8_select(isa);
-  const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
-  return kernel < 0 || dwconv_3x3_s8_fits(dwconv_3x3_s8_kernel(kernel), w, g.ic) ? kernel : -1;
+int32_t select_s8(const NodeView& node, const ConvGeometry& g, IsaMask isa) {
+  if ((kListsDwconvMapS8 || kListsDwconv3x3S8) && is_plain_3x3_s8(node, g)) {
+    const int32_t of_map = kListsDwconvMapS8 ? dwconv_map_s8_select(isa, g.ow, g.oh, g.ic) : -1;
+    if (of_map >= 0) return kFirstOfMaps + of_map;
+    const int32_t of_3x3 =
+        kListsDwconv3x3S8 && g.ic >= kDwconv3x3MinChannels ? dwconv_3x3_s8_select(isa) : -1;
+    const auto* const w = reinterpret_cast<const int8_t*>(node.input(kWeightInput).constant.data);
+    if (of_3x3 >= 0 && dwconv_3x3_s8_fits(dwconv_3x3_s8_kernel(of_3x3), w, g.ic))
+      return kFirstOfLines + of_3x3;
+  }
+  return dwconv_s8_select(isa, g.oc / g.ic);
 }
 
 int32_t select_lines_f32(const ConvGeometry& g, IsaMask isa) {
@@ -80,20 +80,19 @@ __attribute__((cold)) Error plan_s8(const NodeView& node, const PlanContext& con
   ITG_TRY(check_depthwise_geometry(node));
   ITG_TRY(check_conv_s8(node, kDepthwiseAxis));
   const ConvGeometry g = depthwise_geometry(node);
-  const int32_t of_map = select_map_s8(node, g, context.isa);
-  if (of_map >= 0) {
-    plan->kernel = static_cast<uint16_t>(kFirstOfMaps + of_map);
-    return set_sizes(node, 0, context.width * map_scratch_bytes(g), plan);
-  }
-  const int32_t of_3x3 = select_3x3_s8(node, g, context.isa);
-  if (of_3x3 >= 0) {
-    plan->kernel = static_cast<uint16_t>(kFirstOfLines + of_3x3);
-    return set_sizes(node, dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(of_3x3), g.ic),
-                     padding_bytes_of_lines(g, 1), plan);
-  }
-  const int32_t kernel = dwconv_s8_select(context.isa, g.oc / g.ic);
+  // A band is lower than its layer, and runs with its layer's kernel.
+  const int32_t kernel = kStreams && node.band != nullptr ? plan->kernel : select_s8(node, g, context.isa);
   plan->kernel = static_cast<uint16_t>(kernel);
-  return set_sizes(node, 0, scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width), plan);
+  int64_t persistent = 0, scratch;
+  if (is_map_s8(kernel)) {
+    scratch = context.width * map_scratch_bytes(g);
+  } else if (is_3x3_s8(kernel)) {
+    persistent = dwconv_3x3_s8_packed_bytes(dwconv_3x3_s8_kernel(kernel - kFirstOfLines), g.ic);
+    scratch = padding_bytes_of_lines(g, 1);
+  } else {
+    scratch = scratch_of(g, dwconv_s8_kernel(kernel)).total(context.width);
+  }
+  return set_sizes(node, persistent, scratch, plan);
 }
 
 __attribute__((cold)) Error plan_f32(const NodeView& node, const PlanContext& context, NodePlan* plan) {
