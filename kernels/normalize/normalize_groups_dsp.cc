@@ -9,7 +9,6 @@ namespace intaglio {
 void normalize_groups_s8_dsp(const NormalizeArgs& args);
 void normalize_groups_s8_scalar(const NormalizeArgs& args);
 void normalize_groups_s16_dsp(const NormalizeArgs& args);
-void normalize_groups_s16_scalar(const NormalizeArgs& args);
 void normalize_groups_f32_dsp(const NormalizeArgs& args);
 void normalize_groups_f32_scalar(const NormalizeArgs& args);
 
@@ -119,10 +118,7 @@ void normalize_groups_s8_dsp(const NormalizeArgs& args) {
   for_normalized_rows<int8_t>(args, row_s8);
 }
 
-void normalize_groups_s16_dsp(const NormalizeArgs& args) {
-  if (args.groups.places != 1 || args.groups.depth > kSmallGroup) return normalize_groups_s16_scalar(args);
-  for_normalized_rows<int16_t>(args, row_s16);
-}
+void normalize_groups_s16_dsp(const NormalizeArgs& args) { normalize_small_rows_s16(args, row_s16); }
 
 void normalize_groups_f32_dsp(const NormalizeArgs& args) { normalize_groups_f32_scalar(args); }
 

@@ -6,7 +6,6 @@ namespace intaglio {
 
 void normalize_groups_s8_helium(const NormalizeArgs& args);
 void normalize_groups_s16_helium(const NormalizeArgs& args);
-void normalize_groups_s16_scalar(const NormalizeArgs& args);
 void normalize_groups_f32_helium(const NormalizeArgs& args);
 void normalize_groups_f32_scalar(const NormalizeArgs& args);
 
@@ -154,11 +153,7 @@ void normalize_groups_s8_helium(const NormalizeArgs& args) {
   for_normalized_rows<int8_t>(args, row_s8);
 }
 
-// Rows whose differences fit 32 bits. Others are rare.
-void normalize_groups_s16_helium(const NormalizeArgs& args) {
-  if (args.groups.places != 1 || args.groups.depth > kSmallGroup) return normalize_groups_s16_scalar(args);
-  for_normalized_rows<int16_t>(args, row_s16);
-}
+void normalize_groups_s16_helium(const NormalizeArgs& args) { normalize_small_rows_s16(args, row_s16); }
 
 // Vectors flush subnormal numbers.
 void normalize_groups_f32_helium(const NormalizeArgs& args) { normalize_groups_f32_scalar(args); }

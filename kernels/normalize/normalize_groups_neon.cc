@@ -7,7 +7,6 @@ namespace intaglio {
 
 void normalize_groups_s8_neon(const NormalizeArgs& args);
 void normalize_groups_s16_neon(const NormalizeArgs& args);
-void normalize_groups_s16_scalar(const NormalizeArgs& args);
 void normalize_groups_f32_neon(const NormalizeArgs& args);
 
 namespace {
@@ -217,11 +216,7 @@ void normalize_groups_s8_neon(const NormalizeArgs& args) {
   for_normalized_rows<int8_t>(args, row_s8);
 }
 
-// Rows whose differences fit 32 bits. Others are rare.
-void normalize_groups_s16_neon(const NormalizeArgs& args) {
-  if (args.groups.places != 1 || args.groups.depth > kSmallGroup) return normalize_groups_s16_scalar(args);
-  for_normalized_rows<int16_t>(args, row_s16);
-}
+void normalize_groups_s16_neon(const NormalizeArgs& args) { normalize_small_rows_s16(args, row_s16); }
 
 // On ARMv7 vectors of reals flush subnormal numbers: compilers leave them alone.
 void normalize_groups_f32_neon(const NormalizeArgs& args) { normalize_all_f32(args); }

@@ -5,6 +5,8 @@
 
 namespace intaglio {
 
+void normalize_groups_s16_scalar(const NormalizeArgs& args);
+
 inline constexpr int32_t kSmallGroup = 1 << 15;  // elements: n * x - S fits int32
 
 // What is taken off, and what is multiplied by.
@@ -81,6 +83,13 @@ static inline void normalize_row_s16(const NormalizeArgs& args, const int16_t* x
     }
   for (; i < n; ++i)
     y[i] = normalized_s16(difference(x[i]), inverse, scale[i], shift[i], reciprocal_scale, output);
+}
+
+// By row(args, x, y, scale, shift) where differences fit 32 bits. Elsewhere, which is rare, the scalar kernel.
+template <typename Row>
+static inline void normalize_small_rows_s16(const NormalizeArgs& args, Row row) {
+  if (args.groups.places != 1 || args.groups.depth > kSmallGroup) return normalize_groups_s16_scalar(args);
+  for_normalized_rows<int16_t>(args, row);
 }
 
 static inline void normalize_places_s16(const NormalizeArgs& args) {

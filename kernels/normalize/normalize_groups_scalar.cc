@@ -3,7 +3,6 @@
 namespace intaglio {
 
 void normalize_groups_s8_scalar(const NormalizeArgs& args);
-void normalize_groups_s16_scalar(const NormalizeArgs& args);
 void normalize_groups_f32_scalar(const NormalizeArgs& args);
 
 void normalize_groups_s8_scalar(const NormalizeArgs& args) { normalize_all_s8(args); }
