@@ -17,6 +17,7 @@
 #include "kernels/dwconv/dwconv_3x3_s8.h"
 #include "kernels/dwconv/dwconv_f32.h"
 #include "kernels/dwconv/dwconv_lines_f32.h"
+#include "kernels/dwconv/dwconv_s16.h"
 #include "kernels/dwconv/dwconv_s8.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_s16.h"
@@ -161,9 +162,9 @@ int64_t run_gemm_f32(const GemmF32Kernel& kernel, int32_t runs) {
 }
 
 // Args and kernels of int8 and FP32 differ in what is set here beforehand alone.
-template <typename T, typename Args, typename Kernel>
-int64_t run_depthwise(const Kernel& kernel, Args args, const std::vector<T>& x, const std::vector<T>& w,
-                      int32_t runs) {
+template <typename T, typename Weight, typename Args>
+int64_t run_depthwise(void (*kernel)(const Args& args), int32_t pixels, Args args, const std::vector<T>& x,
+                      const std::vector<Weight>& w, int32_t runs) {
   constexpr int32_t kPixels = kSide * kSide;
   const std::vector<T> padding(kChannels);
   std::vector<T> y(kPixels * kChannels);
@@ -174,11 +175,11 @@ int64_t run_depthwise(const Kernel& kernel, Args args, const std::vector<T>& x, 
   args.channels = kChannels;
   args.depth_multiplier = 1;
   for (int32_t run = 0; run < runs; ++run)
-    for (int32_t p = 0; p < kPixels; p += kernel.pixels) {
-      args.pixels = kPixels - p < kernel.pixels ? kPixels - p : kernel.pixels;
+    for (int32_t p = 0; p < kPixels; p += pixels) {
+      args.pixels = kPixels - p < pixels ? kPixels - p : pixels;
       args.rows = rows.data() + p * kTaps;
       args.output = y.data() + p * kChannels;
-      kernel.function(args);
+      kernel(args);
     }
   return int64_t{kPixels} * kChannels * kTaps;
 }
@@ -191,7 +192,18 @@ int64_t run_dwconv_s8(const DwconvS8Kernel& kernel, int32_t runs) {
   args.multiplier = multiplier.data();
   args.scratch = memory(dwconv_s8_scratch_bytes(kernel, kTaps));
   args.requant = make_output_s8(3, -128, 127);
-  return run_depthwise(kernel, args, filled<int8_t>(kSide * kSide * kChannels, code),
+  return run_depthwise(kernel.function, kernel.pixels, args, filled<int8_t>(kSide * kSide * kChannels, code),
+                       filled<int8_t>(kTaps * kChannels, code), runs);
+}
+
+int64_t run_dwconv_s16(const DwconvS16Kernel& kernel, int32_t runs) {
+  const std::vector<int32_t> bias(kChannels, 100);
+  const std::vector<float> multiplier(kChannels, 1e-4f);
+  DwconvS16Args args{};
+  args.bias = bias.data();
+  args.multiplier = multiplier.data();
+  args.requant = make_output_s16(-32768, 32767);
+  return run_depthwise(kernel.function, kSide, args, filled<int16_t>(kSide * kSide * kChannels, wide_code),
                        filled<int8_t>(kTaps * kChannels, code), runs);
 }
 
@@ -243,7 +255,7 @@ int64_t run_dwconv_lines_f32(const DwconvLinesF32Kernel& kernel, int32_t runs) {
 int64_t run_dwconv_f32(const DwconvF32Kernel& kernel, int32_t runs) {
   DwconvF32Args args{};
   args.clamp = {0.0f, 6.0f};
-  return run_depthwise(kernel, args, filled<float>(kSide * kSide * kChannels, real),
+  return run_depthwise(kernel.function, kernel.pixels, args, filled<float>(kSide * kSide * kChannels, real),
                        filled<float>(kTaps * kChannels, real), runs);
 }
 
@@ -329,6 +341,7 @@ int main(int argc, char** argv) {
     macs += run_named(name, matmul_s16_count(), matmul_s16_kernel, run_matmul_s16, runs);
     macs += run_named(name, gemm_f32_count(), gemm_f32_kernel, run_gemm_f32, runs);
     macs += run_named(name, dwconv_s8_count(), dwconv_s8_kernel, run_dwconv_s8, runs);
+    macs += run_named(name, dwconv_s16_count(), dwconv_s16_kernel, run_dwconv_s16, runs);
     macs += run_named(name, dwconv_3x3_s8_count(), dwconv_3x3_s8_kernel, run_dwconv_3x3_s8, runs);
     macs += run_named(name, dwconv_lines_f32_count(), dwconv_lines_f32_kernel, run_dwconv_lines_f32, runs);
     macs += run_named(name, dwconv_f32_count(), dwconv_f32_kernel, run_dwconv_f32, runs);

@@ -23,15 +23,22 @@ LIMITS = {
     ("aarch64", "gemm_f32_neon"): ("cortex-a53", 0.33),
     ("aarch64", "dwconv_f32_neon"): ("cortex-a53", 1.15),
     ("aarch64", "dwconv_lines_f32_neon"): ("cortex-a53", 0.69),
+    ("aarch64", "gemm_s16_neon"): ("cortex-a53", 0.425),
+    ("aarch64", "matmul_s16_neon"): ("cortex-a53", 1.53),
+    ("aarch64", "dwconv_s16_neon"): ("cortex-a53", 1.92),
     ("aarch64", "gemv_s8_f32_neon"): ("cortex-a53", 0.48),
     ("aarch64", "gemv_s8_f32_neondot"): ("cortex-a76", 0.29),
     ("aarch64", "mean_s8_f32_neon"): ("cortex-a53", 2.15),
     ("aarch64", "average_s8_neon"): ("cortex-a53", 0.96),
     ("aarch64", "max_s8_neon"): ("cortex-a53", 0.52),
-    ("aarch64", "add_s8_neon"): ("cortex-a53", 2.20),
+    ("aarch64", "add_s8_neon"): ("cortex-a53", 2.06),
     ("aarch64", "mul_s8_neon"): ("cortex-a53", 2.45),
     ("aarch64", "lookup_s8_neon"): ("cortex-a53", 1.10),
     ("aarch64", "softmax_s8_neon"): ("cortex-a53", 12.0),
+    ("aarch64", "softmax_s16_neon"): ("cortex-a53", 15.6),
+    ("aarch64", "normalize_groups_s8_neon"): ("cortex-a53", 7.70),
+    ("aarch64", "normalize_groups_s16_neon"): ("cortex-a53", 7.30),
+    ("aarch64", "normalize_groups_f32_neon"): ("cortex-a53", 11.6),
     ("aarch64", "quantize_s8_neon"): ("cortex-a53", 1.95),
     ("aarch64", "dequantize_s8_neon"): ("cortex-a53", 1.70),
     ("aarch64", "resize_s8_neon"): ("cortex-a53", 4.60),
@@ -50,6 +57,9 @@ LIMITS = {
     ("armv7", "gemm_f32_neon"): ("cortex-a7", 2.00),
     ("armv7", "dwconv_f32_neon"): ("cortex-a7", 7.20),
     ("armv7", "dwconv_lines_f32_neon"): ("cortex-a7", 4.50),
+    ("armv7", "gemm_s16_neon"): ("cortex-a7", 0.485),
+    ("armv7", "matmul_s16_neon"): ("cortex-a7", 2.35),
+    ("armv7", "dwconv_s16_neon"): ("cortex-a7", 2.10),
     ("armv7", "gemv_s8_f32_neon"): ("cortex-a7", 0.64),
     ("armv7", "mean_s8_f32_neon"): ("cortex-a7", 2.95),
     ("armv7", "average_s8_neon"): ("cortex-a7", 1.10),
@@ -57,11 +67,20 @@ LIMITS = {
     ("armv7", "add_s8_neon"): ("cortex-a7", 2.45),
     ("armv7", "mul_s8_neon"): ("cortex-a7", 3.10),
     ("armv7", "softmax_s8_neon"): ("cortex-a7", 15.0),
+    ("armv7", "softmax_s16_neon"): ("cortex-a7", 24.3),
+    ("armv7", "normalize_groups_s8_neon"): ("cortex-a7", 11.0),
+    ("armv7", "normalize_groups_s16_neon"): ("cortex-a7", 11.8),
     ("armv7", "quantize_s8_neon"): ("cortex-a7", 7.70),
     ("armv7", "dequantize_s8_neon"): ("cortex-a7", 2.20),
     ("armv7", "resize_s8_neon"): ("cortex-a7", 7.10),
     ("armv7", "patch_sums_s8_neon"): ("cortex-a7", 8.40),
     ("armv7", "extremes_f32_neon"): ("cortex-a7", 1.60),
+    # The kernels of Cortex-M4 and M7, on ARMv7 Linux.
+    ("armv7-dsp", "gemm_s8_dsp"): ("cortex-a7", 0.875),
+    ("armv7-dsp", "gemm_s16_dsp"): ("cortex-a7", 3.25),
+    ("armv7-dsp", "dwconv_s8_dsp"): ("cortex-a7", 6.40),
+    ("armv7-dsp", "normalize_groups_s8_dsp"): ("cortex-a7", 28.8),
+    ("armv7-dsp", "normalize_groups_s16_dsp"): ("cortex-a7", 29.7),
 }
 
 
@@ -91,7 +110,7 @@ def main():
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--functions", help="the functions that one kernel's instructions are executed in")
     arguments = parser.parse_args()
-    machine = "armv7" if arguments.machine.startswith("armv7") else arguments.machine
+    machine = re.sub("^armv7l?", "armv7", arguments.machine)
     limits = {kernel: limit for (where, kernel), limit in LIMITS.items() if where == machine}
     if arguments.functions:
         macs, counts = count(arguments, limits[arguments.functions][0], [arguments.functions], True)
@@ -99,17 +118,17 @@ def main():
             if n > 0 and name:
                 print(f"{n:12} {n / macs:8.4f} {name}")
         return 0
-    print(f"{'kernel':22} {'cpu':12} {'MAC':>12} {'instructions':>13} {'per MAC':>8} {'at most':>8}")
+    print(f"{'kernel':26} {'cpu':12} {'MAC':>12} {'instructions':>13} {'per MAC':>8} {'at most':>8}")
     failed = False
     for kernel, (cpu, limit) in limits.items():
         macs, counts = count(arguments, cpu, [kernel])
         ratio = counts[""] / macs
         failed |= ratio > limit
-        print(f"{kernel:22} {cpu:12} {macs:12} {counts['']:13} {ratio:8.4f} {limit:8.3f}{' FAILED' if ratio > limit else ''}")
+        print(f"{kernel:26} {cpu:12} {macs:12} {counts['']:13} {ratio:8.4f} {limit:8.3f}{' FAILED' if ratio > limit else ''}")
     for model in arguments.model:
         for cpu in sorted({cpu for cpu, _ in limits.values()}):
             macs, counts = count(arguments, cpu, ["model", model])
-            print(f"{model.split('/')[-1]:22} {cpu:12} {macs:12} {counts['']:13} {counts[''] / macs:8.4f}")
+            print(f"{model.split('/')[-1]:26} {cpu:12} {macs:12} {counts['']:13} {counts[''] / macs:8.4f}")
     return 1 if failed else 0
 
 
