@@ -13,9 +13,11 @@ struct OutputNeon {
 #if defined(__aarch64__)
   int16x8_t zero_point;
   int8x16_t lo, hi;
+  bool narrow;  // not all codes are allowed
 #else
   int16x8_t zero_point;
   float32x4_t lo, hi;
+  static constexpr bool narrow = false;  // the conversion needs its limits in any case
 #endif
 };
 
@@ -23,10 +25,11 @@ static inline OutputNeon make_output_neon(const OutputS8& output) {
   OutputNeon o;
   o.zero_point = vdupq_n_s16(static_cast<int16_t>(output.zero_point));
 #if defined(__aarch64__)
-  o.lo =
-      vdupq_n_s8(static_cast<int8_t>(static_cast<int32_t>(output.lo_minus_zero_point) + output.zero_point));
-  o.hi =
-      vdupq_n_s8(static_cast<int8_t>(static_cast<int32_t>(output.hi_minus_zero_point) + output.zero_point));
+  const int32_t lo = static_cast<int32_t>(output.lo_minus_zero_point) + output.zero_point;
+  const int32_t hi = static_cast<int32_t>(output.hi_minus_zero_point) + output.zero_point;
+  o.lo = vdupq_n_s8(static_cast<int8_t>(lo));
+  o.hi = vdupq_n_s8(static_cast<int8_t>(hi));
+  o.narrow = lo > INT8_MIN || hi < INT8_MAX;
 #else
   o.lo = vdupq_n_f32(output.lo_minus_zero_point);
   o.hi = vdupq_n_f32(output.hi_minus_zero_point);
@@ -36,14 +39,20 @@ static inline OutputNeon make_output_neon(const OutputS8& output) {
 
 #if defined(__aarch64__)
 
-// Sixteen reals to codes, in order: the nearest integers, half to even, saturated.
-static inline int8x16_t codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
-                                   const OutputNeon& o) {
+// Sixteen reals to codes, in order: the nearest integers, half to even, saturated. wide_codes_neon() leaves to clamp_neon() what is
+// to be done where the output is narrow.
+static inline int8x16_t wide_codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
+                                        const OutputNeon& o) {
   const int16x8_t low = vqmovn_high_s32(vqmovn_s32(vcvtnq_s32_f32(v0)), vcvtnq_s32_f32(v1));
   const int16x8_t high = vqmovn_high_s32(vqmovn_s32(vcvtnq_s32_f32(v2)), vcvtnq_s32_f32(v3));
-  const int8x16_t q =
-      vqmovn_high_s16(vqmovn_s16(vqaddq_s16(low, o.zero_point)), vqaddq_s16(high, o.zero_point));
-  return vminq_s8(vmaxq_s8(q, o.lo), o.hi);
+  return vqmovn_high_s16(vqmovn_s16(vqaddq_s16(low, o.zero_point)), vqaddq_s16(high, o.zero_point));
+}
+static inline int8x16_t clamp_neon(int8x16_t codes, const OutputNeon& o) {
+  return vminq_s8(vmaxq_s8(codes, o.lo), o.hi);
+}
+static inline int8x16_t codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
+                                   const OutputNeon& o) {
+  return clamp_neon(wide_codes_neon(v0, v1, v2, v3, o), o);
 }
 
 #else
@@ -61,16 +70,26 @@ static inline int8x16_t codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v
   const int16x8_t high = vaddq_s16(vcombine_s16(round_neon(v2, o), round_neon(v3, o)), o.zero_point);
   return vcombine_s8(vmovn_s16(low), vmovn_s16(high));
 }
+static inline int8x16_t wide_codes_neon(float32x4_t v0, float32x4_t v1, float32x4_t v2, float32x4_t v3,
+                                        const OutputNeon& o) {
+  return codes_neon(v0, v1, v2, v3, o);
+}
+static inline int8x16_t clamp_neon(int8x16_t codes, const OutputNeon&) { return codes; }
 
 #endif
 
 // Sixteen accumulators to codes, in order. A product of a nonzero accumulator is never subnormal, so that
 // ARMv7's flushing changes nothing: multipliers are 2^-120 at least.
+static inline int8x16_t requantize_wide_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2, int32x4_t a3,
+                                             float32x4_t m0, float32x4_t m1, float32x4_t m2, float32x4_t m3,
+                                             const OutputNeon& o) {
+  return wide_codes_neon(vmulq_f32(vcvtq_f32_s32(a0), m0), vmulq_f32(vcvtq_f32_s32(a1), m1),
+                         vmulq_f32(vcvtq_f32_s32(a2), m2), vmulq_f32(vcvtq_f32_s32(a3), m3), o);
+}
 static inline int8x16_t requantize_neon(int32x4_t a0, int32x4_t a1, int32x4_t a2, int32x4_t a3,
                                         float32x4_t m0, float32x4_t m1, float32x4_t m2, float32x4_t m3,
                                         const OutputNeon& o) {
-  return codes_neon(vmulq_f32(vcvtq_f32_s32(a0), m0), vmulq_f32(vcvtq_f32_s32(a1), m1),
-                    vmulq_f32(vcvtq_f32_s32(a2), m2), vmulq_f32(vcvtq_f32_s32(a3), m3), o);
+  return clamp_neon(requantize_wide_neon(a0, a1, a2, a3, m0, m1, m2, m3, o), o);
 }
 
 // Products of the upper four lanes.
@@ -89,13 +108,13 @@ static inline int32x4_t add_upper_products_neon(int32x4_t sum, int16x8_t a, int1
 #endif
 }
 
-// add_s8 on sixteen codes; the shift rounds by itself. `Short`: both multipliers fit int16.
-template <bool Short>
+// add_s8 on sixteen codes; the shift rounds by itself.
 class AddNeon {
  public:
+  AddNeon() = default;  // not to be used
   explicit AddNeon(const AddS8& p)
-      : z_a_(vdup_n_s8(static_cast<int8_t>(p.a_zero_point))),
-        z_b_(vdup_n_s8(static_cast<int8_t>(p.b_zero_point))),
+      : z_a_(vdupq_n_s8(static_cast<int8_t>(p.a_zero_point))),
+        z_b_(vdupq_n_s8(static_cast<int8_t>(p.b_zero_point))),
         short_a_(vdupq_n_s16(static_cast<int16_t>(p.a_multiplier))),
         short_b_(vdupq_n_s16(static_cast<int16_t>(p.b_multiplier))),
         zero_point_(vdupq_n_s16(static_cast<int16_t>(p.zero_point))),
@@ -105,29 +124,46 @@ class AddNeon {
         lo_(vdupq_n_s8(static_cast<int8_t>(p.lo))),
         hi_(vdupq_n_s8(static_cast<int8_t>(p.hi))) {}
 
-  int8x16_t operator()(int8x16_t a, int8x16_t b) const {
-    const int8x16_t q = vcombine_s8(eight(vsubl_s8(vget_low_s8(a), z_a_), vsubl_s8(vget_low_s8(b), z_b_)),
-                                    eight(vsubl_s8(vget_high_s8(a), z_a_), vsubl_s8(vget_high_s8(b), z_b_)));
+  // Whether both multipliers fit int16.
+  static bool is_short(const AddS8& p) {
+    return p.a_multiplier == static_cast<int16_t>(p.a_multiplier) &&
+           p.b_multiplier == static_cast<int16_t>(p.b_multiplier);
+  }
+  template <bool Short>
+  int8x16_t sum(int8x16_t a, int8x16_t b) const {
+    const int8x16_t q = vcombine_s8(eight<Short>(low_less(a, z_a_), low_less(b, z_b_)),
+                                    eight<Short>(high_less(a, z_a_), high_less(b, z_b_)));
     return vminq_s8(vmaxq_s8(q, lo_), hi_);
   }
 
  private:
+  static int16x8_t low_less(int8x16_t a, int8x16_t z) { return vsubl_s8(vget_low_s8(a), vget_low_s8(z)); }
+  static int16x8_t high_less(int8x16_t a, int8x16_t z) {
+#if defined(__aarch64__)
+    return vsubl_high_s8(a, z);
+#else
+    return vsubl_s8(vget_high_s8(a), vget_high_s8(z));
+#endif
+  }
+  template <bool Short>
   int32x4_t low_sums(int16x8_t a, int16x8_t b) const {
     const int16x4_t u = vget_low_s16(a), v = vget_low_s16(b);
     return Short ? vmlal_s16(vmull_s16(u, vget_low_s16(short_a_)), v, vget_low_s16(short_b_))
                  : vmlaq_s32(vmulq_s32(vmovl_s16(u), by_a_), vmovl_s16(v), by_b_);
   }
+  template <bool Short>
   int32x4_t high_sums(int16x8_t a, int16x8_t b) const {
     if (Short) return add_upper_products_neon(upper_products_neon(a, short_a_), b, short_b_);
     return vmlaq_s32(vmulq_s32(vmovl_s16(vget_high_s16(a)), by_a_), vmovl_s16(vget_high_s16(b)), by_b_);
   }
+  template <bool Short>
   int8x8_t eight(int16x8_t a, int16x8_t b) const {
-    const int16x8_t q = vcombine_s16(vqmovn_s32(vrshlq_s32(low_sums(a, b), shift_)),
-                                     vqmovn_s32(vrshlq_s32(high_sums(a, b), shift_)));
+    const int16x8_t q = vcombine_s16(vqmovn_s32(vrshlq_s32(low_sums<Short>(a, b), shift_)),
+                                     vqmovn_s32(vrshlq_s32(high_sums<Short>(a, b), shift_)));
     return vqmovn_s16(vqaddq_s16(q, zero_point_));
   }
 
-  int8x8_t z_a_, z_b_;
+  int8x16_t z_a_, z_b_;
   int16x8_t short_a_, short_b_, zero_point_;
   int32x4_t by_a_, by_b_, shift_;
   int8x16_t lo_, hi_;

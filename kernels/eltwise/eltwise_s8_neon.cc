@@ -40,15 +40,14 @@ inline void map_code(Rows* map, const int8_t* a, int8_t b, int8_t* y, int32_t n,
   map(a + whole, row, y + whole, 1, n - whole, params);
 }
 
-inline bool fits_short(int32_t v) { return v == static_cast<int16_t>(v); }
-
 }  // namespace
 
 void add_rows_s8_neon(const int8_t* a, const int8_t* b, int8_t* y, int32_t rows, int32_t n,
                       const AddS8& params) {
-  fits_short(params.a_multiplier) && fits_short(params.b_multiplier)
-      ? map_rows(a, b, y, rows, n, AddNeon<true>(params))
-      : map_rows(a, b, y, rows, n, AddNeon<false>(params));
+  const AddNeon add(params);
+  AddNeon::is_short(params)
+      ? map_rows(a, b, y, rows, n, [add](int8x16_t u, int8x16_t v) { return add.sum<true>(u, v); })
+      : map_rows(a, b, y, rows, n, [add](int8x16_t u, int8x16_t v) { return add.sum<false>(u, v); });
 }
 void add_code_s8_neon(const int8_t* a, int8_t b, int8_t* y, int32_t n, const AddS8& params) {
   map_code(add_rows_s8_neon, a, b, y, n, params);

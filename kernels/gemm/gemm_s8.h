@@ -76,9 +76,10 @@ struct GemmS8Kernel {
   int32_t lanes = 0;  // 0: columns in natural order
   bool pair_safe_panels = false;
   int16_t row_multiple = 1;
-  int16_t min_rows = 1;           // of a layer: the next one that fits is better with fewer
-  int32_t tap_offsets_max_n = 0;  // takes tap_offsets where n is at most this
-  int32_t lhs_rows = 0;           // of its own copy, sixteen depths at a time; 0: all of them, kr at a time
+  int16_t min_rows = 1;                   // of a layer: the next one that fits is better with fewer
+  int32_t tap_offsets_max_n = 0;          // takes tap_offsets where n is at most this
+  int16_t tap_offsets_max_channels = 32;  // with more, a tap is worth addresses of its own
+  int16_t lhs_rows = 0;  // of its own copy, sixteen depths at a time; 0: all of them, kr at a time
 };
 
 // Best first. The scalar kernel is the last one and fits always.

@@ -3,12 +3,12 @@
 // is not proved to fit (gemm_s8.h), each product goes into the int32 sums on its own.
 #include "kernels/gemm/gemm_s8_neon_products.h"
 #include "kernels/gemm/gemm_s8_neon_row.h"
+#include "kernels/gemm/gemm_s8_neon_store.h"
 
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 64, kNr = 4, kKr = 16;
-constexpr int32_t kRowsStored = 4;
+constexpr int32_t kMr = 128, kNr = 4, kKr = 16;
 
 // Sixteen depths, or eight: the lower halves. w: [4][16].
 template <int32_t Rows, bool Fits, bool Half>
@@ -156,22 +156,6 @@ inline bool all_fit(const int8_t* flags) {
   return (two & other) == 0x0000000100000001u;
 }
 
-// Four columns of four rows.
-inline void store_tile(const GemmS8Args& args, const WorkNeon& work, int32_t row, int8x16_t codes) {
-  if (work.plain && work.columns >= kNr) {
-    const int32x4_t words = vreinterpretq_s32_s8(codes);
-    const int32_t w0 = vgetq_lane_s32(words, 0), w1 = vgetq_lane_s32(words, 1);
-    const int32_t w2 = vgetq_lane_s32(words, 2), w3 = vgetq_lane_s32(words, 3);
-    int8_t* to = work.output;
-    memcpy(to, &w0, sizeof w0);
-    memcpy(to += work.output_stride, &w1, sizeof w1);
-    memcpy(to += work.output_stride, &w2, sizeof w2);
-    memcpy(to + work.output_stride, &w3, sizeof w3);
-  } else {
-    store_neon<kNr>(args, row, args.n - work.columns, codes);
-  }
-}
-
 // Rows [row, past), so many at a time.
 template <int32_t Rows>
 __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_t past) {
@@ -179,11 +163,12 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
   Tile tile = {args, in, list_blocks_neon(args, in), row, Rows * kKr};
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
+  const auto residuals = make_tile_sums(args);
   LastPanelNeon<kNr> last;
   for (; row < past; row += Rows) {
     tile.row = row;
     if (in.copied) copy_rows_neon<Rows>(args, in, kMr, row, static_cast<int8_t*>(args.scratch));
-    WorkNeon work = start_neon(args, row, kRowsStored);
+    WorkNeon work = start_neon(args, output, row, kRowsStored);
     const auto* w = static_cast<const int8_t*>(args.weights);
     for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
       if (work.columns < kNr) use_copies_neon(&work, &last);
@@ -200,7 +185,8 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, int32_t row, int32_
       const float32x4_t m = vld1q_f32(work.multiplier);
 #pragma GCC unroll 4
       for (int32_t r = 0; r < 4; ++r) sums[r] = r < Rows ? add_wrapping_neon(sums[r], bias) : bias;
-      store_tile(args, work, row, requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
+      store_tile(args, work, row, output, residuals,
+                 requantize_wide_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
     }
   }
 }
@@ -241,12 +227,13 @@ __attribute__((noinline)) void listed_tiles(const GemmS8Args& args, const RowsNe
   const RowsNeon in = rows;
   const BlocksNeon blocks = list_blocks_neon(args, in);
   const OutputNeon output = make_output_neon(args.requant);
+  const auto residuals = make_tile_sums(args);
   LastPanelNeon<kNr> last;
   for (; row < past; row += 4) {
     const int8_t* x[4];
 #pragma GCC unroll 4
     for (int32_t r = 0; r < 4; ++r) x[r] = args.rows[row + r];
-    WorkNeon work = start_neon(args, row, 4);
+    WorkNeon work = start_neon(args, output, row, 4);
     const auto* w = static_cast<const int8_t*>(args.weights);
     for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
       if (__builtin_expect(work.columns < kNr, 0)) use_copies_neon(&work, &last);
@@ -256,7 +243,8 @@ __attribute__((noinline)) void listed_tiles(const GemmS8Args& args, const RowsNe
       for (int32_t r = 0; r < 4; r += kRowsAtOnce)
         w = multiply_listed<kRowsAtOnce>(in, blocks, x + r, from, work.bias, sums + r);
       const float32x4_t m = vld1q_f32(work.multiplier);
-      store_tile(args, work, row, requantize_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
+      store_tile(args, work, row, output, residuals,
+                 requantize_wide_neon(sums[0], sums[1], sums[2], sums[3], m, m, m, m, output));
     }
   }
 }
@@ -278,7 +266,7 @@ __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
       static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr) * kNr * kKr + sizeof(int32_t) * kNr;
   if (in.copied) copy_rows_neon<1>(args, in, kMr, row, static_cast<int8_t*>(args.scratch));
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon work = start_neon(args, row, 1);
+  WorkNeon work = start_neon(args, output, row, 1);
   LastPanelNeon<4 * kNr> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
   for (; work.columns > 0; next_panel_neon<4 * kNr>(&work)) {
@@ -302,7 +290,7 @@ __attribute__((noinline)) void single_row(const GemmS8Args& args, int32_t row) {
     }
     const int8x16_t codes =
         requantize_neon(sums[0], sums[1], sums[2], sums[3], m[0], m[1], m[2], m[3], output);
-    if (work.plain && work.columns >= 4 * kNr) {
+    if (work.whole) {
       vst1q_s8(work.output, codes);
     } else {
       store_neon<4 * kNr>(args, row, args.n - work.columns, codes);

@@ -73,7 +73,7 @@ static inline void single_row_neon(const GemmS8Args& args, const RowsNeon& in, i
     x = &copies;
   }
   const OutputNeon output = make_output_neon(args.requant);
-  WorkNeon work = start_neon(args, row, 1);
+  WorkNeon work = start_neon(args, output, row, 1);
   LastPanelNeon<16> last;
   const auto* w = static_cast<const int8_t*>(args.weights);
   for (; work.columns > 0; next_panel_neon<16>(&work), w += 2 * panel_bytes) {
@@ -88,7 +88,7 @@ static inline void single_row_neon(const GemmS8Args& args, const RowsNeon& in, i
     const int8x16_t codes = requantize_neon(sums[0], sums[1], sums[2], sums[3], vld1q_f32(work.multiplier),
                                             vld1q_f32(work.multiplier + 4), vld1q_f32(work.multiplier + 8),
                                             vld1q_f32(work.multiplier + 12), output);
-    if (work.plain && work.columns >= 16) {
+    if (work.whole) {
       vst1q_s8(work.output, codes);
     } else {
       store_neon<16>(args, row, args.n - work.columns, codes);

@@ -30,20 +30,42 @@ static inline int8x16_t load_some_neon(const int8_t* from, int32_t count) {
   return vld1q_s8(some);
 }
 
+// How a whole tile is stored with its residual, if there is one: made once a call, for `Codes` of a tile.
+template <typename Codes>
+struct SumsNeon {
+  AddNeon add;
+  size_t residual_stride = 0;
+  void (*store)(const int8_t* residual, size_t residual_stride, int8_t* to, size_t to_stride,
+                const AddNeon& add, Codes codes) = nullptr;
+};
+
 // A tile's work, in locals: stored codes may alias the arguments as far as the compiler knows.
 struct WorkNeon {
   const int32_t* bias;
   const float* multiplier;
   int8_t* output;
   size_t output_stride;
-  int32_t columns;  // that are left
-  bool plain;       // whole panels are stored as they are
+  int32_t columns;         // that are left
+  bool whole;              // the panel's codes are stored as they are, once they are clamped
+  bool direct;             // nor do they need that
+  const int8_t* residual;  // of a whole tile's first column; nullptr: none
 };
 
 // Of the rows [row, row + rows).
-static inline WorkNeon start_neon(const GemmS8Args& args, int32_t row, int32_t rows) {
-  return {args.folded_bias,   args.multiplier, args.output + static_cast<size_t>(row) * args.output_stride,
-          args.output_stride, args.n,          args.m - row >= rows && args.residual == nullptr};
+static inline WorkNeon start_neon(const GemmS8Args& args, const OutputNeon& output, int32_t row,
+                                  int32_t rows) {
+  const bool has_rows = args.m - row >= rows, whole = has_rows && args.residual == nullptr;
+  const auto at = static_cast<size_t>(row);
+  WorkNeon work;
+  work.bias = args.folded_bias;
+  work.multiplier = args.multiplier;
+  work.output = args.output + at * args.output_stride;
+  work.output_stride = args.output_stride;
+  work.columns = args.n;
+  work.whole = whole;
+  work.direct = whole && !output.narrow;
+  work.residual = has_rows && !whole ? args.residual + at * args.residual_stride : nullptr;
+  return work;
 }
 
 // How a call's rows are read: sixteen codes at a time where they stand, and what is left of a tap in one load of four,
@@ -78,12 +100,12 @@ struct BlocksNeon {
 static inline BlocksNeon list_blocks_neon(const GemmS8Args& args, const RowsNeon& rows) {
   auto* const first = static_cast<ptrdiff_t*>(args.scratch);
   ptrdiff_t* to = first;
+  const ptrdiff_t none = 0, sixteens = rows.whole / 16;
   const int32_t taps = rows.listed ? args.taps : 0;
-  for (int32_t t = 0; t < taps; ++t) {
-    ptrdiff_t at = t > 0 ? args.tap_offsets[t] : 0;
-    for (const ptrdiff_t end = at + rows.whole; at != end; at += 16) *to++ = at;
-  }
-  return {first, to, first + (to - first) / 2 * 2};
+  const ptrdiff_t* const offsets = taps > 1 ? args.tap_offsets : &none;
+  for (int32_t t = 0; t < taps; ++t, to += sixteens)
+    for (ptrdiff_t i = 0; i < sixteens; ++i) to[i] = offsets[t] + 16 * i;
+  return {first, to, to - (taps * sixteens & 1)};
 }
 
 #if defined(__aarch64__)
@@ -159,6 +181,8 @@ static inline void use_copies_neon(WorkNeon* work, LastPanelNeon<Nr>* last) {
     last->bias[c] = c < work->columns ? work->bias[c] : 0;
     last->multiplier[c] = c < work->columns ? work->multiplier[c] : 0.0f;
   }
+  work->whole = work->direct = false;
+  work->residual = nullptr;
   work->bias = last->bias;
   work->multiplier = last->multiplier;
 }
@@ -196,7 +220,7 @@ __attribute__((noinline)) static void store_neon(const GemmS8Args& args, int32_t
   if (args.residual != nullptr) {
     move_rows_neon<Nr>(some, Nr, args.residual + at * args.residual_stride + first, args.residual_stride,
                        rows, columns);
-    codes = AddNeon<false>(*args.add)(codes, vld1q_s8(some));
+    codes = AddNeon(*args.add).sum<false>(codes, vld1q_s8(some));
   }
   vst1q_s8(some, codes);
   move_rows_neon<Nr>(args.output + at * args.output_stride + first, args.output_stride, some, Nr, rows,
@@ -242,51 +266,64 @@ struct TileCodes {
 };
 
 // A whole tile's rows with the residual.
-template <int32_t Vectors, typename Add>
-static inline void store_sums_neon(const GemmS8Args& args, int32_t row, int32_t first,
-                                   const TileCodes<Vectors>& codes, const Add& add) {
-  const size_t from_stride = args.residual_stride, to_stride = args.output_stride;
-  const int8_t* from = args.residual + static_cast<size_t>(row) * from_stride + first;
-  int8_t* to = args.output + static_cast<size_t>(row) * to_stride + first;
+template <int32_t Vectors, bool Short>
+__attribute__((noinline)) static void store_sums_neon(const int8_t* residual, size_t residual_stride,
+                                                      int8_t* to, size_t to_stride, const AddNeon& by,
+                                                      TileCodes<Vectors> codes) {
+  const AddNeon add = by;
 #pragma GCC unroll 4
-  for (int32_t i = 0; i < Vectors; ++i, from += 2 * from_stride, to += 2 * to_stride) {
-    const int8x16_t sums = add(codes.v[i], vcombine_s8(vld1_s8(from), vld1_s8(from + from_stride)));
-    vst1_s8(to, vget_low_s8(sums));
-    vst1_s8(to + to_stride, vget_high_s8(sums));
+  for (int32_t i = 0; i < Vectors; ++i) {
+    const int8x16_t sums = add.sum<Short>(codes.v[i], load_halves_neon(residual_stride, &residual));
+    store_half_neon<0>(sums, to_stride, &to);
+    store_half_neon<1>(sums, to_stride, &to);
   }
 }
 
-// Stores the columns from `first` on that lie inside the tile, with the residual. Not inlined, as store_neon.
 template <int32_t Vectors>
-__attribute__((noinline)) static void store_rows_but_plain_neon(const GemmS8Args& args, int32_t row,
-                                                                int32_t first, TileCodes<Vectors> codes) {
-  if (args.m - row < 2 * Vectors || args.n - first < 8 || args.residual == nullptr) {
-    for (int32_t i = 0; i < Vectors && row + 2 * i < args.m; ++i)
-      store_neon<8>(args, row + 2 * i, first, codes.v[i]);
-    return;
+static inline SumsNeon<TileCodes<Vectors>> make_sums_neon(const GemmS8Args& args) {
+  SumsNeon<TileCodes<Vectors>> sums;
+  if (args.residual != nullptr) {
+    sums.add = AddNeon(*args.add);
+    sums.residual_stride = args.residual_stride;
+    sums.store =
+        AddNeon::is_short(*args.add) ? store_sums_neon<Vectors, true> : store_sums_neon<Vectors, false>;
   }
-  constexpr int32_t kMostShort = 32767;
-  if (args.add->a_multiplier <= kMostShort && args.add->b_multiplier <= kMostShort)
-    return store_sums_neon<Vectors>(args, row, first, codes, AddNeon<true>(*args.add));
-  store_sums_neon<Vectors>(args, row, first, codes, AddNeon<false>(*args.add));
+  return sums;
 }
 
-// Stores them where they lie inside the tile, with the residual.
+// Those of a tile that is not whole. Not inlined, as store_neon.
 template <int32_t Vectors>
-static inline void store_rows_neon(const GemmS8Args& args, int32_t row, const WorkNeon& work,
-                                   const TileCodes<Vectors>& codes) {
-  if (__builtin_expect(work.plain && work.columns >= 8, 1)) {
-    int8_t* to = work.output;
+__attribute__((noinline)) static void store_ends_neon(const GemmS8Args& args, int32_t row, int32_t first,
+                                                      TileCodes<Vectors> codes) {
+  for (int32_t i = 0; i < Vectors && row + 2 * i < args.m; ++i)
+    store_neon<8>(args, row + 2 * i, first, codes.v[i]);
+}
+
+template <int32_t Vectors>
+__attribute__((always_inline)) static inline void store_whole_neon(const WorkNeon& work,
+                                                                   const TileCodes<Vectors>& codes) {
+  int8_t* to = work.output;
 #pragma GCC unroll 6
-    for (int32_t i = 0; i < Vectors; ++i) {
-      vst1_s8(to, vget_low_s8(codes.v[i]));
-      to += work.output_stride;
-      vst1_s8(to, vget_high_s8(codes.v[i]));
-      to += work.output_stride;
-    }
-  } else {
-    store_rows_but_plain_neon<Vectors>(args, row, args.n - work.columns, codes);
+  for (int32_t i = 0; i < Vectors; ++i) {
+    store_half_neon<0>(codes.v[i], work.output_stride, &to);
+    store_half_neon<1>(codes.v[i], work.output_stride, &to);
   }
+}
+
+// Clamps wide codes and stores them where they lie inside the tile, with the residual.
+template <int32_t Vectors>
+__attribute__((always_inline)) static inline void store_rows_neon(const GemmS8Args& args, int32_t row,
+                                                                  const WorkNeon& work,
+                                                                  const OutputNeon& output,
+                                                                  const SumsNeon<TileCodes<Vectors>>& sums,
+                                                                  TileCodes<Vectors> codes) {
+  if (__builtin_expect(work.direct, 1)) return store_whole_neon<Vectors>(work, codes);
+#pragma GCC unroll 6
+  for (int32_t i = 0; i < Vectors; ++i) codes.v[i] = clamp_neon(codes.v[i], output);
+  if (work.whole) return store_whole_neon<Vectors>(work, codes);
+  const int32_t first = args.n - work.columns;
+  if (work.residual == nullptr) return store_ends_neon<Vectors>(args, row, first, codes);
+  sums.store(work.residual + first, sums.residual_stride, work.output, work.output_stride, sums.add, codes);
 }
 
 #endif

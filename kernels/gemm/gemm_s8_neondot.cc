@@ -6,7 +6,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 64, kNr = 8, kKr = 4;
+constexpr int32_t kMr = 128, kNr = 8, kKr = 4;
 constexpr int32_t kQuad = kNr * kKr;  // bytes of a quad's weights
 
 // In assembly: gcc 12 copies accumulators around the intrinsic.
@@ -73,13 +73,14 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
   const int32_t copied_taps = in.rest == 0 ? 1 : taps;
   const ptrdiff_t copied_whole = in.rest == 0 ? in.whole * taps : in.whole;
   const OutputNeon output = make_output_neon(args.requant);
+  const auto sums = make_sums_neon<Rows / 2>(args);
   LastPanelNeon<kNr> last;
   for (; row < past; row += Rows) {
     const int8_t* x[Rows];
     if (!Listed && in.copied) copy_rows_neon<Rows>(args, in, kMr, row, copies);
 #pragma GCC unroll 8
     for (int32_t r = 0; r < Rows; ++r) x[r] = args.rows[row + r];
-    WorkNeon work = start_neon(args, row, Rows);
+    WorkNeon work = start_neon(args, output, row, Rows);
     const auto* w = static_cast<const int8_t*>(args.weights);
     for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
       if (work.columns < kNr) use_copies_neon(&work, &last);
@@ -152,9 +153,9 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
       TileCodes<Rows / 2> codes;
 #pragma GCC unroll 4
       for (int32_t i = 0; i < Rows / 2; ++i)
-        codes.v[i] = requantize_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1], m0,
-                                     m1, m0, m1, output);
-      store_rows_neon(args, row, work, codes);
+        codes.v[i] = requantize_wide_neon(acc[2 * i][0], acc[2 * i][1], acc[2 * i + 1][0], acc[2 * i + 1][1],
+                                          m0, m1, m0, m1, output);
+      store_rows_neon(args, row, work, output, sums, codes);
     }
   }
 }

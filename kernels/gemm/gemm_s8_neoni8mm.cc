@@ -6,7 +6,7 @@
 namespace intaglio {
 namespace {
 
-constexpr int32_t kMr = 64, kNr = 8, kKr = 8;
+constexpr int32_t kMr = 128, kNr = 8, kKr = 8;
 constexpr int32_t kBlock = kNr * kKr;  // bytes of a block's weights
 constexpr int32_t kMostInPlace = 48;   // columns
 
@@ -162,13 +162,14 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
   if (!in.copied) listed = list_blocks_neon(args, in);
   const ptrdiff_t blocks = static_cast<ptrdiff_t>(args.taps) * ((args.k + kKr - 1) / kKr);
   const OutputNeon output = make_output_neon(args.requant);
+  const auto sums = make_sums_neon<Pairs>(args);
   LastPanelNeon<kNr> last;
   for (; row < past; row += 2 * Pairs) {
     const int8_t* x[2 * Pairs];
     if (!Listed && in.copied) interleave_rows<Pairs>(args, in, row, lhs);
 #pragma GCC unroll 8
     for (int32_t r = 0; r < 2 * Pairs; ++r) x[r] = args.rows[row + r];
-    WorkNeon work = start_neon(args, row, 2 * Pairs);
+    WorkNeon work = start_neon(args, output, row, 2 * Pairs);
     const auto* w = static_cast<const int8_t*>(args.weights);
     for (; work.columns > 0; next_panel_neon<kNr>(&work)) {
       if (work.columns < kNr) use_copies_neon(&work, &last);
@@ -202,10 +203,10 @@ __attribute__((noinline)) void tiles(const GemmS8Args& args, const RowsNeon& row
       TileCodes<Pairs> codes;
 #pragma GCC unroll 4
       for (int32_t p = 0; p < Pairs; ++p)
-        codes.v[p] = requantize_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
-                                     second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]), m0,
-                                     m1, m0, m1, output);
-      store_rows_neon(args, row, work, codes);
+        codes.v[p] = requantize_wide_neon(first_row(acc[p][0], acc[p][1]), first_row(acc[p][2], acc[p][3]),
+                                          second_row(acc[p][0], acc[p][1]), second_row(acc[p][2], acc[p][3]),
+                                          m0, m1, m0, m1, output);
+      store_rows_neon(args, row, work, output, sums, codes);
     }
   }
 }

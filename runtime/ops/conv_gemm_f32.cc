@@ -25,7 +25,7 @@ Error plan_gemm_f32(const NodeView& node, const ConvGeometry& whole, const PlanC
   const GemmF32Kernel& kernel = gemm_f32_kernel(index);
   plan->kernel = static_cast<uint16_t>(index);
   const int64_t packed = gemm_f32_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
-  const LineLayout layout(g, kernel.mr, false);
+  const LineLayout layout(g, kernel.mr, 0);
   ConvScratch scratch = scratch_of(g, kernel);
   if (kPacksWeights && layout.used)
     scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});
@@ -62,7 +62,7 @@ void run_gemm_f32(const NodeView& node, const ConvGeometry& whole, const NodeRun
       node.has_input(kResidualInput) ? run.input<float>(node, kResidualInput) : nullptr;
   auto* const y = run.output<float>(node);
 
-  const LineLayout layout(g, kernel.mr, false);
+  const LineLayout layout(g, kernel.mr, 0);
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = kPacksWeights && layout.used ? &layout : nullptr;
   if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr) * int64_t{sizeof(float)});

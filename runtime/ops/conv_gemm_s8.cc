@@ -14,6 +14,10 @@ bool takes_tap_offsets(const ConvGeometry& g, const GemmS8Kernel& kernel) {
   return kPacksWeights && g.oc <= kernel.tap_offsets_max_n;
 }
 
+LineLayout line_layout(const ConvGeometry& g, const GemmS8Kernel& kernel) {
+  return {g, kernel.mr, takes_tap_offsets(g, kernel) ? kernel.tap_offsets_max_channels : 0};
+}
+
 // A slot's scratch where weights are used in place.
 int64_t in_place_scratch_bytes(const ConvGeometry& g, const GemmS8Kernel& kernel) {
   return gemm_s8_scratch_bytes(kernel, g.pixels(), g.taps(), g.ic / g.groups, g.padded());
@@ -117,7 +121,7 @@ __attribute__((cold)) Error plan_gemm_s8(const NodeView& node, const ConvGeometr
   plan->kernel = static_cast<uint16_t>(index);
   if (!kernel.packs) return set_sizes(node, 0, context.width * in_place_scratch_bytes(g, kernel), plan);
   const int64_t packed = gemm_s8_packed_bytes(kernel, g.oc / g.groups, g.gemm_taps(), g.gemm_k());
-  const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
+  const LineLayout layout = line_layout(g, kernel);
   ConvScratch scratch = scratch_of(g, kernel);
   if (kPacksWeights && layout.used) scratch.resize_patches(layout.elements(kernel.mr));
   return set_sizes(node, packed * g.groups, scratch.total(context.width), plan);
@@ -158,14 +162,13 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   const int32_t n = g.oc / g.groups, k = g.gemm_k(), taps = g.gemm_taps();
   const int32_t zero_point = g.padded() ? node.input(0).quantization.zero_point : 0;
   const auto* const weights = reinterpret_cast<const int8_t*>(run.persistent);
-  const int64_t group_bytes = gemm_s8_packed_bytes(kernel, n, taps, k);
-  const int64_t panel_bytes = gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);
+  const int64_t group_bytes = g.groups == 1 ? 0 : gemm_s8_packed_bytes(kernel, n, taps, k);
   const auto* const x = run.input<int8_t>(node, 0);
   auto* const y = run.output<int8_t>(node);
   const GemmS8Args shared = shared_args(node, g, variant);
 
   const bool im2col = g.im2col();
-  const LineLayout layout(g, kernel.mr, takes_tap_offsets(g, kernel));
+  const LineLayout layout = line_layout(g, kernel);
   ConvScratch scratch = scratch_of(g, kernel);
   const LineLayout* const lines = layout.used ? &layout : nullptr;
   if (lines != nullptr) scratch.resize_patches(layout.elements(kernel.mr));
@@ -174,6 +177,7 @@ void run_gemm_s8(const NodeView& node, const ConvGeometry& g, const NodeRun& run
   if (g.padded()) memset(padding, zero_point, static_cast<size_t>(lines != nullptr && k < 16 ? 16 : k));
   const bool pads_zero = g.padded() && zero_point == -kernel.lhs_offset;
   const GemmSplit split = gemm_split(g, kernel.nr, executor_width(*run.executor));
+  const int64_t panel_bytes = split.parts == 1 ? 0 : gemm_s8_packed_bytes(kernel, kernel.nr, taps, k);
   for_gemm_items(*run.executor, g, split, kernel.mr, [&](int32_t slot, GemmItem& item) {
     uint8_t* const memory = run.scratch + scratch.padding_bytes + slot * scratch.slot_bytes;
     auto** const rows = reinterpret_cast<const int8_t**>(memory);

@@ -21,11 +21,12 @@ struct LineLayout {
   int64_t new_lines = 0;     // that one call may need at most
   int64_t capacity = 0;      // lines
 
-  // `tap_offsets`: whether the kernel takes them, see fill_line_rows().
-  LineLayout(const ConvGeometry& g, int32_t mr, bool tap_offsets) {
-    constexpr int32_t kManyRows = 16, kFewChannels = 32;  // deeper taps are worth their addresses
+  // `few_channels`: up to how many the kernel takes the distances of taps, see fill_line_rows(). Deeper taps are worth their
+  // addresses.
+  LineLayout(const ConvGeometry& g, int32_t mr, int32_t few_channels) {
+    constexpr int32_t kManyRows = 16;
     if (kPacksWeights && mr >= kManyRows && g.groups == 1 && g.taps() > 1 &&
-        (g.merged() || (tap_offsets && g.ic <= kFewChannels)))
+        (g.merged() || g.ic <= few_channels))
       lay_out(g, mr);
   }
   int64_t elements(int32_t mr) const { return mr * im2col_step + capacity * line_step; }
