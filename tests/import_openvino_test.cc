@@ -73,6 +73,57 @@ TEST_CASE("convolutions, in groups too, and transposed") {
   }
 }
 
+// What OpenVINO 2026.4.1 gives: same_lower takes the larger half of what is cut from the end.
+TEST_CASE("a transposed convolution whose output has a size of its own") {
+  struct Case {
+    const char* automatic;
+    std::vector<float> rows;  // the first two rows of what one 1 at the start gives
+  };
+  for (const Case& c : {Case{"same_lower", {1, 2, 3, 0, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0}},
+                        Case{"same_upper", {5, 6, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0}},
+                        Case{"explicit", {4, 5, 6, 0, 0, 0, 0, 0, 7, 8, 9, 0, 0, 0, 0, 0}}}) {
+    CAPTURE(c.automatic);
+    Ir ir;
+    const int x = ir.input("x", {1, 1, 3, 4}), w = ir.floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}),
+              size = ir.integers({6, 8});
+    ir.output(ir.layer("ConvolutionBackpropData", "y", {x, w, size}, {1, 1, 6, 8},
+                       "strides=\"2, 2\" dilations=\"1, 1\" pads_begin=\"1, 0\" pads_end=\"0, 1\" "
+                       "output_padding=\"0, 0\" auto_pad=\"" +
+                           std::string(c.automatic) + "\""));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    std::vector<float> one(12, 0.0f);
+    one[0] = 1.0f;
+    const std::vector<float> y = run_import<float>(import, one);
+    REQUIRE(y.size() == 48);
+    CHECK(std::vector<float>(y.begin(), y.begin() + 16) == c.rows);
+  }
+  Ir huge;
+  const int x = huge.input("x", {1, 1, 3, 4}), w = huge.floats({1, 1, 3, 3}, std::vector<float>(9, 1.0f)),
+            size = huge.integers({6, int64_t{1} << 40});
+  huge.output(huge.layer("ConvolutionBackpropData", "y", {x, w, size}, {1, 1, 6, 8}, "strides=\"2, 2\""));
+  CHECK(Import(huge.xml(), huge.options()).says("a side beyond 1048576"));
+}
+
+TEST_CASE("numbers of 16 bits come and go as int32; a network is cut before NonMaxSuppression") {
+  Ir ir;
+  const int x = ir.input("x", {1, 2}, "i16");
+  const int real = ir.layer("Convert", "real", {x}, {1, 2}, "destination_type=\"f32\"");
+  const int half = ir.layer("Multiply", "twice", {real, ir.floats({1}, {20000.0f})}, {1, 2});
+  ir.output(ir.layer("Convert", "y", {half}, {1, 2}, "destination_type=\"i16\""));
+  Import import(ir.xml(), ir.options());
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(import.notes("input 'x' is i16 in the file; here it is int32"));
+  CHECK(run_import<int32_t>(import, std::vector<int32_t>{1, -3}) == std::vector<int32_t>{20000, -32768});
+
+  Ir boxes;
+  const int in = boxes.input("x", {1, 2, 4}), a = boxes.layer("ReLU", "boxes", {in}, {1, 2, 4}),
+            b = boxes.layer("Sigmoid", "scores", {in}, {1, 2, 4});
+  boxes.output(boxes.layer("NonMaxSuppression", "chosen", {a, b, boxes.integers({3})}, {3, 3}));
+  CHECK(Import(boxes.xml(), boxes.options())
+            .says("this layer is not supported; cut the network before it: --outputs boxes,scores"));
+}
+
 TEST_CASE("matrix products with weights, of rows and of maps") {
   Random random(2);
   const std::vector<float> weights = random.reals(15, -1.0f, 1.0f);

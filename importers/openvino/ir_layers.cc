@@ -51,17 +51,70 @@ void import_group_convolution(IrOp& op) {
   op.add("Conv", {op.input(0), ir_weights(op, op.source(1), shape)}, attributes);
 }
 
+// Pads and further rows that give the output this size. `from` [n, c, ...], a window of `shape` [.., .., ...].
+void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attributes& attributes) {
+  constexpr int64_t kMost = int64_t{1} << 20;  // of each number: products stay within 64 bits
+  const size_t axes = window.size() - 2;
+  if (from.size() != window.size()) fail("its input and its weights have different ranks");
+  const auto list = [&](const char* name, int64_t otherwise) {
+    std::vector<int64_t> values = op.integers(name);
+    if (values.empty()) values.assign(axes, otherwise);
+    if (values.size() != axes)
+      fail("its attribute ", name, " has ", values.size(), " numbers for ", axes, " axes");
+    for (const int64_t value : values)
+      if (value < 0 || value > kMost) fail("its attribute ", name, " holds ", value);
+    return values;
+  };
+  const auto strides = list("strides", 1), dilations = list("dilations", 1), begin = list("pads_begin", 0),
+             further = list("output_padding", 0);
+  op.ignore("pads_end");
+  std::vector<int64_t> sizes;
+  if (op.is_constant(op.source(2))) {
+    sizes = op.whole_numbers(2);
+  } else if (op.output_shape().size() == window.size()) {
+    sizes.assign(op.output_shape().begin() + 2, op.output_shape().end());
+  }
+  if (sizes.size() != axes) fail("its output shape has ", sizes.size(), " numbers for ", axes, " axes");
+  const std::string automatic = op.word("auto_pad", "explicit");
+  std::vector<int64_t> before, after, rest;
+  for (size_t d = 0; d < axes; ++d) {
+    const int64_t in = from[2 + d], kernel = window[2 + d];
+    if (in < 1 || in > kMost || sizes[d] < 1 || sizes[d] > kMost || kernel > kMost)
+      fail("its shape is open, or a side beyond ", kMost, "; --shape closes the network's");
+    const int64_t whole = strides[d] * (in - 1) + dilations[d] * (kernel - 1) + 1 + further[d];
+    const int64_t cut = whole - sizes[d];  // below 0: there are further rows at the end
+    if (automatic == "same_lower")
+      before.push_back(std::max<int64_t>(cut, 0) / 2);
+    else if (automatic == "same_upper")
+      before.push_back((std::max<int64_t>(cut, 0) + 1) / 2);
+    else if (automatic == "valid")
+      before.push_back(0);
+    else
+      before.push_back(begin[d]);
+    const int64_t behind = cut - before[d];
+    after.push_back(std::max<int64_t>(behind, 0));
+    rest.push_back(further[d] + std::max<int64_t>(-behind, 0));
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  attributes.lists = {
+      {"strides", strides}, {"dilations", dilations}, {"pads", before}, {"output_padding", rest}};
+}
+
 void import_transposed(IrOp& op, bool in_groups) {
-  op.check_inputs(2, 2);
+  op.check_inputs(2, 3);
+  const bool has_size = op.has_input(2);
   IrShape shape = weights_shape(op, in_groups ? 4 : 3);
-  auto attributes = window_of(op, true);
+  auto attributes = has_size ? IrOp::Attributes() : window_of(op, true);
   if (in_groups) {  // [groups, in, out, ...] here, [groups * in, out, ...] there
     attributes.integers.push_back({"group", shape[0]});
     shape[1] *= shape[0];
     shape.erase(shape.begin());
   }
   const auto padding = op.integers("output_padding");
-  if (!padding.empty()) attributes.lists.push_back({"output_padding", padding});
+  if (has_size)
+    fit_output(op, op.input_shape(0), shape, attributes);
+  else if (!padding.empty())
+    attributes.lists.push_back({"output_padding", padding});
   op.add("ConvTranspose", {op.input(0), ir_weights(op, op.source(1), shape)}, attributes);
 }
 void import_transposed_convolution(IrOp& op) { import_transposed(op, false); }

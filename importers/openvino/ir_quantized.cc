@@ -185,6 +185,13 @@ void import_convert(IrOp& op) {
         text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
     return op.alias(op.input(0));
   }
+  if (to == "i16") {  // the ends of 16 bits, then int32
+    op.file().notes.push_back(
+        text(quoted(op.output()), " is i16 in the file; here it is int32, with the same numbers"));
+    const std::string within = op.add_inner("Clip", {op.input(0), op.number(-32768.0f), op.number(32767.0f)});
+    op.add("Cast", {within}, {{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}});
+    return;
+  }
   for (const auto& [name, number] : kTypes)
     if (to == name) {
       op.add("Cast", {op.input(0)}, {{{"to", number}}, {}, {}, {}});

@@ -12,10 +12,23 @@ namespace {
 
 constexpr int64_t kOpset = 21;  // whose forms of operators the handlers write
 
+// How to end the network before a layer that chooses boxes, whose number a run decides.
+std::string before_boxes(IrOp& op) {
+  const std::string& type = op.layer().type;
+  if (type.find("NonMaxSuppression") == std::string::npos && type != "DetectionOutput" && type != "NonZero" &&
+      type.find("Nms") == std::string::npos)
+    return "";
+  std::vector<std::string> names;
+  for (size_t i = 0; i < op.input_count(); ++i)
+    if (op.has_input(i) && !op.is_constant(op.source(i)) && op.writer(i).type != "Parameter")
+      names.push_back(op.input(i));
+  return cut_before(names);
+}
+
 void import_layer(IrGraph& file, int32_t index) {
   IrOp op(file, index);
   const IrOperator* const known = find_ir_operator(op.layer().type);
-  if (known == nullptr) fail("this layer is not supported");
+  if (known == nullptr) fail("this layer is not supported", before_boxes(op));
   known->import(op);
   op.check_all_read();
 }

@@ -259,8 +259,12 @@ void import_parameter(IrOp& op) {
       {"f32", onnx_file::TensorProto::FLOAT},  {"f16", onnx_file::TensorProto::FLOAT16},
       {"f64", onnx_file::TensorProto::DOUBLE}, {"i64", onnx_file::TensorProto::INT64},
       {"i32", onnx_file::TensorProto::INT32},  {"u8", onnx_file::TensorProto::UINT8},
-      {"i8", onnx_file::TensorProto::INT8},    {"boolean", onnx_file::TensorProto::BOOL}};
+      {"i8", onnx_file::TensorProto::INT8},    {"boolean", onnx_file::TensorProto::BOOL},
+      {"i16", onnx_file::TensorProto::INT32},  {"u16", onnx_file::TensorProto::INT32}};
   const std::string type = op.word("element_type", "f32");
+  if (type == "i16" || type == "u16")
+    op.file().notes.push_back(text("input ", quoted(op.output()), " is ", type,
+                                   " in the file; here it is int32, with the same numbers"));
   auto& input = *op.file().graph->add_input();
   input.set_name(op.output());
   auto& tensor = *input.mutable_type()->mutable_tensor_type();

@@ -22,9 +22,10 @@ class Ir {
   int input(const std::string& name, const Dims& dims, const std::string& type = "f32") {
     return layer("Parameter", name, {}, dims, "shape=\"" + joined(dims) + "\" element_type=\"" + type + "\"",
                  "opset1",
-                 type == "f32"  ? "FP32"
-                 : type == "i8" ? "I8"
-                                : "U8");
+                 type == "f32"   ? "FP32"
+                 : type == "i8"  ? "I8"
+                 : type == "i16" ? "I16"
+                                 : "U8");
   }
   template <typename T>
   int constant(const char* type, const Dims& dims, const std::vector<T>& values) {
