@@ -5,8 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "calibrator/calibration.h"
-#include "calibrator/host/system/files.h"
+#include "calibrator/host/accuracy/judged_model.h"
 #include "calibrator/judge/replay.h"
 #include "runtime/op.h"
 
@@ -19,6 +18,8 @@ constexpr size_t kAlone = 7, kQuarters = 24;
 // These take minutes: the model of one half is made, and judged by the other.
 constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
 constexpr size_t kManyForSlow = 16;
+// Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
+constexpr size_t kMostShifted = 16;
 // What expected() adds: all of it up to so many samples, and 6 dB at most.
 constexpr double kManySamples = 16;
 const double kMostMore = std::log(4.0);
@@ -59,50 +60,6 @@ void put_state(CalibrationState& state, const CalibrationState& from) {
   reset_state(state);
   add_state(state, from);
 }
-
-// The int8 model that is judged, and where its outputs are compared.
-struct Judged {
-  struct Output {
-    OutputTensor exact;
-    int32_t tensor = -1, node = -1;  // of the int8 model
-  };
-  Model model;
-  FileBytes memory;
-  Session session;
-  std::vector<Output> outputs;  // by ascending node
-
-  Error open(Span<const uint8_t> bytes, const CalibratorOptions& options, Span<const OutputTensor> exact,
-             const Model& fp32) {
-    OpenOptions checked;
-    checked.skip_checksum = true;  // finish() has opened these bytes
-    const Result<Model> opened = Model::open(bytes, checked);
-    if (!opened) return opened.error();
-    model = *opened;
-    SessionOptions execution;
-    execution.isa = options.isa;
-    execution.executor = options.executor;
-    const Result<SessionNeeds> needs = Session::measure(model, all_ops(), execution);
-    if (!needs) return needs.error();
-    memory = FileBytes(needs->total());
-    const Result<Session> made =
-        Session::create(model, all_ops(), Session::split({memory.data(), memory.size()}, *needs), execution);
-    if (!made) return made.error();
-    session = *made;
-    for (const OutputTensor& output : exact) {
-      Output found{output};
-      for (int32_t n = 0; n < model.node_count(); ++n)
-        for (const int32_t tensor : model.node(n).outputs)
-          if (strcmp(model.tensor(tensor).name, fp32.tensor(output.tensor).name) == 0) {
-            found.tensor = tensor;
-            found.node = n;
-          }
-      outputs.push_back(found);
-    }
-    std::stable_sort(outputs.begin(), outputs.end(),
-                     [](const Output& a, const Output& b) { return a.node < b.node; });
-    return kNoError;
-  }
-};
 
 // While this lives, the calibrator can finish once more, from another state and with other options, in memory of its own. Its
 // sessions and what it keeps of the samples serve again. Then all is as finish() left it.
@@ -236,7 +193,12 @@ void HeldOut::divide() {
   const bool is_slow = (options_.recover & kSlow) != 0 && distinct >= kManyForSlow;
   parts_ = alone ? rank : (distinct <= kQuarters && !is_slow ? 4 : 2);
   judged_parts_ = is_slow ? 1 : parts_;
-  for (const Digest& digest : digests_) part_of_.push_back(ranks[digest] % parts_);
+  const auto shifted =
+      static_cast<int32_t>(std::min(distinct, kMostShifted - std::min(distinct, kMostShifted)));
+  for (const Digest& digest : digests_) {
+    part_of_.push_back(ranks[digest] % parts_);
+    shifted_.push_back(model_.image_count() > 0 && ranks[digest] < shifted);
+  }
 }
 
 std::vector<int32_t> HeldOut::members(int32_t part, bool others) const {
@@ -316,47 +278,29 @@ Error HeldOut::judge_written(const SampleSource& source, const Ran& ran, SampleE
   std::vector<int32_t> all;
   for (int32_t i = 0; i < source.count; ++i) all.push_back(i);
   digests_.clear();  // these are other samples
+  shifted_.clear();
   return judge_model(calibrator_.report().bytes, source, all, ran, errors);
 }
 
 Error HeldOut::judge_model(Span<const uint8_t> bytes, const SampleSource& source,
                            const std::vector<int32_t>& which, const Ran& ran, SampleErrors& errors) {
   Calibration& calibration = Calibration::of(calibrator_);
-  Judged int8;
-  ITG_TRY(int8.open(bytes, options_, calibration.observing.outputs, model_));
-  std::vector<float> own(output_elements(calibration.observing.outputs));
+  JudgedModel int8;
+  ITG_TRY(int8.open(bytes, options_, calibration));
   for (const int32_t i : which) {
     const auto at = static_cast<size_t>(i);
     ITG_TRY(load_inputs(source, i, calibration.fp32.session));
-    copy_inputs(calibration.fp32.session, int8.session);
-    const float* exact = at < digests_.size() ? calibration.references.find(digests_[at]) : nullptr;
-    if (exact == nullptr) {
-      int32_t done = 0;
-      for (const OutputTensor& output : calibration.observing.outputs) {
-        calibration.fp32.session.run_nodes(done, output.node + 1);
-        done = output.node + 1;
-        memcpy(own.data() + output.first, calibration.fp32.session.tensor(output.tensor).data,
-               output.elements * sizeof(float));
-      }
-      calibration.fp32.session.run_nodes(done, model_.node_count());
-      if (ran.fp32) ran.fp32(at, calibration.fp32.session);
-      exact = own.data();
+    const float* const known = at < digests_.size() ? calibration.references.find(digests_[at]) : nullptr;
+    std::vector<NetworkError> found = int8.errors(calibration, known);
+    if (known == nullptr && ran.fp32) ran.fp32(at, calibration.fp32.session);
+    if (ran.int8) ran.int8(at, int8.session());
+    if (at < shifted_.size() && shifted_[at]) {
+      ITG_TRY(load_inputs(source, i, calibration.fp32.session));
+      shift_pictures(calibration.fp32.session);
+      const std::vector<NetworkError> shifted = int8.errors(calibration, nullptr);
+      for (size_t o = 0; o < found.size(); ++o)
+        found[o] = {(found[o].signal + shifted[o].signal) / 2, (found[o].noise + shifted[o].noise) / 2};
     }
-    std::vector<NetworkError> found;
-    int32_t done = 0;
-    for (const Judged::Output& output : int8.outputs) {
-      NetworkError& error = found.emplace_back();
-      if (output.tensor < 0) continue;
-      int8.session.run_nodes(done, output.node + 1);
-      done = output.node + 1;
-      const TensorView view = int8.session.tensor(output.tensor);
-      if (view.info.shape.elements() != static_cast<int64_t>(output.exact.elements)) continue;
-      LayerReport sums;
-      compare_values(exact + output.exact.first, view, sums);
-      error = {sums.signal, sums.noise};
-    }
-    int8.session.run_nodes(done, int8.model.node_count());
-    if (ran.int8) ran.int8(at, int8.session);
     errors.add(found);
   }
   return kNoError;

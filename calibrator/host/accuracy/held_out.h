@@ -4,7 +4,8 @@
 // The samples are observed part by part, in the order of their digests, so that what was seen of all but one part
 // is at hand. After the calibration each part is judged by a model that the others have calibrated with the same
 // options. Which method chooses the ranges is taken over from the search over all samples, which itself judges
-// each half by the other; so is whether a correction of biases is kept. Nothing depends on the order of the samples, the machine or the threads.
+// each half by the other; so is whether a correction of biases is kept. Of few pictures each judges twice, the second
+// time shifted by a pixel. Nothing depends on the order of the samples, the machine or the threads.
 #pragma once
 
 #include <functional>
@@ -78,6 +79,7 @@ class HeldOut {
   CalibratorOptions options_;
   std::vector<Digest> digests_;
   std::vector<int32_t> part_of_;  // of each sample
+  std::vector<bool> shifted_;     // whether it judges shifted by a pixel, too
   int32_t parts_ = 0, judged_parts_ = 0;
   std::vector<Seen> seen_;  // of each part, and last what was there before
 };
