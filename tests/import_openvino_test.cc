@@ -122,6 +122,13 @@ TEST_CASE("numbers of 16 bits come and go as int32; a network is cut before NonM
   boxes.output(boxes.layer("NonMaxSuppression", "chosen", {a, b, boxes.integers({3})}, {3, 3}));
   CHECK(Import(boxes.xml(), boxes.options())
             .says("this layer is not supported; cut the network before it: --outputs boxes,scores"));
+  ImportOptions cut = boxes.options();
+  cut.outputs = {"boxes,scores"};
+  Import before(boxes.xml(), cut);
+  REQUIRE_MESSAGE(before.good(), before.message());
+  CHECK(before.graph().outputs.size() == 2);
+  cut.outputs = {"chosen"};
+  CHECK(Import(boxes.xml(), cut).says("--outputs names 'chosen', which no node writes"));
 }
 
 TEST_CASE("matrix products with weights, of rows and of maps") {

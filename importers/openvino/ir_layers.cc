@@ -80,7 +80,7 @@ void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attr
   for (size_t d = 0; d < axes; ++d) {
     const int64_t in = from[2 + d], kernel = window[2 + d];
     if (in < 1 || in > kMost || sizes[d] < 1 || sizes[d] > kMost || kernel > kMost)
-      fail("its shape is open, or a side beyond ", kMost, "; --shape closes the network's");
+      fail("its shape is open, or a side beyond ", kMost, "; convert the network with closed shapes");
     const int64_t whole = strides[d] * (in - 1) + dilations[d] * (kernel - 1) + 1 + further[d];
     const int64_t cut = whole - sizes[d];  // below 0: there are further rows at the end
     if (automatic == "same_lower")

@@ -59,13 +59,16 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
   file.layers = read_ir_file(bytes);
   file.weights = options.weights;
   file.graph = model.mutable_graph();
+  // What chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
+  Problems passed_over;
+  Problems& of_layers = options.outputs.empty() ? problems : passed_over;
   for (int32_t i = 0; i < static_cast<int32_t>(file.layers.size()); ++i) {
     const IrLayer& layer = file.layers[static_cast<size_t>(i)];
     try {
       import_layer(file, i);
       continue;
     } catch (const ImportError& error) {
-      problems.add(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
+      of_layers.add(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
     file.failed.insert(i);
