@@ -114,6 +114,23 @@ TEST_CASE("the line that cuts a network is what a shell takes") {
   Import import(file.bytes(), ending_at({"/model.22/boxes output;1,the model's scores"}));
   REQUIRE_MESSAGE(import.good(), import.message());
   CHECK(import.graph().outputs.size() == 2);
+
+  const auto reads = [](const std::string& one, const std::string& other) {
+    OnnxBuilder two(13);
+    two.input("x", {1, 2});
+    two.node("Relu", {"x"}, one);
+    if (other != one) two.node("Abs", {"x"}, other);
+    two.node("NonMaxSuppression", {one, other}, "chosen");
+    two.output("chosen");
+    return Import(two.bytes()).message();
+  };
+  const auto ends = [](const std::string& message, const std::string& end) {
+    CAPTURE(message);
+    CHECK(message.substr(message.size() - std::min(message.size(), end.size())) == end);
+  };
+  ends(reads("a", "a"), "cut the network before it: --outputs a");
+  ends(reads("a,b", "a,b"), "cut the network before it: --outputs a,b");
+  ends(reads("a,b", "c"), "cut the network before it, with --outputs; it reads 'a,b', 'c'");
 }
 
 TEST_CASE("an output that is an input is a copy of it") {

@@ -290,24 +290,34 @@ TEST_CASE("rows of a segment are added, multiplied, or the greatest or the least
   CHECK(Import(empty.finish({all}, {most})).says("segment 1 has no row"));
 }
 
-TEST_CASE("GATHER in batches takes each batch's own rows") {
-  constexpr int32_t kGather = 36;
-  for (const bool by_run : {false, true}) {
-    TfliteBuilder file;
-    const int32_t indices = by_run ? file.tensor("i", kTfliteInt32, {2, 2})
-                                   : file.constant("i", kTfliteInt32, {2, 2}, Ints{2, 0, 1, 1});
-    const int32_t table = by_run ? file.constant("x", kTfliteFloat, {2, 3, 1}, Reals{1, 2, 3, 4, 5, 6})
-                                 : file.tensor("x", kTfliteFloat, {2, 3, 1});
-    const int32_t y = file.tensor("y", kTfliteFloat, {2, 2, 1});
-    file.op(kGather, {table, indices}, {y}, Options::GatherOptions,
-            tflite::CreateGatherOptions(file.fbb(), 1, 1).Union());
-    Import import(file.finish({by_run ? indices : table}, {y}));
-    REQUIRE_MESSAGE(import.good(), import.message());
-    if (by_run)
-      CHECK(run_import<float>(import, Ints{2, 0, 1, 9}) == Reals{3, 1, 5, 6});
-    else
-      CHECK(run_import<float>(import, Reals{1, 2, 3, 4, 5, 6}) == Reals{3, 1, 5, 5});
-  }
+TEST_CASE(
+    "a start that a run computes has a number for each axis; a segment has a number that an axis can have") {
+  constexpr int32_t kUpdateSlice = 151, kSegmentSum = 125;
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {2, 3}), part = file.tensor("part", kTfliteFloat, {2, 1}),
+                start = file.tensor("start", kTfliteInt32, {1}), y = file.tensor("y", kTfliteFloat, {2, 3});
+  file.op(kUpdateSlice, {x, part, start}, {y});
+  CHECK(Import(file.finish({x, part, start}, {y})).says("its start indices are [1] for [2, 3]"));
+  TfliteBuilder segments;
+  const int32_t rows = segments.tensor("rows", kTfliteFloat, {2, 1}),
+                sums = segments.tensor("sums", kTfliteFloat, {2, 1});
+  segments.op(kSegmentSum,
+              {rows, segments.constant("ids", kTfliteInt64, {2}, std::vector<int64_t>{0, INT64_MAX})},
+              {sums});
+  CHECK(Import(segments.finish({rows}, {sums})).says("its segment 9223372036854775807 is too large"));
+}
+
+TEST_CASE("a padding of minus infinity that no MAX_POOL_2D takes is a number, with a note") {
+  TfliteBuilder file;
+  const int32_t x = file.tensor("x", kTfliteFloat, {1, 2}), y = file.tensor("y", kTfliteFloat, {1, 3});
+  file.op(60,
+          {x, file.constant("pads", kTfliteInt32, {2, 2}, Ints{0, 0, 0, 1}),
+           file.constant("least", kTfliteFloat, {}, Reals{-INFINITY})},
+          {y});
+  Import import(file.finish({x}, {y}));
+  REQUIRE_MESSAGE(import.good(), import.message());
+  CHECK(run_import<float>(import, Reals{1, 2}) == Reals{1, 2, -0x1p127f});
+  CHECK(import.notes("its padding of infinity is 1.7e38 here"));
 }
 
 TEST_CASE("PADV2 with minus infinity before a MAX_POOL_2D is the pool's own padding") {

@@ -43,7 +43,12 @@ bool may_mask(Op op) {
 }
 
 void bound_infinities(Draft& draft) {
-  for (const DraftNode& node : draft.nodes) {
+  for (DraftNode& node : draft.nodes) {
+    if (node.op == Op::kPad && std::isinf(node.options.as<PadOptions>().value)) {  // no MaxPool has taken it
+      float& value = node.options.as<PadOptions>().value;
+      value = std::copysign(kMasked, value);
+      draft.notes.push_back(text(label(node), ": its padding of infinity is 1.7e38 here"));
+    }
     for (const int32_t input : node.inputs) {
       if (input < 0 || !may_mask(node.op)) continue;
       DraftTensor& tensor = draft.tensor(input);

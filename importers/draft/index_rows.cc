@@ -24,13 +24,13 @@ int32_t taken_rows(Draft& draft, const std::string& name, const std::string& sou
   return add_reshape(draft, name, source, taken, draft.tensor(r.x).shape);
 }
 
+}  // namespace
+
 float neutral_of(Op join) {
   if (join == Op::kAdd) return 0.0f;
   if (join == Op::kMul) return 1.0f;
   return join == Op::kMaximum ? -INFINITY : INFINITY;
 }
-
-}  // namespace
 
 int32_t IndexRows::width() const { return static_cast<int32_t>(std::max<int64_t>(elements(rest), 1)); }
 

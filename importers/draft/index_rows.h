@@ -35,7 +35,9 @@ struct ReplacedRows {
 // x with the last update that names each row in its place.
 int32_t add_replaced_rows(Draft& draft, const std::string& name, const std::string& source,
                           const ReplacedRows& r);
-// x, FP32, joined with each update that names a row, by kAdd, kMul, kMaximum or kMinimum; at most 64 name one row.
+// What changes nothing where it is joined by kAdd, kMul, kMaximum or kMinimum: 0, 1, or an infinity.
+float neutral_of(Op join);
+// x, FP32, joined so with each update that names a row; at most 64 name one row.
 int32_t add_joined_rows(Draft& draft, const std::string& name, const std::string& source,
                         const ReplacedRows& r, Op join);
 

@@ -163,6 +163,9 @@ std::vector<int32_t> softmax_table(float scale, int32_t count, DType codes) {
 void add_requantize(Draft& draft, const std::string& name, const std::string& source, int32_t input,
                     int32_t output) {
   const DraftTensor &from = draft.tensor(input), &to = draft.tensor(output);
+  for (const DraftTensor* const codes : {&from, &to})
+    if (codes->dtype != DType::kF32 && codes->scales.size() != 1)
+      fail("tensor ", quoted(codes->name), " holds codes and needs one scale, it has ", codes->scales.size());
   if (from.dtype == DType::kS8 && to.dtype == DType::kS8)
     return add_lookup(draft, name, source, input, requantize_table(from, to, -128, 127), output);
   auto& codes = add_node(draft, Op::kQuantize, name, source, {input}, output).options.as<Clamp>();

@@ -92,9 +92,23 @@ std::string shell_word(const std::string& word) {
 
 std::string cut_before(const std::vector<std::string>& names) {
   constexpr size_t kMostBytes = 1000;  // whole names, so that the line can be copied
+  constexpr size_t kShownNames = 8;
   if (names.empty()) return "";
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ",") + clean_name(name, kMostBytes);
+  std::string list, quotes;
+  std::vector<std::string> taken;
+  bool is_command = true;  // a name may hold commas if it is the only one
+  for (const std::string& name : names) {
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) continue;
+    taken.push_back(name);
+    const std::string clean = clean_name(name, kMostBytes);
+    is_command = is_command && clean == name && (name.find(',') == std::string::npos || taken.size() == 1);
+    list += (list.empty() ? "" : ",") + clean;
+    if (taken.size() <= kShownNames) quotes += (quotes.empty() ? "" : ", ") + quoted(name);
+  }
+  is_command = is_command && (taken.size() == 1 || taken[0].find(',') == std::string::npos);
+  if (!is_command)
+    return "; cut the network before it, with --outputs; it reads " + quotes +
+           (taken.size() > kShownNames ? ", ..." : "");
   return "; cut the network before it: --outputs " +
          (list.size() > kMostBytes ? shown(list) : shell_word(list));
 }

@@ -67,20 +67,18 @@ std::unique_ptr<Type> made_constant(const InputConstant& given, const onnx_file:
 }
 
 // Inputs that the file has no values for are those that can be given some.
-[[noreturn]] void fail_of_names(const onnx_file::GraphProto& graph, const std::string& wanted) {
+[[noreturn]] void fail_of_names(const onnx_file::GraphProto& graph, const OnnxFile& file,
+                                const std::string& wanted) {
   constexpr size_t kMostNames = 16;
-  std::vector<std::string> names;
-  for (const auto& input : graph.input()) {
-    const bool has_values =
-        std::any_of(graph.initializer().begin(), graph.initializer().end(),
-                    [&](const auto& constant) { return constant.name() == input.name(); });
-    if (!has_values) names.push_back(input.name());
-  }
   std::string list;
-  for (size_t i = 0; i < names.size() && i < kMostNames; ++i) list += (i == 0 ? "" : ", ") + quoted(names[i]);
-  if (names.size() > kMostNames) list += text(", and ", names.size() - kMostNames, " others");
+  size_t count = 0;
+  for (const auto& input : graph.input()) {
+    if (file.values.count(input.name()) != 0) continue;  // old files list their weights here
+    if (count++ < kMostNames) list += (list.empty() ? "" : ", ") + quoted(input.name());
+  }
+  if (count > kMostNames) list += text(", and ", count - kMostNames, " others");
   fail("--constant names the input ", quoted(wanted), ", which the model does not have; it has ",
-       names.empty() ? "none" : list);
+       count == 0 ? "none" : list);
 }
 
 }  // namespace
@@ -90,10 +88,12 @@ void take_onnx_constants(const onnx_file::GraphProto& graph, const std::vector<I
   for (const InputConstant& one : given) {
     const auto input = std::find_if(graph.input().begin(), graph.input().end(),
                                     [&](const auto& candidate) { return candidate.name() == one.input; });
-    if (input == graph.input().end()) fail_of_names(graph, one.input);
+    if (input == graph.input().end()) fail_of_names(graph, file, one.input);
     if (!input->type().has_tensor_type()) fail("input ", quoted(one.input), " is no tensor");
     auto constant = made_constant(one, input->type().tensor_type());
-    if (!file.values.emplace(one.input, OnnxValue{-1, constant.get(), false, false, {}}).second)
+    OnnxValue value;
+    value.constant = constant.get();
+    if (!file.values.emplace(one.input, value).second)
       fail("--constant names the input ", quoted(one.input), ", which is a constant already");
     file.own_constants.push_back(std::move(constant));
   }

@@ -31,11 +31,10 @@ void fold_pack(TfliteOp& op) {
 
 void fold_gather(TfliteOp& op) {
   op.check_inputs(2, 2);
-  const auto& options = op.options<tflite::GatherOptions>();
-  if (options.batch_dims() != 0) fail("batch dimensions are not supported");
+  const int32_t axis = op.options<tflite::GatherOptions>().axis();
   const Values x = op.values(0), indices = op.values(1);
   if (indices.is_real) fail("its indices are no integers");
-  op.set_values(gathered(x, static_cast<size_t>(normal_axis(options.axis(), x.shape.size())), indices));
+  op.set_values(gathered(x, static_cast<size_t>(normal_axis(axis, x.shape.size())), indices));
 }
 
 void fold_strided_slice(TfliteOp& op) {
@@ -205,6 +204,7 @@ bool folds_tflite_constants(Builtin builtin) {
 
 bool fold_tflite_constants(TfliteOp& op, Builtin builtin) {
   if (op.input_count() == 0 || !folds_tflite_constants(builtin) || !op.holds_numbers()) return false;
+  if (builtin == Builtin::GATHER && op.options<tflite::GatherOptions>().batch_dims() != 0) return false;
   for (const Entry& entry : kFolds)
     if (entry.builtin == builtin) return entry.fold(op), true;
   op.check_inputs(2, 2);

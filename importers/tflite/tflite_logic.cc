@@ -110,9 +110,9 @@ constexpr TfliteOperator kOperators[] = {
 
 }  // namespace
 
-// Input i in reals.
-int32_t read_real(TfliteOp& op, size_t i) {
-  const int32_t x = op.activation_or_constant(i);
+int32_t read_real(TfliteOp& op, size_t i) { return real_of(op, op.activation_or_constant(i)); }
+
+int32_t real_of(TfliteOp& op, int32_t x) {
   const DraftTensor info = op.draft().tensor(x);
   if (info.dtype == DType::kF32) return x;
   if (info.dtype == DType::kS32 && info.constant && info.scales.empty()) {
@@ -121,7 +121,7 @@ int32_t read_real(TfliteOp& op, size_t i) {
                         std::vector<float>(integers.begin(), integers.end()));
   }
   if (info.dtype != DType::kS8 || info.scales.size() != 1)
-    fail("input ", i, " is neither float32, nor int8 of one scale, nor bool");
+    fail("its input ", quoted(info.name), " is neither float32, nor int8 of one scale, nor bool");
   if (info.constant) {
     op.draft().tensors.push_back(dequantized(info));
     return static_cast<int32_t>(op.draft().tensors.size()) - 1;

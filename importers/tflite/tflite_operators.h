@@ -33,6 +33,7 @@ Span<const TfliteOperator> tflite_fold_operators();
 Span<const TfliteOperator> tflite_logic_operators();
 Span<const TfliteOperator> tflite_lstm_operators();
 Span<const TfliteOperator> tflite_integer_operators();
+Span<const TfliteOperator> tflite_gather_operators();
 Span<const TfliteOperator> tflite_pieces_operators();
 Span<const TfliteOperator> tflite_place_operators();
 Span<const TfliteOperator> tflite_pool_operators();
@@ -46,9 +47,10 @@ Span<const TfliteOperator> tflite_variable_operators();
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
 
-// What is computed in FP32: input i, codes dequantized; the node's output, codes quantized. A binary operator between, each
+// What is computed in FP32: input i, or what activation_or_constant() gave of it, codes dequantized; the node's output, codes quantized. A binary operator between, each
 // operand repeated where it is smaller.
 int32_t read_real(TfliteOp& op, size_t i);
+int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);
 int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
 // Fused activation: reals in FP32 nodes, codes in int8 ones.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "importers/draft/choice.h"
 #include "importers/draft/constant_room.h"
 #include "importers/draft/index_rows.h"
 #include "importers/tflite/tflite_operators.h"
@@ -39,6 +40,8 @@ int32_t replaced_by_run(TfliteOp& op, int32_t x, int32_t updates, size_t axis) {
   Draft& draft = op.draft();
   const Shape whole = draft.tensor(x).shape;
   const int32_t starts = op.as_real(op.index_activation(2));
+  if (const Shape& given = draft.tensor(starts).shape; given != Shape{static_cast<int32_t>(whole.size())})
+    fail("its start indices are ", shape_text(given), " for ", shape_text(whole));
   const int32_t one =
       add_slice(draft, op.name() + "/start", op.source(), starts, {static_cast<int32_t>(axis)}, {1}, {1});
   const int32_t first = add_activation(draft, op.name() + "/start", DType::kF32, {1});
@@ -52,7 +55,7 @@ int32_t replaced_by_run(TfliteOp& op, int32_t x, int32_t updates, size_t axis) {
   std::vector<int32_t> inputs{add_reshape(draft, op.name() + "/here", op.source(), place, along), updates, x};
   const Shape shape = align_operands(draft, op.name(), op.source(), inputs);
   const int32_t y = add_activation(draft, op.name(), DType::kF32, shape);
-  op.add(Op::kWhere, inputs, y);
+  add_where(draft, op.name(), op.source(), inputs, y);
   return y;
 }
 
@@ -70,14 +73,14 @@ void import_update_slice(TfliteOp& op) {
     axes = d + 1;
     ++shorter;
   }
+  if (whole.dtype != part.dtype || !whole.same_quantization(part))
+    fail("its update has another type or scale than what it is put into");
   if (!op.is_constant(2) && axes > 0) {
     if (shorter != 1 || part.shape[axes - 1] != 1)
       fail("its start is computed by a run, and its update ", shape_text(part.shape), " is not one index of ",
            shape_text(whole.shape), ", the only form that is supported then");
-    return finish_real(op, replaced_by_run(op, read_real(op, 0), read_real(op, 1), axes - 1));
+    return finish_real(op, replaced_by_run(op, real_of(op, x), real_of(op, updates), axes - 1));
   }
-  if (whole.dtype != part.dtype || !whole.same_quantization(part))
-    fail("its update has another type or scale than what it is put into");
   const int32_t y = op.output_same(x, whole.shape);
   if (axes == 0) {
     op.add(Op::kReshape, {updates}, y);
@@ -109,6 +112,7 @@ void import_segments(TfliteOp& op) {
   const std::vector<int64_t> ids = op.integers(1);
   if (ids.empty()) fail("it has no rows");
   const int64_t last = *std::max_element(ids.begin(), ids.end());
+  if (last >= kMaxTensorBytes) fail("its segment ", last, " is too large");
   Shape shape = from;
   shape[0] = is_sorted ? narrow(last + 1, "number of segments") : op.integer(2);
   check_shape(shape, DType::kF32);
@@ -119,11 +123,8 @@ void import_segments(TfliteOp& op) {
   for (const int64_t id : ids) is_named[static_cast<size_t>(id)] = true;
   const auto unnamed = std::find(is_named.begin(), is_named.end(), false);
   if (unnamed != is_named.end()) fail("segment ", unnamed - is_named.begin(), " has no row");
-  // Below what a row has, or above.
-  const float start = kJoin == Op::kAdd       ? 0.0f
-                      : kJoin == Op::kMul     ? 1.0f
-                      : kJoin == Op::kMaximum ? -kMost
-                                              : kMost;
+  // For the greatest and the least below what a row has, or above.
+  const float start = std::clamp(neutral_of(kJoin), -kMost, kMost);
   const int32_t rest = add_constant(op.draft(), op.name() + "/rest", DType::kF32, shape,
                                     std::vector<float>(static_cast<size_t>(elements(shape)), start));
   const auto width = static_cast<int32_t>(elements(shape) / shape[0]);

@@ -44,8 +44,7 @@ void import_pad(TfliteOp& op) {  // PADV2 too: the value is input 2
   if (op.has_input(2)) {
     const auto values = values_of<float>(dequantized(op.constant(2)));
     if (values.size() != 1 || std::isnan(values[0])) fail("its padding value must be one number");
-    constexpr float kMost = std::numeric_limits<float>::max();  // in place of infinity, before a MAX_POOL_2D
-    value = std::clamp(values[0], -kMost, kMost);
+    value = values[0];
   }
   const std::vector<int64_t> pads = op.integers(1);  // [rank, 2]
   Shape shape = op.draft().tensor(x).shape;
