@@ -142,46 +142,24 @@ TEST_CASE("rows before a loop's first step and behind its last one are nothing")
   CHECK(run_import<float>(import, Reals{1, 2, 3, 4, 5, 6}) == Reals{3, 4, 5, 6});
 }
 
-namespace {
-
-// Graphs 1 and 2: x times a factor, and `other` of the same shape or not. Then an IF that a run decides.
-std::string decision(const std::vector<int32_t>& of_second, const TfliteScales& scales = {}) {
-  TfliteBuilder file;
-  const int8_t type = scales.scale.empty() ? kTfliteFloat : kTfliteInt8;
-  for (const float factor : {2.0f, -3.0f}) {
-    const int32_t x = file.tensor("x", type, {2}, scales);
-    const int32_t y = file.tensor("y", type, factor > 0 ? std::vector<int32_t>{2} : of_second, scales);
-    if (type == kTfliteInt8 || of_second.size() != 1)
-      file.op(kTfliteReshape, {x}, {y});
-    else
-      file.op(kMul, {x, file.constant("factor", kTfliteFloat, {1}, Reals{factor})}, {y}, Options::MulOptions,
-              tflite::CreateMulOptions(file.fbb()).Union());
+TEST_CASE("what a called graph gives has the shape that the file says") {
+  const auto call = [](const std::vector<int32_t>& shape, const std::vector<int32_t>& signature) {
+    TfliteBuilder file;
+    int32_t x = file.tensor("x", kTfliteFloat, {2, 3}), y = file.tensor("y", kTfliteFloat, {2, 3});
+    file.op(kTfliteRelu, {x}, {y});
     file.end_graph({x}, {y});
-  }
-  const int32_t x = file.tensor("x", type, {2}, scales), real = file.tensor("real", kTfliteFloat, {2}),
-                sum = file.tensor("sum", kTfliteFloat, {}), yes = file.tensor("yes", 6, {}),
-                y = file.tensor("y", type, {2}, scales);
-  const int32_t axis = file.constant("axis", kTfliteInt32, {1}, std::vector<int32_t>{0});
-  if (type == kTfliteInt8) file.op(kTfliteDequantize, {x}, {real});
-  file.op(74, {type == kTfliteInt8 ? real : x, axis}, {sum}, Options::ReducerOptions,
-          tflite::CreateReducerOptions(file.fbb()).Union());
-  file.op(kLess, {sum, file.constant("limit", kTfliteFloat, {}, Reals{1})}, {yes});
-  file.op(kIf, {yes, x}, {y}, Options::IfOptions, tflite::CreateIfOptions(file.fbb(), 1, 2).Union());
-  return file.finish({x}, {y});
-}
-
-}  // namespace
-
-TEST_CASE("an IF that a run decides computes both graphs and chooses") {
-  Import import(decision({2}));
-  REQUIRE_MESSAGE(import.good(), import.message());
-  CHECK(run_import<float>(import, Reals{1, -5}) == Reals{2, -10});
-  CHECK(run_import<float>(import, Reals{1, 5}) == Reals{-3, -15});
-  CHECK(run_import<float>(import, Reals{0, 1}) == Reals{0, -3});  // not less
-  Import codes(decision({2}, {{0.5f}, 3}));
-  REQUIRE_MESSAGE(codes.good(), codes.message());
-  CHECK(run_import<int8_t>(codes, std::vector<int8_t>{7, -9}) == std::vector<int8_t>{7, -9});
-  CHECK(Import(decision({1, 2})).says("its graphs give [2] and [1, 2]"));
+    x = file.tensor("x", kTfliteFloat, {2, 3});
+    y = file.open_tensor("y", kTfliteFloat, shape, signature);
+    file.op(kCall, {x}, {y}, Options::CallOptions, tflite::CreateCallOptions(file.fbb(), 1).Union());
+    return file.finish({x}, {y});
+  };
+  CHECK(Import(call({2, 3}, {})).good());
+  CHECK(Import(call({1, 3}, {-1, 3})).good());
+  CHECK(Import(call({}, {})).good());
+  CHECK(Import(call({3, 2}, {}))
+            .says("tensor 'y' is [3, 2] in the file, the graph that is called gives [2, 3]"));
+  CHECK(Import(call({1, 2, 3}, {})).says("tensor 'y' is [1, 2, 3] in the file"));
+  CHECK(Import(call({1, 4}, {-1, 4})).says("tensor 'y' is [1, 4] in the file"));
 }
 
 TEST_CASE("a composite is the graph that it stands for") {

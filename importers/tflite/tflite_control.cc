@@ -9,7 +9,7 @@ namespace intaglio::importers {
 namespace {
 
 constexpr int32_t kMostSteps = 1024;      // of a WHILE
-constexpr size_t kMostOperators = 32768;  // of all calls
+constexpr size_t kMostOperators = 32768;  // of all calls, and choices between what they give
 constexpr size_t kMostDepth = 16;
 
 // While it lives, the file's current graph is another one, of whose tensors none is made.
@@ -43,6 +43,12 @@ class GraphScope {
   std::map<int32_t, std::string> handles_;
 };
 
+void count_operators(TfliteFile& file, size_t count) {
+  file.called_operators += count;
+  if (file.called_operators > kMostOperators)
+    fail("what this and earlier operators call has more than ", kMostOperators, " operators together");
+}
+
 const tflite::SubGraph& graph_at(const TfliteFile& file, int32_t index) {
   const auto* graphs = file.model->subgraphs();
   if (index < 1 || static_cast<uint32_t>(index) >= graphs->size())
@@ -52,9 +58,27 @@ const tflite::SubGraph& graph_at(const TfliteFile& file, int32_t index) {
       graph.outputs() == nullptr)
     fail("graph ", index, " is incomplete");
   check_count(graph.tensors()->size(), "tensors in a graph", kMaxFileTensors);
-  if (graph.operators()->size() > 0)  // none: it gives what it gets
-    check_count(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
+  const auto check_most = [](size_t count, const char* what, size_t most) {
+    if (count > 0) check_count(count, what, most);
+  };
+  // Without operators it gives what it gets.
+  check_most(graph.operators()->size(), "operators in a graph", kMaxFileNodes);
+  check_most(graph.inputs()->size(), "inputs of a called graph", kMaxFileEnds);
+  check_most(graph.outputs()->size(), "outputs of a called graph", kMaxFileEnds);
   return graph;
+}
+
+// Whether the file allows its tensor this shape. It says nothing of an axis of -1, and nothing where it has no axes.
+bool fits_shape(const TfliteFile& file, int32_t index, const Shape& shape) {
+  const tflite::Tensor& tensor = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
+  const auto *const in_file = tensor.shape(), *const signature = tensor.shape_signature();
+  if (in_file == nullptr || in_file->size() == 0) return true;
+  const Shape given = shape.empty() ? Shape{1} : shape;
+  if (in_file->size() != given.size()) return false;
+  const bool has_signature = signature != nullptr && signature->size() == given.size();
+  for (uint32_t d = 0; d < given.size(); ++d)
+    if (in_file->Get(d) != given[d] && !(has_signature && signature->Get(d) < 0)) return false;
+  return true;
 }
 
 // What stands for one tensor takes the place of another of the current graph.
@@ -67,6 +91,9 @@ void bind(TfliteFile& file, int32_t index, int32_t made) {
     fail("tensor ", quoted(in_file.name), " has another element type where it is called");
   if (is.dtype == DType::kS8 && !is.same_quantization(in_file))
     fail("tensor ", quoted(in_file.name), " has another scale where it is called");
+  if (!file.shapes_changed && !fits_shape(file, index, is.shape))
+    fail("tensor ", quoted(in_file.name), " is ", shape_text(in_file.shape),
+         " in the file, the graph that is called gives ", shape_text(is.shape));
   int32_t& place = file.made[static_cast<size_t>(index)];
   if (place != TfliteFile::kNotMade)
     fail("tensor ", quoted(in_file.name), " is written twice, or is an input");
@@ -81,9 +108,7 @@ std::vector<int32_t> called(TfliteOp& op, int32_t index, const std::vector<int32
   if (graph.inputs()->size() != inputs.size())
     fail("graph ", index, " takes ", graph.inputs()->size(), " inputs, it gets ", inputs.size());
   if (file.calls >= kMostDepth) fail("graphs are called more than ", kMostDepth, " in one another");
-  file.called_operators += graph.operators()->size() + 1;
-  if (file.called_operators > kMostOperators)
-    fail("its steps have more than ", kMostOperators, " operators together");
+  count_operators(file, graph.operators()->size() + 1);
   const GraphScope scope(file, graph);
   for (uint32_t i = 0; i < inputs.size(); ++i) bind(file, graph.inputs()->Get(i), inputs[i]);
   const std::vector<int32_t> ends(graph.outputs()->begin(), graph.outputs()->end());
@@ -107,9 +132,13 @@ std::vector<int32_t> read_inputs(TfliteOp& op, size_t first) {
   return inputs;
 }
 
+void check_output_count(const TfliteOp& op, size_t count) {
+  if (count != op.output_count())
+    fail("the graph that it calls has ", count, " outputs, it has ", op.output_count());
+}
+
 void set_outputs(TfliteOp& op, const std::vector<int32_t>& outputs) {
-  if (outputs.size() != op.output_count())
-    fail("the graph that it calls has ", outputs.size(), " outputs, it has ", op.output_count());
+  check_output_count(op, outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) bind(op.file(), op.output_index(i), outputs[i]);
 }
 
@@ -136,52 +165,73 @@ void read_while(TfliteOp& op, const ReadTfliteGraph& read) {
   set_outputs(op, carried);
 }
 
-std::map<std::string, int32_t> values_of_variables(TfliteOp& op) {
-  std::map<std::string, int32_t> values;
-  for (const auto& [name, variable] : op.variables().by_name) values[name] = variable.current;
+// In the order of their names, of which none ever goes away.
+std::vector<int32_t> values_of_variables(TfliteOp& op) {
+  std::vector<int32_t> values;
+  for (const auto& [name, variable] : op.variables().by_name) values.push_back(variable.current);
   return values;
 }
 
-// The first one where the condition, one number, is not 0, else the second.
-int32_t chosen(TfliteOp& op, int32_t condition, int32_t yes, int32_t no) {
+// What a choice takes: integers of a run as FP32, and a copy of a constant, since passes and other operators change constants
+// where they stand.
+int32_t own_operand(TfliteOp& op, int32_t tensor) {
+  Draft& draft = op.draft();
+  const DraftTensor& info = draft.tensor(tensor);
+  if (!info.constant) return op.as_real(tensor);
+  op.file().constant_bytes += static_cast<uint64_t>(elements(info.shape)) * sizeof(float);
+  if (op.file().constant_bytes > kMaxModelBytes)
+    fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
+  if (info.dtype == DType::kS32)
+    for (const int32_t value : values_of<int32_t>(info))
+      if (static_cast<int64_t>(static_cast<float>(value)) != value)
+        fail("constant ", quoted(info.name), " holds ", value,
+             ": a run chooses between integers in FP32, which does not have this one");
+  draft.tensors.push_back(info);
+  if (info.shape.empty()) draft.tensors.back().shape = {1};
+  return static_cast<int32_t>(draft.tensors.size()) - 1;
+}
+
+// Output `i`: the first one where the condition, of shape [1], is not 0, else the second.
+int32_t chosen(TfliteOp& op, size_t i, int32_t condition, int32_t yes, int32_t no) {
   if (yes == no) return yes;
   Draft& draft = op.draft();
-  const DraftTensor like = draft.tensor(yes), &other = draft.tensor(no);
-  if (like.dtype != other.dtype || like.shape != other.shape || !like.same_quantization(other))
+  const int32_t a = own_operand(op, yes), b = own_operand(op, no);
+  const DraftTensor &like = draft.tensor(a), &other = draft.tensor(b);
+  // Integers that a run computes are FP32.
+  const bool are_integers =
+      op.output_holds_integers(i) && like.dtype != DType::kS8 && other.dtype != DType::kS8;
+  if (like.shape != other.shape || !(are_integers || like.same_quantization(other)))
     fail("its graphs give ", shape_text(like.shape), " and ", shape_text(other.shape),
          ", or different types or scales; a run that decides between them needs the same");
-  if (like.shape.empty()) fail("its graphs give numbers without an axis, between which a run cannot decide");
-  const auto real = [&](int32_t x) {
-    if (like.dtype == DType::kF32) return x;
-    if (like.dtype == DType::kS32) return op.as_real(x);
-    const int32_t y = add_activation(draft, op.name() + "/real", DType::kF32, like.shape);
-    op.add(Op::kDequantize, {x}, y);
-    return y;
-  };
-  std::vector<int32_t> inputs{condition, real(yes), real(no)};
-  const Shape shape = align_operands(draft, op.name(), op.source(), inputs);
-  const int32_t y = add_activation(draft, op.name(), DType::kF32, shape);
-  add_where(draft, op.name(), op.source(), inputs, y);
-  if (like.dtype == DType::kF32) return y;
-  if (like.dtype == DType::kS32) return op.as_index(y);
-  const int32_t codes = add_activation_like(draft, op.name(), yes, shape);
+  std::vector<int32_t> inputs{condition, real_of(op, a), real_of(op, b)};
+  const std::string name = tflite_tensor_name(op.file(), op.output_index(i));
+  const int32_t y = add_activation(draft, name, DType::kF32, like.shape);
+  align_operands(draft, name, op.source(), inputs);
+  add_where(draft, name, op.source(), inputs, y);
+  if (like.dtype != DType::kS8) return y;
+  const int32_t codes = add_activation_like(draft, name, a, like.shape);
   op.add(Op::kQuantize, {y}, codes);
   return codes;
 }
 
 // A run decides: both graphs are computed.
 void read_both(TfliteOp& op, const tflite::IfOptions& options, const ReadTfliteGraph& read) {
-  const int32_t condition = op.activation(0);
-  if (elements(op.draft().tensor(condition).shape) != 1) fail("its condition is no single truth value");
+  const int32_t given = read_real(op, 0);
+  if (elements(op.draft().tensor(given).shape) != 1) fail("its condition is no single truth value");
+  const int32_t condition = add_reshape(op.draft(), op.name() + "/condition", op.source(), given, {1});
   const std::vector<int32_t> inputs = read_inputs(op, 1);
-  const auto before = values_of_variables(op);
-  std::vector<int32_t> outputs = called(op, options.then_subgraph(), inputs, read);
-  const std::vector<int32_t> others = called(op, options.else_subgraph(), inputs, read);
-  if (values_of_variables(op) != before)
-    fail("its condition is computed by a run, and its graphs use variables, which only one of them may do");
-  if (outputs.size() != others.size())
-    fail("its graphs have ", outputs.size(), " and ", others.size(), " outputs");
-  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = chosen(op, condition, outputs[i], others[i]);
+  const std::vector<int32_t> before = values_of_variables(op);
+  const auto outputs_of = [&](int32_t graph) {
+    std::vector<int32_t> outputs = called(op, graph, inputs, read);
+    check_output_count(op, outputs.size());
+    if (values_of_variables(op) != before)
+      fail("its condition is computed by a run, and its graphs use variables, which only one of them may do");
+    return outputs;
+  };
+  std::vector<int32_t> outputs = outputs_of(options.then_subgraph());
+  const std::vector<int32_t> others = outputs_of(options.else_subgraph());
+  count_operators(op.file(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = chosen(op, i, condition, outputs[i], others[i]);
   set_outputs(op, outputs);
 }
 

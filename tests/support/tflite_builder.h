@@ -61,6 +61,13 @@ class TfliteBuilder {
     tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, buffer, name.c_str(), quantization));
     return static_cast<int32_t>(tensors_.size()) - 1;
   }
+  // A tensor with axes that the file leaves open: -1 in the signature.
+  int32_t open_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape,
+                      const std::vector<int32_t>& signature) {
+    tensors_.push_back(
+        tflite::CreateTensorDirect(fbb_, &shape, type, 0, name.c_str(), 0, false, 0, &signature));
+    return static_cast<int32_t>(tensors_.size()) - 1;
+  }
   // A tensor that keeps its value from run to run, or one whose values are stored sparse.
   int32_t variable_tensor(const std::string& name, int8_t type, const std::vector<int32_t>& shape) {
     tensors_.push_back(tflite::CreateTensorDirect(fbb_, &shape, type, 0, name.c_str(), 0, true));
