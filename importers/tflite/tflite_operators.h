@@ -47,8 +47,8 @@ Span<const TfliteOperator> tflite_variable_operators();
 // A FullyConnected whose weights or bias are computed: a product of two activations.
 void import_computed_layer(TfliteOp& op);
 
-// What is computed in FP32: input i, or what activation_or_constant() gave of it, codes dequantized; the node's output, codes quantized. A binary operator between, each
-// operand repeated where it is smaller.
+// What is computed in FP32: input i, or what activation_or_constant() gave of it, codes dequantized; the node's output, codes
+// quantized. A binary operator between, each operand repeated where it is smaller.
 int32_t read_real(TfliteOp& op, size_t i);
 int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);
