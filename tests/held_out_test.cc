@@ -109,7 +109,7 @@ KeptBiases kept_biases(const Model& model, const Samples& samples, const Calibra
   REQUIRE(calibrator->finish({}, &source).ok());
   KeptBiases kept;
   for (const RecoveryRecord& record : calibrator->report().recoveries)
-    if (record.verdict == RecoveryVerdict::kKept)
+    if (record.recovery == recovery::kBiasCorrection && record.verdict == RecoveryVerdict::kKept)
       (&record == calibrator->report().recoveries.data ? kept.alone : kept.by_samples) = true;
   return kept;
 }
@@ -200,6 +200,22 @@ SampleErrors errors_by_parts(const AlignedBytes& file, const Samples& samples,
 }
 
 }  // namespace
+
+TEST_CASE("what a calibration has found of biases, done without judging, gives its bytes") {
+  const AlignedBytes file = network();
+  const Result<Model> model = Model::open(file.view());
+  REQUIRE(static_cast<bool>(model));
+  for (const size_t count : {8, 25, 60})
+    for (const RecoveryMask recover :
+         {recovery::kBiasCorrection, recovery::kBiasCorrection | recovery::kAdaptiveRounding}) {
+      CAPTURE(count);
+      CAPTURE(recover);
+      const Samples samples = samples_of(count);
+      const CalibratorOptions options = options_of(RangeMethod::kMinMax, recover, count, *model);
+      const KeptBiases kept = kept_biases(*model, samples, options);
+      CHECK(calibrate_as(*model, samples, options, kept) == calibrate(*model, samples, options));
+    }
+}
 
 TEST_CASE("each part is judged by a model that never saw it; the model that is written is as without") {
   const AlignedBytes file = network();

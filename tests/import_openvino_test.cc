@@ -103,6 +103,11 @@ TEST_CASE("a transposed convolution whose output has a size of its own") {
             size = huge.integers({6, int64_t{1} << 40});
   huge.output(huge.layer("ConvolutionBackpropData", "y", {x, w, size}, {1, 1, 6, 8}, "strides=\"2, 2\""));
   CHECK(Import(huge.xml(), huge.options()).says("a side beyond 1048576"));
+  Ir odd;
+  const int in = odd.input("x", {1, 1, 3, 4}), ones = odd.floats({1, 1, 3, 3}, std::vector<float>(9, 1.0f));
+  odd.output(odd.layer("ConvolutionBackpropData", "y", {in, ones, odd.integers({6, 8})}, {1, 1, 6, 8},
+                       "strides=\"2, 2\" auto_pad=\"sideways\""));
+  CHECK(Import(odd.xml(), odd.options()).says("attribute auto_pad is 'sideways', which is not supported"));
 }
 
 TEST_CASE("numbers of 16 bits come and go as int32; a network is cut before NonMaxSuppression") {
@@ -128,7 +133,27 @@ TEST_CASE("numbers of 16 bits come and go as int32; a network is cut before NonM
   REQUIRE_MESSAGE(before.good(), before.message());
   CHECK(before.graph().outputs.size() == 2);
   cut.outputs = {"chosen"};
-  CHECK(Import(boxes.xml(), cut).says("--outputs names 'chosen', which no node writes"));
+  Import missing(boxes.xml(), cut);
+  CHECK(missing.says("--outputs names 'chosen', which no node writes"));
+  CHECK(missing.says("layer 'chosen' (NonMaxSuppression): this layer is not supported"));
+
+  Ir wrapped;
+  const int whole = wrapped.input("x", {1, 2}, "i32");
+  wrapped.output(wrapped.layer("Convert", "y", {whole}, {1, 2}, "destination_type=\"i16\""));
+  CHECK(Import(wrapped.xml(), wrapped.options()).says("wraps numbers that are too large"));
+}
+
+TEST_CASE("a chosen output whose layer has a problem is not there") {
+  Ir ir;
+  const int x = ir.input("x", {1, 2, 4}), a = ir.layer("ReLU", "a", {x}, {1, 2, 4});
+  ir.output(ir.layer("Sigmoid", "y", {a}, {1, 2, 4}, "unknown=\"1\""));
+  ImportOptions chosen = ir.options();
+  chosen.outputs = {"y"};
+  Import import(ir.xml(), chosen);
+  CHECK(import.says("--outputs names 'y', which no node writes"));
+  CHECK(import.says("layer 'y' (Sigmoid): attribute 'unknown' is not supported"));
+  chosen.outputs = {"a"};
+  CHECK(Import(ir.xml(), chosen).good());
 }
 
 TEST_CASE("matrix products with weights, of rows and of maps") {

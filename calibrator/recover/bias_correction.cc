@@ -357,15 +357,11 @@ Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
   const int64_t revision = context.int8.revision();
   NetworkError after;
   kept = true;
-  if (!by_samples) {
-    ITG_TRY(correct_and_measure(context, Means::kAlone, after));
-  } else {
-    if (!context.samples.all_judge()) {
-      ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
-      kept = !after.worse_than(before);
-    }
-    if (kept) ITG_TRY(correct_and_measure(context, Means::kOfAll, after));
+  if (by_samples && !context.samples.all_judge()) {
+    ITG_TRY(correct_and_measure(context, Means::kOfJudges, after));
+    kept = !after.worse_than(before);
   }
+  if (kept) ITG_TRY(correct_and_measure(context, by_samples ? Means::kOfAll : Means::kAlone, after));
   kept = !after.worse_than(before);
   context.record({recovery::kBiasCorrection, -1, -1, before.ratio(), after.ratio(),
                   kept ? RecoveryVerdict::kKept : RecoveryVerdict::kNetworkWorse});
@@ -387,14 +383,18 @@ Error attempt(RecoveryContext& context, bool by_samples, bool& kept) {
 
 Error correct_biases(RecoveryContext& context) {
   const bool has_source = context.samples.has_source();
-  KeptBiases& kept = context.kept_biases;
   if (const KeptBiases* const before = context.corrected_before) {
     int32_t reached = 0;
     if (before->alone) ITG_TRY(correct_all(context, Means::kAlone, reached));
-    return before->by_samples && has_source ? correct_all(context, Means::kOfAll, reached) : kNoError;
+    const bool by_samples = before->by_samples && has_source, in_two = !context.samples.all_judge();
+    if (by_samples && in_two) ITG_TRY(correct_all(context, Means::kOfJudges, reached));
+    if (by_samples) ITG_TRY(correct_all(context, Means::kOfAll, reached));
+    // What follows is kept or undone by the error of the model as it is now.
+    const bool is_judged = (context.options.recover & (recovery::kLayers | recovery::kRangeSearch)) != 0;
+    return is_judged ? context.measure("after bias correction", context.error) : kNoError;
   }
-  ITG_TRY(attempt(context, false, kept.alone));
-  return has_source && context.by_samples ? attempt(context, true, kept.by_samples) : kNoError;
+  ITG_TRY(attempt(context, false, context.kept_biases.alone));
+  return has_source && context.by_samples ? attempt(context, true, context.kept_biases.by_samples) : kNoError;
 }
 
 }  // namespace intaglio

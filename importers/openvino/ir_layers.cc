@@ -75,6 +75,7 @@ void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attr
     sizes.assign(op.output_shape().begin() + 2, op.output_shape().end());
   }
   if (sizes.size() != axes) fail("its output shape has ", sizes.size(), " numbers for ", axes, " axes");
+  op.expect("auto_pad", {"explicit", "notset", "same_lower", "same_upper", "valid"});
   const std::string automatic = op.word("auto_pad", "explicit");
   std::vector<int64_t> before, after, rest;
   for (size_t d = 0; d < axes; ++d) {

@@ -185,6 +185,9 @@ void import_convert(IrOp& op) {
         text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
     return op.alias(op.input(0));
   }
+  if (to == "i16" && !is_real(type))
+    fail("conversion to 'i16' from ", quoted(type),
+         " is not supported, which wraps numbers that are too large");
   if (to == "i16") {  // the ends of 16 bits, then int32
     op.file().notes.push_back(
         text(quoted(op.output()), " is i16 in the file; here it is int32, with the same numbers"));

@@ -33,6 +33,30 @@ void import_layer(IrGraph& file, int32_t index) {
   op.check_all_read();
 }
 
+// Takes what a layer with a problem had written by then out of the graph, where chosen outputs would find it.
+class Written {
+ public:
+  explicit Written(onnx_file::GraphProto& graph)
+      : graph_(graph),
+        nodes_(graph.node_size()),
+        inputs_(graph.input_size()),
+        outputs_(graph.output_size()) {}
+  void take_back() {
+    cut(*graph_.mutable_node(), nodes_);
+    cut(*graph_.mutable_input(), inputs_);
+    cut(*graph_.mutable_output(), outputs_);
+  }
+
+ private:
+  template <typename List>
+  static void cut(List& list, int count) {
+    list.DeleteSubrange(count, list.size() - count);
+  }
+
+  onnx_file::GraphProto& graph_;
+  int nodes_, inputs_, outputs_;
+};
+
 // The file's own variables become states. Where the user chose outputs, those whose end is left out are plain inputs.
 void join_variables(const IrGraph& file, Draft& draft) {
   const auto has = [&](const std::vector<int32_t>& ends, const std::string& name) {
@@ -60,21 +84,28 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
   file.weights = options.weights;
   file.graph = model.mutable_graph();
   // What chosen outputs do not depend on may be anything: the ONNX reader says whether they are there.
-  Problems passed_over;
-  Problems& of_layers = options.outputs.empty() ? problems : passed_over;
+  std::vector<std::string> of_layers;
   for (int32_t i = 0; i < static_cast<int32_t>(file.layers.size()); ++i) {
     const IrLayer& layer = file.layers[static_cast<size_t>(i)];
+    Written written(*file.graph);
     try {
       import_layer(file, i);
       continue;
     } catch (const ImportError& error) {
-      of_layers.add(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
+      of_layers.push_back(text("layer ", quoted(layer.name), " (", shown(layer.type), "): ", error.what()));
     } catch (const ReadsFailed&) {
     }
+    written.take_back();
     file.failed.insert(i);
   }
+  const auto add_problems_of_layers = [&] {
+    for (const std::string& problem : of_layers) problems.add(problem);
+  };
+  if (options.outputs.empty()) add_problems_of_layers();
+  if (!options.outputs.empty() && file.graph->output_size() == 0)
+    file.graph->add_output();  // a graph has one; those that were chosen take its place
   for (const auto& [variable, state] : file.states)
-    if (problems.empty() && (state.input.empty() || state.output.empty()))
+    if (options.outputs.empty() && problems.empty() && (state.input.empty() || state.output.empty()))
       problems.add(text("variable ", quoted(variable), " is ",
                         state.input.empty() ? "assigned and never read" : "read and never assigned"));
   if (!problems.empty()) return {};
@@ -82,9 +113,17 @@ Draft read_openvino(Span<const uint8_t> bytes, const ReadOptions& options, Probl
   if (!model.SerializeToString(&made)) fail("the network is larger than 2 GB");
   file.layers.clear();
   model.Clear();
-  Draft draft =
-      read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, problems);
-  if (problems.empty()) join_variables(file, draft);
+  Draft draft;
+  try {
+    draft = read_onnx({reinterpret_cast<const uint8_t*>(made.data()), made.size()}, options, {}, problems);
+  } catch (const ImportError& error) {
+    problems.add(error.what());
+  }
+  if (!problems.empty()) {  // an output that is not there may be one of these layers'
+    add_problems_of_layers();
+    return {};
+  }
+  join_variables(file, draft);
   draft.notes.insert(draft.notes.end(), file.notes.begin(), file.notes.end());
   return draft;
 }

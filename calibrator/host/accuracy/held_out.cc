@@ -27,6 +27,16 @@ const double kMostMore = std::log(4.0);
 // The spread of few samples is a guess itself.
 constexpr double kSpread = 1.5, kSpreadSamples = 4;
 
+// Whether a shift moves all that a sample has: what fits a picture (a mask, a state) would stay where it is.
+bool all_are_pictures(const Model& model, const CalibratorOptions& options) {
+  const bool is_plain =
+      static_cast<size_t>(model.image_count()) == model.inputs().size && options.states_of == nullptr;
+  return is_plain && std::all_of(model.inputs().begin(), model.inputs().end(), [&](int32_t input) {
+           const TensorInfo info = model.tensor(input);
+           return info.dtype == DType::kF32 && info.shape.rank == 4;
+         });
+}
+
 // Some samples of a source.
 struct Subset {
   SampleSource all;
@@ -195,9 +205,10 @@ void HeldOut::divide() {
   judged_parts_ = is_slow ? 1 : parts_;
   const auto shifted =
       static_cast<int32_t>(std::min(distinct, kMostShifted - std::min(distinct, kMostShifted)));
+  const bool are_pictures = all_are_pictures(model_, options_);
   for (const Digest& digest : digests_) {
     part_of_.push_back(ranks[digest] % parts_);
-    shifted_.push_back(model_.image_count() > 0 && ranks[digest] < shifted);
+    shifted_.push_back(are_pictures && ranks[digest] < shifted);
   }
 }
 
