@@ -96,17 +96,17 @@ std::string cut_before(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::string list, quotes;
   std::vector<std::string> taken;
-  bool is_command = true;  // a name may hold commas if it is the only one
+  bool is_clean = true, has_comma = false;
   for (const std::string& name : names) {
     if (std::find(taken.begin(), taken.end(), name) != taken.end()) continue;
     taken.push_back(name);
     const std::string clean = clean_name(name, kMostBytes);
-    is_command = is_command && clean == name && (name.find(',') == std::string::npos || taken.size() == 1);
+    is_clean = is_clean && clean == name;
+    has_comma = has_comma || name.find(',') != std::string::npos;
     list += (list.empty() ? "" : ",") + clean;
     if (taken.size() <= kShownNames) quotes += (quotes.empty() ? "" : ", ") + quoted(name);
   }
-  is_command = is_command && (taken.size() == 1 || taken[0].find(',') == std::string::npos);
-  if (!is_command)
+  if (!is_clean || (has_comma && taken.size() > 1))  // no command names these
     return "; cut the network before it, with --outputs; it reads " + quotes +
            (taken.size() > kShownNames ? ", ..." : "");
   return "; cut the network before it: --outputs " +

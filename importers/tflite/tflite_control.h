@@ -1,4 +1,5 @@
-// Operators that call other graphs of the file: CALL, IF, WHILE and STABLEHLO_COMPOSITE. The graph's operators stand in their place.
+// Operators that call other graphs of the file: CALL, IF, WHILE and STABLEHLO_COMPOSITE. The graph's operators stand in their
+// place.
 #pragma once
 
 #include <functional>
