@@ -210,6 +210,14 @@ TEST_CASE("activations of float16, and weights of 4 bits") {
 }
 
 TEST_CASE("what is wrong with 16 bits is named") {
+  // An activation's scale has the limits of 8 bits, not those of a bias, which is the product of two.
+  for (const float scale : {1e-17f, std::ldexp(1.0f, 41)}) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),
+                  y = file.tensor("y", kInt16, {1, 2}, by(scale));
+    file.op(kTfliteAdd, {x, x}, {y}, Options::AddOptions, tflite::CreateAddOptions(file.fbb()).Union());
+    CHECK(Import(file.finish({x}, {y})).message().find("tensor 'y': the scale ") != std::string::npos);
+  }
   const auto message = [](const TfliteScales& scales, size_t values) {
     TfliteBuilder file;
     const int32_t x = file.tensor("x", kInt16, {1, 2}, by(0.5f)),

@@ -47,13 +47,17 @@ int64_t long_at(const flatbuffers::Vector<int64_t>& values, uint32_t i) {
   return value;
 }
 
+bool is_plain_integer(const tflite::Tensor& tensor) {
+  return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
+}
+
 void read_quantization(const tflite::Tensor& tensor, DraftTensor& made) {
   const tflite::Quantization* quantization = tensor.quantization();
   if (made.dtype == DType::kF32 || quantization == nullptr || quantization->scale() == nullptr) return;
   const auto* scale = quantization->scale();
   if (scale->size() == 0) return;
   // A bias has the product of two scales, which may be smaller.
-  const float least = std::ldexp(1.0f, made.dtype == DType::kS32 ? -80 : -40);
+  const float least = std::ldexp(1.0f, is_plain_integer(tensor) ? -80 : -40);
   for (const float s : *scale)
     if (!(s >= least && s <= std::ldexp(1.0f, 40))) fail("the scale ", s, " is not within 2^-40 to 2^40");
   made.scales.assign(scale->begin(), scale->end());
@@ -95,10 +99,6 @@ const tflite::Buffer* buffer_of(const TfliteFile& file, const tflite::Tensor& te
     fail("its buffer ", tensor.buffer(), " does not exist; the file has ",
          buffers == nullptr ? 0 : buffers->size());
   return buffers->Get(tensor.buffer());
-}
-
-bool is_plain_integer(const tflite::Tensor& tensor) {
-  return tensor.type() == kTfliteInt32 || tensor.type() == kTfliteInt64;
 }
 
 bool has_data(const TfliteFile& file, const tflite::Tensor& tensor) {
