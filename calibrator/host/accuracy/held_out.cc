@@ -1,7 +1,6 @@
 #include "calibrator/host/accuracy/held_out.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -20,12 +19,6 @@ constexpr RecoveryMask kSlow = recovery::kLayers | recovery::kRangeSearch;
 constexpr size_t kManyForSlow = 16;
 // Of n pictures n, or so many less n where that is fewer, judge shifted by a pixel, too: all of few, none of many.
 constexpr size_t kMostShifted = 16;
-// What expected() adds: all of it up to so many samples, and 6 dB at most.
-constexpr double kManySamples = 16;
-const double kMostMore = std::log(4.0);
-// Before any is measured: the variance of the logarithms of the samples' noise, and how many samples that guess is worth.
-// The spread of few samples is a guess itself.
-constexpr double kSpread = 1.5, kSpreadSamples = 4;
 
 // Whether a shift moves all that a sample has: what fits a picture (a mask, a state) would stay where it is.
 bool all_are_pictures(const Model& model, const CalibratorOptions& options) {
@@ -136,43 +129,6 @@ class FinishAside {
 };
 
 }  // namespace
-
-void SampleErrors::add(const std::vector<NetworkError>& outputs) { samples_.push_back(outputs); }
-
-NetworkError SampleErrors::expected() const {
-  NetworkError whole;
-  const size_t outputs = samples_.empty() ? 0 : samples_[0].size();
-  const auto count = static_cast<double>(samples_.size());
-  for (size_t o = 0; o < outputs; ++o) {
-    NetworkError sum;
-    double logarithms = 0.0, squares = 0.0, noisy = 0.0, ratios = 0.0, loud = 0.0;
-    for (const auto& sample : samples_) {
-      sum.signal += sample[o].signal;
-      sum.noise += sample[o].noise;
-      if (sample[o].signal > 0.0) {
-        ratios += sample[o].ratio();
-        ++loud;
-      }
-      if (!(sample[o].noise > 0.0)) continue;
-      const double log_noise = std::log(sample[o].noise);
-      logarithms += log_noise;
-      squares += log_noise * log_noise;
-      ++noisy;
-    }
-    if (noisy > 1) {
-      const double mean = logarithms / noisy;
-      const double measured = std::max(0.0, squares / noisy - mean * mean) * noisy;
-      const double variance = (kSpreadSamples * kSpread + measured) / (kSpreadSamples + noisy - 1);
-      double more = std::max(0.0, mean + variance / 2 - std::log(sum.noise / count));
-      // A few loud samples can hide what the others lose.
-      if (loud > 0 && sum.signal > 0.0)
-        more += std::max(0.0, std::log(ratios / loud) - std::log(sum.ratio()) - more) / 2;
-      sum.noise *= std::exp(std::min(1.0, kManySamples / count) * std::min(more, kMostMore));
-    }
-    whole.add(sum, outputs);
-  }
-  return whole;
-}
 
 HeldOut::Seen::Seen(const CalibrationState& from)
     : observers(from.observers.size),
