@@ -116,9 +116,12 @@ std::string Quantizers::add_rounding(const std::string& value, const std::string
 
 std::string Quantizers::round(const std::string& value, const ActivationGrid& grid,
                               const std::function<bool(const OnnxUse&)>& takes, bool rounds_output) {
-  if (rounds_output && graph_.is_output(value)) {  // the network's output keeps its name, and its readers
+  OnnxNode* const writer =
+      graph_.writer(value);  // none: an input, which keeps its values also where it is an output
+  if (rounds_output && writer != nullptr && graph_.is_output(value)) {
+    // The network's output keeps its name, and its readers.
     const std::string real = graph_.unused_name(value + "/real");
-    graph_.set_output(*graph_.writer(value), real);
+    graph_.set_output(*writer, real);
     return add_rounding(real, value, grid);
   }
   const std::vector<OnnxUse> uses = graph_.uses(value);

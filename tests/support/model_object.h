@@ -72,11 +72,11 @@ inline schema::TensorT& tensor(ModelT& model, const std::string& name) {
   return *model.tensors[static_cast<size_t>(index_of(model, name))];
 }
 
-// Bytes of a tensor's values.
+// Bytes of a tensor's values, wrapped where a damaged shape has too many.
 inline int64_t value_bytes(const schema::TensorT& tensor) {
-  int64_t bytes = static_cast<int64_t>(element_bytes(static_cast<DType>(tensor.dtype)));
-  for (const int32_t dim : tensor.shape) bytes *= dim;
-  return bytes;
+  uint64_t bytes = element_bytes(static_cast<DType>(tensor.dtype));
+  for (const int32_t dim : tensor.shape) bytes *= static_cast<uint64_t>(int64_t{dim});
+  return static_cast<int64_t>(bytes);
 }
 
 // A plan of activations side by side, after their shapes were changed: as much as a plan may take.
