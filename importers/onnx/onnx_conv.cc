@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "importers/draft/transposed_conv.h"
+#include "importers/draft/computed_conv.h"
 #include "importers/onnx/onnx_operators.h"
 
 namespace intaglio::importers {
@@ -159,8 +159,61 @@ void import_volume_conv(OnnxOp& op) {
   set_volume_output(op, add_convolution(op, pictures, planes, groups, {axes[1], axes[2]}, true), shape[0]);
 }
 
+// Weights that a run computes as [oc, kh, kw, c / groups], or of a transposed convolution from [c, oc / groups, kh, kw].
+int32_t computed_weights(OnnxOp& op, size_t rank, int32_t transposed_groups) {
+  if (rank != 3 && rank != 4)
+    fail("its weights are computed by a run; that is supported in one dimension and in two");
+  int32_t w = op.activation(1);
+  Shape shape = op.draft().tensor(w).shape;
+  if (shape.size() != rank)
+    fail("its weights have the shape ", shape_text(shape), "; rank ", rank, " is expected, as of its input");
+  if (rank == 3) shape.insert(shape.begin() + 2, 1);
+  check_kernel_shape(op, shape);
+  const auto turned = [&](const Permutation& order) {
+    return add_transpose(op.draft(), op.name() + "/weights", op.source(), w, order);
+  };
+  const auto reshaped = [&](const Shape& to) {
+    return add_reshape(op.draft(), op.name() + "/weights", op.source(), w, to);
+  };
+  if (transposed_groups == 0) {
+    w = reshaped(shape);
+    return turned(kToNhwc);
+  }
+  if (transposed_groups < 0 || shape[0] % transposed_groups != 0)
+    fail(transposed_groups, " groups and weights ", shape_text(shape), " do not fit each other");
+  const int32_t taps = shape[2] * shape[3];
+  w = reshaped({transposed_groups, shape[0] / transposed_groups, shape[1], taps});
+  w = turned({0, 2, 3, 1});
+  return reshaped({transposed_groups * shape[1], shape[2], shape[3], shape[0] / transposed_groups});
+}
+
+// The bias, which a run may compute, too.
+int32_t with_bias(OnnxOp& op, int32_t y) {
+  if (!op.has_input(2)) return y;
+  const int32_t channels = op.draft().tensor(y).shape.back();
+  int32_t bias = op.activation_or_numbers(2);
+  if (elements(op.draft().tensor(bias).shape) != channels)
+    fail("its bias has ", elements(op.draft().tensor(bias).shape), " values for ", channels, " channels");
+  bias = op.draft().tensor(bias).constant
+             ? add_constant_bytes(op.draft(), op.input_name(2), DType::kF32, {1, 1, 1, channels},
+                                  op.draft().tensor(bias).data)
+             : add_reshape(op.draft(), op.name() + "/bias", op.source(), bias, {1, 1, 1, channels});
+  return add_binary(op, Op::kAdd, y, bias);
+}
+
+void import_computed_conv(OnnxOp& op) {
+  const int32_t input = op.activation(0);
+  const int32_t x = op.nhwc_or_line(input);
+  const int32_t w = computed_weights(op, op.draft().tensor(input).shape.size(), 0);
+  const Shape shape = op.draft().tensor(w).shape;
+  const OnnxWindow window = read_onnx_window(op, op.draft().tensor(x).shape, shape[1], shape[2]);
+  op.set_nhwc_output(with_bias(
+      op, add_computed_conv(op.draft(), op.name(), op.source(), x, w, read_groups(op), window.h, window.w)));
+}
+
 void import_conv(OnnxOp& op) {
   op.check_inputs(2, 3);
+  if (!op.is_constant(1) && !op.is_volume(0)) return import_computed_conv(op);
   if (op.is_volume(0)) return import_volume_conv(op);
   import_onnx_convolution(op, op.activation(0), op.floats(1), true);
 }
@@ -238,14 +291,25 @@ void import_volume_conv_transpose(OnnxOp& op) {
 void import_conv_transpose(OnnxOp& op) {
   op.check_inputs(2, 3);
   if (op.is_volume(0)) return import_volume_conv_transpose(op);
-  const int32_t x = op.nhwc_or_line(op.activation(0));
+  const int32_t input = op.activation(0), x = op.nhwc_or_line(input);
   const Shape shape = op.draft().tensor(x).shape;
-  const OnnxConstant<float> w = as_planes(op, op.floats(1));
-  const OnnxWindow window = read_onnx_window(op, shape, w.shape[2], w.shape[3]);
   TransposedConv conv;
   conv.groups = read_groups(op);
-  std::tie(conv.h, conv.out_h) = transposed_axis(op, window.h, shape[1], 0);
-  std::tie(conv.w, conv.out_w) = transposed_axis(op, window.w, shape[2], 1);
+  const auto read_window = [&](int32_t kernel_h, int32_t kernel_w) {
+    const OnnxWindow window = read_onnx_window(op, shape, kernel_h, kernel_w);
+    std::tie(conv.h, conv.out_h) = transposed_axis(op, window.h, shape[1], 0);
+    std::tie(conv.w, conv.out_w) = transposed_axis(op, window.w, shape[2], 1);
+  };
+  if (!op.is_constant(1)) {
+    if (conv.groups < 1) fail(conv.groups, " groups are not supported");
+    const int32_t w = computed_weights(op, op.draft().tensor(input).shape.size(), conv.groups);
+    const Shape of_weights = op.draft().tensor(w).shape;
+    read_window(of_weights[1], of_weights[2]);
+    const int32_t y = add_computed_transposed_conv(op.draft(), op.name(), op.source(), x, w, conv);
+    return op.set_nhwc_output(with_bias(op, y));
+  }
+  const OnnxConstant<float> w = as_planes(op, op.floats(1));
+  read_window(w.shape[2], w.shape[3]);
   op.set_nhwc_output(add_transposed(op, x, w, conv));
 }
 
@@ -295,11 +359,11 @@ constexpr OnnxOperator kOperators[] = {
     {"Conv",
      import_conv,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kGather, Op::kPad},
-     "One to three dimensions. Weights and bias are constants."},
+     "One to three dimensions; of weights that a run computes, which become a product of two activations, one or two."},
     {"ConvTranspose",
      import_conv_transpose,
      {Op::kConv2d, Op::kDepthwiseConv2d, Op::kTranspose, Op::kStridedSlice},
-     "One to three dimensions. Weights and bias are constants. It becomes a convolution whose channels are the phases of the stride."},
+     "As Conv. With constant weights it becomes a convolution whose channels are the phases of the stride."},
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "importers/draft/computed_conv.h"
 #include "importers/draft/quantized_tables.h"
-#include "importers/draft/transposed_conv.h"
 #include "importers/tflite/tflite_operators.h"
 
 namespace intaglio::importers {
@@ -155,8 +155,31 @@ void add_convolution(TfliteOp& op, const Convolution& conv) {
   set_activation(node, conv.activation, op.draft().tensor(y));
 }
 
+// The same of weights that a run computes, in FP32: [oc, kh, kw, c], of depthwise ones [1, kh, kw, oc].
+template <typename Options>
+void import_computed_conv(TfliteOp& op, bool is_depthwise) {
+  const auto& options = op.options<Options>();
+  const int32_t x = read_real(op, 0);
+  int32_t weights = read_real(op, 1);
+  const Shape shape = op.draft().tensor(x).shape, w = op.draft().tensor(weights).shape;
+  if (shape.size() != 4 || w.size() != 4 || (is_depthwise && w[0] != 1))
+    fail("its input and its weights have the shapes ", shape_text(shape), " and ", shape_text(w));
+  const Windowed windowed = window_of(options, shape, w[1], w[2]);
+  const Window2d& window = windowed.window;
+  if (is_depthwise)
+    weights = add_transpose(op.draft(), op.name() + "/weights", op.source(), weights, {3, 1, 2, 0});
+  const int32_t groups = is_depthwise ? shape[3] : shape[3] / w[3];
+  int32_t y =
+      add_computed_conv(op.draft(), op.name() + "/sum", op.source(), x, weights, groups,
+                        {w[1], window.stride_h, window.dilation_h, window.pad_top, window.pad_bottom},
+                        {w[2], window.stride_w, window.dilation_w, window.pad_left, window.pad_right});
+  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real_bias(op, 2));
+  finish_real(op, add_real_activation(op, y, options.activation()));
+}
+
 void import_conv_2d(TfliteOp& op) {
   op.check_inputs(2, 3);
+  if (!op.is_constant(1)) return import_computed_conv<tflite::Conv2DOptions>(op, false);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::Conv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
@@ -178,6 +201,7 @@ void import_conv_2d(TfliteOp& op) {
 
 void import_depthwise_conv_2d(TfliteOp& op) {
   op.check_inputs(2, 3);
+  if (!op.is_constant(1)) return import_computed_conv<tflite::DepthwiseConv2DOptions>(op, true);
   const int32_t x = op.activation(0);
   const auto& options = op.options<tflite::DepthwiseConv2DOptions>();
   const DraftTensor info = op.draft().tensor(x);
@@ -277,12 +301,14 @@ void import_fully_connected(TfliteOp& op) {
   if (reshaped) op.add(Op::kReshape, {result}, y);
 }
 
+constexpr char kOfConv[] = "Weights that a run computes become a product of two activations, in FP32.";
+
 constexpr TfliteOperator kOperators[] = {
-    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d}, "Weights and bias are constants."},
+    {Builtin::CONV_2D, import_conv_2d, {Op::kConv2d, Op::kGather, Op::kBatchMatMul}, kOfConv},
     {Builtin::DEPTHWISE_CONV_2D,
      import_depthwise_conv_2d,
-     {Op::kDepthwiseConv2d},
-     "Weights and bias are constants."},
+     {Op::kDepthwiseConv2d, Op::kGather, Op::kBatchMatMul},
+     kOfConv},
     {Builtin::FULLY_CONNECTED,
      import_fully_connected,
      {Op::kFullyConnected, Op::kBatchMatMul, Op::kAdd},

@@ -145,6 +145,20 @@ int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b) {
   return y;
 }
 
+int32_t read_real_bias(TfliteOp& op, size_t i) {
+  if (!op.is_constant(i)) return read_real(op, i);
+  op.draft().tensors.push_back(dequantized(op.constant(i)));
+  return static_cast<int32_t>(op.draft().tensors.size()) - 1;
+}
+
+int32_t add_real_activation(TfliteOp& op, int32_t real, tflite::Activation activation) {
+  if (activation == tflite::Activation::None) return real;
+  const int32_t clamped =
+      add_activation(op.draft(), op.name() + "/clamped", DType::kF32, op.draft().tensor(real).shape);
+  set_activation(op.add(Op::kClamp, {real}, clamped), activation, op.draft().tensor(clamped));
+  return clamped;
+}
+
 void import_computed_layer(TfliteOp& op) {
   const auto& options = op.options<tflite::FullyConnectedOptions>();
   if (options.weights_format() != 0) fail("shuffled weights are not supported");
@@ -155,12 +169,8 @@ void import_computed_layer(TfliteOp& op) {
   Shape wanted{static_cast<int32_t>(elements(shape) / w[1]), w[0]};
   const int32_t flat = add_reshape(op.draft(), op.name() + "/flat", op.source(), x, {wanted[0], w[1]});
   int32_t y = add_matrix_product(op.draft(), op.name() + "/product", op.source(), flat, weights, true);
-  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real(op, 2));
-  if (options.activation() != tflite::Activation::None) {
-    const int32_t clamped = add_activation(op.draft(), op.name() + "/clamped", DType::kF32, wanted);
-    set_activation(op.add(Op::kClamp, {y}, clamped), options.activation(), op.draft().tensor(clamped));
-    y = clamped;
-  }
+  if (op.has_input(2)) y = add_real_binary(op, Op::kAdd, y, read_real_bias(op, 2));
+  y = add_real_activation(op, y, options.activation());
   if (options.keep_num_dims()) {
     if (shape.back() != w[1])
       fail("the input's last dimension is ", shape.back(), " where ", w[1], " is expected");

@@ -53,6 +53,10 @@ int32_t read_real(TfliteOp& op, size_t i);
 int32_t real_of(TfliteOp& op, int32_t x);
 void finish_real(TfliteOp& op, int32_t real);
 int32_t add_real_binary(TfliteOp& op, Op kind, int32_t a, int32_t b);
+// A bias, whose integers are codes.
+int32_t read_real_bias(TfliteOp& op, size_t i);
+// FP32, with a fused activation.
+int32_t add_real_activation(TfliteOp& op, int32_t real, tflite::Activation activation);
 // Fused activation: reals in FP32 nodes, codes in int8 ones.
 void set_activation(DraftNode& node, tflite::Activation activation, const DraftTensor& output);
 
