@@ -167,7 +167,7 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
   CHECK(run_import<float>(import, std::vector<float>{7, 20}) == std::vector<float>{-3, 0, 6});
   CHECK(run_import<float>(import, std::vector<float>{3, 1}) == std::vector<float>{3, 0, 0});  // 0.5 to even
   CHECK(run_import<float>(import, std::vector<float>{-9, 0.4f}) == std::vector<float>{0, 0, 0});
-  for (const int64_t levels : {1, 257}) {
+  for (const int64_t levels : {1, 65537}) {
     OnnxBuilder other(13);
     other.input("x", {1, 2});
     other.floats("low", {1}, {-1});
@@ -176,8 +176,47 @@ TEST_CASE("FakeQuantize: fewer levels, and a dead channel among others") {
     node.set_domain("org.openvinotoolkit");
     set(node, "levels", levels);
     other.output("y");
-    CHECK(Import(other.bytes()).says(" levels are not supported; 2 to 256 are"));
+    CHECK(Import(other.bytes()).says(" levels are not supported; 2 to 65536 are"));
   }
+}
+
+TEST_CASE("FakeQuantize: more levels than 8 bits have, ranges without 0, and others for each channel") {
+  const auto file_of = [](int64_t levels, const std::vector<std::vector<float>>& limits) {
+    OnnxBuilder file(13);
+    file.input("x", {1, 2});
+    const char* const names[] = {"low", "high", "to_low", "to_high"};
+    for (size_t i = 0; i < 4; ++i)
+      file.floats(names[i], {1, static_cast<int64_t>(limits[i].size())}, limits[i]);
+    auto& node = file.node("FakeQuantize", {"x", "low", "high", "to_low", "to_high"}, "y");
+    node.set_domain("org.openvinotoolkit");
+    set(node, "levels", levels);
+    return file.output("y").bytes();
+  };
+  using Reals = std::vector<float>;
+  const auto run = [](const std::string& bytes, const Reals& x, bool has_codes) {
+    Import import(bytes);
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK((import.count(Op::kQuantize) == 1) == has_codes);
+    CHECK(import.notes("it is computed in FP32") == !has_codes);
+    return run_import<float>(import, x);
+  };
+  // int16's own codes, and some of them; steps of 0.5 with half a step to even.
+  const float most = 16383.5f, least = -16384.0f;
+  CHECK(run(file_of(65536, {{least}, {most}, {least}, {most}}), {1.75f, -2.2f}, true) == Reals{2, -2});
+  CHECK(run(file_of(65536, {{least}, {most}, {least}, {most}}), {1e6f, -1e6f}, true) == Reals{most, least});
+  CHECK(run(file_of(1001, {{-200}, {300}, {-200}, {300}}), {1000, -1000}, true) == Reals{300, -200});
+  // More than int16 has above 0.
+  CHECK(run(file_of(65536, {{0}, {32767.5f}, {0}, {32767.5f}}), {20000.2f, -3}, false) == Reals{20000, 0});
+  // No 0 in the range.
+  CHECK(run(file_of(256, {{1}, {256}, {1}, {256}}), {7.4f, -3}, false) == Reals{7, 1});
+  // Others for each channel, one of which is dead.
+  CHECK(run(file_of(5, {{0, 0}, {4, 0}, {10, 0}, {18, 0}}), {2.6f, 5}, false) == Reals{16, 0});
+  // Steps that no scale has; 0 stays 0.
+  const float huge = 1.27e38f;
+  CHECK(run(file_of(255, {{-huge}, {huge}, {-huge}, {huge}}), {0, 1.5f}, false) == Reals{0, 0});
+  CHECK(Import(file_of(5, {{0, 0}, {4, 0}, {1, 2}, {18, 0}})).good());
+  CHECK(Import(file_of(300, {{1}, {1}, {1}, {1}})).says("its range 1 to 1 is empty"));
+  CHECK(Import(file_of(65536, {{0}, {INFINITY}, {0}, {INFINITY}})).says("its range holds inf"));
 }
 
 TEST_CASE(

@@ -242,3 +242,14 @@ TEST_CASE("a variable is a state, which begins with its first value") {
   CHECK(refusal(network("w", false)).find("variable 'v' is read and never assigned") != std::string::npos);
   CHECK(refusal(network("v", true)).find("its variable is read twice") != std::string::npos);
 }
+
+TEST_CASE("Pad that repeats the border, too") {
+  Ir ir;
+  ir.output(ir.layer("Pad", "y", {ir.input("x", {2, 3}), ir.integers({1, 3}), ir.integers({0, 1})}, {3, 7},
+                     "pad_mode=\"symmetric\""));
+  CHECK(run(ir, {1, 2, 3, 4, 5, 6}) == Values{3, 2, 1, 1, 2, 3, 3, 3, 2, 1, 1, 2, 3, 3, 6, 5, 4, 4, 5, 6, 6});
+  Ir wide;
+  wide.output(wide.layer("Pad", "y", {wide.input("x", {2, 3}), wide.integers({0, 4}), wide.integers({0, 0})},
+                         {2, 7}, "pad_mode=\"symmetric\""));
+  CHECK(refusal(wide).find("pads of 4 and 0 do not fit a side of 3") != std::string::npos);
+}

@@ -109,20 +109,21 @@ TEST_CASE("a network whose input and output are codes") {
   }
 }
 
-TEST_CASE("a conversion to codes of what is none, and ranges that change for each channel, are refused") {
-  Ir ir;
-  ir.output(ir.layer("Convert", "c", {ir.layer("ReLU", "r", {ir.input("x", {1, 4})}, {1, 4})}, {1, 4},
-                     "destination_type=\"i8\""));
-  CHECK(
-      Import(ir.xml(), ir.options())
-          .says(
-              "layer 'c' (Convert): conversion to 'i8' is supported behind a FakeQuantize of its 256 numbers alone"));
-  Ir channels;
-  std::vector<int> inputs{channels.input("x", {1, 2})};
-  for (const std::vector<float>& limits : {std::vector<float>{-1, -2}, {1, 2}, {-3, -3}, {3, 3}})
-    inputs.push_back(channels.floats({1, 2}, limits));
-  channels.output(
-      channels.layer("FakeQuantize", "f", inputs, {1, 2}, "levels=\"256\" auto_broadcast=\"numpy\""));
-  CHECK(Import(channels.xml(), channels.options())
-            .says("its output range is not its input range, of ranges for each channel"));
+TEST_CASE("a conversion to 8 bits of what has no codes gives int32") {
+  const auto run = [](const char* type, const char* from, const std::vector<float>& x) {
+    Ir ir;
+    const int in = ir.input("x", {1, 4});
+    const int whole = std::string(from) == "f32" ? in
+                                                 : ir.layer("Convert", "whole", {in}, {1, 4},
+                                                            "destination_type=\"" + std::string(from) + "\"");
+    ir.output(ir.layer("Convert", "c", {whole}, {1, 4}, "destination_type=\"" + std::string(type) + "\""));
+    Import import(ir.xml(), ir.options());
+    REQUIRE_MESSAGE(import.good(), import.message());
+    CHECK(import.notes("in the file; here it is int32"));
+    return run_import<int32_t>(import, x);
+  };
+  using Ints = std::vector<int32_t>;
+  CHECK(run("u8", "f32", {-3, 1.9f, 254.5f, 300}) == Ints{0, 1, 254, 255});
+  CHECK(run("i8", "f32", {-300, -1.9f, 1.9f, 300}) == Ints{-128, -1, 1, 127});
+  CHECK(run("u8", "boolean", {0, 2, 0, 1}) == Ints{0, 1, 0, 1});
 }

@@ -109,20 +109,125 @@ ChannelGrids grids_of(OnnxOp& op, const Range& low, const Range& high, int64_t l
   return {scales, zero_points, axis};
 }
 
+// A number for each index of an axis, or one for all, as an operand of x.
+int32_t along(OnnxOp& op, const std::vector<float>& values, int32_t axis, size_t rank) {
+  Shape shape(rank, 1);
+  if (values.size() > 1) shape[static_cast<size_t>(axis)] = static_cast<int32_t>(values.size());
+  return add_constant(op.draft(), op.output_name() + "/range", DType::kF32, shape, values);
+}
+
+// Of x in FP32: the step of its input range that is nearest, as a number of its output range. What codes here cannot have.
+int32_t rounded(OnnxOp& op, int32_t x, const Range (&ranges)[4], int64_t levels) {
+  int32_t axis = -1;
+  size_t channels = 1;
+  for (const Range& range : ranges) {
+    if (range.axis < 0) continue;
+    if (axis >= 0 && range.axis != axis) fail("its ranges have different axes");
+    axis = range.axis;
+    channels = range.values.size();
+  }
+  const auto steps = static_cast<double>(levels - 1);
+  std::vector<float> starts, factors, sizes, moves, zeros;
+  bool has_zeros = true;
+  for (size_t c = 0; c < channels; ++c) {
+    double limits[4];
+    for (size_t i = 0; i < 4; ++i) {
+      limits[i] = ranges[i].values[ranges[i].values.size() == 1 ? 0 : c];
+      if (!std::isfinite(limits[i])) fail("its range holds ", limits[i]);
+    }
+    const double size = limits[1] - limits[0];
+    const bool is_dead = axis >= 0 && limits[0] == 0.0 && size == 0.0;
+    if (!is_dead && !(size > 0.0)) fail("its range ", limits[0], " to ", limits[1], " is empty");
+    factors.push_back(is_dead ? 0.0f : static_cast<float>(steps / size));
+    starts.push_back(is_dead ? 0.0f : static_cast<float>(-limits[0] / size * steps));
+    sizes.push_back(static_cast<float>((limits[3] - limits[2]) / steps));
+    moves.push_back(static_cast<float>(limits[2]));
+    // 0 is to stay 0, whatever the range: its step is taken off before the rest is scaled.
+    const double zero = limits[3] > limits[2] ? -limits[2] / (limits[3] - limits[2]) * steps : 0.5;
+    zeros.push_back(static_cast<float>(-std::nearbyint(zero)));
+    has_zeros = has_zeros && std::fabs(zero - std::nearbyint(zero)) < 1e-3;
+    if (!std::isfinite(factors.back()) || !std::isfinite(sizes.back()))
+      fail("its range ", limits[0], " to ", limits[1], " is too small, or too large");
+  }
+  const size_t rank = op.draft().tensor(x).shape.size();
+  const auto by = [&](Op kind, int32_t of, const std::vector<float>& values) {
+    return add_binary(op, kind, of, along(op, values, axis, rank));
+  };
+  const int32_t place = by(Op::kAdd, by(Op::kMul, x, factors), starts);
+  const int32_t within = op.new_tensor(op.draft().tensor(x).shape);
+  auto& bounds = op.add(Op::kClamp, {place}, within).options.as<Clamp>();
+  bounds.min = 0.0f;
+  bounds.max = static_cast<float>(levels - 1);
+  const int32_t step = add_unary(op, Op::kRound, within);
+  if (has_zeros) return by(Op::kMul, by(Op::kAdd, step, zeros), sizes);
+  return by(Op::kAdd, by(Op::kMul, step, sizes), moves);
+}
+
+bool is_scale(double scale) {
+  return scale >= std::ldexp(1.0, kLeastScale) && scale <= std::ldexp(1.0, kMostScale);
+}
+
+// Whether each range has 0 within it, or is empty at it, and a step that a model can hold.
+bool have_codes(const Range& low, const Range& high, int64_t levels) {
+  const size_t channels = std::max(low.values.size(), high.values.size());
+  for (size_t c = 0; c < channels; ++c) {
+    const double lowest = low.values[low.values.size() == 1 ? 0 : c],
+                 highest = high.values[high.values.size() == 1 ? 0 : c];
+    if (channels > 1 && lowest == 0.0 && highest == 0.0) continue;
+    if (!(highest > lowest)) return true;  // which is an error of its own
+    const double scale = (highest - lowest) / static_cast<double>(levels - 1);
+    if (!is_scale(scale) || std::nearbyint(-lowest / scale) < 0.0 || std::nearbyint(highest / scale) < 0.0)
+      return false;
+  }
+  return true;
+}
+
+// Codes of 16 bits, which have the zero point 0; false where one range does not give such.
+bool set_wide_output(OnnxOp& op, int32_t x, const Range& low, const Range& high, int64_t levels) {
+  if (low.axis >= 0 || high.axis >= 0 || !have_codes(low, high, levels)) return false;
+  const double lowest = low.values[0], highest = high.values[0];
+  if (!(highest > lowest)) return false;
+  const double scale = (highest - lowest) / static_cast<double>(levels - 1);
+  const double least = std::nearbyint(lowest / scale), most = least + static_cast<double>(levels - 1);
+  if (!(least >= -32768.0 && most <= 32767.0)) return false;
+  int32_t bounded = x;
+  if (least > -32768.0 || most < 32767.0) {
+    bounded = op.new_tensor(op.draft().tensor(x).shape);
+    auto& bounds = op.add(Op::kClamp, {x}, bounded).options.as<Clamp>();
+    bounds.min = static_cast<float>(least * scale);
+    bounds.max = static_cast<float>(most * scale);
+  }
+  op.set_output(
+      add_rounding_s16(op.draft(), op.output_name(), op.source(), bounded, static_cast<float>(scale)));
+  return true;
+}
+
 void import_fake_quantize(OnnxOp& op) {
   op.check_inputs(5, 5);
   const int64_t levels = op.integer("levels", 0);
   op.ignore("auto_broadcast");
-  if (levels < 2 || levels > 256) fail(levels, " levels are not supported; 2 to 256 are");
+  if (levels < 2 || levels > 65536) fail(levels, " levels are not supported; 2 to 65536 are");
   if (op.is_constant(0)) return fake_quantize_constant(op, levels);
   const int32_t x = op.activation(0);
   const Shape shape = op.draft().tensor(x).shape;
-  const Range low = read_range(op, 1, shape), high = read_range(op, 2, shape);
-  const Range out_low = read_range(op, 3, shape), out_high = read_range(op, 4, shape);
+  const Range ranges[4] = {read_range(op, 1, shape), read_range(op, 2, shape), read_range(op, 3, shape),
+                           read_range(op, 4, shape)};
+  const auto& [low, high, out_low, out_high] = ranges;
   const bool changes = out_low.values != low.values || out_high.values != high.values ||
                        out_low.axis != low.axis || out_high.axis != high.axis;
-  if (changes && (low.axis >= 0 || high.axis >= 0 || out_low.axis >= 0 || out_high.axis >= 0))
-    fail("its output range is not its input range, of ranges for each channel");
+  const bool has_channels = low.axis >= 0 || high.axis >= 0 || out_low.axis >= 0 || out_high.axis >= 0;
+  if (levels > 256 && !changes && set_wide_output(op, x, low, high, levels)) return;
+  const char* const why = levels > 256              ? "more than 256 levels beside int16's codes"
+                          : changes && has_channels ? "ranges for each channel that become others"
+                          : have_codes(low, high, levels) && have_codes(out_low, out_high, levels)
+                              ? nullptr
+                              : "a range without 0, or with steps that no scale has";
+  if (why != nullptr) {
+    op.set_output(rounded(op, x, ranges, levels));
+    op.draft().notes.push_back(
+        text("tensor ", quoted(op.output_name()), " (FakeQuantize) has ", why, "; it is computed in FP32"));
+    return;
+  }
   const ChannelGrids grids = grids_of(op, low, high, levels);
   const float scale = grids.scale();
   const double zero = static_cast<double>(grids.zero_point()) + (levels == 255 ? 127 : 128);
@@ -150,8 +255,8 @@ void import_fake_quantize(OnnxOp& op) {
 constexpr OnnxOperator kOperators[] = {
     {"FakeQuantize",
      import_fake_quantize,
-     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kDequantize},
-     "2 to 256 levels in one range, or one a channel, which hold 0. Only one range may become another.",
+     {Op::kClamp, Op::kQuantize, Op::kLookup, Op::kRound},
+     "2 to 65536 levels. Codes where one range, or one a channel, holds 0, and where int16 has more than 256; else FP32.",
      "org.openvinotoolkit"},
 };
 

@@ -86,8 +86,17 @@ void import_one_hot(IrOp& op) {
     const std::string known = op.add_inner("Where", {op.add_inner("Less", {real, zero}), none, real});
     indices = op.add_inner("Cast", {known}, {{{"to", onnx_file::TensorProto::INT64}}, {}, {}, {}});
   }
-  op.add("OneHot",
-         {indices, op.integers_constant({depth}), op.floats({op.real_number(3), op.real_number(2)}, {2})},
+  // Off and on; what a FakeQuantize gives of a constant is one to the ONNX reader.
+  const auto value = [&](size_t i) {
+    return op.is_constant(op.source(i))
+               ? op.floats({op.real_number(i)}, {1})
+               : op.reshaped(op.add_inner("Cast", {op.input(i)},
+                                          {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}}),
+                             {1});
+  };
+  const std::string off = value(3), on = value(2);
+  const std::string values = op.add_inner("Concat", {off, on}, {{{"axis", 0}}, {}, {}, {}});
+  op.add("OneHot", {indices, op.integers_constant({depth}), values},
          {{{"axis", op.integer("axis", -1)}}, {}, {}, {}});
 }
 

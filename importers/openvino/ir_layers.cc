@@ -103,7 +103,14 @@ void fit_output(IrOp& op, const IrShape& from, const IrShape& window, IrOp::Attr
 
 void import_transposed(IrOp& op, bool in_groups) {
   op.check_inputs(2, 3);
-  const bool has_size = op.has_input(2);
+  // A size that a run computes, and that the file leaves open, is what the windows give.
+  const bool is_open =
+      op.has_input(2) && !op.is_constant(op.source(2)) &&
+      std::find(op.output_shape().begin(), op.output_shape().end(), -1) != op.output_shape().end();
+  if (is_open)
+    op.file().notes.push_back(text("layer ", quoted(op.layer().name),
+                                   " computes the size of its output; here it is what its windows give"));
+  const bool has_size = op.has_input(2) && !is_open;
   IrShape shape = weights_shape(op, in_groups ? 4 : 3);
   auto attributes = has_size ? IrOp::Attributes() : window_of(op, true);
   if (in_groups) {  // [groups, in, out, ...] here, [groups * in, out, ...] there

@@ -157,6 +157,15 @@ bool gives_codes(IrOp& op, const IrLayer& layer, double lowest, double highest) 
   return levels != layer.attributes.end() && levels->second == "256" && is(low, lowest) && is(high, highest);
 }
 
+// The ends of a type of codes, which a run has as int32.
+std::optional<std::pair<float, float>> range_of(const std::string& type) {
+  if (type == "u8") return {{0.0f, 255.0f}};
+  if (type == "i8") return {{-128.0f, 127.0f}};
+  if (type == "u16") return {{0.0f, 65535.0f}};
+  if (type == "i16") return {{-32768.0f, 32767.0f}};
+  return std::nullopt;
+}
+
 // Numbers that are stored in 16 or 64 bits stay what they are.
 void import_convert(IrOp& op) {
   op.check_inputs(1, 1);
@@ -177,22 +186,31 @@ void import_convert(IrOp& op) {
       {"i64", onnx_file::TensorProto::INT64},
       {"i32", onnx_file::TensorProto::INT32},
       {"boolean", onnx_file::TensorProto::BOOL}};
-  const bool is_unsigned = to == "u8";
-  if (is_unsigned || to == "i8") {
-    if (!gives_codes(op, from, is_unsigned ? 0 : -128, is_unsigned ? 255 : 127))
-      fail("conversion to ", quoted(to), " is supported behind a FakeQuantize of its 256 numbers alone");
+  if (const auto range = range_of(to)) {
+    const auto [least, most] = *range;
+    if (gives_codes(op, from, least, most)) {
+      op.file().notes.push_back(
+          text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
+      return op.alias(op.input(0));
+    }
     op.file().notes.push_back(
-        text(quoted(op.output()), " is ", to, " in the file; here it is float, with the same numbers"));
-    return op.alias(op.input(0));
-  }
-  if (to == "i16" && !is_real(type))
-    fail("conversion to 'i16' from ", quoted(type),
-         " is not supported, which wraps numbers that are too large");
-  if (to == "i16") {  // the ends of 16 bits, then int32
-    op.file().notes.push_back(
-        text(quoted(op.output()), " is i16 in the file; here it is int32, with the same numbers"));
-    const std::string within = op.add_inner("Clip", {op.input(0), op.number(-32768.0f), op.number(32767.0f)});
-    op.add("Cast", {within}, {{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}});
+        text(quoted(op.output()), " is ", to, " in the file; here it is int32, with the same numbers"));
+    const OnnxAttributes to_int32{{{"to", onnx_file::TensorProto::INT32}}, {}, {}, {}};
+    if (is_real(type)) {  // the ends of the type, then towards 0
+      op.add("Cast", {op.add_inner("Clip", {op.input(0), op.number(least), op.number(most)})}, to_int32);
+      return;
+    }
+    if (type == "boolean") {
+      op.add("Cast", {op.input(0)}, to_int32);
+      return;
+    }
+    // Integers wrap around: so many whole turns are taken off.
+    const std::string x =
+        op.add_inner("Cast", {op.input(0)}, {{{"to", onnx_file::TensorProto::FLOAT}}, {}, {}, {}});
+    const float turn = most - least + 1.0f;
+    const std::string turns = op.add_inner(
+        "Floor", {op.add_inner("Mul", {op.add_inner("Sub", {x, op.number(least)}), op.number(1.0f / turn)})});
+    op.add("Cast", {op.add_inner("Sub", {x, op.add_inner("Mul", {turns, op.number(turn)})})}, to_int32);
     return;
   }
   for (const auto& [name, number] : kTypes)

@@ -131,9 +131,31 @@ void import_strided_slice(IrOp& op) {
   op.add("Squeeze", {sliced, op.integers_constant(gone)});
 }
 
+// A border that is repeated, which ONNX's Pad has not: each axis by its indices.
+void import_symmetric_pad(IrOp& op) {
+  const IrShape& shape = op.input_shape(0);
+  const std::vector<int64_t> begin = op.whole_numbers(1), end = op.whole_numbers(2);
+  if (begin.size() != shape.size() || end.size() != shape.size())
+    fail("it has ", begin.size(), " and ", end.size(), " pads for ", shape.size(), " axes");
+  std::string x = op.input(0);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t side = shape[d];
+    if (begin[d] == 0 && end[d] == 0) continue;
+    if (side < 1 || begin[d] < 0 || end[d] < 0 || begin[d] > side || end[d] > side)
+      fail("pads of ", begin[d], " and ", end[d], " do not fit a side of ", side);
+    std::vector<int64_t> places;
+    for (int64_t i = -begin[d]; i < side + end[d]; ++i)
+      places.push_back(i < 0 ? -1 - i : i < side ? i : 2 * side - 1 - i);
+    x = op.add_inner("Gather", {x, op.integers_constant(places)},
+                     {{{"axis", static_cast<int64_t>(d)}}, {}, {}, {}});
+  }
+  op.add("Identity", {x});
+}
+
 void import_pad(IrOp& op) {
   op.check_inputs(3, 4);
   const std::string mode = op.word("pad_mode", "constant");
+  if (mode == "symmetric") return import_symmetric_pad(op);
   if (mode != "constant" && mode != "edge" && mode != "reflect")
     fail("pad_mode ", quoted(mode), " is not supported");
   std::vector<int64_t> pads = op.whole_numbers(1);
