@@ -207,3 +207,23 @@ TEST_CASE("what does not fit is refused") {
   refused(kTopK, 2, {2, 2}, "'y' (TOPK_V2): it has 1 outputs where 2 are expected");
   refused(kEmbeddingLookup, 2, {2}, "'y' (EMBEDDING_LOOKUP): input 0 must hold integers");
 }
+
+TEST_CASE("CAST to 8 bits without a scale gives numbers") {
+  const auto run = [](int8_t from, int8_t to, const Reals& x) {
+    TfliteBuilder file;
+    const int32_t in = file.tensor("x", kTfliteFloat, {4}), y = file.tensor("y", kTfliteFloat, {4});
+    int32_t at = in;
+    for (const int8_t type : {from, to}) {
+      if (type == kTfliteFloat) continue;
+      const int32_t next = file.tensor("t" + std::to_string(type), type, {4});
+      file.op(kCast, {at}, {next});
+      at = next;
+    }
+    file.op(kCast, {at}, {y});
+    return run_file<float>(file.finish({in}, {y}), x);
+  };
+  CHECK(run(kTfliteFloat, kTfliteUint8, {-3, 1.9f, 254.5f, 300}) == Reals{0, 1, 254, 255});
+  CHECK(run(kTfliteFloat, kTfliteInt8, {-300, -1.9f, 1.9f, 300}) == Reals{-128, -1, 1, 127});
+  CHECK(run(kTfliteInt32, kTfliteUint8, {-3, 1.9f, 256, 300}) == Reals{253, 1, 0, 44});
+  CHECK(run(kTfliteInt32, kTfliteInt8, {-129, 128, 127, -128}) == Reals{127, -128, 127, -128});
+}

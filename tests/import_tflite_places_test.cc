@@ -338,3 +338,16 @@ TEST_CASE("PADV2 with minus infinity before a MAX_POOL_2D is the pool's own padd
   CHECK(import.ops() == std::vector<Op>{Op::kMaxPool2d});
   CHECK(run_import<float>(import, Reals{-4, -3, -2, -7}) == Reals{-2, -2, -2, -2});
 }
+
+TEST_CASE("a size that the file leaves open is what the inputs give") {
+  const auto file_of = [](const Ints& signature) {
+    TfliteBuilder file;
+    const int32_t x = file.tensor("x", kTfliteFloat, {3, 2}),
+                  y = file.open_tensor("y", kTfliteFloat, {1, 2}, signature);
+    file.op(125, {x, file.constant("segments", kTfliteInt32, {3}, Ints{0, 1, 1})}, {y});
+    return file.finish({x}, {y});
+  };
+  CHECK(run_file(file_of({-1, 2}), {1, 2, 3, 4, 5, 6}) == Reals{1, 2, 8, 10});
+  CHECK(Import(file_of({1, -1})).says("its output is [1, 2] in the file, its inputs give [2, 2]"));
+  CHECK(Import(file_of({-1})).says("its output is [1, 2] in the file, its inputs give [2, 2]"));
+}

@@ -127,6 +127,15 @@ TEST_CASE("variables that cannot be states are refused") {
   twice.op(kTfliteRelu, {in}, {out});
   CHECK(message_of(twice.finish({in}, {out})) ==
         "model cannot be imported: node 'node_1' (CALL_ONCE): graph 1 is called twice");
+  TfliteBuilder named;  // each handle keeps its name
+  const int32_t long_handle = handle(named, std::string(4097, 'n').c_str()),
+                of_named = named.tensor("v", kTfliteFloat, {1, 2}),
+                named_x = named.tensor("x", kTfliteFloat, {1, 2}),
+                named_y = named.tensor("y", kTfliteFloat, {1, 2});
+  named.op(kReadVariable, {long_handle}, {of_named});
+  named.op(kTfliteAdd, {named_x, of_named}, {named_y});
+  CHECK(message_of(named.finish({named_x}, {named_y})).find("its name has 4097 bytes; 4096 are allowed") !=
+        std::string::npos);
   TfliteBuilder lost;
   const int32_t a = lost.tensor("a", kTfliteFloat, {1, 2}), b = lost.tensor("b", kTfliteFloat, {1, 2});
   lost.op(kCallOnce, {}, {}, Options::CallOnceOptions, tflite::CreateCallOnceOptions(lost.fbb(), 7).Union());

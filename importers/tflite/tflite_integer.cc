@@ -37,6 +37,27 @@ int32_t codes_as_numbers(TfliteOp& op, int32_t x) {
   return plain;
 }
 
+// x, numbers, as 8 bits hold it: of integers what is left modulo 256, of float32 the nearest end beyond them.
+int32_t within_8_bits(TfliteOp& op, int32_t x, bool from_integers) {
+  const float least = op.output_is_unsigned() ? 0.0f : -128.0f;
+  const auto by = [&](Op kind, int32_t of, float value) {
+    return add_real_binary(op, kind, of, add_number(op, of, value));
+  };
+  if (from_integers) {
+    const int32_t turns = by(Op::kMul, by(Op::kSub, x, least), 0x1p-8f);
+    const int32_t whole =
+        add_activation_like(op.draft(), op.name() + "/turns", turns, op.draft().tensor(turns).shape);
+    op.add(Op::kFloor, {turns}, whole);
+    return add_real_binary(op, Op::kSub, x, by(Op::kMul, whole, 0x1p8f));
+  }
+  x = op.as_real(op.as_index(x));
+  const int32_t y = add_activation_like(op.draft(), op.name() + "/within", x, op.draft().tensor(x).shape);
+  auto& bounds = op.add(Op::kClamp, {x}, y).options.as<Clamp>();
+  bounds.min = least;
+  bounds.max = least + 255.0f;
+  return y;
+}
+
 // float32 to integers goes towards 0, as C has it.
 void import_cast(TfliteOp& op) {
   op.check_inputs(1, 1);
@@ -49,6 +70,8 @@ void import_cast(TfliteOp& op) {
     op.add(Op::kDequantize, {x}, numbers);
     x = numbers;
   }
+  if (op.output_holds_plain_codes())
+    return op.set_number_output(within_8_bits(op, op.as_real(x), from_integers));
   if (to_integers && !from_integers) return op.set_index_output(op.as_index(x));
   const int32_t y = op.output(info.shape);
   if (op.draft().tensor(y).dtype != DType::kF32) fail("it must give float32, int32 or int64");
@@ -164,8 +187,8 @@ constexpr TfliteOperator kOperators[] = {
     {Builtin::ARG_MIN, import_arg_max, {Op::kTopK, Op::kReshape}, "The axis is a constant. Gives int32."},
     {Builtin::CAST,
      import_cast,
-     {Op::kCast, Op::kLookup, Op::kDequantize},
-     "Between float32, int32, int64 and bool, and from 8 bits: the codes as integers, whatever their scale."},
+     {Op::kCast, Op::kLookup, Op::kDequantize, Op::kFloor},
+     "Between float32, int32, int64, bool and 8 bits; of codes that have a scale the integers that they are."},
     {Builtin::EMBEDDING_LOOKUP,
      import_embedding_lookup,
      {Op::kGather},

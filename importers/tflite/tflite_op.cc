@@ -40,6 +40,16 @@ Shape shape_of(const tflite::Tensor& tensor) {
   return shape;
 }
 
+// Whether the file leaves the sizes open in which its shape, which then says 1 there, is not this one.
+bool is_left_open(const tflite::Tensor& tensor, const Shape& shape) {
+  const auto* const signature = tensor.shape_signature();
+  const Shape said = shape_of(tensor);
+  if (signature == nullptr || signature->size() != shape.size() || said.size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (said[d] != shape[d] && signature->Get(static_cast<uint32_t>(d)) != -1) return false;
+  return true;
+}
+
 // The verifier does not ask that vectors of 64-bit numbers are aligned.
 int64_t long_at(const flatbuffers::Vector<int64_t>& values, uint32_t i) {
   int64_t value = 0;
@@ -224,10 +234,18 @@ bool has_tflite_data(const TfliteFile& file, int32_t index) {
   return has_data(file, *file.graph->tensors()->Get(static_cast<uint32_t>(index)));
 }
 
+// Each reader has a copy of its own.
+static void count_constant(TfliteFile& file, uint64_t bytes) {
+  file.constant_bytes += bytes;
+  if (file.constant_bytes > kMaxModelBytes)
+    fail("the constants that operators use are larger than the limit of ", kMaxModelBytes, " bytes together");
+}
+
 DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
   const tflite::Tensor& source = *file.graph->tensors()->Get(static_cast<uint32_t>(index));
   const int32_t known = file.made[static_cast<size_t>(index)];
   if (known >= 0 && file.draft->tensor(known).constant) {
+    count_constant(file, file.draft->tensor(known).data.size());
     DraftTensor folded = file.draft->tensor(known);
     if (folded.shape.empty()) folded.shape = {1};
     check_shape(folded.shape, folded.dtype);
@@ -242,10 +260,7 @@ DraftTensor tflite_constant(TfliteFile& file, int32_t index) {
     const uint64_t needed = tflite_stored_bytes(source.type(), elements(made.shape));
     if (data->size() != needed)
       fail("it holds ", data->size(), " bytes, its shape ", shape_text(made.shape), " needs ", needed);
-    file.constant_bytes += needed;
-    if (file.constant_bytes > kMaxModelBytes)
-      fail("the constants that operators use are larger than the limit of ", kMaxModelBytes,
-           " bytes together");
+    count_constant(file, needed);
     made.constant = true;
     made.data.assign(data->begin(), data->end());
     convert_stored(source.type(), made);
@@ -315,6 +330,7 @@ Shape TfliteOp::output_shape_in_file() const {
 int32_t TfliteOp::output(const Shape& shape, size_t i) {
   if (outputs_.size() != 1 && !many_outputs_)
     fail("it has ", outputs_.size(), " outputs where 1 is expected");
+  const tflite::Tensor& in_file = *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]));
   DraftTensor made = tflite_tensor(file_, outputs_[i]);
   if (made.dtype == DType::kS8 && made.scales.empty()) take_plain_numbers(made);
   if (made.dtype == DType::kS32) {  // a run computes with integers in FP32
@@ -327,13 +343,13 @@ int32_t TfliteOp::output(const Shape& shape, size_t i) {
     fail("tensor ", quoted(made.name), " is int8 and needs one scale, it has ", made.scales.size());
   check_shape(shape, made.dtype);
   const bool is_number = made.shape.empty() && shape == Shape{1};  // which has no axis in the file
-  if (made.shape != shape && !is_number && !file_.shapes_changed)
+  const bool is_as_said = made.shape == shape || is_number || is_left_open(in_file, shape);
+  if (!is_as_said && !file_.shapes_changed)
     fail("its output is ", shape_text(made.shape), " in the file, its inputs give ", shape_text(shape));
   made.shape = shape;
   int32_t& index = file_.made[static_cast<size_t>(outputs_[i])];
   if (index != TfliteFile::kNotMade) fail("tensor ", quoted(made.name), " is written twice, or is an input");
-  if (has_data(file_, *file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_[i]))))
-    fail("tensor ", quoted(made.name), " is a constant and must not be written");
+  if (has_data(file_, in_file)) fail("tensor ", quoted(made.name), " is a constant and must not be written");
   draft().tensors.push_back(std::move(made));
   index = static_cast<int32_t>(draft().tensors.size()) - 1;
   return index;

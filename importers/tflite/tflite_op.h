@@ -71,11 +71,15 @@ class TfliteOp {
   int32_t output_index(size_t i) const { return outputs_.at(i); }
   void alias_output(int32_t made);                    // the output is this draft tensor
   void set_index_output(int32_t made, size_t i = 0);  // likewise, of s32, of the file's shape
-  bool holds_integers(size_t i) const;  // the file's input i: int32, int64, bool, or 8 bits without a scale
-  bool is_unsigned(size_t i) const;     // the file's input i: uint8, whose codes are shifted by -128 here
+  void set_number_output(int32_t made,
+                         size_t i = 0);  // likewise, of numbers in FP32 that the file has as integers
+  bool holds_integers(size_t i) const;   // the file's input i: int32, int64, bool, or 8 bits without a scale
+  bool is_unsigned(size_t i) const;      // the file's input i: uint8, whose codes are shifted by -128 here
   bool output_holds_integers(size_t i = 0) const;
-  int32_t as_real(int32_t tensor);   // FP32, by a Cast of s32
-  int32_t as_index(int32_t tensor);  // s32, by a Cast of FP32
+  bool output_holds_plain_codes() const;  // 8 bits without a scale
+  bool output_is_unsigned() const;        // uint8
+  int32_t as_real(int32_t tensor);        // FP32, by a Cast of s32
+  int32_t as_index(int32_t tensor);       // s32, by a Cast of FP32
   TfliteFile& file() { return file_; }
   TfliteVariables& variables() { return file_.variables; }
   void allow_outputs() { many_outputs_ = true; }  // more than one

@@ -34,8 +34,13 @@ int32_t TfliteOp::integer(size_t i) const {
 }
 
 void TfliteOp::set_index_output(int32_t made, size_t i) {
-  const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i)), &from = draft().tensor(made);
+  const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i));
   if (in_file.dtype != DType::kS32) fail("its output must hold int32 or int64");
+  set_number_output(made, i);
+}
+
+void TfliteOp::set_number_output(int32_t made, size_t i) {
+  const DraftTensor in_file = tflite_tensor(file_, outputs_.at(i)), &from = draft().tensor(made);
   if (in_file.shape != from.shape && !in_file.shape.empty() && !file_.shapes_changed)
     fail("its output is ", shape_text(in_file.shape), " in the file, its inputs give ",
          shape_text(from.shape));
@@ -68,6 +73,15 @@ void TfliteOp::take_plain_numbers(DraftTensor& output) const {
   output.dtype = input.dtype;
   output.scales = input.scales;
   output.zero_point = input.zero_point;
+}
+
+bool TfliteOp::output_holds_plain_codes() const {
+  const DraftTensor output = tflite_tensor(file_, outputs_.at(0));
+  return output.dtype == DType::kS8 && output.scales.empty();
+}
+
+bool TfliteOp::output_is_unsigned() const {
+  return file_.graph->tensors()->Get(static_cast<uint32_t>(outputs_.at(0)))->type() == kTfliteUint8;
 }
 
 bool TfliteOp::output_holds_integers(size_t i) const {

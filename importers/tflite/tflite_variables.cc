@@ -17,7 +17,11 @@ TfliteVariable& variable_of(TfliteOp& op) {
 
 void import_var_handle(TfliteOp& op) {
   const auto& options = op.options<tflite::VarHandleOptions>();
-  const auto part = [](const flatbuffers::String* text) {
+  // A file may give every handle the same long name, and each is kept.
+  constexpr uint32_t kMostNameBytes = 4096;
+  const auto part = [&](const flatbuffers::String* text) {
+    if (text != nullptr && text->size() > kMostNameBytes)
+      fail("its name has ", text->size(), " bytes; ", kMostNameBytes, " are allowed");
     return text == nullptr ? std::string() : text->str();
   };
   const std::string name = part(options.container()) + "/" + part(options.shared_name());
