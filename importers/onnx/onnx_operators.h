@@ -25,6 +25,7 @@ std::vector<ImportedOperator> onnx_operators();
 // The families, a file each.
 Span<const OnnxOperator> onnx_attention_operators();
 Span<const OnnxOperator> onnx_binary_operators();
+Span<const OnnxOperator> onnx_classical_operators();
 Span<const OnnxOperator> onnx_conv_operators();
 Span<const OnnxOperator> onnx_dynamic_operators();
 Span<const OnnxOperator> onnx_elementwise_operators();
