@@ -28,6 +28,8 @@ Outcome<Done> check_other_paths(const CalibrateArguments& arguments) {
       return Failure{path + ": is the model to write; name another file, with " + option};
     if (auto step = check_output_path(path, arguments.model, option); !step) return step;
   }
+  if (!arguments.report.empty())
+    if (auto step = check_replaceable(arguments.report, 0, "<!DOCTYPE html>", "page"); !step) return step;
   if (!arguments.report.empty() && !arguments.state.empty() &&
       place(arguments.report) == place(arguments.state))
     return Failure{arguments.state + ": is the report to write; name another file, with --state"};
@@ -48,7 +50,7 @@ Outcome<Done> run_calibrate(const CalibrateArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const auto given = LoadedModel::open(arguments.model);
   if (!given) return given.failure();
-  if (auto step = check_output_path(arguments.output, arguments.model); !step) return step.failure();
+  if (auto step = check_model_output(arguments.output, arguments.model); !step) return step.failure();
   if (auto step = check_other_paths(arguments); !step) return step.failure();
   const auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();

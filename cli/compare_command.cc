@@ -101,8 +101,9 @@ void print_comparison(const Comparison& comparison, const Model& reference, cons
   print("\n  %zu samples\n", count);
   for (const int32_t output : comparison.outputs) {
     const LayerReport& layer = comparison.layers[static_cast<size_t>(output)];
-    print("  output (%s): SQNR %s dB, cosine %s\n", safe(test.tensor(layer.tensor).name).c_str(),
-          decimal(sqnr_db(layer), 2).c_str(), decimal(cosine(layer), 6).c_str());
+    const double sqnr = sqnr_db(layer);
+    print("  output (%s): SQNR %s%s, cosine %s\n", safe(test.tensor(layer.tensor).name).c_str(),
+          decimal(sqnr, 2).c_str(), std::isinf(sqnr) ? "" : " dB", decimal(cosine(layer), 6).c_str());
   }
   if (comparison.outputs.size() > 1) {
     const OutputFigures figures = comparison.figures();

@@ -227,7 +227,7 @@ Outcome<Done> run_import(const ImportArguments& arguments) {
   options.states = arguments.states;
   if (arguments.stream >= 0) options.stream = arguments.stream;
   if (auto step = read_values(arguments, options); !step) return step.failure();
-  if (auto step = check_output_path(arguments.output, arguments.network); !step) return step.failure();
+  if (auto step = check_model_output(arguments.output, arguments.network); !step) return step.failure();
   auto file = read_file(arguments.network, kMaxModelBytes);
   if (!file) return file.failure();
 

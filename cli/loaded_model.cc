@@ -130,6 +130,26 @@ Outcome<Done> check_output_path(const std::string& output, const std::string& in
   return Done{};
 }
 
+Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
+                                const std::string& what) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(output, error) || std::filesystem::file_size(output, error) == 0)
+    return Done{};
+  const auto begin = read_file_part(output, offset, mark.size());
+  if (begin && std::memcmp(begin->data(), mark.data(), mark.size()) == 0) return Done{};
+  return Failure{output + ": is there already, is no " + what +
+                 ", and would be lost; name another file, or remove this one"};
+}
+
+// Of FlatBuffers, behind the root's offset.
+constexpr size_t kIdentifierAt = 4;
+constexpr const char* kModelIdentifier = "ITG1";
+
+Outcome<Done> check_model_output(const std::string& output, const std::string& input) {
+  if (auto step = check_output_path(output, input); !step) return step;
+  return check_replaceable(output, kIdentifierAt, kModelIdentifier, "model");
+}
+
 Outcome<Done> check_float(const LoadedModel& file) {
   for (int32_t t = 0; t < file.model().tensor_count(); ++t) {
     const TensorInfo info = file.model().tensor(t);

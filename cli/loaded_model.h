@@ -32,6 +32,11 @@ const char* isa_in_use(const Session& session);
 // file.
 Outcome<Done> check_output_path(const std::string& output, const std::string& input,
                                 const std::string& option = "-o");
+// The same of a model that is written: what stands there already, and is neither a model nor empty, is somebody's.
+Outcome<Done> check_model_output(const std::string& output, const std::string& input);
+// Refuses a regular file that is not empty, and does not hold `mark` at `offset`. `what`: "model".
+Outcome<Done> check_replaceable(const std::string& output, size_t offset, const std::string& mark,
+                                const std::string& what);
 
 class LoadedModel {
  public:

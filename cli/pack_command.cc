@@ -24,7 +24,7 @@ constexpr const char* kFooter =
 Outcome<Done> run_pack(const PackArguments& arguments) {
   const auto isa = isa_up_to(arguments.isa);
   if (!isa) return Failure{"--isa: " + isa.message()};
-  if (auto path = check_output_path(arguments.output, arguments.model); !path) return path.failure();
+  if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   HostArena memory;

@@ -31,7 +31,7 @@ Outcome<Done> run_plan(const PlanArguments& arguments) {
   auto goal = memory_goal(arguments.memory);
   if (!goal) return goal.failure();
   goal->feeds_rows = arguments.feeds_rows;
-  if (auto path = check_output_path(arguments.output, arguments.model); !path) return path.failure();
+  if (auto path = check_model_output(arguments.output, arguments.model); !path) return path.failure();
   const auto file = LoadedModel::open(arguments.model);
   if (!file) return file.failure();
   HostArena memory;

@@ -54,6 +54,10 @@ Outcome<std::vector<std::string>> source_paths(const SampleArguments& arguments,
     if (!path.empty())
       return Failure{"--input " + words + ": the input " + input_name(model, named.value_or(0)) +
                      " has its samples already"};
+    std::error_code error;
+    if (!named && words.find('=') != std::string::npos && !std::filesystem::exists(words, error))
+      return Failure{"--input " + words + ": is no file, and names no input of " + file.path() +
+                     ", whose input is " + input_names(model)};
     path = named ? words.substr(input_name(model, *named).size() + 1) : words;
     if (path.empty()) return Failure{"--input " + words + ": names no file"};
   }

@@ -21,7 +21,8 @@ Grade grade_of(const Judgeable& figures) {
   if (surely_below(*figures.agreement, kPoorAgreement, figures.judged)) return Grade::kPoor;
   const bool good = (figures.sqnr >= kGoodSqnr && *figures.agreement >= kGoodAgreement) ||
                     (figures.sqnr >= kFairSqnr && *figures.agreement >= kBestAgreement);
-  return good ? Grade::kGood : Grade::kFair;
+  // With another preprocessing these figures are of other samples than the network will see.
+  return good && figures.preprocessing_sign.empty() ? Grade::kGood : Grade::kFair;
 }
 
 }  // namespace
@@ -46,8 +47,9 @@ Verdict judge(const Judgeable& figures) {
   }
   if (verdict.grade == Grade::kGood) return verdict;
   if (!figures.preprocessing_sign.empty())
-    verdict.remedy = "check the preprocessing first, since " + figures.preprocessing_sign +
-                     ": import with the pixels' range, mean and norm that the network was trained with";
+    verdict.remedy =
+        "check the preprocessing first, since " + figures.preprocessing_sign +
+        ": import with the pixels' range, mean and norm that the network was trained with, or give arrays in that unit";
   else if (figures.samples < kEnoughSamples)
     verdict.remedy = "calibrate with more samples, 16 to 64, of all kinds that will occur";
   else

@@ -55,7 +55,7 @@ std::string listed(const std::vector<float>& values) {
 }
 
 // Numbers of pixels between 0 and 1, as torchvision states them, where those of pixels up to 255 belong: a
-// mean of less than one pixel step has no use. 0 alone is right in any unit.
+// mean of less than one pixel step has no use. 0 alone is right in any unit. A norm above 1 is one over the deviation.
 void check_unit(const ImagePreprocessing& wanted) {
   constexpr float kLeastDeviation = 0.05f;  // what stands below is 1 / (255 * deviation) already
   const auto all_below = [](const std::vector<float>& values) {
@@ -63,11 +63,13 @@ void check_unit(const ImagePreprocessing& wanted) {
   };
   const bool has_mean =
       std::any_of(wanted.mean.begin(), wanted.mean.end(), [](float x) { return x != 0.0f; });
-  if (!has_mean || !all_below(wanted.mean) || !all_below(wanted.norm)) return;
+  if (!has_mean || !all_below(wanted.mean)) return;
   std::vector<float> mean, norm;
   for (const float x : wanted.mean) mean.push_back(static_cast<float>(255.0 * static_cast<double>(x)));
   for (const float x : wanted.norm)
-    norm.push_back(std::fabs(x) < kLeastDeviation ? x : static_cast<float>(kUnit / static_cast<double>(x)));
+    norm.push_back(std::fabs(x) < kLeastDeviation ? x
+                   : std::fabs(x) <= 1.0f         ? static_cast<float>(kUnit / static_cast<double>(x))
+                                                  : static_cast<float>(kUnit * static_cast<double>(x)));
   if (norm.empty()) norm.push_back(static_cast<float>(kUnit));
   fail(
       "--mean ", listed(wanted.mean), wanted.norm.empty() ? std::string() : " --norm " + listed(wanted.norm),

@@ -91,7 +91,7 @@ else:
     print(f"""
 Meter digits, {eval_int8['count']} test pictures, calibrated with 16 others
                     FP32          int8
-  top 1         {eval_fp32['top1']:8.2f} %    {eval_int8['top1']:8.2f} %    {compare['lost']} pictures lost, {compare['won']} won: {'a' if compare['loss_is_real'] else 'no'} real loss
+  top 1         {eval_fp32['top1']:8.2f} %    {eval_int8['top1']:8.2f} %    {compare['lost']} picture{'s' if compare['lost'] != 1 else ''} lost, {compare['won']} won: {'a' if compare['loss_is_real'] else 'no'} real loss
   latency       {bench_fp32['median_ms']:8.3f} ms   {bench_int8['median_ms']:8.3f} ms   median; {bench_int8['isa']} kernels, {threads} thread{'s' if threads != 1 else ''}
   model file    {fp32_bytes:8d} B    {model_bytes:8d} B
   activations   {inspect_fp32['arena_bytes']:8d} B    {inspect_int8['arena_bytes']:8d} B    memory while it runs

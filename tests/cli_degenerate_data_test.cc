@@ -114,8 +114,11 @@ TEST_CASE("one huge value: a warning; one that the network cannot compute with: 
 TEST_CASE("arrays of other channels and sizes") {
   const Calibration folder;
   folder.put_array({2, kHeight, kWidth, 2}, std::vector<float>(2 * kHeight * kWidth * 2));
-  folder.refused("samples have the shape (12, 10, 2), the model's input image takes (1, 12, 10, 3)",
-                 "%/x.npy");
+  folder.refused(
+      "its array of (2, 12, 10, 2) holds samples of (12, 10, 2), the model's input image takes (1, 12, 10, 3)",
+      "%/x.npy");
+  folder.put_array({2, 3, kHeight, kWidth}, std::vector<float>(2 * kHeight * kWidth * 3));
+  folder.refused("channels come last here: save x.transpose(0, 2, 3, 1)", "%/x.npy");
   const std::vector<uint8_t> pixels(kHeight * kWidth * 2);
   REQUIRE(write_npy(folder / "x.npy", NpyType::kU8, {1, kHeight, kWidth, 2}, {pixels.data(), pixels.size()}));
   folder.refused("uint8 arrays hold pictures", "%/x.npy");

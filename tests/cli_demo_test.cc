@@ -119,14 +119,14 @@ TEST_CASE("the same samples give the same bytes, whatever the threads, kernels a
 TEST_CASE("a failed calibration leaves the old file as it was") {
   const CommandFolder folder;
   folder.good(kImport);
-  folder.put("int8.itg", std::string("the old one"));
+  folder.put("int8.itg", std::string("the ITG1 old one"));
   folder.put("pictures.txt", std::string("digit_0001.png\nnone.png\n"));
   folder.bad(kCalibrate + " --only %/pictures.txt", "none.png");
   folder.bad(kCalibrate + " --keep-float nose", "nose");
   folder.bad("calibrate %/net.itg --images @/meter.onnx -o %/int8.itg", "meter.onnx");
-  CHECK(folder.get("int8.itg") == "the old one");
+  CHECK(folder.get("int8.itg") == "the ITG1 old one");
   folder.good(kCalibrate);
-  CHECK(folder.get("int8.itg") != "the old one");
+  CHECK(folder.get("int8.itg") != "the ITG1 old one");
   for (const std::string words :
        {"calibrate %/int8.itg --images @/calibration -o %/x.itg",
         "simulate %/int8.itg --images @/calibration", "params import %/int8.itg %/int8.itg -o %/x.itg"})
@@ -135,6 +135,24 @@ TEST_CASE("a failed calibration leaves the old file as it was") {
   std::vector<std::string> names = folder.names();
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"int8.itg", "net.itg", "pictures.txt"});
+}
+
+TEST_CASE("what is no model is not overwritten by one, and what is no page not by a report") {
+  const CommandFolder folder;
+  folder.good(kImport);
+  for (const char* const file : {"labels.txt", "net.bin", "picture.png"}) {
+    folder.put(file, std::string("somebody's, and the only one"));
+    const std::string output = " -o %/" + std::string(file);
+    for (const std::string& words :
+         {"import @/meter.onnx" + output, "calibrate %/net.itg --images @/calibration" + output,
+          "plan %/net.itg --memory least" + output, kCalibrate + " --report %/" + file})
+      folder.bad(words, "and would be lost; name another file");
+    CHECK(folder.get(file) == "somebody's, and the only one");
+  }
+  folder.put("empty.itg", std::string());
+  folder.good("import @/meter.onnx -o %/empty.itg");
+  folder.good(kCalibrate + " --report %/page.html");
+  folder.good(kCalibrate + " --report %/page.html");
 }
 
 TEST_CASE("calibration warns of suspicious samples") {

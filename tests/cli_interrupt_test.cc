@@ -95,7 +95,7 @@ TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 an
   write_samples(folder / "many.npy", 2000);
   for (const int signal : {SIGINT, SIGTERM}) {
     const TemporaryFolder target;
-    target.put("int8.itg", std::string("what was here before"));
+    target.put("int8.itg", std::string("hereITG1, before"));
     OnTerminal command({ITG_COMMAND, "calibrate", folder / "net.itg", "--images", folder / "many.npy", "-o",
                         target / "int8.itg", "--recover", "all"});
     REQUIRE_MESSAGE(command.wait_for("calibrating 1"), command.text());
@@ -103,7 +103,7 @@ TEST_CASE("a signal in the middle: the old file, no other file, one line, 128 an
     CHECK(command.end() == 128 + signal);
     CHECK(holds(command.text(), "intaglio: interrupted; no file is left half-written"));
     CHECK(target.names() == std::vector<std::string>{"int8.itg"});
-    CHECK(target.get("int8.itg") == "what was here before");
+    CHECK(target.get("int8.itg") == "hereITG1, before");
   }
 }
 

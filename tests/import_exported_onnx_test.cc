@@ -295,23 +295,6 @@ TEST_CASE("FakeQuantize has the same codes, and scales but for rounding") {
     for (size_t i = 0; i < a[s].size(); ++i) CHECK(std::fabs(a[s][i] - b[s][i]) < 0.02f);
 }
 
-TEST_CASE("an input that is an output, too, stays what it is") {
-  const Calibrated net(small_network());
-  onnx_file::ModelProto other = parsed(net.network);
-  *other.mutable_graph()->add_output() = other.graph().input(0);
-  const Result<Model> model = Model::open(net.int8.view());
-  REQUIRE(static_cast<bool>(model));
-  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
-    const std::string network = other.SerializeAsString();
-    const auto made = export_onnx(span_of(network), "net.onnx", "", *model, "net.int8.itg", form);
-    REQUIRE_MESSAGE(made, made.message());
-    const onnx_file::ModelProto file = parsed(made->bytes);
-    check_order(file);
-    REQUIRE(file.graph().output_size() == 2);
-    CHECK(file.graph().output(1).name() == other.graph().input(0).name());
-  }
-}
-
 TEST_CASE("what cannot be written is refused, with its name") {
   const Calibrated net(small_network());
   const auto says = [](const Outcome<OnnxExport>& made, const std::string& part) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "importers/onnx/onnx_given.h"
@@ -21,6 +22,8 @@ class Reader {
  public:
   Reader(Span<const uint8_t> bytes, const ReadOptions& options, Problems& problems)
       : options_(options), problems_(problems) {
+    if (bytes.size >= 8 && std::memcmp(bytes.data + 4, "ITG1", 4) == 0)
+      fail("is a model of intaglio already; it can be calibrated, run and inspected as it is");
     google::protobuf::io::CodedInputStream stream(bytes.data, static_cast<int>(bytes.size));
     stream.SetRecursionLimit(kMaxMessageDepth);
     if (!model_.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())

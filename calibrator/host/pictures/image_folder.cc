@@ -318,8 +318,14 @@ Outcome<Done> ImageFolder::load_array(size_t i, const TensorView& input) const {
   // A model that takes one flat row takes a feature map's elements in their order.
   const bool flat = without_ones(wanted).size() == 1 && product(sample) == product(wanted);
   if (!flat && without_ones(sample) != without_ones(wanted)) {
-    return Failure{path_ + ": samples have the shape " + shape_text(sample) + ", the model's input " +
-                   input.info.name + " takes " + shape_text(wanted)};
+    std::vector<int64_t> turned = without_ones(sample);  // channels come first in other frameworks' arrays
+    if (turned.size() == 3) std::rotate(turned.begin(), turned.begin() + 1, turned.end());
+    const bool is_turned = turned.size() == 3 && turned == without_ones(wanted);
+    return Failure{path_ + ": its array of " + shape_text(array_.shape) + " holds samples of " +
+                   shape_text(sample) + ", the model's input " + input.info.name + " takes " +
+                   shape_text(wanted) +
+                   (is_turned ? "; channels come last here: save x.transpose(0, 2, 3, 1)"
+                              : "; the first dimension counts samples")};
   }
   const DType to = input.info.dtype;
   const bool are_codes = array_.type == NpyType::kS8 && to != DType::kS32;

@@ -1,0 +1,29 @@
+// ONNX export where the network's file gives an input back as an output.
+#include <doctest/doctest.h>
+
+#include "exporters/onnx/onnx_export.h"
+#include "tests/support/calibrated_network.h"
+#include "tests/support/small_onnx_network.h"
+
+using namespace intaglio;
+using namespace intaglio::test;
+
+TEST_CASE("an input that is an output, too, stays what it is") {
+  const CalibratedNetwork net(small_network());
+  onnx_file::ModelProto file;
+  REQUIRE(file.ParseFromString(net.network));
+  *file.mutable_graph()->add_output() = file.graph().input(0);
+  const std::string network = file.SerializeAsString(), input = file.graph().input(0).name();
+  const Result<Model> model = Model::open(net.int8.view());
+  REQUIRE(static_cast<bool>(model));
+  for (const OnnxForm form : {OnnxForm::kQdq, OnnxForm::kQOperator, OnnxForm::kFakeQuantize}) {
+    const auto made = export_onnx({reinterpret_cast<const uint8_t*>(network.data()), network.size()},
+                                  "net.onnx", "", *model, "net.int8.itg", form);
+    REQUIRE_MESSAGE(made, made.message());
+    REQUIRE(file.ParseFromString(made->bytes));
+    REQUIRE(file.graph().output_size() == 2);
+    CHECK(file.graph().output(1).name() == input);
+    for (const auto& node : file.graph().node())
+      for (const std::string& output : node.output()) CHECK(output != input);
+  }
+}
