@@ -95,6 +95,64 @@ TEST_CASE("errors of several ranges at once are each one's own, to the bit") {
   }
 }
 
+TEST_CASE("sums over bins: errors of ranges by their definition, near those of the codes") {
+  for (const bool rectified : {false, true}) {
+    const auto o = observed(gaussian(50000, 1.7, rectified));
+    const Histogram& histogram = o->halves[1];
+    const CountSums sums(*o, histogram);
+    const QuantConfig config = form();
+    const double width = o->bin_width();
+    // Steps of less than a bin and of many bins, no end in the middle of a bin; ends that clip on no side, on either, and on both.
+    for (const double steps : {0.3, 1.0, 1.7, 2.0, 2.6, 4.4, 7.9, 20.0})
+      for (const int32_t zero_point : {-128, -90, 0, 3, 127}) {
+        const QuantParams params{static_cast<float>(steps * width), zero_point};
+        const double step = static_cast<double>(params.scale), lo = step * (-128 - zero_point),
+                     hi = step * (127 - zero_point);
+        double expected = 0.0;
+        for (int bin = 0; bin < kBins; ++bin) {
+          const double x = o->bin_start(bin) + width / 2;
+          double e = step * step / 12;
+          if (o->bin_start(bin) == 0.0)
+            e = std::min(step * step, 4 * width * width) / 12;
+          else if (x < lo)
+            e = (lo - x) * (lo - x);
+          else if (x > hi)
+            e = (x - hi) * (x - hi);
+          expected += e * histogram.counts[bin];
+        }
+        CAPTURE(steps);
+        CAPTURE(zero_point);
+        CHECK(sums.error(params, config) == doctest::Approx(expected).epsilon(1e-9));
+        if (steps < 8.0)
+          CHECK(sums.error(params, config) ==
+                doctest::Approx(plain_error(*o, histogram, config, params)).epsilon(0.02));
+      }
+  }
+}
+
+TEST_CASE("the best factor is that of the errors themselves") {
+  for (const bool rectified : {false, true})
+    for (const int bits : {4, 8})
+      for (const double deviation : {0.3, 1.7}) {
+        const auto o = observed(gaussian(30000, deviation, rectified));
+        const QuantConfig config = form(bits);
+        const Range seen = seen_range(*o);
+        const auto range_of = [&seen](double f) { return scaled(seen, f); };
+        RangeScore score(*o, config, rectified, nullptr);
+        const double found = score.best_factor(
+            4, 40, [&](const double* factors, double* errors) { score.add_both(factors, errors, range_of); });
+        double best = 0.0, least = kInfinity;
+        for (int i = 4; i <= 40; ++i) {
+          const QuantParams params = params_of(range_of(i / 32.0), config, rectified);
+          const double error =
+              plain_error(*o, o->halves[0], config, params) + plain_error(*o, o->halves[1], config, params);
+          if (error < least) best = i / 32.0;
+          least = std::min(least, error);
+        }
+        CHECK(found == best);
+      }
+}
+
 TEST_CASE("the ends of least expected error are the published ones") {
   const double gaussian_ends[] = {1.71063519, 2.15159277, 2.55913646, 2.93620062,
                                   3.28691474, 3.6151146,  3.92403714};

@@ -35,13 +35,13 @@ Range between_halves(const TensorObserver& o) {
 // Few samples do not show the largest values that will come: one half's min-max range, made wider or
 // narrower, is scored on the values of the other half, and the factor that serves both ways is taken for the
 // whole.
-double best_room(const TensorObserver& o, const RangeScore& error) {
+double best_room(const TensorObserver& o, RangeScore error) {
   if (o.samples[0] == 0 || o.samples[1] == 0) return kAutoRules.factor.one_sample;
-  return best_factor(kAutoRules.factor.first, kAutoRules.factor.last,
-                     [&](const double* factors, double* errors) {
-                       error.add(factors, 1, errors, [&](double f) { return scaled(half_range(o, 0), f); });
-                       error.add(factors, 0, errors, [&](double f) { return scaled(half_range(o, 1), f); });
-                     });
+  return error.best_factor(
+      kAutoRules.factor.first, kAutoRules.factor.last, [&](const double* factors, double* errors) {
+        error.add(factors, 1, errors, [&](double f) { return scaled(half_range(o, 0), f); });
+        error.add(factors, 0, errors, [&](double f) { return scaled(half_range(o, 1), f); });
+      });
 }
 
 // The expected largest of `n` normal deviates, for powers of two exactly.

@@ -93,4 +93,76 @@ void quantization_errors(const TensorObserver& o, const Histogram& histogram, co
   }
 }
 
+CountSums::CountSums(const TensorObserver& observer, const Histogram& histogram)
+    : counts_(histogram.counts),
+      width_(observer.bin_width()),
+      zero_(observer.two_sided != 0 ? kBins / 2 : 0) {
+  at_zero_ = static_cast<double>(counts_[zero_]);
+  Sums sums;
+  for (int32_t bin = 0; bin < kBins; ++bin) {
+    if (bin % kBlock == 0) before_[bin / kBlock] = sums;
+    add(sums, bin);
+  }
+  before_[kBins / kBlock] = sums;
+}
+
+void CountSums::add(Sums& sums, int32_t bin) const {
+  if (counts_[bin] == 0 || bin == zero_) return;
+  const double count = counts_[bin], place = bin - zero_ + 0.5;
+  sums.count += count;
+  sums.places += count * place;
+  sums.squares += count * place * place;
+}
+
+CountSums::Sums CountSums::before(int32_t bin) const {
+  Sums sums = before_[bin / kBlock];
+  for (int32_t i = bin / kBlock * kBlock; i < bin; ++i) add(sums, i);
+  return sums;
+}
+
+int32_t CountSums::bins_before(double place) const {
+  const double bins = place - 0.5 + zero_;
+  if (!(bins > 0.0)) return 0;
+  if (bins > kBins) return kBins;
+  const auto whole = static_cast<int32_t>(bins);
+  return whole < bins ? whole + 1 : whole;
+}
+
+double CountSums::error(const QuantParams& params, const QuantConfig& config) const {
+  const auto step = static_cast<double>(params.scale);
+  const double codes = step / width_, lo = codes * (static_cast<double>(config.lo) - params.zero_point),
+               hi = codes * (static_cast<double>(config.hi) - params.zero_point);
+  const auto clipped = [](const Sums& sums, double end) {
+    return sums.squares - 2.0 * end * sums.places + end * end * sums.count;
+  };
+  const Sums below = before(bins_before(lo)), held = before(bins_before(hi)), &all = before_[kBins / kBlock];
+  const Sums above{all.count - held.count, all.places - held.places, all.squares - held.squares};
+  const double at_zero = codes < 2.0 ? codes * codes : 4.0;
+  const double inside = (held.count - below.count) * codes * codes + at_zero_ * at_zero;
+  return width_ * width_ * (inside / 12.0 + clipped(below, lo) + clipped(above, hi));
+}
+
+// With fewer codes a step holds so many values that where they stand in it is no chance.
+constexpr int64_t kManyCodes = 200;
+
+RangeScore::RangeScore(const TensorObserver& observer, const QuantConfig& config, bool non_negative,
+                       const FunctionBehind* behind)
+    : observer_(observer),
+      config_(config),
+      non_negative_(non_negative),
+      behind_(behind),
+      by_sums_(behind == nullptr && int64_t{config.hi} - config.lo >= kManyCodes) {
+  if (!by_sums_) return;
+  for (const int half : {0, 1}) sums_[half] = CountSums(observer, observer.halves[half]);
+}
+
+void RangeScore::add_errors(const QuantParams* params, int32_t half, double* errors) const {
+  double found[kTrials];
+  if (nearly_)
+    for (int32_t t = 0; t < kTrials; ++t) found[t] = sums_[half].error(params[t], config_);
+  else
+    quantization_errors(observer_, observer_.halves[half], config_, params, found, behind_);
+  for (int32_t t = 0; t < kTrials; ++t) errors[t] += found[t];
+}
+
 }  // namespace intaglio

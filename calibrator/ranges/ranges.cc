@@ -59,10 +59,10 @@ Range choose_percentile(const RangeQuery& q) {
 // Both ends by one factor first, then each by its own.
 Range choose_mse(const RangeQuery& q) {
   const TensorObserver& o = q.observer;
-  const RangeScore error(o, q.config, q.bounds.non_negative(), q.behind);
+  RangeScore error(o, q.config, q.bounds.non_negative(), q.behind);
   const Range seen = seen_range(o);
   const auto best = [&](int32_t first, auto&& range_of) {
-    return best_factor(
+    return error.best_factor(
         first, 32, [&](const double* factors, double* errors) { error.add_both(factors, errors, range_of); });
   };
   Range range = scaled(seen, best(6, [&](double f) { return scaled(seen, f); }));
