@@ -39,17 +39,21 @@ Error Int8Model::as_in_fp32(Error error) const {
   return error;
 }
 
-Error Int8Model::build(const CalibrationInfo& info) {
+Error Int8Model::bake(const CalibrationInfo& info) {
   revision_ = ++last_revision_;
   arena_ = empty_;
   session_memory_ = {};
   SlotMap slots = source_.slots;  // a handle: weights and biases get their scales in place
-  Result<Graph> graph = bake({&source_.fp32.model, &slots, &source_.options}, arena_);
+  Result<Graph> graph = intaglio::bake({&source_.fp32.model, &slots, &source_.options}, arena_);
   if (!graph) return graph.error();
   graph_ = *graph;
   fuse_residual(graph_, arena_);
   graph_.calibration = info;
   graph_.calibration.options = arena_.copy_name(info.options);
+  return kNoError;
+}
+
+Error Int8Model::write_and_open() {
   // Layers will be changed in place: equal biases of two of them may not stay equal.
   ITG_TRY(write(EqualConstants::kStandAlone, arena_, &bytes_));
   return open(false);
@@ -72,7 +76,7 @@ Error Int8Model::finish() {
     join_states();
     ITG_TRY(write(EqualConstants::kStandOnce, arena_, &bytes_));
     session_memory_ = {};  // it has room for states now
-    return open(false);
+    return open(true);
   }
   Arena scratch = arena_;
   Span<const uint8_t> bytes;
@@ -83,7 +87,7 @@ Error Int8Model::finish() {
             static_cast<int64_t>(bytes_.size)};
   bytes_.size = bytes.size;
   overwrite(bytes_, bytes.data);
-  return open(false);
+  return open(true);
 }
 
 // What stands behind the model's own inputs and outputs.
@@ -124,7 +128,7 @@ Span<const uint8_t> Int8Model::initial_value(const TensorInfo& state, Span<const
 Error Int8Model::update_layer(int32_t n) {
   revision_ = ++last_revision_;
   const Error error = refresh_layer(n);
-  return error.status == Status::kPersistentTooSmall ? open(true) : error;  // another kernel now
+  return error.status == Status::kPersistentTooSmall ? open(false) : error;  // another kernel now
 }
 
 Error Int8Model::update_layers() {
@@ -147,7 +151,7 @@ Error Int8Model::update_layers() {
     ITG_TRY(errors[lane]);
     any_changed = any_changed || changed[lane];
   }
-  return any_changed ? open(true) : kNoError;
+  return any_changed ? open(false) : kNoError;
 }
 
 Error Int8Model::refresh_layer(int32_t n) {
@@ -168,10 +172,11 @@ Error Int8Model::refresh_layer(int32_t n) {
   return as_in_fp32(session_.prepare_node(n));
 }
 
-// The first call makes the memory, later ones use it again.
-Error Int8Model::open(bool changed_in_place) {
+// The first call makes the memory, later ones use it again. Only a file that is handed over needs its checksum looked at:
+// nobody else has had the bytes, and layers change in place.
+Error Int8Model::open(bool checks_sum) {
   OpenOptions open;
-  open.skip_checksum = changed_in_place;
+  open.skip_checksum = !checks_sum;
   const Result<Model> model = Model::open(bytes_, open);
   if (!model) return as_in_fp32(model.error());
   SessionOptions options;

@@ -22,9 +22,15 @@ class Int8Model {
   // All memory comes from `arena`, which nobody else takes from until build() has been called.
   Int8Model(const Int8Source& source, const Arena& arena) : source_(source), empty_(arena) {}
 
-  // From the parameters of the slots: bakes, fuses, writes and opens. What stood here before is gone, and its
-  // memory is used again. `info` is what the file says of its calibration.
-  Error build(const CalibrationInfo& info);
+  // From the parameters of the slots: bakes the graph and fuses. What stood here before is gone, and its memory is used
+  // again. `info` is what the file says of its calibration.
+  Error bake(const CalibrationInfo& info);
+  // Writes what bake() has made, with the biases that the graph has now, and opens it.
+  Error write_and_open();
+  Error build(const CalibrationInfo& info) {
+    const Error error = bake(info);
+    return error.ok() ? write_and_open() : error;
+  }
   // Writes the file anew from the graph as it is now, equal constants once, and opens it as a stranger would. Ends of a step
   // model become states. No layer is updated afterwards.
   Error finish();
@@ -49,7 +55,7 @@ class Int8Model {
 
  private:
   Error write(EqualConstants equal, Arena& arena, Span<const uint8_t>* bytes);
-  Error open(bool changed_in_place);
+  Error open(bool checks_sum);
   void join_states();
   Span<const uint8_t> initial_value(const TensorInfo& state, Span<const uint8_t> real);
   Error refresh_layer(int32_t n);

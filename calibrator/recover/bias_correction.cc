@@ -225,7 +225,7 @@ class ShownErrors {
 }  // namespace
 
 // Layers side by side.
-Error correct_layers_alone(RecoveryContext& context, int32_t half) {
+void correct_layers_alone(RecoveryContext& context, int32_t half) {
   const int32_t nodes = static_cast<int32_t>(context.int8.graph().nodes.size()),
                 lanes = context.fp32.lane_count;
   parallel_for(context.fp32.executor, lanes, [&](int32_t lane) {
@@ -233,7 +233,6 @@ Error correct_layers_alone(RecoveryContext& context, int32_t half) {
       if (weight_rule(context.int8.graph(), n) != nullptr)
         correct_layer_alone(context, n, half, lane, Executor());
   });
-  return context.int8.update_layers();
 }
 
 Error correct_layer(RecoveryContext& context, int32_t n, int32_t stand, Part part) {
@@ -321,7 +320,10 @@ Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   const auto correct = [&]() -> Error {
     ITG_TRY(context.step("bias correction", 0, nodes));
-    if (means == Means::kAlone) return correct_layers_alone(context);
+    if (means == Means::kAlone) {
+      correct_layers_alone(context);
+      return context.int8.update_layers();
+    }
     context.walk.start();
     for (int32_t n = 0; n < nodes; ++n) {
       if (!is_told_by_samples(context, n)) continue;

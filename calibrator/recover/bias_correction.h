@@ -5,8 +5,9 @@
 
 namespace intaglio {
 
-// From the FP32 means alone, of all samples or of one half: what the rounding of the weights adds, of every layer.
-Error correct_layers_alone(RecoveryContext& context, int32_t half = kBothHalves);
+// From the FP32 means alone, of all samples or of one half: what the rounding of the weights adds, of every layer. Changes
+// the graph alone.
+void correct_layers_alone(RecoveryContext& context, int32_t half = kBothHalves);
 
 // The same of all that quantization adds, from samples of `part`, each brought to node `n` from where it stands in the
 // context's walk. A few samples show errors of their own, which others do not have: only a share of the mean error is

@@ -39,13 +39,16 @@ struct Way {
 Error build_half(RecoveryContext& context, RangeMethod method, int32_t half) {
   const RangeMethod own = context.method;
   context.method = method;
-  const Error built = context.build(half);
+  Error built;
+  context.fp32.threads.hold([&] {
+    built = context.bake(half);
+    if (!built.ok()) return;
+    // Before weights are packed, which takes as long as some runs.
+    if ((context.options.recover & recovery::kBiasCorrection) != 0) correct_layers_alone(context, half);
+    built = context.int8.write_and_open();
+  });
   context.method = own;
-  ITG_TRY(built);
-  if ((context.options.recover & recovery::kBiasCorrection) == 0) return kNoError;
-  Error corrected;
-  context.fp32.threads.hold([&] { corrected = correct_layers_alone(context, half); });
-  return corrected;
+  return built;
 }
 
 // What build_half() has left, with biases corrected by the half's samples.

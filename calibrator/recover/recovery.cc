@@ -36,10 +36,15 @@ Error RecoveryContext::step(const char* stage, int32_t done, int32_t total) cons
 Error RecoveryContext::build(int32_t half) {
   Error fault;
   fp32.threads.hold([&] {
-    fault = choose_params({fp32, options, observing, seen}, method, half, slots);
-    if (fault.ok()) fault = int8.build(Provenance(*this).info());
+    fault = bake(half);
+    if (fault.ok()) fault = int8.write_and_open();
   });
   return fault;
+}
+
+Error RecoveryContext::bake(int32_t half) {
+  ITG_TRY(choose_params({fp32, options, observing, seen}, method, half, slots));
+  return int8.bake(Provenance(*this).info());
 }
 
 Error RecoveryContext::measure(const char* stage, NetworkError& result, Part part, double most) {

@@ -55,6 +55,8 @@ struct RecoveryContext {
   // From what has been seen by all samples, or by one half of them: the parameters of every slot, and the int8
   // model that has them.
   Error build(int32_t half = kBothHalves);
+  // The first part of it: the graph alone. Biases may be corrected in it before int8.write_and_open().
+  Error bake(int32_t half);
   // Over these samples, with the int8 model as it is now. Of a model with one output it ends as soon as the
   // noise is more than `most`, and says that it is infinite.
   Error measure(const char* stage, NetworkError& error, Part part = Part::kJudges, double most = kNoLimit);
