@@ -320,10 +320,8 @@ Error correct_all(RecoveryContext& context, Means means, int32_t& reached) {
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   const auto correct = [&]() -> Error {
     ITG_TRY(context.step("bias correction", 0, nodes));
-    if (means == Means::kAlone) {
-      correct_layers_alone(context);
-      return context.int8.update_layers();
-    }
+    if (means == Means::kAlone) correct_layers_alone(context);
+    if (means == Means::kAlone) return context.int8.update_layers();
     context.walk.start();
     for (int32_t n = 0; n < nodes; ++n) {
       if (!is_told_by_samples(context, n)) continue;
