@@ -1,6 +1,7 @@
 #include "runtime/streaming/segment_run.h"
 
 #include <cstring>
+#include <new>
 
 #include "intaglio/streaming.h"
 #include "kernels/arithmetic/requant.h"
@@ -34,14 +35,13 @@ class SegmentRun {
 
   // Where row `row` of the fed picture is to be written; with the first of a step, those that stay are moved down.
   uint8_t* place_of_row(int32_t row) const {
-    const RowWalk walk = walk_of(segment_, kPictureWalk);
     const int32_t clock = shown_before(row) + segment_.band, tensor = model_.inputs()[0];
     const TensorInfo info = model_.tensor(tensor);
     const int32_t height = info.shape[1], row_bytes = row_bytes_of(info);
-    const int32_t first = walk.rows_at(clock - segment_.band, height);
-    if (row == first) make_room(tensor, row_bytes, walk.rows, first, walk.rows_at(clock, height));
-    return run_.activations + model_.activation_offset(tensor) + int64_t{row} * row_bytes -
-           gone_bytes(walk, info, clock);
+    const RowPlace place = {model_.activation_offset(tensor), walk_of(segment_, kPictureWalk)};
+    const int32_t first = place.walk.rows_at(clock - segment_.band, height);
+    if (row == first) make_room(place, row_bytes, first, place.walk.rows_at(clock, height));
+    return run_.activations + place.of_row(row, height, row_bytes, clock);
   }
 
   // A node of no segment.
@@ -53,6 +53,8 @@ class SegmentRun {
   }
 
  private:
+  static constexpr int32_t kFromBefore = kPictureWalk - 1;
+
   NodeView view(int32_t i) const { return {segment_.first + i, model_.node(segment_.first + i), &model_}; }
   int32_t picture_height() const { return model_.tensor(model_.inputs()[0]).shape[1]; }
 
@@ -74,57 +76,101 @@ class SegmentRun {
     return ((row + 1) * walk.stride - walk.lead - 1) / segment_.band * segment_.band;
   }
 
+  // Where a tensor's rows stand, and how they come.
+  struct RowPlace {
+    uint32_t offset;
+    RowWalk walk;  // its rows are 0 where all of it is there
+
+    // Where row `row` stands, from the start of the activations. Row 0, where it would stand if all rows did, may be below it:
+    // modulo 2^32. `height` and `row_bytes`: of the whole tensor.
+    uint32_t of_row(int32_t row, int32_t height, int32_t row_bytes, int32_t clock) const {
+      const int32_t made = walk.rows > 0 ? walk.rows_at(clock, height) - walk.rows : 0;
+      return offset + static_cast<uint32_t>((row - (made > 0 ? made : 0)) * row_bytes);
+    }
+  };
+
+  // Of input `k`, which is read by rows, of node `i`.
+  RowPlace input_place(const NodeView& node, int32_t i, int32_t k) const {
+    const int32_t tensor = node.input_index(k), from = writer(tensor, i);
+    return {model_.activation_offset(tensor),
+            from == kFromBefore ? RowWalk{1, 0, 0} : walk_of(segment_, from)};
+  }
+
+  // What is the same in all bands of a node.
+  struct SegmentNode {
+    SegmentNode(const SegmentRun& segment, int32_t number)
+        : i(number),
+          output{0, walk_of(segment.segment_, number)},
+          band(segment.model_, segment.segment_.first + number, output.walk.rows < 0),
+          run(segment.run_),
+          op(segment.session_.set_node(band.node().index, &run)) {
+      for (int32_t k = 0; kKeepsNodes && k < band.node().input_count(); ++k)
+        if (band.reads_rows(k)) inputs[k] = segment.input_place(band.node(), i, k);
+      output.offset = segment.model_.activation_offset(band.node().output_index(0));
+    }
+
+    uint32_t input_row(const SegmentRun& segment, int32_t k, int32_t row, int32_t clock) {
+      const RowPlace place = kKeepsNodes ? inputs[k] : segment.input_place(band.node(), i, k);
+      return place.of_row(row, band.height(k), band.row_bytes(k), clock);
+    }
+
+    int32_t i;                                                  // counted in the segment
+    RowPlace output, inputs[kKeepsNodes ? kMaxBandInputs : 1];  // inputs by rows, where they are kept
+    BandView band;
+    NodeRun run;
+    const OpRun* op;
+  };
+
+  // Decoded nodes: kept while the clock runs, those behind the first kKept but for a band.
+  class SegmentNodes {
+   public:
+    SegmentNode& node(const SegmentRun& segment, int32_t i) {
+      if (!kKeepsNodes || i >= kKept) return *new (places_[kKept]) SegmentNode(segment, i);
+      if (!there_[i]) new (places_[i]) SegmentNode(segment, i);
+      there_[i] = true;
+      return *reinterpret_cast<SegmentNode*>(places_[i]);
+    }
+
+   private:
+    static constexpr int32_t kKept = kKeepsNodes ? 24 : 0;
+    alignas(SegmentNode) uint8_t places_[kKept + 1][sizeof(SegmentNode)];
+    bool there_[kKept + 1] = {};
+  };
+
   // The clock's steps behind `shown`, to `limit` at most.
   void run_until(int32_t shown, int32_t limit) {
+    SegmentNodes nodes;
     for (int32_t clock = shown + segment_.band; clock <= limit; clock += segment_.band)
-      for (int32_t i = 0; i < segment_.count; ++i) advance(i, clock);
+      for (int32_t i = 0; i < segment_.count; ++i) {
+        const RowWalk walk = walk_of(segment_, i);
+        if (walk.rows_at(clock - segment_.band, INT32_MAX) != walk.rows_at(clock, INT32_MAX))
+          advance(nodes.node(*this, i), clock);
+      }
   }
 
-  void advance(int32_t i, int32_t clock) {
-    const int32_t before = clock - segment_.band;
-    const RowWalk walk = walk_of(segment_, i);
-    if (walk.rows_at(before, INT32_MAX) == walk.rows_at(clock, INT32_MAX)) return;
-    BandView band(model_, segment_.first + i);
-    const NodeView& node = band.node();
-    const RowAccess access = known_row_access(node, walk.rows < 0);
-    const TensorInfo out = band.output();
-    const int32_t height = access.reduces ? band.input(0).shape[1] : out.shape[1];
-    const int32_t first = walk.rows_at(before, height), past = walk.rows_at(clock, height);
+  void advance(SegmentNode& at, int32_t clock) {
+    BandView& band = at.band;
+    const bool reduces = band.access().reduces;
+    const int32_t counted = reduces ? 0 : kMaxBandInputs;
+    const int32_t height = band.height(counted), row_bytes = band.row_bytes(counted);
+    const RowWalk& walk = at.output.walk;
+    const int32_t first = walk.rows_at(clock - segment_.band, height), past = walk.rows_at(clock, height);
     if (first == past) return;
-    const auto input_row_0 = [&](int32_t k, const TensorInfo& info) {
-      return row_0(node.input_index(k), info, i, clock);
-    };
-    if (access.reduces) return add_rows(node, first, past, input_row_0(0, band.input(0)));
-    const int32_t output = node.output_index(0);
-    make_room(output, row_bytes_of(out), walk.rows, first, past);
-    band.take(access, first, past, input_row_0,
-              static_cast<int64_t>(model_.activation_offset(output)) - gone_bytes(walk, out, clock));
-    NodeRun run = run_;
-    const OpRun* const op = session_.set_node(node.index, &run);
-    if (band.is_empty()) return fill(node, run);
-    op->run(node, run);
-  }
-
-  // Bytes of the rows that have left the line buffer.
-  static int64_t gone_bytes(const RowWalk& walk, const TensorInfo& info, int32_t clock) {
-    if (walk.rows <= 0) return 0;
-    const int32_t made = walk.rows_at(clock, info.shape[1]);
-    return made <= walk.rows ? 0 : int64_t{row_bytes_of(info)} * (made - walk.rows);
-  }
-
-  // Where the first row of a tensor that node `reader` reads would stand if all of its rows did, from the start of the
-  // activations.
-  int64_t row_0(int32_t tensor, const TensorInfo& info, int32_t reader, int32_t clock) const {
-    const auto offset = static_cast<int64_t>(model_.activation_offset(tensor));
-    const bool fed = segment_.picture_rows != 0 && tensor == model_.inputs()[0];
-    const int32_t i = fed ? kPictureWalk : writer(tensor, reader);
-    return i < 0 && !fed ? offset : offset - gone_bytes(walk_of(segment_, i), info, clock);
+    if (reduces) return add_rows(band.node(), first, past, at.input_row(*this, 0, first, clock));
+    make_room(at.output, row_bytes, first, past);
+    band.take(
+        first, past, [&](int32_t k) { return at.input_row(*this, k, 0, clock); },
+        at.output.of_row(0, height, row_bytes, clock));
+    if (band.is_empty()) return fill(band.node(), at.run);
+    at.op->run(band.node(), at.run);
   }
 
   int32_t written(int32_t i) const { return StreamedModel::outputs(model_, segment_.first + i)[0]; }
 
-  // The node of this segment that writes it for node `reader`, counted here; below 0 where it was there before.
+  // The node of this segment that writes it for node `reader`, counted here; kPictureWalk where it is fed, kFromBefore where it
+  // was there before.
   int32_t writer(int32_t tensor, int32_t reader) const {
+    if (segment_.picture_rows != 0 && tensor == model_.inputs()[0]) return kPictureWalk;
     if (reader > 0 && written(reader - 1) == tensor) return reader - 1;
     int32_t first = 0, end = reader;
     while (first < end) {
@@ -133,15 +179,15 @@ class SegmentRun {
       if (output == tensor) return middle;
       (output < tensor ? first : end) = output < tensor ? middle + 1 : middle;
     }
-    return -1;
+    return kFromBefore;
   }
 
-  // The last rows of a line buffer of `rows` are moved to its start, as many as stay beside rows [first, past).
-  void make_room(int32_t tensor, int32_t row_bytes, int32_t rows, int32_t first, int32_t past) const {
-    const int32_t kept_from = past - rows;  // the first row that stays
+  // The last rows of a line buffer are moved to its start, as many as stay beside rows [first, past).
+  void make_room(const RowPlace& place, int32_t row_bytes, int32_t first, int32_t past) const {
+    const int32_t rows = place.walk.rows, kept_from = past - rows;  // the first row that stays
     if (rows <= 0 || kept_from <= 0 || kept_from >= first) return;
     const int32_t start = first - rows > 0 ? first - rows : 0;  // the row that is at its start
-    uint8_t* const buffer = run_.activations + model_.activation_offset(tensor);
+    uint8_t* const buffer = run_.activations + place.offset;
     const auto bytes = static_cast<size_t>(row_bytes);
     memmove(buffer, buffer + static_cast<size_t>(kept_from - start) * bytes,
             static_cast<size_t>(first - kept_from) * bytes);
@@ -158,7 +204,7 @@ class SegmentRun {
 
   // A mean: sums of 32 bits stand at the output's place until the last row is in them. As pool_s8.h and mean_s8_f32.h
   // define them.
-  void add_rows(const NodeView& node, int32_t first, int32_t past, int64_t input_row_0) const {
+  void add_rows(const NodeView& node, int32_t first, int32_t past, uint32_t from) const {
     const TensorInfo in = node.input(0), out = node.output();
     const int32_t height = in.shape[1], width = in.shape[2], channels = in.shape[3];
     auto* const place = run_.output<uint8_t>(node);
@@ -166,8 +212,7 @@ class SegmentRun {
     const int32_t taps = height * width;
     if (first == 0)
       for (int32_t c = 0; c < channels; ++c) sums[c] = -taps * in.quantization.zero_point;
-    const auto* x = reinterpret_cast<const int8_t*>(run_.activations + input_row_0) +
-                    static_cast<ptrdiff_t>(first) * width * channels;
+    const auto* x = reinterpret_cast<const int8_t*>(run_.activations + from);
     for (int32_t pixels = (past - first) * width; pixels > 0; --pixels, x += channels)
       for (int32_t c = 0; c < channels; ++c) sums[c] += x[c];
     if (past < height) return;

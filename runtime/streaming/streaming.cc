@@ -88,10 +88,10 @@ class BandPlans {
   }
 
   Error plan_band(int32_t first, int32_t past) {
-    BandView view(*node_.model, node_.index);
+    BandView view(*node_.model, node_.index, false);
     view.node().weights_checked = true;
     view.take(
-        access_, first, past, [](int32_t, const TensorInfo&) { return int64_t{0}; }, 0);
+        first, past, [](int32_t) { return uint32_t{0}; }, 0);
     if (view.is_empty()) return kNoError;
     NodePlan of_band;
     of_band.kernel = plan_->kernel;

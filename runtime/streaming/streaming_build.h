@@ -15,4 +15,12 @@ namespace intaglio {
 
 inline constexpr bool kStreams = ITG_STREAMING != 0;
 
+// Whether a run keeps a segment's decoded nodes from one band to the next: some 28 KB of stack. A Cortex-M decodes a node for each
+// band.
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+inline constexpr bool kKeepsNodes = false;
+#else
+inline constexpr bool kKeepsNodes = true;
+#endif
+
 }  // namespace intaglio
