@@ -14,7 +14,7 @@ namespace intaglio {
 namespace {
 
 constexpr int32_t kMostNodes = 128;  // of a segment
-constexpr int32_t kBands[] = {32, 24, 16, 12, 8, 6, 4, 3, 2};
+constexpr int32_t kMostBand = 32;
 
 // A cut of the nodes: pieces of one node run as a whole, others by rows.
 using Cut = std::vector<PlannedSegment>;
@@ -78,6 +78,15 @@ class StreamPlanner {
 
   std::optional<PlannedSegment> segment_of(const StreamedNodes& nodes) const {
     return best_segment(nodes.first, nodes.past, nodes.band);
+  }
+
+  // The segment's nodes in other bands.
+  const std::optional<PlannedSegment>& in_bands(const PlannedSegment& segment, int32_t band) {
+    const auto past = segment.first + static_cast<int32_t>(segment.rows.size());
+    const bool feeds = segment.picture_rows > 0;
+    const auto [found, is_new] = wide_.try_emplace({segment.first, past, band, feeds});
+    if (is_new) found->second = plan_segment(network_, segment.first, past, band, feeds);
+    return found->second;
   }
 
   Placed place(const Cut& cut, OpList ops) {
@@ -163,17 +172,16 @@ class StreamPlanner {
     return feeds ? fed : whole;
   }
 
-  // The same nodes, with `wide` in the highest bands that fit.
+  // The same nodes, with `wide` in the bands with the fewest calls that fit, of these the lowest.
   const PlannedSegment& chosen(const PlannedSegment& narrow, uint64_t bytes, bool wide) {
-    if (!wide) return narrow;
-    const auto past = narrow.first + static_cast<int32_t>(narrow.rows.size());
-    for (const int32_t band : kBands) {
-      const auto [found, is_new] = wide_.try_emplace({narrow.first, past, band});
-      if (is_new) found->second = plan_segment(network_, narrow.first, past, band, narrow.picture_rows > 0);
-      const std::optional<PlannedSegment>& other = found->second;
-      if (other && around_[static_cast<size_t>(narrow.first)] + other->bytes <= bytes) return *other;
+    const PlannedSegment* best = &narrow;
+    for (int32_t band = 2; wide && band <= kMostBand; ++band) {
+      const std::optional<PlannedSegment>& other = in_bands(narrow, band);
+      if (other && other->calls < best->calls &&
+          around_[static_cast<size_t>(narrow.first)] + other->bytes <= bytes)
+        best = &*other;
     }
-    return narrow;
+    return *best;
   }
 
   const Model& model_;
@@ -181,7 +189,8 @@ class StreamPlanner {
   Arena& arena_;
   std::vector<uint64_t> around_;  // bytes_around(), one a node
   std::map<std::pair<int32_t, int32_t>, PlannedSegment> segments_;
-  std::map<std::tuple<int32_t, int32_t, int32_t>, std::optional<PlannedSegment>> wide_;  // by nodes and band
+  std::map<std::tuple<int32_t, int32_t, int32_t, bool>, std::optional<PlannedSegment>>
+      wide_;  // by nodes, band, and whether they are fed
 };
 
 Span<const int32_t> copied(const std::vector<int32_t>& values, Arena& arena) {
@@ -216,6 +225,22 @@ struct FoundPlan {
   Placed placed;
 };
 
+// Segments whose bands can be higher in the same memory, or within `bytes`, get them.
+void widen(StreamPlanner& planner, OpList ops, uint64_t bytes, FoundPlan* plan) {
+  const uint64_t most = std::max(bytes, plan->placed.bytes);
+  for (PlannedSegment& segment : plan->cut)
+    for (int32_t band = kMostBand; band > segment.band; --band) {
+      std::optional<PlannedSegment> higher = planner.in_bands(segment, band);
+      if (!higher || higher->calls >= segment.calls) continue;
+      std::swap(segment, *higher);
+      if (Placed placed = planner.place(plan->cut, ops); placed.bytes <= most) {
+        plan->placed = std::move(placed);
+        break;
+      }
+      std::swap(segment, *higher);
+    }
+}
+
 // As StreamGoal says; where nothing fits, the least that there is.
 FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most_bytes, bool feeds_rows,
                     Arena& arena) {
@@ -223,22 +248,23 @@ FoundPlan find_plan(const Model& model, OpList ops, std::optional<uint64_t> most
   planner.find_segments();
   const uint64_t least = planner.least_bytes(), wanted = most_bytes.value_or(least);
   FoundPlan best;
-  const auto look = [&](uint64_t within) {
-    for (const bool wide : {true, false}) {
-      const auto cut = planner.cut_within(within, wide);
-      Placed placed = planner.place(*cut, ops);
-      if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
-      if (best.placed.bytes <= wanted) return;
-    }
+  const auto look = [&](uint64_t within, bool wide) {
+    const auto cut = planner.cut_within(within, wide);
+    Placed placed = planner.place(*cut, ops);
+    if (placed.bytes < best.placed.bytes) best = {*cut, std::move(placed)};
   };
-  // What is needed at once may not be placed without gaps: then a cut that needs less may, or another one.
+  // What is needed at once may not be placed without gaps: then a cut that needs less may, or another one. Narrow bands cost far
+  // more calls than a cut that needs a little less, so they come last.
   const auto step = [](uint64_t bytes) { return std::max<uint64_t>(bytes / 64, kTensorAlignment); };
-  for (uint64_t within = std::max(wanted, least); within >= least && best.placed.bytes > wanted;
-       within -= step(within))
-    look(within);
+  for (const bool wide : {true, false})
+    for (uint64_t within = std::max(wanted, least); within >= least && best.placed.bytes > wanted;
+         within -= step(within))
+      look(within, wide);
   for (uint64_t within = least + step(least); within < best.placed.bytes && best.placed.bytes > wanted;
        within += step(within))
-    look(within);
+    for (const bool wide : {true, false})
+      if (best.placed.bytes > wanted) look(within, wide);
+  widen(planner, ops, wanted, &best);
   return best;
 }
 

@@ -205,9 +205,9 @@ class SegmentPlanner {
       segment.leads.push_back(static_cast<int32_t>(lead(i)));
       segment.rows.push_back(rows);
       segment.places.push_back(place_of(i));
-      const int64_t rows_a_call = std::max<int64_t>(1, band_ / stride);
-      segment.calls +=
-          static_cast<uint64_t>((node(i).height + rows_a_call - 1) / rows_a_call) * node(i).call_cost;
+      // The clock goes on by `band` at a step: a call for each step, or for each row where a row takes several.
+      const int64_t steps = node(i).height * int64_t{stride}, a_call = std::max<int64_t>(band_, stride);
+      segment.calls += static_cast<uint64_t>((steps + a_call - 1) / a_call) * node(i).call_cost;
     }
     return segment;
   }
