@@ -24,7 +24,9 @@ constexpr const char* kFooter =
     "  - the model as an aligned constant array, and its list of operators: no other operator is linked\n"
     "  - the exact memory of a session on the target\n"
     "  - helpers from reals to codes and back\n"
-    "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n\n"
+    "  - a self-test whose output was computed here, a sample main and a CMakeLists.txt\n"
+    "A later export replaces these files where nobody changed them. A main.c or CMakeLists.txt that is yours stays as\n"
+    "it is. Another file that was changed, and would be lost, is an error.\n\n"
     "Without --planned the device checks every byte of the model when it starts. Another model of the same operators may\n"
     "take its place, from a model store or from a calibration on the device.\n"
     "A model with a streamed plan ('intaglio plan') runs by rows, and the memory is that of this plan. Where it is fed by\n"
@@ -82,6 +84,55 @@ Outcome<uint32_t> golden_crc(const LoadedModel& file, bool fed) {
   return crc;
 }
 
+enum class WhatStandsThere : uint8_t { kOurs, kSomebodys };
+
+// What a file of an export would replace. A file of another model was exported, too.
+Outcome<WhatStandsThere> look_at(const std::string& path) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found) return WhatStandsThere::kOurs;
+  if (kind != std::filesystem::file_type::regular) return WhatStandsThere::kSomebodys;
+  if (std::filesystem::file_size(path, error) == 0) return WhatStandsThere::kOurs;
+  const auto file = read_file(path, UINT64_MAX);
+  if (!file) return file.failure();
+  const std::string text(reinterpret_cast<const char*>(file->data()), file->size());
+  return is_as_exported(text) ? WhatStandsThere::kOurs : WhatStandsThere::kSomebodys;
+}
+
+struct WrittenFiles {
+  Json written = Json::array(), kept = Json::array();
+};
+
+// Looks at all files before the first is written. Only what nobody changed is replaced.
+Outcome<WrittenFiles> write_files(const std::string& folder, std::vector<TextFile> files) {
+  WrittenFiles names;
+  std::vector<TextFile> changed;
+  for (TextFile& part : files) {
+    const std::string path = (std::filesystem::path(folder) / part.name).string();
+    const auto there = look_at(path);
+    if (!there) return there.failure();
+    if (*there == WhatStandsThere::kOurs) {
+      changed.push_back(std::move(part));
+    } else if (part.is_beginning) {
+      names.kept.push_back(safe(part.name));
+      print_note(path + ": was changed, or is not of export-c, and stays as it is");
+    } else {
+      return Failure{
+          path +
+          ": was changed since export-c wrote it, or is not of export-c, and would be lost; move or "
+          "remove it, or name another folder with -o"};
+    }
+  }
+  for (const TextFile& part : changed) {
+    names.written.push_back(safe(part.name));
+    const std::string path = (std::filesystem::path(folder) / part.name).string();
+    const auto written =
+        write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
+    if (!written) return written.failure();
+  }
+  return names;
+}
+
 Outcome<Done> run_export(const ExportArguments& arguments) {
   if (const auto good = check_prefix(arguments.prefix); !good) return good.failure();
   const auto target = find_target(arguments.target);
@@ -120,18 +171,13 @@ Outcome<Done> run_export(const ExportArguments& arguments) {
   exported.source = fs::path(arguments.model).filename().string();
   exported.golden = *golden;
   exported.fed = fed;
-  Json names = Json::array();
-  for (const TextFile& part : exported_files(exported)) {
-    names.push_back(safe(part.name));
-    const std::string path = (fs::path(arguments.folder) / part.name).string();
-    const auto written =
-        write_file_atomically(path, {reinterpret_cast<const uint8_t*>(part.text.data()), part.text.size()});
-    if (!written) return written.failure();
-  }
+  const auto names = write_files(arguments.folder, exported_files(exported));
+  if (!names) return names.failure();
   const size_t plan_bytes = plan.nodes.size() * sizeof(PlannedNode) + plan.prepared.size();
   if (arguments.json) {
     print_json({{"target", target->name},
-                {"files", names},
+                {"files", names->written},
+                {"kept", names->kept},
                 {"model_bytes", model.bytes().size},
                 {"plan_bytes", arguments.planned ? Json(plan_bytes) : Json(nullptr)},
                 {"memory_bytes", needs->total()},
@@ -169,8 +215,8 @@ Command add_export_c_command(CLI::App& parent) {
       .type_name("NAME")
       .show_default();
   add_flag(*app, "--json", arguments->json,
-           "print one JSON object: {target, files, model_bytes, plan_bytes, memory_bytes, persistent_bytes, "
-           "activation_bytes, scratch_bytes}");
+           "print one JSON object: {target, files, kept, model_bytes, plan_bytes, memory_bytes, "
+           "persistent_bytes, activation_bytes, scratch_bytes}");
   return make_command(app, arguments, run_export);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/export_c_plan.h"
 #include "cli/export_c_text.h"
 #include "cli/output.h"
+#include "runtime/crc32.h"
 
 namespace intaglio::cli {
 namespace {
@@ -247,15 +248,33 @@ std::string cmake_lists(const ExportedModel& e) {
   return c.str();
 }
 
+constexpr const char* kSum = "export-c wrote what is above: ";
+
+// The text with a last line that holds its CRC-32: who changes the text leaves a line that is wrong.
+std::string with_sum(const std::string& text, bool c_comment) {
+  Text line;
+  line.add(c_comment ? "/* %s%08x */\n" : "# %s%08x\n", kSum,
+           crc32(0, reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  return text + line.str();
+}
+
 }  // namespace
 
 std::vector<TextFile> exported_files(const ExportedModel& e) {
   const std::string& p = e.prefix;
-  return {{p + "_model.h", header(e)},
-          {p + "_model_data.cc", data(e)},
-          {p + "_model.cc", program_parts(e)},
-          {"main.c", sample_main(e)},
-          {"CMakeLists.txt", cmake_lists(e)}};
+  return {{p + "_model.h", with_sum(header(e), true), false},
+          {p + "_model_data.cc", with_sum(data(e), true), false},
+          {p + "_model.cc", with_sum(program_parts(e), true), false},
+          {"main.c", with_sum(sample_main(e), true), true},
+          {"CMakeLists.txt", with_sum(cmake_lists(e), false), true}};
+}
+
+bool is_as_exported(const std::string& text) {
+  const size_t sum = text.rfind(kSum);
+  if (sum == std::string::npos || sum == 0) return false;
+  const size_t line = text.rfind('\n', sum) + 1;
+  const std::string above = text.substr(0, line);
+  return text == with_sum(above, true) || text == with_sum(above, false);
 }
 
 }  // namespace intaglio::cli

@@ -23,9 +23,13 @@ struct ExportedModel {
 
 struct TextFile {
   std::string name, text;
+  bool is_beginning;  // the user goes on with it: main.c and CMakeLists.txt
 };
 
 std::vector<TextFile> exported_files(const ExportedModel& exported);
+
+// Whether this is a text of exported_files(), of any model, that nobody changed.
+bool is_as_exported(const std::string& text);
 
 // Input bytes of the self-test, the same on every machine: the high byte of a linear congruence for each
 // element; FP32 inputs get it, as a signed number, in parts of 128.

@@ -83,3 +83,41 @@ TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
   folder.bad("export-c %/net.itg -o %/net.itg", "is no folder");
   CHECK(!read_file(folder / "out/CMakeLists.txt", 1 << 20));
 }
+
+TEST_CASE("export-c replaces its own files, of another model too, and no file that somebody changed") {
+  const Folder folder;
+  const std::string again = "export-c %/net.itg -o %/out", planned = again + " --planned";
+  const auto put = [&](const std::string& name, const std::string& text) {
+    REQUIRE(
+        write_file_atomically(folder / name, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  };
+  folder.good(again);
+  const std::string header = folder.text("out/net_model.h"), sample = folder.text("out/main.c");
+  const auto first = folder.json(planned + " --json");
+  CHECK(first["files"].size() == 5);
+  CHECK(first["kept"].empty());
+  CHECK(folder.text("out/net_model.h") != header);
+
+  // What the user goes on with is kept, and said so.
+  for (const std::string name : {"main.c", "CMakeLists.txt"}) {
+    const std::string path = "out/" + name;
+    for (const std::string& mine : {"X" + folder.text(path), folder.text(path) + "\n", std::string("mine")}) {
+      put(path, mine);
+      const Ran ran = folder.good(again + " --json");
+      CHECK(holds(ran.err, "intaglio: note: " + (folder / path) + ": was changed"));
+      CHECK(nlohmann::json::parse(ran.out)["kept"] == nlohmann::json::array({name}));
+      CHECK(nlohmann::json::parse(ran.out)["files"].size() == 4);
+      CHECK(folder.text(path) == mine);
+    }
+    put(path, "");
+    folder.good(again);
+    CHECK(folder.text(path) != "");
+  }
+  CHECK(folder.text("out/main.c") == sample);
+
+  // The other files belong together: nothing is written where one of them cannot be.
+  put("out/net_model.cc", folder.text("out/net_model.cc") + "// mine\n");
+  folder.bad(planned, "net_model.cc: was changed");
+  CHECK(folder.text("out/net_model.h") == header);
+  CHECK(holds(folder.text("out/net_model.cc"), "// mine"));
+}
