@@ -101,6 +101,7 @@ Command add_calibrate_command(CLI::App& parent) {
       "steps that lessen the error of quantization: default (method,bias, and cle where normalizations have "
       "factors), all, none, or a list of " +
           recovery_names())
+      .checked(readable_by(parse_recover))
       .type_name("LIST")
       .show_default();
   add_option(

@@ -29,7 +29,8 @@ constexpr const char* kFooter =
     "  intaglio compare   meter.itg meter.int8.itg --images test/ --labels test_labels.txt\n\n"
     "'intaglio SUBCOMMAND --help' explains a subcommand.\n"
     "Results are on stdout, with --json as one JSON object. Everything else is on stderr.\n"
-    "Exit code: 0 if what was asked for holds, 1 if not, 2 if the call was not understood, 130 after Ctrl-C.\n"
+    "Exit code: 0 if what was asked for holds, 1 if not, 2 if the command line is wrong whatever the files hold,\n"
+    "130 after Ctrl-C.\n"
     "A file is written whole, or stays as it was.";
 
 // What CLI11 says, in plain words where it has none.

@@ -134,7 +134,6 @@ Outcome<WrittenFiles> write_files(const std::string& folder, std::vector<TextFil
 }
 
 Outcome<Done> run_export(const ExportArguments& arguments) {
-  if (const auto good = check_prefix(arguments.prefix); !good) return good.failure();
   const auto target = find_target(arguments.target);
   if (!target) return target.failure();
   const auto file = LoadedModel::open(arguments.model);
@@ -206,12 +205,14 @@ Command add_export_c_command(CLI::App& parent) {
   add_option(*app, "model", arguments->model, "the model file").required().type_name("NET.itg");
   add_option(*app, "-o,--output", arguments->folder, "the folder to write").required().type_name("DIR");
   add_option(*app, "--target", arguments->target, "the machine that will run it: " + target_names())
+      .checked(readable_by(find_target))
       .type_name("NAME")
       .show_default();
   add_flag(*app, "--planned", arguments->planned,
            "check and plan the session here. The program is smaller, and its model cannot be replaced");
   add_option(*app, "--prefix", arguments->prefix,
              "begin every name with this, so that several models fit one program")
+      .checked(check_prefix)
       .type_name("NAME")
       .show_default();
   add_flag(*app, "--json", arguments->json,

@@ -90,16 +90,26 @@ Outcome<Done> read_preprocessing(const ImportArguments& arguments, ImportOptions
   return Done{};
 }
 
+auto numbers_of(const char* option) {
+  return readable_by([option](const std::string& text) { return parse_list<float>(option, text); });
+}
+
+Outcome<InputShape> read_shape(const std::string& text) {
+  // Names may hold an equals sign, dimensions none.
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    return Failure{"--shape " + text +
+                   ": write the input's name and its dimensions, e.g. --shape image=1,3,224,224"};
+  auto dims = parse_list<int32_t>("--shape " + text, std::string_view(text).substr(equals + 1));
+  if (!dims) return dims.failure();
+  return InputShape{text.substr(0, equals), std::move(*dims)};
+}
+
 Outcome<Done> read_shapes(const ImportArguments& arguments, ImportOptions& options) {
   for (const std::string& text : arguments.shapes) {
-    // Names may hold an equals sign, dimensions none.
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0)
-      return Failure{"--shape " + text +
-                     ": write the input's name and its dimensions, e.g. --shape image=1,3,224,224"};
-    auto dims = parse_list<int32_t>("--shape " + text, std::string_view(text).substr(equals + 1));
-    if (!dims) return dims.failure();
-    options.shapes.push_back({text.substr(0, equals), std::move(*dims)});
+    auto shape = read_shape(text);
+    if (!shape) return shape.failure();
+    options.shapes.push_back(std::move(*shape));
   }
   return Done{};
 }
@@ -286,8 +296,10 @@ Command add_import_command(CLI::App& parent) {
       .one_of(pixel_recipes())
       .type_name("RECIPE");
   add_option(*app, "--mean", arguments->mean, "subtract this from each pixel, which is 0 to 255 (default 0)")
+      .checked(numbers_of("--mean"))
       .type_name("A[,B,C]");
   add_option(*app, "--norm", arguments->norm, "multiply the difference by this (default 1)")
+      .checked(numbers_of("--norm"))
       .type_name("A[,B,C]");
   add_option(*app, "--color", arguments->color, "order of the model's channels: rgb, bgr or gray")
       .one_of({"rgb", "bgr", "gray"})
@@ -310,6 +322,7 @@ Command add_import_command(CLI::App& parent) {
       .type_name("N")
       .show_default();
   add_option(*app, "--shape", arguments->shapes, "the dimensions of an input, in the network's own layout")
+      .checked(readable_by(read_shape))
       .type_name("NAME=1,3,224,224")
       .repeated();
   add_option(

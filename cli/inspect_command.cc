@@ -85,6 +85,7 @@ Command add_inspect_command(CLI::App& parent) {
   add_flag(*app, "--quant", arguments->quant, "list scales and zero points");
   add_option(*app, "--target", arguments->target,
              "show what a session needs on this target: " + target_names())
+      .checked(readable_by(find_target))
       .type_name("NAME");
   add_isa_option(*app, arguments->execution);
   add_option(*app, "--threads", arguments->execution.threads,

@@ -41,6 +41,7 @@ void add_threads_option(CLI::App& app, ExecutionOptions& options) {
 void add_isa_option(CLI::App& app, ExecutionOptions& options) {
   add_option(app, "--isa", options.isa,
              "use no instruction set beyond this one: " + isa_names() + ". Results do not depend on it")
+      .checked(readable_by(isa_up_to))
       .type_name("NAME");
 }
 

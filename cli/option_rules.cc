@@ -50,8 +50,9 @@ std::string named(const CLI::App& command, const OptionUse& use, bool as_given) 
 }
 
 Outcome<Done> check(const CLI::App& command, const OptionRule& rule) {
-  if (!is_used(command, rule.use)) return Done{};
-  const std::string use = named(command, rule.use, true);
+  const bool is_one_of = rule.kind == OptionRuleKind::kOneOf;
+  if (!is_one_of && !is_used(command, rule.use)) return Done{};
+  const std::string use = is_one_of ? "" : named(command, rule.use, true);
   std::string others;
   for (const OptionUse& other : rule.others) {
     if (find(command, other) == nullptr) continue;
@@ -59,13 +60,14 @@ Outcome<Done> check(const CLI::App& command, const OptionRule& rule) {
       others += (others.empty() ? "" : " or ") + named(command, other, false);
       continue;
     }
-    if (rule.kind == OptionRuleKind::kNeeds) return Done{};
+    if (rule.kind == OptionRuleKind::kNeeds || is_one_of) return Done{};
     const std::string both = use + " with " + named(command, other, true);
     if (rule.kind == OptionRuleKind::kExcludes)
       return Failure{both + " would have no effect: " + rule.why + "; leave out one of them"};
     print_note(both + ": " + rule.why);
     return Done{};
   }
+  if (is_one_of) return Failure{std::string(rule.why) + "; give " + others};
   if (rule.kind != OptionRuleKind::kNeeds) return Done{};
   return Failure{use + " has no effect without " + others + ": " + rule.why};
 }

@@ -18,6 +18,7 @@ enum class OptionRuleKind : uint8_t {
   kNeeds,     // one of the others is used, or `use` is refused
   kExcludes,  // none of the others is used, or `use` is refused
   kNotes,     // one of the others is used: what `why` says is noted
+  kOneOf,     // one of the others is used, or the command is refused; `use` is empty
 };
 
 struct OptionRule {
@@ -147,6 +148,16 @@ inline constexpr OptionRule kOptionRules[] = {
      OptionRuleKind::kNeeds,
      {{"--images"}, {"--input"}},
      "it leaves out samples"},
+    {"calibrate",
+     {},
+     OptionRuleKind::kOneOf,
+     {{"--images"}, {"--input"}, {"--params"}},
+     "no samples are given, and a model with several inputs takes --input NAME=DIR|X.npy for each"},
+    {"simulate|eval|compare",
+     {},
+     OptionRuleKind::kOneOf,
+     {{"--images"}, {"--input"}},
+     "no samples are given, and a model with several inputs takes --input NAME=DIR|X.npy for each"},
     // run
     {"run", {"--raw"}, OptionRuleKind::kNeeds, {{"--output"}}, "it says how that file is written"},
     // bench

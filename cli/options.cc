@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <utility>
+
 #include "cli/captured_output.h"
 
 namespace intaglio::cli {
@@ -49,6 +51,17 @@ Option& Option::range(double low, double high) {
 
 Option& Option::one_of(const std::vector<std::string>& words) {
   option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Option& Option::checked(std::function<Outcome<Done>(const std::string&)> check) {
+  option_->check([check = std::move(check), option = option_](const std::string& value) -> std::string {
+    const Outcome<Done> checked = check(value);
+    if (checked) return {};
+    const std::string name = option->get_name();
+    const bool is_named = checked.message().rfind(name, 0) == 0;
+    throw CLI::ValidationError(is_named ? checked.message() : name + ": " + checked.message());
+  });
   return *this;
 }
 

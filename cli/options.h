@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "calibrator/host/system/outcome.h"
 
 namespace CLI {
 class App;
@@ -28,12 +31,24 @@ class Option {
   Option& range(int64_t low, int64_t high);
   Option& range(double low, double high);
   Option& one_of(const std::vector<std::string>& words);
+  // A value that the words alone show to be wrong is refused with exit code 2, before anything is read.
+  Option& checked(std::function<Outcome<Done>(const std::string&)> check);
   // One value each time, and any number of times.
   Option& repeated();
 
  private:
   CLI::Option* option_;
 };
+
+// Of what reads a value: whether it can.
+template <typename Read>
+auto readable_by(Read read) {
+  return [read](const std::string& value) -> Outcome<Done> {
+    const auto made = read(value);
+    if (!made) return made.failure();
+    return Done{};
+  };
+}
 
 CLI::App* add_subcommand(CLI::App& parent, const std::string& name, const std::string& what,
                          const std::string& footer);

@@ -62,6 +62,7 @@ Command add_pack_command(CLI::App& parent) {
   add_option(*app, "-o,--output", arguments->output, "the file to write").required().type_name("NET.itg");
   add_option(*app, "--isa", arguments->isa, "the instruction set: " + isa_names())
       .required()
+      .checked(readable_by(isa_up_to))
       .type_name("NAME");
   add_flag(*app, "--json", arguments->json, "print one JSON object: {bytes, packed_bytes, nodes, isa}");
   return make_command(app, arguments, run_pack);

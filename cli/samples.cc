@@ -41,10 +41,6 @@ Outcome<std::vector<std::string>> source_paths(const SampleArguments& arguments,
     paths[0] = arguments.images;
     return paths;
   }
-  if (arguments.inputs.empty())
-    return Failure{
-        "no samples are given; use --images DIR|X.npy" +
-        std::string(count == 1 ? "" : ", or --input NAME=DIR|X.npy for each of " + input_names(model))};
   for (const std::string& words : arguments.inputs) {
     const auto named = named_input(model, words);
     if (!named && count != 1)

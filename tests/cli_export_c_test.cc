@@ -72,13 +72,17 @@ TEST_CASE("with --planned only the halves of operators that run are named, and m
 
 TEST_CASE("export-c refuses what it cannot do, and writes nothing") {
   const Folder folder;
-  folder.bad("export-c %/net.itg -o %/out --target toaster", "--target toaster");
-  folder.bad("export-c %/net.itg -o %/out --prefix 1st", "no C identifier");
-  folder.bad("export-c %/net.itg -o %/out --prefix a-b", "no C identifier");
+  const auto refused = [&](const std::string& prefix, const std::string& text) {
+    const Ran ran = folder.run("export-c %/net.itg -o %/out --prefix " + prefix);
+    CHECK(ran.code == 2);
+    CHECK(holds(ran.err, "--prefix " + prefix + ": "));
+    CHECK(holds(ran.err, text));
+  };
+  refused("1st", "no C identifier");
+  refused("a-b", "no C identifier");
   for (const char* const prefix : {"itg", "ITG", "Itg", "itg_session", "ITG_PLANNED"})
-    folder.bad(std::string("export-c %/net.itg -o %/out --prefix ") + prefix, "are the library's own");
-  for (const char* const prefix : {"_net", "net_", "my__net"})
-    folder.bad(std::string("export-c %/net.itg -o %/out --prefix ") + prefix, "are the compiler's own");
+    refused(prefix, "are the library's own");
+  for (const char* const prefix : {"_net", "net_", "my__net"}) refused(prefix, "are the compiler's own");
   folder.bad("export-c %/absent.itg -o %/out", "absent.itg");
   folder.bad("export-c %/net.itg -o %/net.itg", "is no folder");
   CHECK(!read_file(folder / "out/CMakeLists.txt", 1 << 20));
