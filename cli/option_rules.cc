@@ -72,9 +72,23 @@ Outcome<Done> check(const CLI::App& command, const OptionRule& rule) {
   return Failure{use + " has no effect without " + others + ": " + rule.why};
 }
 
+// "-" is stdout to other programs. No file is written there, since each is read back before it takes its place.
+Outcome<Done> check_written_names(const CLI::App& command) {
+  for (const char* const name : {"--output", "--report", "--state"}) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option != nullptr && holds(option->results(), "-"))
+      return Failure{std::string(name) +
+                     " -: nothing is written to stdout but results; name a file (./- for one of this name)"};
+  }
+  for (const CLI::App* const subcommand : command.get_subcommands())
+    if (auto step = check_written_names(*subcommand); !step) return step;
+  return Done{};
+}
+
 }  // namespace
 
 Outcome<Done> check_options(const CLI::App& command) {
+  if (auto step = check_written_names(command); !step) return step;
   for (const OptionRule& rule : kOptionRules) {
     if (!holds(split(rule.commands, '|'), command.get_name())) continue;
     if (auto step = check(command, rule); !step) return step.failure();

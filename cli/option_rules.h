@@ -172,6 +172,7 @@ inline constexpr OptionRule kOptionRules[] = {
 };
 
 // Of the subcommand that was parsed. Notes are printed; a failure says which options, and why.
+// So does a file to write that is called "-".
 Outcome<Done> check_options(const CLI::App& command);
 
 }  // namespace intaglio::cli

@@ -129,6 +129,22 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
   }
 }
 
+TEST_CASE("a dash is no name of a file to write, in any command") {
+  const CommandFolder folder;
+  for (const std::string words :
+       {"import @/meter.onnx -o -", "calibrate a.itg --images x -o -",
+        "calibrate a.itg --images x -o y --report -", "calibrate a.itg --images x -o y --state -",
+        "run a.itg --input x --output -", "export-c a.itg -o -", "export-onnx a.itg --from a.onnx -o -",
+        "export-tflite a.itg -o -", "pack a.itg -o - --isa scalar", "plan a.itg -o -",
+        "params export a.itg -o -", "params import a.itg p.json -o -", "params prune a.itg p.json -o -"}) {
+    const Ran ran = folder.run(words);
+    INFO(words << "\n" << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(holds(ran.err, " -: nothing is written to stdout but results; name a file"));
+  }
+  CHECK(!std::filesystem::exists("-"));
+}
+
 TEST_CASE("errors say what, where and what to do") {
   const CommandFolder folder;
   folder.put("net.itg", small_model("x"));
