@@ -45,9 +45,22 @@ std::string plain(const std::string& problem) {
   return problem;
 }
 
+// Arguments have no name on the command line: the help's word for it, and what it is.
+std::string missing_argument(const CLI::App& command, const std::string& problem) {
+  for (const CLI::App* const subcommand : command.get_subcommands()) {
+    const std::string found = missing_argument(*subcommand, problem);
+    if (!found.empty()) return found;
+  }
+  for (const CLI::Option* const option : command.get_options())
+    if (!option->nonpositional() && problem == option->get_name() + " is required")
+      return option->get_type_name() + " is missing: " + option->get_description();
+  return "";
+}
+
 CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
   std::string name = "intaglio";
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
+  if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
   // CLI11 says only that one is missing.
   if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
     problem = "'" + first + "' is no subcommand; there are";

@@ -129,6 +129,14 @@ TEST_CASE("a value that is wrong whatever the files hold exits with 2, and nothi
   }
 }
 
+TEST_CASE("an argument that is missing is called what the help calls it") {
+  const CommandFolder folder;
+  CHECK(holds(folder.run("compare net.itg").err,
+              "B.itg is missing: the file of the model that was made from it"));
+  CHECK(holds(folder.run("eval").err, "NET.itg is missing: the model file"));
+  CHECK(holds(folder.run("params prune").err, "NET.itg is missing: "));
+}
+
 TEST_CASE("a dash is no name of a file to write, in any command") {
   const CommandFolder folder;
   for (const std::string words :
