@@ -78,6 +78,19 @@ void check_unit(const ImagePreprocessing& wanted) {
       listed(mean), " --norm ", listed(norm));
 }
 
+// A norm is a factor. One of 10 or more makes thousands of the pixels, so it is what pixels should be divided by.
+void check_factor(const ImagePreprocessing& wanted) {
+  constexpr float kLeastDivisor = 10.0f;
+  std::vector<float> norm;
+  for (const float x : wanted.norm) {
+    if (x < kLeastDivisor) return;
+    norm.push_back(1.0f / x);
+  }
+  if (norm.empty()) return;
+  fail("--norm ", listed(wanted.norm),
+       " is what pixels are divided by; here value = (pixel - mean) * norm: give --norm ", listed(norm));
+}
+
 class ImageInputs {
  public:
   ImageInputs(Graph& graph, Arena& arena, std::vector<std::string>& notes)
@@ -157,6 +170,7 @@ class ImageInputs {
   void add_wanted(const ImagePreprocessing& wanted, int32_t i) {
     if (!wanted.pixels.empty()) return add_named(wanted, i);
     check_unit(wanted);
+    check_factor(wanted);
     ImageInput image = started(i, wanted, ColorOrder::kRgb);
     set_values("mean", wanted.mean, 0.0f, image.channels, image.mean);
     set_values("norm", wanted.norm, 1.0f, image.channels, image.norm);

@@ -148,6 +148,14 @@ TEST_CASE("numbers of pixels between 0 and 1 are refused, with the right ones") 
   }
 }
 
+TEST_CASE("a divisor in place of a factor is refused, with the right one") {
+  Import import(small_network().bytes(), by_numbers({123.675f, 116.28f, 103.53f}, {50.0f, 57.12f, 62.5f}));
+  CHECK(import.says("--norm 50,57.12,62.5 is what pixels are divided by"));
+  CHECK(import.says("give --norm 0.02,0.0175070"));
+  CHECK(Import(small_network().bytes(), by_numbers({}, {255.0f})).says("give --norm 0.00392156"));
+  CHECK(Import(small_network().bytes(), by_numbers({127.5f}, {2.0f})).good());
+}
+
 TEST_CASE("an input is no picture unless something says so") {
   for (const std::vector<int32_t>& shape :
        {std::vector<int32_t>{1, 49, 10, 1}, {1, 96, 96, 3}, {1, 28, 28, 1}, {1, 490}}) {
