@@ -11,6 +11,7 @@
 #include "cli/help_format.h"
 #include "cli/option_rules.h"
 #include "cli/output.h"
+#include "importers/params/params_names.h"
 #include "intaglio/model.h"
 #include "intaglio/version.h"
 
@@ -57,10 +58,29 @@ std::string missing_argument(const CLI::App& command, const std::string& problem
   return "";
 }
 
+// What nobody knows comes before what lacks: it is often the same option, mistyped.
+std::string unknown_option(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::Option* const option : command->get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const std::string& argument : app.remaining(true)) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.rfind("--", 0) != 0 || name == "--" || known.empty()) continue;
+    const auto begun = std::find_if(known.begin(), known.end(),
+                                    [&](const std::string& other) { return other.rfind(name, 0) == 0; });
+    const std::string nearest = begun != known.end() ? *begun : nearest_names(name, known, 1).front();
+    return "there is no option " + safe(name) + "; the nearest is " + nearest;
+  }
+  return "";
+}
+
 CommandOutcome wrong_use(const CLI::App& app, std::string problem, const std::string& first = "") {
   std::string name = "intaglio";
   for (const CLI::App* subcommand : app.get_subcommands()) name += " " + subcommand->get_name();
   if (const std::string missing = missing_argument(app, problem); !missing.empty()) problem = missing;
+  if (const std::string unknown = unknown_option(app); !unknown.empty()) problem = unknown;
   // CLI11 says only that one is missing.
   if (app.get_subcommands().empty() && !first.empty() && first[0] != '-') {
     problem = "'" + first + "' is no subcommand; there are";

@@ -137,6 +137,20 @@ TEST_CASE("an argument that is missing is called what the help calls it") {
   CHECK(holds(folder.run("params prune").err, "NET.itg is missing: "));
 }
 
+TEST_CASE("an option that is mistyped is told before what lacks, with the nearest one") {
+  const CommandFolder folder;
+  for (const auto& [words, text] :
+       {std::pair<std::string, std::string>{"calibrate a.itg --percentil=3",
+                                            "--percentil; the nearest is --percentile\n"},
+        {"run a.itg --inptu x", "--inptu; the nearest is --input\n"},
+        {"--vers", "--vers; the nearest is --version\n"}}) {
+    const Ran ran = folder.run(words);
+    INFO(words << "\n" << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(holds(ran.err, "there is no option " + text));
+  }
+}
+
 TEST_CASE("a dash is no name of a file to write, in any command") {
   const CommandFolder folder;
   for (const std::string words :
